@@ -1,0 +1,1 @@
+//! Bodies, datasets, uploads and exports in S3.

@@ -1,0 +1,1 @@
+//! Datasets: hub download, local files, the normalised cache.

@@ -1,0 +1,1 @@
+//! What a run is: types, state machines, sampling, statistics. No I/O.

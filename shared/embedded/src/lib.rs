@@ -1,0 +1,1 @@
+//! The AWS services and the Lambda host in one process.

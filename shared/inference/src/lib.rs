@@ -1,0 +1,1 @@
+//! Chat completion providers, and what their failures mean.

@@ -1,0 +1,1 @@
+//! What the binaries of all functions share: tracing, SDK configuration, the Lambda runtime.

@@ -1,0 +1,1 @@
+//! Messages between the functions in SQS: batches and planned waits.

@@ -1,0 +1,1 @@
+//! Ed25519, canonical JSON and the signed ZIP.

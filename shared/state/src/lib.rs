@@ -1,0 +1,1 @@
+//! Run state in DynamoDB: keys, claims, commits, queries.

@@ -1,0 +1,1 @@
+//! What both HTTP functions need: errors, validation, paging, authentication, OpenAPI.
