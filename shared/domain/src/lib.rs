@@ -1,1 +1,27 @@
-//! What a run is: types, state machines, sampling, statistics. No I/O.
+//! What a run is: types, state machines, sampling, statistics.
+//!
+//! Nothing here does I/O or knows a service: a value of this crate can be made, compared and tested
+//! without a network, a clock or a disk. Times come in as [`Timestamp`]s, randomness as a seed.
+
+pub mod answer;
+pub mod body;
+pub mod eta;
+pub mod ids;
+pub mod outcome;
+pub mod report;
+pub mod run;
+pub mod sample;
+pub mod sampling;
+pub mod statistics;
+pub mod time;
+pub mod usage;
+
+pub use answer::{Answer, ChatMessage, Finish, Generation, Prompt, Role};
+pub use body::SampleBody;
+pub use ids::{BenchmarkName, InvalidId, ModelId, RunId};
+pub use outcome::{Outcome, OutcomeCounts, Verdict};
+pub use run::{BenchmarkStatus, IllegalTransition, RunSpec, RunStatus};
+pub use sample::{Position, SampleRef};
+pub use sampling::Subset;
+pub use time::Timestamp;
+pub use usage::{Cost, Price, Usage};

@@ -1,1 +1,298 @@
 //! Messages between the functions in SQS: batches and planned waits.
+//!
+//! A message is a reference. It can be lost, doubled, late or from another version of the program
+//! without harm: what is true is in the state, and who receives a message looks there first.
+//!
+//! | queue | message | sent by | received by |
+//! | --- | --- | --- | --- |
+//! | `plans` | [`Message::Plan`] | api, scheduler | planner |
+//! | `items` | [`Message::Sample`] | planner, worker (planned waits), scheduler | worker |
+//! | `finishes` | [`Message::Finish`] | worker, planner, dead-letters, scheduler | finisher |
+//!
+//! Each has a dead-letter queue of the same name with `-dead` at the end. The message group is the
+//! run, so that SQS delivers fairly between runs.
+
+mod message;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+pub use message::{MESSAGE_VERSION, Message, MessageError};
+
+/// SQS delays a message by 15 minutes at most; a longer wait is several messages.
+pub const DELAY_MAX: Duration = Duration::from_secs(900);
+/// Messages of one batch: SQS's own limit.
+pub const BATCH_MAX: usize = 10;
+/// Deliveries of a message before it goes to the dead-letter queue.
+pub const RECEIVES_MAX: u32 = 5;
+/// How often a part of a batch that SQS did not take is sent again.
+const RESENDS_MAX: u32 = 8;
+/// Batches in flight while many messages are sent.
+const BATCHES_IN_FLIGHT: usize = 8;
+
+/// The queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum QueueName {
+    /// Runs to be planned.
+    Plans,
+    /// Samples to be answered and scored.
+    Items,
+    /// Runs whose samples are all over.
+    Finishes,
+}
+
+impl QueueName {
+    /// Every queue.
+    pub const ALL: [Self; 3] = [Self::Plans, Self::Items, Self::Finishes];
+
+    /// The name in queue names and variables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plans => "plans",
+            Self::Items => "items",
+            Self::Finishes => "finishes",
+        }
+    }
+}
+
+/// Messages that could not be sent or read.
+#[derive(Debug, thiserror::Error)]
+pub enum QueueError {
+    /// SQS refused or could not be reached. May succeed when repeated.
+    #[error("could not {verb} queue `{queue}`: {problem}")]
+    Service {
+        /// What was tried.
+        verb: &'static str,
+        /// Which queue.
+        queue: &'static str,
+        /// What SQS said.
+        problem: String,
+    },
+    /// A queue whose address is not configured.
+    #[error("the address of queue `{0}` is not set: set {1}")]
+    NotConfigured(&'static str, String),
+}
+
+/// How many messages are in a queue, as SQS estimates it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Depth {
+    /// Waiting to be received.
+    pub visible: u64,
+    /// Received and not deleted.
+    pub in_flight: u64,
+    /// Not due yet.
+    pub delayed: u64,
+}
+
+/// The queues, and how to reach them.
+#[derive(Debug, Clone)]
+pub struct Queues {
+    client: Client,
+    urls: BTreeMap<QueueName, String>,
+}
+
+/// How the queues are made on the embedded stack. Deployed, the template makes them.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueSettings {
+    /// How long a received message stays hidden: at least six times the function's time limit.
+    pub visibility_timeout: Duration,
+    /// How long messages are kept.
+    pub retention: Duration,
+}
+
+impl Default for QueueSettings {
+    fn default() -> Self {
+        Self {
+            visibility_timeout: Duration::from_secs(12 * 3_600),
+            retention: Duration::from_secs(14 * 86_400),
+        }
+    }
+}
+
+impl Queues {
+    /// The queues under known addresses.
+    pub fn new(config: &aws_types::SdkConfig, urls: BTreeMap<QueueName, String>) -> Self {
+        Self { client: Client::new(config), urls }
+    }
+
+    /// The queues under the addresses in `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL` and
+    /// `BENCH_QUEUE_FINISHES_URL`. A function that does not send to a queue need not know it.
+    pub fn from_vars(config: &aws_types::SdkConfig, var: impl Fn(&str) -> Option<String>) -> Self {
+        let urls = QueueName::ALL.into_iter().filter_map(|name| Some((name, var(&variable(name))?)));
+        Self::new(config, urls.collect())
+    }
+
+    /// Makes the queues and their dead-letter queues, or finds them, under names that start with `prefix`.
+    pub async fn create(
+        config: &aws_types::SdkConfig,
+        prefix: &str,
+        settings: QueueSettings,
+    ) -> Result<Self, QueueError> {
+        let client = Client::new(config);
+        let mut urls = BTreeMap::new();
+        for name in QueueName::ALL {
+            let service = |verb, problem: String| QueueError::Service { verb, queue: name.as_str(), problem };
+            let retention = settings.retention.as_secs().to_string();
+            let dead = client
+                .create_queue()
+                .queue_name(format!("{prefix}{}-dead", name.as_str()))
+                .attributes(QueueAttributeName::MessageRetentionPeriod, &retention)
+                .attributes(
+                    QueueAttributeName::VisibilityTimeout,
+                    settings.visibility_timeout.as_secs().to_string(),
+                )
+                .send()
+                .await
+                .map_err(|error| service("create", DisplayErrorContext(error).to_string()))?;
+            let dead_url = dead.queue_url().unwrap_or_default();
+            let attributes = client
+                .get_queue_attributes()
+                .queue_url(dead_url)
+                .attribute_names(QueueAttributeName::QueueArn)
+                .send()
+                .await
+                .map_err(|error| service("read", DisplayErrorContext(error).to_string()))?;
+            let arn = attributes.attributes().and_then(|all| all.get(&QueueAttributeName::QueueArn));
+            let redrive = format!(
+                r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{RECEIVES_MAX}}}"#,
+                arn.map(String::as_str).unwrap_or_default()
+            );
+            let made = client
+                .create_queue()
+                .queue_name(format!("{prefix}{}", name.as_str()))
+                .attributes(QueueAttributeName::MessageRetentionPeriod, &retention)
+                .attributes(
+                    QueueAttributeName::VisibilityTimeout,
+                    settings.visibility_timeout.as_secs().to_string(),
+                )
+                .attributes(QueueAttributeName::RedrivePolicy, redrive)
+                .send()
+                .await
+                .map_err(|error| service("create", DisplayErrorContext(error).to_string()))?;
+            urls.insert(name, made.queue_url().unwrap_or_default().to_owned());
+        }
+        Ok(Self { client, urls })
+    }
+
+    /// The client, for who receives.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The address of a queue.
+    pub fn url(&self, name: QueueName) -> Result<&str, QueueError> {
+        let url = self.urls.get(&name);
+        url.map(String::as_str).ok_or_else(|| QueueError::NotConfigured(name.as_str(), variable(name)))
+    }
+
+    /// The address of a queue's dead-letter queue on the embedded stack.
+    pub fn dead_letter_url(&self, name: QueueName) -> Result<String, QueueError> {
+        Ok(format!("{}-dead", self.url(name)?))
+    }
+
+    /// Sends one message. `delay` is cut to [`DELAY_MAX`]; who receives it early sends it again.
+    pub async fn send(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {
+        self.send_all(std::slice::from_ref(message), delay).await
+    }
+
+    /// Sends many messages in batches. When it fails some may have been sent: all can be sent again.
+    pub async fn send_all(&self, messages: &[Message], delay: Duration) -> Result<(), QueueError> {
+        let mut by_queue: BTreeMap<QueueName, Vec<&Message>> = BTreeMap::new();
+        for message in messages {
+            by_queue.entry(message.queue()).or_default().push(message);
+        }
+        for (name, messages) in by_queue {
+            let url = self.url(name)?;
+            stream::iter(messages.chunks(BATCH_MAX).map(|batch| self.send_batch(name, url, batch, delay)))
+                .buffer_unordered(BATCHES_IN_FLIGHT)
+                .try_collect::<()>()
+                .await?;
+        }
+        Ok(())
+    }
+
+    async fn send_batch(
+        &self,
+        name: QueueName,
+        url: &str,
+        messages: &[&Message],
+        delay: Duration,
+    ) -> Result<(), QueueError> {
+        let service =
+            |problem: String| QueueError::Service { verb: "send to", queue: name.as_str(), problem };
+        let delay_s = i32::try_from(delay.min(DELAY_MAX).as_secs()).unwrap_or(0);
+        let mut entries = Vec::with_capacity(messages.len());
+        for (index, message) in messages.iter().enumerate() {
+            let entry = SendMessageBatchRequestEntry::builder()
+                .id(index.to_string())
+                .message_body(message.to_body())
+                .message_group_id(message.run().to_string())
+                .set_delay_seconds((delay_s > 0).then_some(delay_s))
+                .build()
+                .map_err(|error| service(error.to_string()))?;
+            entries.push(entry);
+        }
+        for _ in 0..RESENDS_MAX {
+            let sent = self
+                .client
+                .send_message_batch()
+                .queue_url(url)
+                .set_entries(Some(entries.clone()))
+                .send()
+                .await
+                .map_err(|error| service(DisplayErrorContext(error).to_string()))?;
+            let failed = sent.failed();
+            if failed.is_empty() {
+                return Ok(());
+            }
+            if let Some(fault) = failed.iter().find(|entry| entry.sender_fault()) {
+                return Err(service(format!("{}: {}", fault.code(), fault.message().unwrap_or_default())));
+            }
+            entries.retain(|entry| failed.iter().any(|f| f.id() == entry.id()));
+        }
+        Err(service(format!("{} messages were not taken after {RESENDS_MAX} tries", entries.len())))
+    }
+
+    /// How many messages are in a queue.
+    pub async fn depth(&self, name: QueueName) -> Result<Depth, QueueError> {
+        self.depth_of(name, self.url(name)?).await
+    }
+
+    /// How many messages are in a queue's dead-letter queue on the embedded stack.
+    pub async fn dead_depth(&self, name: QueueName) -> Result<Depth, QueueError> {
+        self.depth_of(name, &self.dead_letter_url(name)?).await
+    }
+
+    async fn depth_of(&self, name: QueueName, url: &str) -> Result<Depth, QueueError> {
+        let got = self
+            .client
+            .get_queue_attributes()
+            .queue_url(url)
+            .attribute_names(QueueAttributeName::All)
+            .send()
+            .await
+            .map_err(|error| QueueError::Service {
+                verb: "read",
+                queue: name.as_str(),
+                problem: DisplayErrorContext(error).to_string(),
+            })?;
+        let count = |attribute| {
+            let text = got.attributes().and_then(|all| all.get(&attribute));
+            text.and_then(|text| text.parse().ok()).unwrap_or(0)
+        };
+        Ok(Depth {
+            visible: count(QueueAttributeName::ApproximateNumberOfMessages),
+            in_flight: count(QueueAttributeName::ApproximateNumberOfMessagesNotVisible),
+            delayed: count(QueueAttributeName::ApproximateNumberOfMessagesDelayed),
+        })
+    }
+}
+
+fn variable(name: QueueName) -> String {
+    format!("BENCH_QUEUE_{}_URL", name.as_str().to_uppercase())
+}

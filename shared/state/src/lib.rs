@@ -1,1 +1,54 @@
 //! Run state in DynamoDB: keys, claims, commits, queries.
+//!
+//! One table holds everything but callers' keys; those are in a table of their own without backups
+//! ([`credentials`]). There is no Scan; every list is paged.
+//!
+//! | record | `pk` | `sk` | read by |
+//! | --- | --- | --- | --- |
+//! | run | `RUN#id` | `RUN` | get by id |
+//! | benchmark of a run | `RUN#id` | `BENCH#position#name` | query of the partition, with the run |
+//! | counters of a shard | `RUN#id#name#plan#shard` | `COUNT` | batch get by computed keys |
+//! | sample | `RUN#id#name#plan#shard` | `S#item.sample` | batch get by computed keys; query of the partition |
+//! | event | `RUN#id#EVENTS` | sequence number | query from a number on |
+//! | backpressure | `WAIT#credential#model` | `WAIT` | get; expires |
+//! | idempotency key | `IDEM#owner#key` | `IDEM` | get; expires |
+//! | model | `MODELS` | `provider#slug` | query of the partition |
+//!
+//! | index | partition | sort | holds | for |
+//! | --- | --- | --- | --- | --- |
+//! | `by-time` | `RUNS` | `created_at#id` | runs | lists, newest first |
+//! | `by-status` | `STATUS#status` | `created_at#id` | runs | lists by status, reconciliation, queue position |
+//!
+//! **Shards.** A sample's partition is its item's position modulo the number of shards that the
+//! planner chose, so commits spread over partitions and a page by offset is a batch get.
+//!
+//! **Fencing.** The planner's attempt is part of its samples' keys, a worker's attempt is in the
+//! condition of its commit: what a late process writes is seen by nobody.
+//!
+//! **Ambiguous answers.** A write whose answer was lost is sent again; that it then fails because it
+//! had already happened counts as success ([`Commit::Done`] and the like say so).
+
+mod attributes;
+mod client;
+mod conflict;
+pub mod credentials;
+mod error;
+mod events;
+mod idempotency;
+mod keys;
+mod models;
+mod plans;
+mod reopen;
+mod runs;
+mod samples;
+mod setup;
+mod waits;
+
+pub use client::State;
+pub use error::StateError;
+pub use events::{Event, EventKind, NewEvent};
+pub use idempotency::Idempotency;
+pub use models::ModelRecord;
+pub use plans::{PlanClaim, PlannedSample};
+pub use runs::{BenchmarkRecord, Listing, RunFilter, RunRecord, RunWithBenchmarks, Transition};
+pub use samples::{BodyRef, Claim, ClaimedSample, Commit, Finished, SampleRecord, ShardCount};

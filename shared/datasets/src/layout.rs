@@ -1,0 +1,120 @@
+//! What a benchmark says of its dataset: where it is, and how a row becomes an item.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// One row of a dataset, in the dataset's own columns.
+pub type Row = Map<String, Value>;
+
+/// One question as it is stored: what prompt and grader need, in the dataset's own columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Unique within the dataset; see the benchmark's page for what it is made of.
+    pub id: String,
+    /// Group within the benchmark, such as a category.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// The columns.
+    pub row: Row,
+}
+
+/// Part of a dataset at a hub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// Name of the configuration; `default` when the dataset has none.
+    pub config: &'static str,
+    /// Name of the split.
+    pub split: &'static str,
+}
+
+/// One place where a dataset can be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HubSource {
+    /// Id at the hub, such as `TIGER-Lab/MMLU-Pro`.
+    pub id: &'static str,
+    /// The parts that hold the items, in order.
+    pub items: &'static [Part],
+    /// Parts that hold what prompts need besides the item, such as worked examples.
+    pub support: &'static [Part],
+}
+
+/// Terms that must be accepted before a dataset can be downloaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gate {
+    /// Where they are accepted.
+    pub terms_url: &'static str,
+}
+
+/// Rows that this program brings along, written for it: one JSON object a line, in the dataset's columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DemoData {
+    /// The items.
+    pub items: &'static str,
+    /// For each support split its name and its rows.
+    pub support: &'static [(&'static str, &'static str)],
+}
+
+/// Where a benchmark's dataset is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatasetSpec {
+    /// Places to try, the preferred one first.
+    pub sources: &'static [HubSource],
+    /// Set when terms must be accepted.
+    pub gate: Option<Gate>,
+    /// Licence as its authors name it.
+    pub licence: &'static str,
+    /// Items it has, as published; 0 when not known before it is loaded.
+    pub items: u64,
+    /// Rows of our own for trying things out.
+    pub demo: DemoData,
+}
+
+/// A row that is not as its dataset promises.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{problem}", column.as_deref().map(|c| format!("column `{c}`: ")).unwrap_or_default())]
+pub struct RowError {
+    /// The column, when one is to blame.
+    pub column: Option<String>,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl RowError {
+    /// An error in one column.
+    pub fn column(column: &str, problem: impl Into<String>) -> Self {
+        Self { column: Some(column.to_owned()), problem: problem.into() }
+    }
+}
+
+/// How the rows of a dataset become items.
+pub trait Layout: Send + Sync {
+    /// The benchmark's name.
+    fn name(&self) -> &'static str;
+
+    /// Where the dataset is.
+    fn spec(&self) -> &DatasetSpec;
+
+    /// Changes when [`Layout::item`] or [`Layout::support`] make something else of the same rows,
+    /// so that nothing old is taken from the cache.
+    fn version(&self) -> u32 {
+        1
+    }
+
+    /// The item of a row; `None` leaves the row out. `index` counts the rows of all item parts from 0.
+    fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError>;
+
+    /// What the rows of a support split (or, in a local file, rows that [`Layout::is_support`] told
+    /// apart) give to prompts, by name. Each value is stored once and loaded by name.
+    fn support(&self, split: &str, rows: Vec<Row>) -> Result<BTreeMap<String, Value>, RowError> {
+        let _ = (split, rows);
+        Ok(BTreeMap::new())
+    }
+
+    /// Whether a row of a local file belongs to the support split and not to the items.
+    fn is_support(&self, row: &Row) -> bool {
+        let _ = row;
+        false
+    }
+}

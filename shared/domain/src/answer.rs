@@ -1,0 +1,192 @@
+//! What a model is asked and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Usage;
+
+/// Who says a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Instructions to the model.
+    System,
+    /// The question, or what comes back from the world.
+    User,
+    /// The model.
+    Assistant,
+}
+
+impl Role {
+    /// The wire value.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+        }
+    }
+}
+
+/// One message of a conversation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChatMessage {
+    /// Who says it.
+    pub role: Role,
+    /// What is said.
+    pub content: String,
+}
+
+/// Everything that a model is shown for one sample.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Prompt {
+    /// In order.
+    pub messages: Vec<ChatMessage>,
+}
+
+impl Prompt {
+    /// A single user message.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self { messages: vec![ChatMessage { role: Role::User, content: content.into() }] }
+    }
+
+    /// The whole prompt as one text, for lists and exports: the user's message alone when there is
+    /// only one, else each message under its role.
+    pub fn as_text(&self) -> String {
+        match self.messages.as_slice() {
+            [only] => only.content.clone(),
+            many => many
+                .iter()
+                .map(|message| format!("[{}]\n{}", message.role.as_str(), message.content))
+                .collect::<Vec<_>>()
+                .join("\n\n"),
+        }
+    }
+}
+
+/// How an answer is to be generated. `None` leaves a setting to the provider.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Generation {
+    /// Randomness, 0 to 2.
+    #[serde(default)]
+    pub temperature: Option<f64>,
+    /// Nucleus sampling, 0 to 1.
+    #[serde(default)]
+    pub top_p: Option<f64>,
+    /// Upper bound of the answer in tokens, reasoning included.
+    #[serde(default)]
+    pub max_tokens: Option<u32>,
+    /// Texts that end the answer.
+    #[serde(default)]
+    pub stop: Vec<String>,
+    /// Seed of the provider's sampler, where it has one.
+    #[serde(default)]
+    pub seed: Option<i64>,
+}
+
+/// Why a model stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finish {
+    /// It was done (`stop`).
+    Stop,
+    /// The token limit cut it off (`length`).
+    Length,
+    /// The provider's filter held it back (`content_filter`), or the model refused in a field of its own.
+    Refused,
+    /// Something else, as the provider named it.
+    Other(String),
+    /// The provider did not say.
+    Unknown,
+}
+
+impl Finish {
+    /// From the wire value of `finish_reason`.
+    pub fn from_wire(text: Option<&str>) -> Self {
+        match text {
+            Some("stop" | "end_turn" | "eos" | "stop_sequence") => Self::Stop,
+            Some("length" | "max_tokens") => Self::Length,
+            Some("content_filter" | "refusal") => Self::Refused,
+            Some(other) => Self::Other(other.chars().take(64).collect()),
+            None => Self::Unknown,
+        }
+    }
+
+    /// The wire value, `null` when unknown.
+    pub fn as_wire(&self) -> Option<&str> {
+        match self {
+            Self::Stop => Some("stop"),
+            Self::Length => Some("length"),
+            Self::Refused => Some("content_filter"),
+            Self::Other(other) => Some(other),
+            Self::Unknown => None,
+        }
+    }
+}
+
+/// A model's whole answer to one prompt.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The answer itself, without what the provider delivers as reasoning.
+    pub text: String,
+    /// What the provider delivered apart as reasoning (`reasoning_content` or `reasoning`).
+    #[serde(default)]
+    pub reasoning: Option<String>,
+    /// Why it ended.
+    pub finish: Finish,
+    /// What the provider counted; `None` when it did not say.
+    #[serde(default)]
+    pub usage: Option<Usage>,
+    /// The `usage` object as received, as JSON text.
+    #[serde(default)]
+    pub usage_raw: Option<String>,
+    /// The model's id as the provider reported it.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// The provider's id of the request, where it gave one.
+    #[serde(default)]
+    pub request_id: Option<String>,
+    /// From sending the request to the end of the answer, in milliseconds.
+    pub latency_ms: u64,
+    /// From sending the request to the first piece of the answer, in milliseconds.
+    #[serde(default)]
+    pub first_token_ms: Option<u64>,
+}
+
+impl Answer {
+    /// An answer that no provider was asked for: an oracle's or a stored one.
+    pub fn local(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            reasoning: None,
+            finish: Finish::Stop,
+            usage: None,
+            usage_raw: None,
+            model: None,
+            request_id: None,
+            latency_ms: 0,
+            first_token_ms: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_of_several_messages_names_the_roles() {
+        let message = |role, content: &str| ChatMessage { role, content: content.into() };
+        let prompt =
+            Prompt { messages: vec![message(Role::System, "Be brief."), message(Role::User, "Why?")] };
+        assert_eq!(prompt.as_text(), "[system]\nBe brief.\n\n[user]\nWhy?");
+        assert_eq!(Prompt::user("Why?").as_text(), "Why?");
+    }
+
+    #[test]
+    fn finish_reasons_keep_their_wire_names() {
+        for wire in ["stop", "length", "content_filter", "tool_calls"] {
+            assert_eq!(Finish::from_wire(Some(wire)).as_wire(), Some(wire));
+        }
+        assert_eq!(Finish::from_wire(None).as_wire(), None);
+    }
+}

@@ -1,0 +1,220 @@
+//! How a sample ended, and what that counts for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How a sample ended.
+///
+/// The first seven are graded: they count in the denominator of the score. The last two say that
+/// nothing can be said about the model's answer; they lower the coverage instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The answer is right.
+    Correct,
+    /// The answer is wrong.
+    Incorrect,
+    /// The answer earns a score between 0 and 1.
+    Partial,
+    /// The model answered nothing.
+    NoAnswer,
+    /// The model answered, but not in a form in which its answer can be found.
+    Unparsed,
+    /// The token limit cut the answer off before it was complete.
+    Truncated,
+    /// The model or its provider refused to answer.
+    Refused,
+    /// The prompt does not fit the model's context, or the answer did not fit the time limit.
+    TooLong,
+    /// The provider, the network or this program failed.
+    InfrastructureError,
+}
+
+impl Outcome {
+    /// Every outcome, in the order in which they are listed.
+    pub const ALL: [Self; 9] = [
+        Self::Correct,
+        Self::Incorrect,
+        Self::Partial,
+        Self::NoAnswer,
+        Self::Unparsed,
+        Self::Truncated,
+        Self::Refused,
+        Self::TooLong,
+        Self::InfrastructureError,
+    ];
+
+    /// Whether the sample counts in the score's denominator.
+    pub const fn is_graded(self) -> bool {
+        !matches!(self, Self::TooLong | Self::InfrastructureError)
+    }
+
+    /// The name used in JSON, tables and exports.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Correct => "correct",
+            Self::Incorrect => "incorrect",
+            Self::Partial => "partial",
+            Self::NoAnswer => "no-answer",
+            Self::Unparsed => "unparsed",
+            Self::Truncated => "truncated",
+            Self::Refused => "refused",
+            Self::TooLong => "too-long",
+            Self::InfrastructureError => "infrastructure-error",
+        }
+    }
+
+    /// The outcome of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|outcome| outcome.as_str() == name)
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The end of one sample: outcome, score, reason, and what the answer was taken to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// 0 to 1 (a benchmark may define a lower bound below 0); `None` exactly when not graded.
+    pub score: Option<f64>,
+    /// Why, in one sentence for people. Empty for a right answer.
+    pub reason: String,
+    /// What the parser took the answer to be; `None` when it found none.
+    pub extracted: Option<String>,
+    /// What else the grader has to say: an object, empty when nothing.
+    #[serde(default)]
+    pub detail: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Verdict {
+    fn new(outcome: Outcome, score: Option<f64>, extracted: Option<String>, reason: String) -> Self {
+        Self { outcome, score, reason, extracted, detail: serde_json::Map::new() }
+    }
+
+    /// A right answer.
+    pub fn correct(extracted: impl Into<String>) -> Self {
+        Self::new(Outcome::Correct, Some(1.0), Some(extracted.into()), String::new())
+    }
+
+    /// A wrong answer.
+    pub fn incorrect(extracted: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self::new(Outcome::Incorrect, Some(0.0), Some(extracted.into()), reason.into())
+    }
+
+    /// An answer that earns part of the score. The ends of the range become correct and incorrect.
+    pub fn partial(score: f64, extracted: Option<String>, reason: impl Into<String>) -> Self {
+        let outcome = match score {
+            s if s >= 1.0 => Outcome::Correct,
+            s if s > 0.0 => Outcome::Partial,
+            _ => Outcome::Incorrect,
+        };
+        Self::new(outcome, Some(score), extracted, reason.into())
+    }
+
+    /// A graded end without a usable answer: no-answer, unparsed, truncated or refused. Scores 0.
+    pub fn wrong(outcome: Outcome, reason: impl Into<String>) -> Self {
+        Self::new(outcome, outcome.is_graded().then_some(0.0), None, reason.into())
+    }
+
+    /// An end that says nothing about the answer: too-long or infrastructure-error. No score.
+    pub fn ungraded(outcome: Outcome, reason: impl Into<String>) -> Self {
+        Self::wrong(outcome, reason)
+    }
+
+    /// Whether the answer is right: `None` when it was not graded.
+    pub fn is_correct(&self) -> Option<bool> {
+        self.outcome.is_graded().then_some(self.outcome == Outcome::Correct)
+    }
+}
+
+/// How many samples ended in which way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct OutcomeCounts([u64; Outcome::ALL.len()]);
+
+impl OutcomeCounts {
+    /// Counts one more.
+    pub fn add(&mut self, outcome: Outcome) {
+        if let Some(count) = self.0.get_mut(outcome as usize) {
+            *count += 1;
+        }
+    }
+
+    /// How many ended so.
+    pub fn get(&self, outcome: Outcome) -> u64 {
+        self.0.get(outcome as usize).copied().unwrap_or(0)
+    }
+
+    /// How many ended at all.
+    pub fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// How many were graded.
+    pub fn graded(&self) -> u64 {
+        Outcome::ALL.into_iter().filter(|outcome| outcome.is_graded()).map(|outcome| self.get(outcome)).sum()
+    }
+
+    /// Each outcome with its count, zero counts included.
+    pub fn iter(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
+        Outcome::ALL.into_iter().map(|outcome| (outcome, self.get(outcome)))
+    }
+}
+
+impl Serialize for OutcomeCounts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter().map(|(outcome, count)| (outcome.as_str(), count)))
+    }
+}
+
+impl<'de> Deserialize<'de> for OutcomeCounts {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let counts = std::collections::BTreeMap::<Outcome, u64>::deserialize(deserializer)?;
+        let mut all = Self::default();
+        for (outcome, count) in counts {
+            if let Some(slot) = all.0.get_mut(outcome as usize) {
+                *slot = count;
+            }
+        }
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_serialised_ones() {
+        for outcome in Outcome::ALL {
+            assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.as_str());
+            assert_eq!(Outcome::from_name(outcome.as_str()), Some(outcome));
+            assert_eq!(Outcome::ALL[outcome as usize], outcome);
+        }
+    }
+
+    #[test]
+    fn a_score_exists_exactly_when_graded() {
+        for outcome in Outcome::ALL {
+            assert_eq!(Verdict::wrong(outcome, "because").score.is_some(), outcome.is_graded());
+        }
+        assert_eq!(Verdict::partial(0.5, None, "half").outcome, Outcome::Partial);
+        assert_eq!(Verdict::partial(1.0, None, "").outcome, Outcome::Correct);
+    }
+
+    #[test]
+    fn counts_survive_json() {
+        let mut counts = OutcomeCounts::default();
+        counts.add(Outcome::Correct);
+        counts.add(Outcome::TooLong);
+        let text = serde_json::to_string(&counts).unwrap();
+        assert_eq!(serde_json::from_str::<OutcomeCounts>(&text).unwrap(), counts);
+        assert_eq!((counts.total(), counts.graded()), (2, 1));
+    }
+}

@@ -1,0 +1,306 @@
+//! What comes out of one benchmark of a run, from its samples.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::sample::SampleSummary;
+use crate::statistics::{
+    ClusteredMean, Interval, PassEstimate, Percentiles, clustered_mean, mean_pass_at_k, mean_pass_hat_k,
+    percentiles, wilson,
+};
+use crate::{Cost, Outcome, OutcomeCounts, Price, Usage};
+
+/// The result of a benchmark: its score never without coverage and the count of every outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkReport {
+    /// Sum of scores over graded samples; `None` when too few were graded.
+    pub score: Option<f64>,
+    /// The same, whatever the coverage; `None` only when nothing was graded.
+    pub score_of_graded: Option<f64>,
+    /// Correct samples over planned ones: what is not right counts as wrong, errors included.
+    pub accuracy_all: f64,
+    /// Graded samples over planned ones, 0 to 1.
+    pub coverage: f64,
+    /// Coverage below which there is no score.
+    pub coverage_min: f64,
+    /// Samples planned.
+    pub planned: u64,
+    /// Samples graded.
+    pub graded: u64,
+    /// Items planned.
+    pub items: u64,
+    /// Samples planned per item.
+    pub samples_per_item: u32,
+    /// How many samples ended in which way.
+    pub outcomes: OutcomeCounts,
+    /// Answers that the token limit cut off, right ones included.
+    pub truncated_answers: u64,
+    /// Wilson 95 % interval of the share of correct samples among the graded ones. Holds for one sample
+    /// per item; with several use `clustered`.
+    pub wilson_95: Option<Interval>,
+    /// Mean over items of the item's mean score, with a standard error clustered by item.
+    pub clustered: Option<ClusteredMean>,
+    /// Unbiased pass@k, by k.
+    #[serde(default)]
+    pub pass_at: BTreeMap<u32, PassEstimate>,
+    /// Unbiased pass^k, by k.
+    #[serde(default)]
+    pub pass_hat: BTreeMap<u32, PassEstimate>,
+    /// Tokens of all answers.
+    pub usage: Usage,
+    /// Answers for which the provider counted no tokens.
+    pub without_usage: u64,
+    /// Cost of the tokens, when the provider's price is known.
+    pub cost: Option<Cost>,
+    /// Time from request to the end of the answer, in milliseconds.
+    pub latency_ms: Option<Percentiles<u64>>,
+    /// For each group of items: what was planned, graded and correct, and the score.
+    #[serde(default)]
+    pub groups: BTreeMap<String, GroupReport>,
+    /// What the benchmark's protocol reports besides.
+    #[serde(default)]
+    pub extra: serde_json::Map<String, serde_json::Value>,
+}
+
+/// The result of one group of items, such as a category.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct GroupReport {
+    /// Samples that ended.
+    pub ended: u64,
+    /// Of these, graded.
+    pub graded: u64,
+    /// Of these, correct.
+    pub correct: u64,
+    /// Sum of scores over graded samples; `None` when none was.
+    pub score: Option<f64>,
+}
+
+impl BenchmarkReport {
+    /// Why the benchmark failed, when too few of its samples were graded.
+    pub fn failure(&self) -> Option<String> {
+        if self.score.is_some() {
+            return None;
+        }
+        let percent = |share: f64| format!("{:.1} %", share * 100.0);
+        let missing: Vec<String> = self
+            .outcomes
+            .iter()
+            .filter(|(outcome, count)| !outcome.is_graded() && *count > 0)
+            .map(|(outcome, count)| format!("{count} {outcome}"))
+            .collect();
+        Some(format!(
+            "only {} of {} samples were graded (coverage {}, needed {}): {}",
+            self.graded,
+            self.planned,
+            percent(self.coverage),
+            percent(self.coverage_min),
+            if missing.is_empty() { "the rest did not end".to_owned() } else { missing.join(", ") },
+        ))
+    }
+}
+
+/// Takes samples one by one, in any order, and makes the report.
+///
+/// Keeps a few numbers per sample, not the samples.
+#[derive(Debug, Default)]
+pub struct ReportBuilder {
+    outcomes: OutcomeCounts,
+    score_sum: f64,
+    truncated_answers: u64,
+    usage: Usage,
+    without_usage: u64,
+    latencies_ms: Vec<u64>,
+    /// Scores of the graded samples of each item, by the item's position.
+    by_item: BTreeMap<u32, ItemScores>,
+    groups: BTreeMap<String, (GroupReport, f64)>,
+}
+
+#[derive(Debug, Default)]
+struct ItemScores {
+    scores: Vec<f64>,
+    correct: u64,
+}
+
+impl ReportBuilder {
+    /// Counts a sample that is over.
+    pub fn add(&mut self, sample: &SampleSummary) {
+        self.outcomes.add(sample.outcome);
+        self.truncated_answers += u64::from(sample.truncated);
+        if let Some(latency_ms) = sample.latency_ms {
+            self.latencies_ms.push(latency_ms);
+            match sample.usage {
+                Some(usage) => self.usage = self.usage.plus(usage),
+                None => self.without_usage += 1,
+            }
+        }
+        let correct = u64::from(sample.outcome == Outcome::Correct);
+        if let Some(score) = sample.score {
+            self.score_sum += score;
+            let item = self.by_item.entry(sample.position.item).or_default();
+            item.scores.push(score);
+            item.correct += correct;
+        }
+        if let Some(name) = &sample.group {
+            let (group, sum) = self.groups.entry(name.clone()).or_default();
+            group.ended += 1;
+            if let Some(score) = sample.score {
+                group.graded += 1;
+                group.correct += correct;
+                *sum += score;
+            }
+        }
+    }
+
+    /// The report over `items` planned items with so many samples each.
+    #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
+    pub fn finish(
+        mut self,
+        items: u64,
+        samples_per_item: u32,
+        coverage_min: f64,
+        price: Option<Price>,
+    ) -> BenchmarkReport {
+        let planned = items * u64::from(samples_per_item);
+        let graded = self.outcomes.graded();
+        let correct = self.outcomes.get(Outcome::Correct);
+        let share = |part: f64, whole: u64| if whole == 0 { 0.0 } else { part / whole as f64 };
+        let coverage = share(graded as f64, planned);
+        let score_of_graded = (graded > 0).then(|| share(self.score_sum, graded));
+        let clusters: Vec<&[f64]> = self.by_item.values().map(|item| item.scores.as_slice()).collect();
+        let counts: Vec<(u64, u64)> =
+            self.by_item.values().map(|item| (item.scores.len() as u64, item.correct)).collect();
+        let ks = pass_ks(samples_per_item);
+        BenchmarkReport {
+            score: score_of_graded.filter(|_| coverage >= coverage_min),
+            score_of_graded,
+            accuracy_all: share(correct as f64, planned),
+            coverage,
+            coverage_min,
+            planned,
+            graded,
+            items,
+            samples_per_item,
+            outcomes: self.outcomes,
+            truncated_answers: self.truncated_answers,
+            wilson_95: wilson(correct, graded),
+            clustered: clustered_mean(&clusters),
+            pass_at: ks.iter().filter_map(|k| Some((*k, mean_pass_at_k(&counts, u64::from(*k))?))).collect(),
+            pass_hat: ks
+                .iter()
+                .filter_map(|k| Some((*k, mean_pass_hat_k(&counts, u64::from(*k))?)))
+                .collect(),
+            usage: self.usage,
+            without_usage: self.without_usage,
+            cost: price.map(|price| price.cost(self.usage)),
+            latency_ms: percentiles(&mut self.latencies_ms),
+            groups: self
+                .groups
+                .into_iter()
+                .map(|(name, (group, sum))| {
+                    let score = (group.graded > 0).then(|| share(sum, group.graded));
+                    (name, GroupReport { score, ..group })
+                })
+                .collect(),
+            extra: serde_json::Map::new(),
+        }
+    }
+}
+
+/// The k for which pass@k is told: powers of two below the number of samples, and that number.
+fn pass_ks(samples: u32) -> Vec<u32> {
+    if samples < 2 {
+        return Vec::new();
+    }
+    let mut ks: Vec<u32> = (0..32).map(|power| 1_u32 << power).take_while(|k| *k < samples).collect();
+    ks.push(samples);
+    ks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Position;
+
+    fn sample(item: u32, sample: u32, outcome: Outcome) -> SampleSummary {
+        let score = outcome.is_graded().then_some(if outcome == Outcome::Correct { 1.0 } else { 0.0 });
+        SampleSummary {
+            position: Position { item, sample },
+            item_id: item.to_string(),
+            outcome,
+            score,
+            truncated: false,
+            latency_ms: Some(100 + u64::from(item)),
+            usage: Some(Usage { input_tokens: 10, output_tokens: 5, reasoning_tokens: 0 }),
+            group: Some(if item % 2 == 0 { "even" } else { "odd" }.to_owned()),
+        }
+    }
+
+    fn report(outcomes: &[Outcome], coverage_min: f64) -> BenchmarkReport {
+        let mut builder = ReportBuilder::default();
+        for (item, outcome) in outcomes.iter().enumerate() {
+            builder.add(&sample(u32::try_from(item).unwrap(), 0, *outcome));
+        }
+        builder.finish(outcomes.len() as u64, 1, coverage_min, None)
+    }
+
+    #[test]
+    fn an_error_lowers_the_coverage_and_not_the_score() {
+        use Outcome::{Correct, Incorrect, InfrastructureError, TooLong};
+        let report = report(&[Correct, Correct, Incorrect, Incorrect, InfrastructureError, TooLong], 0.5);
+        assert_eq!(report.score, Some(0.5));
+        assert_eq!(report.coverage, 4.0 / 6.0);
+        assert_eq!(report.accuracy_all, 2.0 / 6.0);
+        assert_eq!(report.failure(), None);
+    }
+
+    #[test]
+    fn what_counts_as_wrong_lowers_the_score() {
+        use Outcome::{Correct, NoAnswer, Refused, Truncated, Unparsed};
+        let report = report(&[Correct, NoAnswer, Unparsed, Truncated, Refused], 0.9);
+        assert_eq!((report.score, report.coverage), (Some(0.2), 1.0));
+    }
+
+    #[test]
+    fn too_little_coverage_is_no_score() {
+        use Outcome::{Correct, InfrastructureError};
+        let mut outcomes = vec![Correct; 89];
+        outcomes.extend([InfrastructureError; 11]);
+        let report = report(&outcomes, 0.9);
+        assert_eq!(report.score, None);
+        assert_eq!(report.score_of_graded, Some(1.0));
+        let failure = report.failure().unwrap();
+        assert!(failure.contains("89 of 100") && failure.contains("11 infrastructure-error"), "{failure}");
+    }
+
+    #[test]
+    fn several_samples_of_an_item_are_one_cluster() {
+        let mut builder = ReportBuilder::default();
+        for (item, right) in [(0, 4), (1, 2), (2, 0)] {
+            for n in 0..4 {
+                let outcome = if n < right { Outcome::Correct } else { Outcome::Incorrect };
+                builder.add(&sample(item, n, outcome));
+            }
+        }
+        let report = builder.finish(3, 4, 0.9, None);
+        assert_eq!(report.score, Some(0.5));
+        assert_eq!(report.clustered.as_ref().map(|mean| (mean.items, mean.samples)), Some((3, 12)));
+        assert_eq!(report.pass_at.keys().copied().collect::<Vec<_>>(), [1, 2, 4]);
+        assert!((report.pass_at[&4].value - 2.0 / 3.0).abs() < 1e-12);
+        assert!((report.pass_hat[&4].value - 1.0 / 3.0).abs() < 1e-12);
+        assert_eq!(report.groups["even"].ended, 8);
+    }
+
+    #[test]
+    fn a_report_survives_json() {
+        let report = report(&[Outcome::Correct, Outcome::TooLong], 0.5);
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<BenchmarkReport>(&text).unwrap(), report);
+    }
+
+    #[test]
+    fn nothing_planned_is_no_score() {
+        let report = ReportBuilder::default().finish(0, 1, 0.9, None);
+        assert_eq!((report.score, report.coverage), (None, 0.0));
+    }
+}

@@ -1,0 +1,274 @@
+//! Callers' keys: encrypted, in a table of their own, gone when the run is over.
+//!
+//! A key is sealed with AES-256-GCM under a data key of its own, the run's id as associated data; the
+//! data key is wrapped by a [`KeyWrapper`]: a local key file, or KMS where that is at hand. What is
+//! stored opens only for the run that it was stored for.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::{
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
+};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bench_domain::RunId;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::StateError;
+use crate::attributes::{Reader, Record, text};
+
+/// Bytes of a data key and of a master key.
+pub const KEY_BYTES: usize = 32;
+
+/// A caller's key in clear. Shows itself as `***`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ApiKey(String);
+
+impl ApiKey {
+    /// A key as it was given.
+    pub fn new(key: impl Into<String>) -> Self {
+        Self(key.into())
+    }
+
+    /// The key itself, for the request to its own provider.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+type Wrapped<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, StateError>> + Send + 'a>>;
+
+/// Protects data keys: the outer half of envelope encryption.
+pub trait KeyWrapper: Send + Sync + fmt::Debug {
+    /// Encrypts a data key for `context`.
+    fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> Wrapped<'a>;
+
+    /// Decrypts what [`KeyWrapper::wrap`] made for the same context.
+    fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> Wrapped<'a>;
+}
+
+/// A master key in memory, read from a file or a variable.
+pub struct LocalKey {
+    key: LessSafeKey,
+    owners: hmac::Key,
+}
+
+impl fmt::Debug for LocalKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LocalKey(***)")
+    }
+}
+
+impl LocalKey {
+    /// A wrapper with this master key.
+    pub fn new(master: &[u8; KEY_BYTES]) -> Result<Self, StateError> {
+        // The owners' key is derived, so that the hash of a caller's key tells nothing of the master key.
+        let derived = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, master), b"bench-runner owners v1");
+        Ok(Self { key: aead_key(master)?, owners: hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()) })
+    }
+
+    /// Random bytes for a new master key.
+    pub fn generate() -> Result<[u8; KEY_BYTES], StateError> {
+        random()
+    }
+
+    /// The keyed hash by which the holder of a key is known: 32 hex digits.
+    pub fn owner_of(&self, key: &ApiKey) -> String {
+        let tag = hmac::sign(&self.owners, key.expose().as_bytes());
+        tag.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl KeyWrapper for LocalKey {
+    fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> Wrapped<'a> {
+        Box::pin(async move { seal(&self.key, data_key, context) })
+    }
+
+    fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> Wrapped<'a> {
+        Box::pin(async move { open(&self.key, wrapped, context) })
+    }
+}
+
+/// The table of callers' keys.
+#[derive(Debug, Clone)]
+pub struct Credentials {
+    client: Client,
+    table: String,
+    wrapper: Arc<dyn KeyWrapper>,
+}
+
+impl Credentials {
+    /// A client of `table`.
+    pub fn new(
+        config: &aws_types::SdkConfig,
+        table: impl Into<String>,
+        wrapper: Arc<dyn KeyWrapper>,
+    ) -> Self {
+        Self { client: Client::new(config), table: table.into(), wrapper }
+    }
+
+    /// Makes the table if it is not there. For the embedded stack.
+    pub async fn ensure_table(&self) -> Result<(), StateError> {
+        if self.client.describe_table().table_name(&self.table).send().await.is_ok() {
+            return Ok(());
+        }
+        let damaged = |error| StateError::damaged("credentials table", error);
+        let key = KeySchemaElement::builder()
+            .attribute_name("pk")
+            .key_type(KeyType::Hash)
+            .build()
+            .map_err(damaged)?;
+        let attribute =
+            AttributeDefinition::builder().attribute_name("pk").attribute_type(ScalarAttributeType::S);
+        let created = self
+            .client
+            .create_table()
+            .table_name(&self.table)
+            .billing_mode(BillingMode::PayPerRequest)
+            .key_schema(key)
+            .attribute_definitions(attribute.build().map_err(damaged)?)
+            .send()
+            .await;
+        match created {
+            Ok(_) => Ok(()),
+            Err(error) if error.as_service_error().is_some_and(|e| e.is_resource_in_use_exception()) => {
+                Ok(())
+            }
+            Err(error) => Err(StateError::sdk("create the credentials table", error)),
+        }
+    }
+
+    fn key(run: RunId) -> Record {
+        Record::from([("pk".to_owned(), text(format!("RUN#{run}")))])
+    }
+
+    /// Stores a caller's key for a run, encrypted.
+    pub async fn put(&self, run: RunId, api_key: &ApiKey) -> Result<(), StateError> {
+        let context = run.to_string();
+        let data_key = random()?;
+        let wrapped = self.wrapper.wrap(&data_key, &context).await?;
+        let sealed = seal(&aead_key(&data_key)?, api_key.expose().as_bytes(), &context)?;
+        self.client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(Self::key(run)))
+            .item("data_key", text(STANDARD.encode(wrapped)))
+            .item("sealed", text(STANDARD.encode(sealed)))
+            .send()
+            .await
+            .map(drop)
+            .map_err(|error| StateError::sdk("store the caller's key", error))
+    }
+
+    /// The caller's key of a run, `None` when there is none (any more).
+    pub async fn get(&self, run: RunId) -> Result<Option<ApiKey>, StateError> {
+        let got = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .set_key(Some(Self::key(run)))
+            .consistent_read(true)
+            .send()
+            .await
+            .map_err(|error| StateError::sdk("read the caller's key", error))?;
+        let Some(record) = got.item() else { return Ok(None) };
+        let reader = Reader::new(record);
+        let bytes = |name| {
+            let decoded = STANDARD.decode(reader.text_or_empty(name));
+            decoded.map_err(|error| StateError::damaged(format!("credentials of {run}"), error))
+        };
+        let context = run.to_string();
+        let data_key = self.wrapper.unwrap(&bytes("data_key")?, &context).await?;
+        let data_key: [u8; KEY_BYTES] =
+            data_key.try_into().map_err(|_| secret("opened", "its data key has the wrong length"))?;
+        let clear = open(&aead_key(&data_key)?, &bytes("sealed")?, &context)?;
+        String::from_utf8(clear).map(|key| Some(ApiKey(key))).map_err(|_| secret("opened", "it is no text"))
+    }
+
+    /// Removes the caller's key of a run. Safe to repeat.
+    pub async fn delete(&self, run: RunId) -> Result<(), StateError> {
+        let deleted =
+            self.client.delete_item().table_name(&self.table).set_key(Some(Self::key(run))).send().await;
+        deleted.map(drop).map_err(|error| StateError::sdk("remove the caller's key", error))
+    }
+}
+
+fn secret(verb: &'static str, problem: &str) -> StateError {
+    StateError::Secret { verb, problem: problem.to_owned() }
+}
+
+fn random<const N: usize>() -> Result<[u8; N], StateError> {
+    let mut bytes = [0; N];
+    SystemRandom::new()
+        .fill(&mut bytes)
+        .map_err(|_| secret("sealed", "the system gives no random numbers"))?;
+    Ok(bytes)
+}
+
+fn aead_key(bytes: &[u8; KEY_BYTES]) -> Result<LessSafeKey, StateError> {
+    let key =
+        UnboundKey::new(&AES_256_GCM, bytes).map_err(|_| secret("sealed", "the key has the wrong length"))?;
+    Ok(LessSafeKey::new(key))
+}
+
+/// Nonce, then ciphertext with its tag. The nonce is random: a key seals few values.
+fn seal(key: &LessSafeKey, clear: &[u8], context: &str) -> Result<Vec<u8>, StateError> {
+    let nonce: [u8; NONCE_LEN] = random()?;
+    let mut sealed = clear.to_vec();
+    key.seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), Aad::from(context), &mut sealed)
+        .map_err(|_| secret("sealed", "encryption failed"))?;
+    Ok([&nonce[..], &sealed].concat())
+}
+
+fn open(key: &LessSafeKey, sealed: &[u8], context: &str) -> Result<Vec<u8>, StateError> {
+    let failed = || secret("opened", "it was sealed for another run, with another master key, or is damaged");
+    let (nonce, ciphertext) = sealed.split_at_checked(NONCE_LEN).ok_or_else(failed)?;
+    let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| failed())?;
+    let mut buffer = ciphertext.to_vec();
+    let clear = key.open_in_place(nonce, Aad::from(context), &mut buffer).map_err(|_| failed())?;
+    Ok(clear.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_opens_only_in_its_context() {
+        let key = aead_key(&[7; KEY_BYTES]).unwrap();
+        let sealed = seal(&key, b"sk-secret", "run-1").unwrap();
+        assert!(!sealed.windows(9).any(|window| window == b"sk-secret"));
+        assert_eq!(open(&key, &sealed, "run-1").unwrap(), b"sk-secret");
+        assert!(open(&key, &sealed, "run-2").is_err());
+        assert!(open(&aead_key(&[8; KEY_BYTES]).unwrap(), &sealed, "run-1").is_err());
+        for length in 0..sealed.len() {
+            assert!(open(&key, &sealed[..length], "run-1").is_err());
+        }
+    }
+
+    #[test]
+    fn a_key_does_not_show_itself() {
+        assert_eq!(format!("{:?}", ApiKey::new("sk-secret")), "***");
+    }
+
+    #[test]
+    fn owners_are_known_by_a_keyed_hash() {
+        let (one, other) = (LocalKey::new(&[1; KEY_BYTES]).unwrap(), LocalKey::new(&[2; KEY_BYTES]).unwrap());
+        let key = ApiKey::new("sk-secret");
+        assert_eq!(one.owner_of(&key), one.owner_of(&key));
+        assert_ne!(one.owner_of(&key), other.owner_of(&key));
+        assert_eq!(one.owner_of(&key).len(), 32);
+    }
+}

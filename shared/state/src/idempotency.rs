@@ -1,0 +1,54 @@
+//! Keys by which a repeated order is recognised.
+
+use bench_domain::RunId;
+
+use crate::attributes::{Reader, Record, number, text};
+use crate::keys::key;
+use crate::{State, StateError};
+
+/// How long an idempotency key is remembered.
+pub(crate) const REMEMBER_S: i64 = 24 * 3_600;
+
+/// A caller's key for one order, with what was ordered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotency {
+    /// Whose key it is, as [`bench_domain::run::Owner`] names it.
+    pub owner: String,
+    /// The caller's key.
+    pub key: String,
+    /// Digest of the order; another order under the same key is refused.
+    pub digest: String,
+}
+
+impl Idempotency {
+    fn key(&self) -> Record {
+        key(format!("IDEM#{}#{}", self.owner, self.key), "IDEM")
+    }
+
+    pub(crate) fn record(&self, run: RunId, expires_at: i64) -> Record {
+        let mut record = self.key();
+        record.insert("run".to_owned(), text(run.to_string()));
+        record.insert("digest".to_owned(), text(&self.digest));
+        record.insert("expires_at".to_owned(), number(expires_at));
+        record
+    }
+}
+
+impl State {
+    /// The run that was made under this key, and the digest of its order.
+    pub async fn run_of_key(&self, key: &Idempotency) -> Result<Option<(RunId, String)>, StateError> {
+        let got = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .set_key(Some(key.key()))
+            .consistent_read(true)
+            .send()
+            .await
+            .map_err(|error| StateError::sdk("look up the idempotency key", error))?;
+        let Some(record) = got.item() else { return Ok(None) };
+        let reader = Reader::new(record);
+        let run = reader.text("run")?.parse().map_err(|error| StateError::damaged(reader.key(), error))?;
+        Ok(Some((run, reader.text("digest")?.to_owned())))
+    }
+}

@@ -1,0 +1,63 @@
+//! The keys of the table in the crate's documentation, each made in one place.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use bench_domain::{BenchmarkName, Position, RunId, SampleRef, Timestamp};
+
+use crate::attributes::{Record, text};
+
+pub(crate) const BY_TIME: &str = "by-time";
+pub(crate) const BY_STATUS: &str = "by-status";
+/// Partition of the `by-time` index.
+pub(crate) const RUNS: &str = "RUNS";
+pub(crate) const MODELS: &str = "MODELS";
+/// Sort key of a shard's counters; sorts before its samples.
+pub(crate) const COUNT: &str = "COUNT";
+
+pub(crate) fn key(pk: impl Into<String>, sk: impl Into<String>) -> Record {
+    Record::from([("pk".to_owned(), text(pk)), ("sk".to_owned(), text(sk))])
+}
+
+pub(crate) fn run_partition(run: RunId) -> String {
+    format!("RUN#{run}")
+}
+
+pub(crate) fn run(run: RunId) -> Record {
+    key(run_partition(run), "RUN")
+}
+
+pub(crate) fn benchmark_sort(position: usize, name: &BenchmarkName) -> String {
+    format!("BENCH#{position:03}#{name}")
+}
+
+pub(crate) fn shard_partition(run: RunId, benchmark: &BenchmarkName, plan: u32, shard: u32) -> String {
+    format!("RUN#{run}#{benchmark}#{plan}#{shard}")
+}
+
+pub(crate) fn sample_partition(sample: &SampleRef) -> String {
+    shard_partition(sample.run, &sample.benchmark, sample.plan, sample.shard())
+}
+
+pub(crate) fn sample_sort(position: Position) -> String {
+    format!("S#{:08}.{:04}", position.item, position.sample)
+}
+
+pub(crate) fn sample(sample: &SampleRef) -> Record {
+    key(sample_partition(sample), sample_sort(sample.position))
+}
+
+pub(crate) fn events_partition(run: RunId) -> String {
+    format!("RUN#{run}#EVENTS")
+}
+
+pub(crate) fn event_sort(sequence: u64) -> String {
+    format!("{sequence:010}")
+}
+
+pub(crate) fn status_partition(status: &str) -> AttributeValue {
+    text(format!("STATUS#{status}"))
+}
+
+/// Sorts by time; the id makes it unique. Always with six digits of fraction, so that text order is time order.
+pub(crate) fn time_sort(created_at: Timestamp, run: RunId) -> String {
+    format!("{:020}#{run}", created_at.as_micros())
+}

@@ -1,0 +1,72 @@
+//! The catalogue of models.
+
+use bench_domain::{ModelId, Price, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::attributes::{Reader, json, text};
+use crate::keys::{MODELS, key};
+use crate::{State, StateError};
+
+/// One model that runs can be made for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelRecord {
+    /// Version 5 of provider and slug.
+    pub id: ModelId,
+    /// The model's name at the provider.
+    pub slug: String,
+    /// Its name for people.
+    pub name: String,
+    /// Which provider.
+    pub provider: String,
+    /// One line about it.
+    pub tagline: Option<String>,
+    /// Who published it.
+    pub user: Option<String>,
+    /// Address of a picture.
+    pub logo: Option<String>,
+    /// The provider's own id.
+    pub chute_id: Option<String>,
+    /// Instances that serve it.
+    pub instance_count: i64,
+    /// Whether runs should be made for it.
+    pub is_active: bool,
+    /// The provider's price.
+    pub price: Option<Price>,
+    /// When this was learned.
+    pub synced_at: Timestamp,
+}
+
+impl State {
+    /// Writes a model; an older record of it is replaced.
+    pub async fn put_model(&self, model: &ModelRecord) -> Result<(), StateError> {
+        let sort = format!("{}#{}", model.provider, model.slug);
+        self.client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(key(MODELS, &sort)))
+            .item("model", json(&sort, model)?)
+            .send()
+            .await
+            .map(drop)
+            .map_err(|error| StateError::sdk("write a model", error))
+    }
+
+    /// All models of the catalogue, by provider and slug.
+    pub async fn models(&self) -> Result<Vec<ModelRecord>, StateError> {
+        let mut pages = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :models")
+            .expression_attribute_values(":models", text(MODELS))
+            .into_paginator()
+            .items()
+            .send();
+        let mut models = Vec::new();
+        while let Some(record) = pages.next().await {
+            let record = record.map_err(|error| StateError::sdk("list models", error))?;
+            models.push(Reader::new(&record).json("model")?);
+        }
+        Ok(models)
+    }
+}

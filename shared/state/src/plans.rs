@@ -1,0 +1,264 @@
+//! From a run to its samples: the planner's part.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, ReturnValue, WriteRequest};
+use bench_domain::run::Plan;
+use bench_domain::sample::items_in_shard;
+use bench_domain::{BenchmarkName, Position, RunId, Timestamp};
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use crate::attributes::{Reader, Record, number, text};
+use crate::conflict::pause;
+use crate::keys::{self, COUNT, key, sample_sort, shard_partition};
+use crate::{RunRecord, State, StateError};
+
+/// Records of one batch: DynamoDB's own limit.
+const BATCH_MAX: usize = 25;
+/// How often what a batch left over is sent again.
+const RESENDS_MAX: u32 = 20;
+/// Batches in flight.
+const BATCHES_IN_FLIGHT: usize = 8;
+
+/// Whether a run may be planned now.
+#[derive(Debug, Clone, PartialEq)]
+pub enum PlanClaim {
+    /// It may, by the caller, as this attempt of the planner.
+    Yours {
+        /// The attempt's number: the fencing token.
+        attempt: u32,
+    },
+    /// Somebody else is at it.
+    Busy,
+    /// There is nothing to plan: it is planned, over, of another generation or gone.
+    Nothing,
+}
+
+/// An item of a plan: what its sample records hold from the start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedSample {
+    /// The item.
+    pub item_id: String,
+    /// Group of the item within its benchmark.
+    pub group: Option<String>,
+    /// Where the item's frame starts in the dataset's object, in bytes.
+    pub offset: u64,
+    /// The frame's length in bytes.
+    pub length: u64,
+}
+
+impl State {
+    /// Takes the right to plan a run until `lease_until`.
+    pub async fn claim_plan(
+        &self,
+        run: RunId,
+        generation: u32,
+        now: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<PlanClaim, StateError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::run(run)))
+            .update_expression(
+                "SET plan_lease_until = :until, plan_lease_epoch = :epoch, due_at = :until, \
+                 revision = revision + :one ADD plan_attempts :one",
+            )
+            .condition_expression(
+                "generation = :generation AND attribute_not_exists(deleted) \
+                 AND index_status IN (:queued, :running) \
+                 AND (attribute_not_exists(planned_generation) OR planned_generation < :generation) \
+                 AND (attribute_not_exists(plan_lease_until) OR plan_lease_until <= :now \
+                      OR plan_lease_epoch <> :epoch)",
+            )
+            .expression_attribute_values(":until", number(lease_until.as_micros()))
+            .expression_attribute_values(":epoch", number(self.epoch))
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":generation", number(generation))
+            .expression_attribute_values(":queued", keys::status_partition("queued"))
+            .expression_attribute_values(":running", keys::status_partition("running"))
+            .expression_attribute_values(":now", number(now.as_micros()))
+            .return_values(ReturnValue::UpdatedNew)
+            .send()
+            .await;
+        let error = match update {
+            Ok(updated) => {
+                let record = updated.attributes.unwrap_or_default();
+                return Ok(PlanClaim::Yours { attempt: Reader::new(&record).number("plan_attempts")? });
+            }
+            Err(error) => error,
+        };
+        if !matches!(error.as_service_error(), Some(UpdateItemError::ConditionalCheckFailedException(_))) {
+            return Err(StateError::sdk("claim the plan", error));
+        }
+        let found = self.run(run).await?;
+        Ok(match found {
+            Some(found)
+                if found.generation == generation
+                    && found.state.status().is_open()
+                    && found.planned_generation < generation =>
+            {
+                PlanClaim::Busy
+            }
+            _ => PlanClaim::Nothing,
+        })
+    }
+
+    /// Gives the right to plan back, so that a later message can take it at once.
+    pub async fn release_plan(&self, run: RunId, attempt: u32, due_at: Timestamp) -> Result<(), StateError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::run(run)))
+            .update_expression("SET due_at = :due REMOVE plan_lease_until")
+            .condition_expression("plan_attempts = :attempt")
+            .expression_attribute_values(":due", number(due_at.as_micros()))
+            .expression_attribute_values(":attempt", number(attempt))
+            .send()
+            .await;
+        match update {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(StateError::sdk("give the plan back", error)),
+        }
+    }
+
+    /// Notes that a run is planned and all its messages are sent.
+    pub async fn note_planned(&self, run: RunId, generation: u32) -> Result<(), StateError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::run(run)))
+            .update_expression("SET planned_generation = :generation REMOVE plan_lease_until")
+            .condition_expression("generation = :generation")
+            .expression_attribute_values(":generation", number(generation))
+            .send()
+            .await;
+        match update {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(StateError::sdk("note that the run is planned", error)),
+        }
+    }
+
+    /// Writes the counters and samples of a plan. Nobody sees them before the benchmark names the plan,
+    /// and a repeat of the same attempt writes the same.
+    pub async fn write_plan(
+        &self,
+        run: RunId,
+        benchmark: &BenchmarkName,
+        plan: &Plan,
+        items: &[PlannedSample],
+        now: Timestamp,
+    ) -> Result<(), StateError> {
+        let partition = |shard| shard_partition(run, benchmark, plan.attempt, shard);
+        let counts = (0..plan.shards).map(|shard| {
+            let expected = items_in_shard(plan.items, shard, plan.shards) * u64::from(plan.samples_per_item);
+            let mut record = key(partition(shard), COUNT);
+            record.insert("expected".into(), number(expected));
+            // A condition can compare attributes but not calculate: the last sample but one is stored.
+            record.insert("last".into(), number(i128::from(expected) - 1));
+            record.insert("done".into(), number(0));
+            record
+        });
+        let samples = items.iter().enumerate().flat_map(|(index, item)| {
+            let index = u32::try_from(index).unwrap_or(u32::MAX);
+            (0..plan.samples_per_item).map(move |sample| {
+                let position = Position { item: index, sample };
+                let mut record = key(partition(index % plan.shards.max(1)), sample_sort(position));
+                record.insert("state".into(), text("open"));
+                record.insert("due_at".into(), number(now.as_micros()));
+                record.insert("item_id".into(), text(&item.item_id));
+                if let Some(group) = &item.group {
+                    record.insert("group".into(), text(group));
+                }
+                record.insert("offset".into(), number(item.offset));
+                record.insert("length".into(), number(item.length));
+                record
+            })
+        });
+        let mut batches = Vec::new();
+        for record in counts.chain(samples) {
+            let put = PutRequest::builder().set_item(Some(record)).build();
+            let put = put.map_err(|error| StateError::damaged("sample", error))?;
+            match batches.last_mut() {
+                None => batches.push(Vec::with_capacity(BATCH_MAX)),
+                Some(batch) if batch.len() == BATCH_MAX => batches.push(Vec::with_capacity(BATCH_MAX)),
+                Some(_) => {}
+            }
+            if let Some(batch) = batches.last_mut() {
+                batch.push(WriteRequest::builder().put_request(put).build());
+            }
+        }
+        self.write_batches(batches).await
+    }
+
+    async fn write_batches(&self, batches: Vec<Vec<WriteRequest>>) -> Result<(), StateError> {
+        stream::iter(batches.into_iter().map(|batch| self.write_batch(batch)))
+            .buffer_unordered(BATCHES_IN_FLIGHT)
+            .try_collect()
+            .await
+    }
+
+    async fn write_batch(&self, batch: Vec<WriteRequest>) -> Result<(), StateError> {
+        let mut left = HashMap::from([(self.table.clone(), batch)]);
+        for attempt in 0..=RESENDS_MAX {
+            if attempt > 0 {
+                pause(attempt).await;
+            }
+            let written = self.client.batch_write_item().set_request_items(Some(left)).send().await;
+            let written = written.map_err(|error| StateError::sdk("write a batch", error))?;
+            left = written.unprocessed_items.unwrap_or_default();
+            left.retain(|_, requests| !requests.is_empty());
+            if left.is_empty() {
+                return Ok(());
+            }
+        }
+        Err(StateError::Service { verb: "write a batch", problem: "the table did not take all of it".into() })
+    }
+
+    pub(crate) async fn delete_batch(&self, records: Vec<Record>) -> Result<(), StateError> {
+        let mut requests = Vec::with_capacity(records.len());
+        for record in records {
+            let delete = DeleteRequest::builder().set_key(Some(record)).build();
+            let delete = delete.map_err(|error| StateError::damaged("record", error))?;
+            requests.push(WriteRequest::builder().delete_request(delete).build());
+        }
+        self.write_batches(requests.chunks(BATCH_MAX).map(<[WriteRequest]>::to_vec).collect()).await
+    }
+
+    /// Sets when reconciliation should look at a run again.
+    pub async fn set_run_due(&self, run: &RunRecord, due_at: Timestamp) -> Result<(), StateError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::run(run.spec.id)))
+            .update_expression("SET due_at = :due")
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_values(":due", number(due_at.as_micros()))
+            .send()
+            .await;
+        match update {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(StateError::sdk("set when the run is due", error)),
+        }
+    }
+}

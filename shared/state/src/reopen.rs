@@ -1,0 +1,85 @@
+//! Requeue: what was not graded is asked again.
+
+use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
+use bench_domain::sample::SampleState;
+use bench_domain::{SampleRef, Timestamp};
+
+use crate::attributes::{number, text};
+use crate::conflict::pause;
+use crate::keys::{self, COUNT, key};
+use crate::{SampleRecord, State, StateError};
+
+impl State {
+    /// Opens a sample that ended without a grade: the inverse of its commit.
+    ///
+    /// `false` when there is nothing to open: it is open already, or was graded.
+    pub async fn reopen(
+        &self,
+        sample: &SampleRef,
+        benchmark_sort: &str,
+        record: &SampleRecord,
+        now: Timestamp,
+    ) -> Result<bool, StateError> {
+        let SampleState::Done { attempt, .. } = record.state else { return Ok(false) };
+        if record.state.reopen(now).is_err() {
+            return Ok(false);
+        }
+        let mut closed = false;
+        for repeat in 0..20 {
+            if repeat > 1 {
+                pause(repeat).await;
+            }
+            let open = Update::builder()
+                .table_name(&self.table)
+                .set_key(Some(keys::sample(sample)))
+                .update_expression(
+                    "SET #state = :open, due_at = :now, failures = :zero, waits = :zero, resends = :zero \
+                     REMOVE waiting_since, outcome, score, reason, extracted, detail, finished_at",
+                )
+                .condition_expression("#state = :done AND attempt = :attempt")
+                .expression_attribute_names("#state", "state")
+                .expression_attribute_values(":open", text("open"))
+                .expression_attribute_values(":done", text("done"))
+                .expression_attribute_values(":now", number(now.as_micros()))
+                .expression_attribute_values(":zero", number(0))
+                .expression_attribute_values(":attempt", number(attempt))
+                .build()
+                .map_err(|error| StateError::damaged("sample", error))?;
+            let count = Update::builder()
+                .table_name(&self.table)
+                .set_key(Some(key(keys::sample_partition(sample), COUNT)))
+                .update_expression("ADD done :less")
+                .condition_expression(if closed { "done > #last" } else { "done <= #last" })
+                .expression_attribute_names("#last", "last")
+                .expression_attribute_values(":less", number(-1))
+                .build()
+                .map_err(|error| StateError::damaged("sample", error))?;
+            let mut items = vec![
+                TransactWriteItem::builder().update(open).build(),
+                TransactWriteItem::builder().update(count).build(),
+            ];
+            if closed {
+                items.push(self.shards_update(sample.run, benchmark_sort, -1)?);
+            }
+            match self.transact("reopen the sample", items).await? {
+                Ok(()) => return Ok(true),
+                Err(canceled) if canceled.condition_failed(0) => {
+                    let found = self.sample(sample).await?;
+                    return Ok(found.is_some_and(|found| matches!(found.state, SampleState::Open { .. })));
+                }
+                Err(_) => closed = !closed,
+            }
+        }
+        Err(StateError::Service {
+            verb: "reopen the sample",
+            problem: "its shard's counters kept changing".into(),
+        })
+    }
+}
+
+impl SampleRecord {
+    /// Whether an earlier attempt may have left an answer behind that the record does not name.
+    pub const fn may_have_body(&self) -> bool {
+        self.effort.attempts > 1
+    }
+}
