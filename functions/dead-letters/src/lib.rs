@@ -1,1 +1,120 @@
-//! function dead-letters
+//! SQS dead-letter queues: what no one could finish becomes an error result.
+//!
+//! A dead letter closes its sample through claim and commit like anyone else, so it cannot overwrite
+//! what somebody did finish.
+
+use std::time::Duration;
+
+use bench_domain::{Outcome, RunId, SampleRef, Timestamp, Verdict};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
+use bench_queue::{Message, QueueError, QueueName, Queues, RECEIVES_MAX};
+use bench_state::{Claim, Commit, EventKind, Finished, NewEvent, RunWithBenchmarks, State, StateError, Transition};
+
+/// Times that a write which others keep changing is read anew.
+const RACES_MAX: u32 = 20;
+
+/// The function behind the dead-letter queues.
+pub struct DeadLetters {
+    /// Runs and samples.
+    pub state: State,
+    /// The queues.
+    pub queues: Queues,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum DeadLetterError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    #[error("sample {0} is being worked on")]
+    Busy(SampleRef),
+}
+
+impl DeadLetters {
+    /// Handles a batch of messages from the dead-letter queue of `queue`.
+    pub async fn handle(&self, event: SqsEvent, queue: QueueName, deadline: Deadline) -> SqsBatchResponse {
+        let unreadable = event.records.iter().filter(|record| {
+            let body = record.body.as_deref().unwrap_or_default();
+            matches!(Message::from_body(body), Err(bench_queue::MessageError::Malformed(_)))
+        });
+        // Nobody will ever read them: they are told of and dropped, not kept coming.
+        let unreadable: Vec<String> = unreadable.filter_map(|record| record.message_id.clone()).collect();
+        for message_id in &unreadable {
+            tracing::error!(message_id, "Dropped a dead letter of queue {} that cannot be read", queue.as_str());
+        }
+        let mut response = handle_batch(event, queue, &self.queues, |message| async move {
+            match message {
+                Message::Sample(sample) => self.end_sample(&sample, deadline).await,
+                Message::Plan { run, generation } => {
+                    let why = format!("the run could not be planned in {RECEIVES_MAX} tries");
+                    self.fail_run(run, generation, &why).await
+                }
+                Message::Finish { run, generation } => {
+                    let why = format!("the run could not be closed in {RECEIVES_MAX} tries");
+                    self.fail_run(run, generation, &why).await
+                }
+            }
+        })
+        .await;
+        response.batch_item_failures.retain(|failure| !unreadable.contains(&failure.item_identifier));
+        response
+    }
+
+    async fn end_sample(&self, sample: &SampleRef, deadline: Deadline) -> Result<(), DeadLetterError> {
+        let Some(found) = self.state.run_with_benchmarks(sample.run).await? else { return Ok(()) };
+        let Some(benchmark) = found.benchmark(sample.benchmark.as_str()) else { return Ok(()) };
+        if benchmark.plan.as_ref().is_none_or(|plan| plan.attempt != sample.plan) {
+            return Ok(());
+        }
+        let now = Timestamp::now();
+        let attempt = match self.state.claim(sample, now, deadline.0).await? {
+            Claim::Yours(claimed) => claimed.attempt,
+            // A planned wait has another message.
+            Claim::NotDue(_) | Claim::Over | Claim::Gone => return Ok(()),
+            Claim::Busy => return Err(DeadLetterError::Busy(sample.clone())),
+        };
+        let why = format!("the sample's message was delivered {RECEIVES_MAX} times and no attempt came to an end");
+        tracing::error!(run.id = %sample.run, "Sample {sample} ended as a dead letter");
+        let finished = Finished {
+            verdict: Verdict::ungraded(Outcome::InfrastructureError, why),
+            body: None,
+            item_hash: None,
+            truncated: false,
+            latency_ms: None,
+            usage: None,
+            model: None,
+            at: now,
+        };
+        if let Commit::Done { closed: true } =
+            self.state.commit(sample, &benchmark.sort(), attempt, &finished).await?
+        {
+            let found = self.state.run_with_benchmarks(sample.run).await?;
+            if let Some(found) = found.filter(RunWithBenchmarks::is_complete) {
+                self.send_finish(sample.run, found.run.generation).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn fail_run(&self, run: RunId, generation: u32, why: &str) -> Result<(), DeadLetterError> {
+        for _ in 0..RACES_MAX {
+            let Some(found) = self.state.run(run).await? else { return Ok(()) };
+            let now = Timestamp::now();
+            if found.generation != generation {
+                return Ok(());
+            }
+            let Ok(next) = found.state.fail(now, why) else { return Ok(()) };
+            let event = NewEvent::new(EventKind::RunFailed, format!("Run failed: {why}"));
+            if self.state.change_run(&found, &next, generation, &event, now).await? == Transition::Done {
+                tracing::error!(run.id = %run, "Run {run} ended as a dead letter: {why}");
+                return self.send_finish(run, generation).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn send_finish(&self, run: RunId, generation: u32) -> Result<(), DeadLetterError> {
+        Ok(self.queues.send(&Message::Finish { run, generation }, Duration::ZERO).await?)
+    }
+}

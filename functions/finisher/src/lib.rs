@@ -1,1 +1,201 @@
-//! function finisher
+//! SQS finishes: scores, metrics, final status.
+//!
+//! The finisher reads every sample of a run once, makes each benchmark's report and closes the run by
+//! conditional writes. It also closes what a run left open that was ended early, removes the caller's
+//! key, and clears up after a deleted run. Killed anywhere it can be repeated.
+
+use bench_blobs::{BlobError, Blobs, bodies_prefix, exports_prefix};
+use bench_domain::report::{BenchmarkReport, ReportBuilder};
+use bench_domain::run::BenchmarkState;
+use bench_domain::{RunId, RunState, Timestamp};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
+use bench_queue::{Message, QueueName, Queues};
+use bench_state::credentials::Credentials;
+use bench_state::{BenchmarkRecord, EventKind, NewEvent, RunRecord, RunWithBenchmarks, State, StateError, Transition};
+
+/// Samples read at once.
+const PAGE: u64 = 1_000;
+/// Times that a write which others keep changing is read anew.
+const RACES_MAX: u32 = 20;
+
+/// The finisher's function.
+pub struct Finisher {
+    /// Runs and samples.
+    pub state: State,
+    /// The queues.
+    pub queues: Queues,
+    /// Bodies and exports, for deleted runs.
+    pub blobs: Blobs,
+    /// Callers' keys, which end with their run.
+    pub credentials: Credentials,
+}
+
+/// Why a run could not be closed now. It is tried again.
+#[derive(Debug, thiserror::Error)]
+enum FinishError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    #[error("the run kept changing while it was closed")]
+    Races,
+}
+
+impl Finisher {
+    /// Handles a batch of messages.
+    pub async fn handle(&self, event: SqsEvent, _deadline: Deadline) -> SqsBatchResponse {
+        handle_batch(event, QueueName::Finishes, &self.queues, |message| async move {
+            match message {
+                Message::Finish { run, generation } => self.finish(run, generation).await,
+                _ => Ok(()),
+            }
+        })
+        .await
+    }
+
+    async fn finish(&self, run: RunId, generation: u32) -> Result<(), FinishError> {
+        for _ in 0..RACES_MAX {
+            let Some(found) = self.state.any_run_with_benchmarks(run).await? else { return Ok(()) };
+            if found.run.deleted {
+                return self.clear_up(run).await;
+            }
+            if found.run.generation != generation {
+                return Ok(());
+            }
+            if !found.run.state.status().is_open() {
+                return self.settle(&found.run).await;
+            }
+            if !found.is_complete() {
+                return Ok(());
+            }
+            if self.close(&found).await? == Transition::Done {
+                tracing::info!(run.id = %run, "Finished run {run}");
+            }
+        }
+        Err(FinishError::Races)
+    }
+
+    /// Closes every benchmark that is still open, then the run.
+    async fn close(&self, found: &RunWithBenchmarks) -> Result<Transition, FinishError> {
+        let mut states = Vec::with_capacity(found.benchmarks.len());
+        for benchmark in &found.benchmarks {
+            let state = match &benchmark.state {
+                BenchmarkState::Running { .. } => match self.close_benchmark(&found.run, benchmark).await? {
+                    Some(closed) => closed,
+                    None => return Ok(Transition::Raced),
+                },
+                other => other.clone(),
+            };
+            states.push((benchmark, state));
+        }
+        let now = Timestamp::now();
+        let scores: Vec<Option<f64>> =
+            states.iter().map(|(_, state)| state.report().and_then(|report| report.score)).collect();
+        let failures: Vec<String> = states
+            .iter()
+            .filter_map(|(benchmark, state)| Some(format!("{}: {}", benchmark.name, state.error()?)))
+            .collect();
+        let (next, event) = if failures.is_empty() {
+            let overall = mean(&scores);
+            let data = serde_json::json!({ "overall_score": overall, "completed_benchmarks": states.len() });
+            let message = match overall {
+                Some(score) => format!("Run completed with overall score: {:.2}%", score * 100.0),
+                None => "Run completed".to_owned(),
+            };
+            let next = found.run.state.succeed(now, overall).map_err(StateError::from)?;
+            (next, NewEvent::new(EventKind::RunCompleted, message).with(data))
+        } else {
+            let error = if failures.len() == states.len() && failures.len() > 1 {
+                format!("All benchmarks failed. {}", failures.join("; "))
+            } else {
+                failures.join("; ")
+            };
+            let data = serde_json::json!({ "failed_benchmarks": failures.len() });
+            let next = found.run.state.fail(now, error.clone()).map_err(StateError::from)?;
+            (next, NewEvent::new(EventKind::RunFailed, format!("Run failed: {error}")).with(data))
+        };
+        // Read anew: closing the benchmarks did not change the run, but a cancel may have.
+        Ok(self.state.change_run(&found.run, &next, found.run.generation, &event, now).await?)
+    }
+
+    /// Closes one benchmark; `None` when somebody else changed it.
+    async fn close_benchmark(
+        &self,
+        run: &RunRecord,
+        benchmark: &BenchmarkRecord,
+    ) -> Result<Option<BenchmarkState>, FinishError> {
+        let Some(plan) = &benchmark.plan else { return Ok(None) };
+        let mut builder = ReportBuilder::default();
+        let mut offset = 0;
+        while offset < plan.samples() {
+            let page = self.state.samples_page(run.spec.id, benchmark, offset, PAGE).await?;
+            page.iter().filter_map(bench_state::SampleRecord::summary).for_each(|sample| builder.add(&sample));
+            offset += PAGE;
+        }
+        let mut report = builder.finish(plan.items, plan.samples_per_item, run.spec.coverage_min, run.spec.price);
+        if let Some(known) = bench_benchmarks::find(benchmark.name.as_str()) {
+            report.extra = known.extra_metrics(&report);
+        }
+        let now = Timestamp::now();
+        let next = benchmark.state.close(now, report).map_err(StateError::from)?;
+        let event = closing_event(benchmark, &next);
+        let changed = self.state.change_benchmark(run.spec.id, benchmark, &next, None, Some(&event), now).await?;
+        Ok((changed == Transition::Done).then_some(next))
+    }
+
+    /// What remains to be done for a run that is over.
+    async fn settle(&self, run: &RunRecord) -> Result<(), FinishError> {
+        let why = match &run.state {
+            RunState::Canceled { .. } => "Run canceled",
+            _ => "The run ended before this benchmark was complete",
+        };
+        self.state.skip_open_benchmarks(run.spec.id, why, Timestamp::now()).await?;
+        Ok(self.credentials.delete(run.spec.id).await?)
+    }
+
+    /// Removes everything of a deleted run; its record goes last.
+    async fn clear_up(&self, run: RunId) -> Result<(), FinishError> {
+        self.credentials.delete(run).await?;
+        self.blobs.delete_prefix(&bodies_prefix(run)).await?;
+        self.blobs.delete_prefix(&exports_prefix(run)).await?;
+        Ok(self.state.purge_run(run).await?)
+    }
+}
+
+/// Unweighted mean; `None` unless every benchmark has a score.
+#[allow(clippy::cast_precision_loss)] // a run has few benchmarks
+fn mean(scores: &[Option<f64>]) -> Option<f64> {
+    let known: Option<Vec<f64>> = scores.iter().copied().collect();
+    known.filter(|known| !known.is_empty()).map(|known| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+fn closing_event(benchmark: &BenchmarkRecord, state: &BenchmarkState) -> NewEvent {
+    let data = state.report().map(report_data);
+    let event = match (state, state.report().and_then(|report| report.score)) {
+        (BenchmarkState::Succeeded { .. }, Some(score)) => {
+            let message = format!("Completed {} with score {:.2}%", benchmark.name, score * 100.0);
+            NewEvent::new(EventKind::BenchmarkCompleted, message)
+        }
+        _ => {
+            let message = format!("Benchmark failed: {}", state.error().unwrap_or("no score"));
+            NewEvent::new(EventKind::BenchmarkFailed, message)
+        }
+    };
+    let event = event.of(&benchmark.name);
+    match data {
+        Some(data) => event.with(data),
+        None => event,
+    }
+}
+
+/// The figures of a report that fit into an event: no lists that grow with the benchmark.
+fn report_data(report: &BenchmarkReport) -> serde_json::Value {
+    serde_json::json!({
+        "score": report.score,
+        "accuracy": report.accuracy_all,
+        "coverage": report.coverage,
+        "sampled_items": report.items,
+        "graded": report.graded,
+        "outcomes": report.outcomes,
+    })
+}

@@ -1,1 +1,288 @@
-//! function planner
+//! SQS plans: a run becomes its items and samples.
+//!
+//! The planner takes the run under a lease, and for each benchmark brings the dataset into the blob
+//! store, chooses the items, writes the samples' records under keys that carry its attempt, makes
+//! them visible by one conditional write, and sends a message for each. Killed anywhere it can be
+//! repeated: what an earlier attempt wrote and did not make visible is never read.
+
+mod choose;
+mod requeue;
+
+use bench_benchmarks::Benchmark;
+use bench_datasets::{DatasetError, Library, NoProgress, Progress};
+use bench_domain::run::{BenchmarkState, DatasetChoice, Plan};
+use bench_domain::sample::shards_for;
+use bench_domain::{Generation, Position, RunId, RunSpec, RunState, SampleRef, Timestamp};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
+use bench_queue::{Message, QueueError, QueueName, Queues};
+use bench_state::{
+    BenchmarkRecord, EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, State, StateError, Transition,
+};
+
+/// Times that a write which others keep changing is read anew.
+const RACES_MAX: u32 = 20;
+/// Messages handed to the queue at once.
+const MESSAGES_AT_ONCE: usize = 1_000;
+
+/// The planner's function.
+pub struct Planner {
+    /// Runs and samples.
+    pub state: State,
+    /// Where messages of samples go.
+    pub queues: Queues,
+    /// Where datasets come from.
+    pub library: Library,
+    /// Hears of downloads.
+    pub progress: Box<dyn Progress>,
+}
+
+/// Why a run could not be planned now. It is tried again.
+#[derive(Debug, thiserror::Error)]
+enum PlanError {
+    #[error(transparent)]
+    State(#[from] StateError),
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    #[error("the run kept changing while it was planned")]
+    Races,
+}
+
+/// Why a benchmark of a run cannot be carried out.
+enum Obstacle {
+    /// Nothing of the run's making: it fails.
+    Failed(String),
+    /// The operator must do something first.
+    NeedsSetup(String),
+}
+
+impl Planner {
+    /// A planner that tells nobody of its progress.
+    pub fn new(state: State, queues: Queues, library: Library) -> Self {
+        Self { state, queues, library, progress: Box::new(NoProgress) }
+    }
+
+    /// Handles a batch of messages.
+    pub async fn handle(&self, event: SqsEvent, deadline: Deadline) -> SqsBatchResponse {
+        handle_batch(event, QueueName::Plans, &self.queues, |message| async move {
+            match message {
+                Message::Plan { run, generation } => self.plan(run, generation, deadline).await,
+                _ => Ok(()),
+            }
+        })
+        .await
+    }
+
+    async fn plan(&self, run: RunId, generation: u32, deadline: Deadline) -> Result<(), PlanError> {
+        let attempt = match self.state.claim_plan(run, generation, Timestamp::now(), deadline.0).await? {
+            PlanClaim::Yours { attempt } => attempt,
+            // Busy: its holder will finish it, or reconciliation sends it again when the lease is over.
+            PlanClaim::Busy | PlanClaim::Nothing => return Ok(()),
+        };
+        tracing::info!(run.id = %run, run.generation = generation, plan.attempt = attempt, "Planning run {run}");
+        let planned = self.plan_claimed(run, generation, attempt).await;
+        if planned.is_err() {
+            // So that the message that comes again need not wait for the lease to end.
+            self.state.release_plan(run, attempt, Timestamp::now()).await?;
+        }
+        planned
+    }
+
+    async fn plan_claimed(&self, run: RunId, generation: u32, attempt: u32) -> Result<(), PlanError> {
+        let Some(mut found) = self.started(run, generation).await? else { return Ok(()) };
+        for index in 0..found.benchmarks.len() {
+            if index > 0 {
+                // A run that was canceled meanwhile needs no more plans.
+                match self.open_run(run, generation).await? {
+                    Some(fresh) => found = fresh,
+                    None => return Ok(()),
+                }
+            }
+            let Some(benchmark) = found.benchmarks.get(index) else { continue };
+            self.plan_benchmark(&found, benchmark, generation, attempt).await?;
+        }
+        self.state.note_planned(run, generation).await?;
+        let complete = self.open_run(run, generation).await?.is_some_and(|found| found.is_complete());
+        if complete {
+            let finish = Message::Finish { run, generation };
+            self.queues.send(&finish, std::time::Duration::ZERO).await?;
+        }
+        Ok(())
+    }
+
+    async fn open_run(&self, run: RunId, generation: u32) -> Result<Option<RunWithBenchmarks>, StateError> {
+        let found = self.state.run_with_benchmarks(run).await?;
+        Ok(found.filter(|found| found.run.generation == generation && found.run.state.status().is_open()))
+    }
+
+    /// The run, running. `None` when it is over or of another generation.
+    async fn started(&self, run: RunId, generation: u32) -> Result<Option<RunWithBenchmarks>, PlanError> {
+        for _ in 0..RACES_MAX {
+            let Some(found) = self.open_run(run, generation).await? else { return Ok(None) };
+            if matches!(found.run.state, RunState::Running { .. }) {
+                return Ok(Some(found));
+            }
+            let now = Timestamp::now();
+            let next = found.run.state.start(now).map_err(StateError::from)?;
+            let event = match generation {
+                1 => NewEvent::new(EventKind::RunStarted, "Run started"),
+                _ => NewEvent::new(EventKind::RunResumed, "Run resumed"),
+            };
+            self.state.change_run(&found.run, &next, generation, &event, now).await?;
+        }
+        Err(PlanError::Races)
+    }
+
+    async fn plan_benchmark(
+        &self,
+        found: &RunWithBenchmarks,
+        benchmark: &BenchmarkRecord,
+        generation: u32,
+        attempt: u32,
+    ) -> Result<(), PlanError> {
+        let run = found.run.spec.id;
+        if benchmark.enqueued_generation >= generation {
+            return Ok(());
+        }
+        let benchmark = match &benchmark.state {
+            BenchmarkState::Succeeded { .. } => return Ok(()),
+            BenchmarkState::Running { .. } => {
+                if generation > 1 {
+                    self.reopen_ungraded(run, benchmark).await?;
+                }
+                benchmark.clone()
+            }
+            BenchmarkState::Pending => match self.make_plan(found, benchmark, attempt).await? {
+                Some(planned) => planned,
+                None => return Ok(()),
+            },
+            // Left by an earlier generation.
+            _ => match self.requeue(run, benchmark).await? {
+                Some(reopened) if reopened.plan.is_some() => reopened,
+                Some(pending) => match self.make_plan(found, &pending, attempt).await? {
+                    Some(planned) => planned,
+                    None => return Ok(()),
+                },
+                None => return Ok(()),
+            },
+        };
+        if generation == 1 {
+            self.send_all_samples(run, &benchmark).await?;
+        } else {
+            self.send_open_samples(run, &benchmark).await?;
+        }
+        self.state.note_enqueued(run, &benchmark, generation).await?;
+        Ok(())
+    }
+
+    /// Plans a pending benchmark. `None` when it cannot be carried out, which is then its state.
+    async fn make_plan(
+        &self,
+        found: &RunWithBenchmarks,
+        record: &BenchmarkRecord,
+        attempt: u32,
+    ) -> Result<Option<BenchmarkRecord>, PlanError> {
+        let spec = &found.run.spec;
+        let run = spec.id;
+        let outcome = match bench_benchmarks::find(record.name.as_str()) {
+            Some(benchmark) => self.prepare(spec, record, benchmark, attempt).await,
+            None => Err(Obstacle::Failed(format!("this program has no benchmark `{}`", record.name))),
+        };
+        let now = Timestamp::now();
+        let (next, plan, event) = match outcome {
+            Ok((plan, items)) => {
+                self.state.write_plan(run, &record.name, &plan, &items, now).await?;
+                let next = record.state.start(now).map_err(StateError::from)?;
+                let data = serde_json::json!({ "completed": 0, "total": plan.samples() });
+                let message = format!("Started {} with {} samples", record.name, plan.samples());
+                let event = NewEvent::new(EventKind::BenchmarkStarted, message).of(&record.name).with(data);
+                (next, Some(plan), Some(event))
+            }
+            Err(Obstacle::NeedsSetup(error)) => {
+                (record.state.needs_setup(error).map_err(StateError::from)?, None, None)
+            }
+            Err(Obstacle::Failed(error)) => {
+                let message = format!("Benchmark failed: {error}");
+                let event = NewEvent::new(EventKind::BenchmarkFailed, message).of(&record.name);
+                (record.state.fail(now, error).map_err(StateError::from)?, None, Some(event))
+            }
+        };
+        let changed = self.state.change_benchmark(run, record, &next, plan.as_ref(), event.as_ref(), now).await?;
+        if changed == Transition::Raced {
+            // Another attempt was faster: its plan counts.
+            tracing::info!(run.id = %run, benchmark = %record.name, "Another attempt planned {}", record.name);
+        }
+        let fresh = self.state.run_with_benchmarks(run).await?;
+        let fresh = fresh.and_then(|fresh| fresh.benchmark(record.name.as_str()).cloned());
+        Ok(fresh.filter(|fresh| matches!(fresh.state, BenchmarkState::Running { .. })))
+    }
+
+    async fn prepare(
+        &self,
+        spec: &RunSpec,
+        record: &BenchmarkRecord,
+        benchmark: &'static dyn Benchmark,
+        attempt: u32,
+    ) -> Result<(Plan, Vec<PlannedSample>), Obstacle> {
+        let choice = spec.datasets.get(&record.name).unwrap_or(&DatasetChoice::Hub);
+        let prepared = self.library.prepare(benchmark, choice, self.progress.as_ref()).await.map_err(|error| {
+            match error {
+                DatasetError::Gated { .. } | DatasetError::TokenRefused { .. } => {
+                    Obstacle::NeedsSetup(error.to_string())
+                }
+                other => Obstacle::Failed(other.to_string()),
+            }
+        })?;
+        let chosen = choose::items(spec, &record.name, &prepared.index)?;
+        let facts = benchmark.facts();
+        let template = benchmark.template();
+        let items = chosen.len() as u64;
+        let plan = Plan {
+            attempt,
+            shards: shards_for(items),
+            items,
+            samples_per_item: spec.samples.unwrap_or(facts.samples_per_item),
+            dataset_items: prepared.index.items.len() as u64,
+            dataset: prepared.used,
+            prompt_digest: template.digest.clone(),
+            prompt_source: template.source.as_str().to_owned(),
+            protocol: facts.protocol.to_owned(),
+            generation: merged(&facts.generation(), &spec.generation),
+        };
+        Ok((plan, chosen))
+    }
+
+    async fn send_all_samples(&self, run: RunId, benchmark: &BenchmarkRecord) -> Result<(), PlanError> {
+        let Some(plan) = &benchmark.plan else { return Ok(()) };
+        let items = u32::try_from(plan.items).unwrap_or(u32::MAX);
+        let mut positions = (0..items)
+            .flat_map(|item| (0..plan.samples_per_item).map(move |sample| Position { item, sample }))
+            .peekable();
+        while positions.peek().is_some() {
+            let some = positions.by_ref().take(MESSAGES_AT_ONCE);
+            let messages: Vec<Message> = some.map(|position| message(run, benchmark, plan, position)).collect();
+            self.queues.send_all(&messages, std::time::Duration::ZERO).await?;
+        }
+        Ok(())
+    }
+}
+
+fn message(run: RunId, benchmark: &BenchmarkRecord, plan: &Plan, position: Position) -> Message {
+    Message::Sample(SampleRef {
+        run,
+        benchmark: benchmark.name.clone(),
+        plan: plan.attempt,
+        shards: plan.shards,
+        position,
+    })
+}
+
+/// The protocol's settings, replaced by the run's own where it has any.
+fn merged(protocol: &Generation, own: &Generation) -> Generation {
+    Generation {
+        temperature: own.temperature.or(protocol.temperature),
+        top_p: own.top_p.or(protocol.top_p),
+        max_tokens: own.max_tokens.or(protocol.max_tokens),
+        stop: if own.stop.is_empty() { protocol.stop.clone() } else { own.stop.clone() },
+        seed: own.seed.or(protocol.seed),
+    }
+}

@@ -1,1 +1,194 @@
-//! function scheduler
+//! EventBridge: reconciliation.
+//!
+//! Messages can be lost. Every open record says when it is due; what is long past due is sent again.
+//! A duplicate does no harm: who receives it looks at the record first.
+
+use std::time::Duration;
+
+use bench_domain::run::BenchmarkState;
+use bench_domain::{RunId, RunStatus, SampleRef, Timestamp};
+use bench_queue::{Message, QueueError, QueueName, Queues};
+use bench_state::{RunFilter, RunWithBenchmarks, State, StateError};
+
+/// How long past due something must be before its message is sent again; doubles with each time.
+pub const GRACE: Duration = Duration::from_secs(600);
+/// The wait is doubled so many times at most: 600 s · 2^7 is 21 hours.
+const DOUBLINGS_MAX: u32 = 7;
+/// Runs looked at in one go.
+const RUNS_MAX: u64 = 10_000;
+
+/// The scheduler's function.
+pub struct Scheduler {
+    /// Runs and samples.
+    pub state: State,
+    /// The queues.
+    pub queues: Queues,
+}
+
+/// What reconciliation sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Resent {
+    /// Runs to be planned.
+    pub plans: u64,
+    /// Samples.
+    pub samples: u64,
+    /// Runs to be closed or cleared up.
+    pub finishes: u64,
+}
+
+/// Why reconciliation stopped. The next one goes on.
+#[derive(Debug, thiserror::Error)]
+pub enum ReconcileError {
+    /// The state failed.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+}
+
+impl Scheduler {
+    /// Visits all open runs and sends again what is past due by [`GRACE`].
+    pub async fn reconcile(&self) -> Result<Resent, ReconcileError> {
+        self.reconcile_after(GRACE).await
+    }
+
+    /// For the start of a host that alone works on the state: every lease is void, so whatever is not
+    /// planned or not closed is sent again at once. Samples too, but only if the queue has lost their
+    /// messages; otherwise these are there and visible.
+    pub async fn resume(&self) -> Result<Resent, ReconcileError> {
+        let depth = self.queues.depth(QueueName::Items).await?;
+        let lost = depth.visible + depth.in_flight + depth.delayed == 0;
+        let mut resent = Resent::default();
+        for run in self.open_runs().await? {
+            let Some(found) = self.state.run_with_benchmarks(run).await? else { continue };
+            self.resend_run(&found, Duration::ZERO, &mut resent).await?;
+            if lost {
+                self.resend_samples(&found, Duration::ZERO, &mut resent).await?;
+            }
+        }
+        Ok(resent)
+    }
+
+    async fn reconcile_after(&self, grace: Duration) -> Result<Resent, ReconcileError> {
+        let mut resent = Resent::default();
+        for run in self.open_runs().await? {
+            let Some(found) = self.state.run_with_benchmarks(run).await? else { continue };
+            self.resend_run(&found, grace, &mut resent).await?;
+            self.resend_samples(&found, grace, &mut resent).await?;
+        }
+        for run in self.state.list_deleted(RUNS_MAX).await? {
+            self.queues.send(&Message::Finish { run, generation: 0 }, Duration::ZERO).await?;
+            resent.finishes += 1;
+        }
+        if resent != Resent::default() {
+            tracing::info!(
+                resent.plans,
+                resent.samples,
+                resent.finishes,
+                "Sent again: {} plans, {} samples, {} finishes",
+                resent.plans,
+                resent.samples,
+                resent.finishes
+            );
+        }
+        Ok(resent)
+    }
+
+    async fn open_runs(&self) -> Result<Vec<RunId>, StateError> {
+        let mut open = Vec::new();
+        for status in [RunStatus::Running, RunStatus::Queued] {
+            let filter = RunFilter { status: Some(status), ..RunFilter::default() };
+            open.extend(self.state.list_runs(&filter, 0, RUNS_MAX).await?.runs);
+        }
+        Ok(open)
+    }
+
+    async fn resend_run(
+        &self,
+        found: &RunWithBenchmarks,
+        grace: Duration,
+        resent: &mut Resent,
+    ) -> Result<(), ReconcileError> {
+        let (record, now) = (&found.run, Timestamp::now());
+        let (run, generation) = (record.spec.id, record.generation);
+        let unplanned = record.planned_generation < generation;
+        let complete = found.is_complete();
+        if !(unplanned || complete) || now < record.due_at.plus(doubled(grace, record.resends)) {
+            return Ok(());
+        }
+        if unplanned {
+            self.queues.send(&Message::Plan { run, generation }, Duration::ZERO).await?;
+            resent.plans += 1;
+        } else {
+            self.queues.send(&Message::Finish { run, generation }, Duration::ZERO).await?;
+            resent.finishes += 1;
+        }
+        if !grace.is_zero() {
+            self.state.note_run_resent(record, now).await?;
+        }
+        Ok(())
+    }
+
+    async fn resend_samples(
+        &self,
+        found: &RunWithBenchmarks,
+        grace: Duration,
+        resent: &mut Resent,
+    ) -> Result<(), ReconcileError> {
+        let run = found.run.spec.id;
+        for benchmark in &found.benchmarks {
+            let (BenchmarkState::Running { .. }, Some(plan)) = (&benchmark.state, &benchmark.plan) else { continue };
+            let counts = self.state.shard_counts(run, &benchmark.name, plan.attempt, plan.shards).await?;
+            let unfinished = counts.iter().zip(0_u32..).filter(|(count, _)| count.done < count.expected);
+            for (_, shard) in unfinished {
+                let mut from = None;
+                loop {
+                    let (open, next) =
+                        self.state.shard_page(run, &benchmark.name, plan.attempt, shard, false, from).await?;
+                    let now = Timestamp::now();
+                    let mut messages = Vec::new();
+                    for record in &open {
+                        if now < record.due_at.plus(doubled(grace, record.resends)) {
+                            continue;
+                        }
+                        let sample = SampleRef {
+                            run,
+                            benchmark: benchmark.name.clone(),
+                            plan: plan.attempt,
+                            shards: plan.shards,
+                            position: record.position,
+                        };
+                        // Noted first: a message too few is sent later, a note too few would repeat it each time.
+                        if grace.is_zero() || self.state.note_resent(&sample, record).await? {
+                            messages.push(Message::Sample(sample));
+                        }
+                    }
+                    self.queues.send_all(&messages, Duration::ZERO).await?;
+                    resent.samples += messages.len() as u64;
+                    from = next;
+                    if from.is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn doubled(grace: Duration, times: u32) -> Duration {
+    grace.saturating_mul(1 << times.min(DOUBLINGS_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_resend_waits_twice_as_long() {
+        assert_eq!(doubled(GRACE, 0).as_secs(), 600);
+        assert_eq!(doubled(GRACE, 3).as_secs(), 4_800);
+        assert_eq!(doubled(GRACE, 99), doubled(GRACE, DOUBLINGS_MAX));
+    }
+}

@@ -13,6 +13,11 @@ pub fn bodies_prefix(run: bench_domain::RunId) -> String {
     format!("bodies/{run}/")
 }
 
+/// Everything that is stored of a run's exports starts with this.
+pub fn exports_prefix(run: bench_domain::RunId) -> String {
+    format!("exports/{run}/")
+}
+
 fn key(sample: &SampleRef, attempt: u32) -> String {
     let SampleRef { run, benchmark, plan, position, .. } = sample;
     format!("bodies/{run}/{benchmark}/{plan}/{:08}.{:04}.{attempt}.json.zst", position.item, position.sample)

@@ -27,7 +27,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-pub use bodies::bodies_prefix;
+pub use bodies::{bodies_prefix, exports_prefix};
 pub use error::BlobError;
 pub use frames::{compress, decompress};
 pub use upload::Upload;

@@ -1,1 +1,30 @@
-//! What the binaries of all functions share: tracing, SDK configuration, the Lambda runtime.
+//! What the functions share: batches, deadlines, configuration and the Lambda runtime.
+//!
+//! A function is a library with a handler and a `main` of a few lines. The handler knows nothing of
+//! the runtime: the embedded host calls the same one with the same events.
+
+mod batch;
+mod runtime;
+
+pub use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
+pub use batch::{Handled, handle_batch};
+pub use runtime::{init_tracing, required, run_http, run_scheduled, run_sqs, sdk_config, var};
+
+use bench_domain::Timestamp;
+use std::time::Duration;
+
+/// When an invocation is ended, finished or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Deadline(pub Timestamp);
+
+impl Deadline {
+    /// A deadline so far from now.
+    pub fn after(duration: Duration) -> Self {
+        Self(Timestamp::now().plus(duration))
+    }
+
+    /// The time left until `reserve` before the end; zero when that is past.
+    pub fn left(self, reserve: Duration) -> Duration {
+        self.0.since(Timestamp::now()).saturating_sub(reserve)
+    }
+}

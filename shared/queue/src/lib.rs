@@ -30,6 +30,8 @@ pub const DELAY_MAX: Duration = Duration::from_secs(900);
 pub const BATCH_MAX: usize = 10;
 /// Deliveries of a message before it goes to the dead-letter queue.
 pub const RECEIVES_MAX: u32 = 5;
+/// When a message that failed comes again the first time: five deliveries then spread over seven minutes.
+const AGAIN: Duration = Duration::from_secs(5);
 /// How often a part of a batch that SQS did not take is sent again.
 const RESENDS_MAX: u32 = 8;
 /// Batches in flight while many messages are sent.
@@ -94,6 +96,7 @@ pub struct Depth {
 pub struct Queues {
     client: Client,
     urls: BTreeMap<QueueName, String>,
+    again: Duration,
 }
 
 /// How the queues are made on the embedded stack. Deployed, the template makes them.
@@ -103,6 +106,8 @@ pub struct QueueSettings {
     pub visibility_timeout: Duration,
     /// How long messages are kept.
     pub retention: Duration,
+    /// When a message that failed comes again the first time; each further time after four times as long.
+    pub again: Duration,
 }
 
 impl Default for QueueSettings {
@@ -110,6 +115,7 @@ impl Default for QueueSettings {
         Self {
             visibility_timeout: Duration::from_secs(12 * 3_600),
             retention: Duration::from_secs(14 * 86_400),
+            again: AGAIN,
         }
     }
 }
@@ -117,7 +123,7 @@ impl Default for QueueSettings {
 impl Queues {
     /// The queues under known addresses.
     pub fn new(config: &aws_types::SdkConfig, urls: BTreeMap<QueueName, String>) -> Self {
-        Self { client: Client::new(config), urls }
+        Self { client: Client::new(config), urls, again: AGAIN }
     }
 
     /// The queues under the addresses in `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL` and
@@ -176,7 +182,7 @@ impl Queues {
                 .map_err(|error| service("create", DisplayErrorContext(error).to_string()))?;
             urls.insert(name, made.queue_url().unwrap_or_default().to_owned());
         }
-        Ok(Self { client, urls })
+        Ok(Self { client, urls, again: settings.again })
     }
 
     /// The client, for who receives.
@@ -256,6 +262,32 @@ impl Queues {
             entries.retain(|entry| failed.iter().any(|f| f.id() == entry.id()));
         }
         Err(service(format!("{} messages were not taken after {RESENDS_MAX} tries", entries.len())))
+    }
+
+    /// Sends a body that this program cannot read as it is, so that another version can.
+    pub async fn put_back(&self, name: QueueName, body: &str, delay: Duration) -> Result<(), QueueError> {
+        let delay_s = i32::try_from(delay.min(DELAY_MAX).as_secs()).unwrap_or(0);
+        let sent = self.client.send_message().queue_url(self.url(name)?).message_body(body);
+        let sent = sent.message_group_id("other-version").delay_seconds(delay_s).send().await;
+        sent.map(drop).map_err(|error| QueueError::Service {
+            verb: "send to",
+            queue: name.as_str(),
+            problem: DisplayErrorContext(error).to_string(),
+        })
+    }
+
+    /// Lets a message that failed come again sooner than its visibility timeout ends: the `deliveries`-th time
+    /// after 5, 20, 80, 320 s.
+    pub async fn come_again(&self, name: QueueName, receipt: &str, deliveries: u32) -> Result<(), QueueError> {
+        let wait = self.again.saturating_mul(4_u32.saturating_pow(deliveries.clamp(1, 5) - 1)).min(DELAY_MAX);
+        let wait_s = i32::try_from(wait.as_secs()).unwrap_or(0);
+        let change = self.client.change_message_visibility().queue_url(self.url(name)?).receipt_handle(receipt);
+        let changed = change.visibility_timeout(wait_s).send().await;
+        changed.map(drop).map_err(|error| QueueError::Service {
+            verb: "change a message of",
+            queue: name.as_str(),
+            problem: DisplayErrorContext(error).to_string(),
+        })
     }
 
     /// How many messages are in a queue.

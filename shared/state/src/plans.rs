@@ -239,26 +239,25 @@ impl State {
         self.write_batches(requests.chunks(BATCH_MAX).map(<[WriteRequest]>::to_vec).collect()).await
     }
 
-    /// Sets when reconciliation should look at a run again.
-    pub async fn set_run_due(&self, run: &RunRecord, due_at: Timestamp) -> Result<(), StateError> {
+    /// Notes that a run's message was sent again, and when it is due next.
+    pub async fn note_run_resent(&self, run: &RunRecord, due_at: Timestamp) -> Result<(), StateError> {
         let update = self
             .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(keys::run(run.spec.id)))
-            .update_expression("SET due_at = :due")
+            .update_expression("SET due_at = :due ADD resends :one")
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":due", number(due_at.as_micros()))
+            .expression_attribute_values(":one", number(1))
             .send()
             .await;
         match update {
             Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
+            Err(error) if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) => {
                 Ok(())
             }
-            Err(error) => Err(StateError::sdk("set when the run is due", error)),
+            Err(error) => Err(StateError::sdk("note the resent message", error)),
         }
     }
 }

@@ -33,7 +33,7 @@ impl State {
                 .table_name(&self.table)
                 .set_key(Some(keys::sample(sample)))
                 .update_expression(
-                    "SET #state = :open, due_at = :now, failures = :zero, waits = :zero, resends = :zero \
+                    "SET #state = :open, due_at = :now, cleared = :attempt, failures = :zero, waits = :zero, resends = :zero \
                      REMOVE waiting_since, outcome, score, reason, extracted, detail, finished_at",
                 )
                 .condition_expression("#state = :done AND attempt = :attempt")
@@ -74,12 +74,5 @@ impl State {
             verb: "reopen the sample",
             problem: "its shard's counters kept changing".into(),
         })
-    }
-}
-
-impl SampleRecord {
-    /// Whether an earlier attempt may have left an answer behind that the record does not name.
-    pub const fn may_have_body(&self) -> bool {
-        self.effort.attempts > 1
     }
 }

@@ -35,6 +35,8 @@ pub struct RunRecord {
     pub deleted: bool,
     /// When its message should be handled next.
     pub due_at: Timestamp,
+    /// How often reconciliation sent its message again.
+    pub resends: u32,
     /// Raised by every write: the condition of the next one.
     revision: u64,
 }
@@ -124,6 +126,7 @@ impl RunRecord {
             planned_generation: reader.number_or("planned_generation", 0)?,
             deleted: reader.number_or::<u8>("deleted", 0)? == 1,
             due_at: reader.time("due_at")?,
+            resends: reader.number_or("resends", 0)?,
             revision: reader.number("revision")?,
         })
     }
@@ -442,6 +445,25 @@ impl State {
             .await
             .map(drop)
             .map_err(|error| StateError::sdk("note the benchmark's messages", error))
+    }
+
+    /// Closes the benchmarks that a run left open when it ended. Safe to repeat.
+    pub async fn skip_open_benchmarks(&self, run: RunId, why: &str, now: Timestamp) -> Result<(), StateError> {
+        for _ in 0..TRIES_MAX {
+            let Some(found) = self.run_with_benchmarks(run).await? else { return Ok(()) };
+            if found.run.state.status().is_open() {
+                return Ok(());
+            }
+            let mut raced = false;
+            for benchmark in &found.benchmarks {
+                let Ok(next) = benchmark.state.skip(now, why) else { continue };
+                raced |= self.change_benchmark(run, benchmark, &next, None, None, now).await? == Transition::Raced;
+            }
+            if !raced {
+                return Ok(());
+            }
+        }
+        Err(StateError::Service { verb: "close the benchmarks", problem: "they kept changing".into() })
     }
 
     /// Hides a run that is over; its records are removed afterwards by [`State::purge_run`].

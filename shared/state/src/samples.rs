@@ -40,6 +40,8 @@ pub struct SampleRecord {
     pub state: SampleState,
     /// How often and how long it was tried.
     pub effort: Effort,
+    /// Up to this attempt none left an answer behind: each gave the sample back.
+    pub cleared: u32,
     /// How often reconciliation sent its message again.
     pub resends: u32,
     /// When its message should be handled, or its lease ends.
@@ -184,6 +186,7 @@ impl SampleRecord {
                 waits: reader.number_or("waits", 0)?,
                 waiting_since: reader.maybe_time("waiting_since")?,
             },
+            cleared: reader.number_or("cleared", 0)?,
             resends: reader.number_or("resends", 0)?,
             due_at,
             finished,
@@ -349,7 +352,7 @@ impl State {
         effort: Effort,
     ) -> Result<bool, StateError> {
         let mut expression =
-            "SET #state = :open, due_at = :due, failures = :failures, waits = :waits".to_owned();
+            "SET #state = :open, due_at = :due, cleared = :attempt, failures = :failures, waits = :waits".to_owned();
         let mut update = self
             .client
             .update_item()

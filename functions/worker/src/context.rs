@@ -1,0 +1,294 @@
+//! What is the same for all samples of a run, loaded once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bench_benchmarks::Benchmark;
+use bench_blobs::Blobs;
+use bench_datasets::{Item, load_support};
+use bench_domain::run::{AuthMode, Owner, Plan};
+use bench_domain::{BenchmarkName, RunId, RunSpec, SampleRef, Timestamp};
+use bench_inference::{Endpoint, InferenceConfig, ProviderKind, Replay, Secret};
+use bench_state::State;
+use bench_state::credentials::Credentials;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use crate::WorkerError;
+
+/// How old the knowledge that a run is open may be.
+const OPEN_FOR: Duration = Duration::from_secs(1);
+/// How old the knowledge of a provider's wait may be.
+const WAIT_FOR: Duration = Duration::from_secs(1);
+/// Runs kept; the one unused for the longest goes first.
+const RUNS_MAX: usize = 64;
+
+/// One run, as far as a worker needs it.
+pub(crate) struct RunContext {
+    pub(crate) spec: RunSpec,
+    pub(crate) generation: u32,
+    pub(crate) model: Model,
+    benchmarks: BTreeMap<BenchmarkName, BenchmarkContext>,
+    /// When the run was last seen open, in microseconds; 0 once it was seen over.
+    seen_open: AtomicI64,
+    /// When the provider's wait was last read, and its end.
+    wait_read: AtomicI64,
+    wait_until: AtomicI64,
+    used: AtomicU64,
+}
+
+/// One benchmark of a run.
+pub(crate) struct BenchmarkContext {
+    pub(crate) benchmark: &'static dyn Benchmark,
+    pub(crate) plan: Plan,
+    /// Sort key of its record.
+    pub(crate) sort: String,
+    /// When progress was last told of, in microseconds.
+    pub(crate) progress_at: AtomicI64,
+    support: Mutex<HashMap<String, Arc<OnceCell<Value>>>>,
+}
+
+/// Who answers.
+pub(crate) enum Model {
+    /// The dataset itself.
+    Oracle,
+    /// Stored responses.
+    Replay(Arc<Replay>),
+    /// A provider.
+    Remote(Endpoint),
+    /// Nobody can: the run fails with this.
+    Nobody(String),
+}
+
+impl RunContext {
+    /// Whether the sample belongs to a plan of this run.
+    pub(crate) fn plans(&self, sample: &SampleRef) -> bool {
+        self.benchmarks.get(&sample.benchmark).is_some_and(|found| found.plan.attempt == sample.plan)
+    }
+
+    pub(crate) fn benchmark(&self, name: &BenchmarkName) -> Option<&BenchmarkContext> {
+        self.benchmarks.get(name)
+    }
+
+    /// By which the provider's waits are shared: never a key.
+    pub(crate) fn credential(&self) -> &str {
+        match (&self.spec.auth, &self.spec.owner) {
+            (AuthMode::System, _) => "system",
+            (AuthMode::ApiKey, Owner::Key(hash)) => hash,
+            (AuthMode::ApiKey, Owner::Local) => "local",
+        }
+    }
+
+    /// The model with its address, by which waits are shared.
+    pub(crate) fn model_name(&self) -> String {
+        let model = &self.spec.model;
+        format!("{}@{}", model.qualified(), model.base_url.as_deref().unwrap_or_default())
+    }
+}
+
+impl BenchmarkContext {
+    /// The support values that an item's prompt needs, each loaded once.
+    pub(crate) async fn support(&self, blobs: &Blobs, item: &Item) -> Result<BTreeMap<String, Value>, WorkerError> {
+        let mut values = BTreeMap::new();
+        for name in self.benchmark.support_of(item) {
+            let cell = {
+                let mut cells = self.support.lock().unwrap_or_else(PoisonError::into_inner);
+                Arc::clone(cells.entry(name.clone()).or_default())
+            };
+            let value = cell.get_or_try_init(|| async {
+                let value = load_support(blobs, &self.plan.dataset, &name).await?;
+                Ok::<_, WorkerError>(value.unwrap_or(Value::Null))
+            });
+            values.insert(name, value.await?.clone());
+        }
+        Ok(values)
+    }
+}
+
+/// The runs that this process knows.
+pub(crate) struct Contexts {
+    state: State,
+    blobs: Blobs,
+    credentials: Credentials,
+    inference: InferenceConfig,
+    runs: Mutex<HashMap<RunId, Arc<RunContext>>>,
+    clock: AtomicU64,
+    /// One reader at a time: the others find what it has read.
+    loading: tokio::sync::Mutex<()>,
+}
+
+impl Contexts {
+    pub(crate) fn new(state: State, blobs: Blobs, credentials: Credentials, inference: InferenceConfig) -> Self {
+        Self {
+            state,
+            blobs,
+            credentials,
+            inference,
+            runs: Mutex::default(),
+            clock: AtomicU64::new(0),
+            loading: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    fn known(&self, run: RunId) -> Option<Arc<RunContext>> {
+        let runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = runs.get(&run).cloned()?;
+        found.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Some(found)
+    }
+
+    /// The run of a sample, open and with the sample in its plans; `None` when the message is not needed.
+    pub(crate) async fn open(&self, sample: &SampleRef) -> Result<Option<Arc<RunContext>>, WorkerError> {
+        // What is known may be from before a benchmark was planned or the run was requeued: look again.
+        for _ in 0..2 {
+            let Some(run) = self.get(sample.run).await? else { return Ok(None) };
+            if run.plans(sample) && self.is_open(&run).await? {
+                return Ok(Some(run));
+            }
+            self.forget(sample.run);
+        }
+        Ok(None)
+    }
+
+    async fn get(&self, run: RunId) -> Result<Option<Arc<RunContext>>, WorkerError> {
+        if let Some(found) = self.known(run) {
+            return Ok(Some(found));
+        }
+        let _one = self.loading.lock().await;
+        if let Some(found) = self.known(run) {
+            return Ok(Some(found));
+        }
+        let Some(loaded) = self.load(run).await? else { return Ok(None) };
+        let loaded = Arc::new(loaded);
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        if runs.len() >= RUNS_MAX {
+            let oldest = runs.iter().min_by_key(|(_, known)| known.used.load(Ordering::Relaxed)).map(|(id, _)| *id);
+            oldest.map(|id| runs.remove(&id));
+        }
+        runs.insert(run, Arc::clone(&loaded));
+        Ok(Some(loaded))
+    }
+
+    pub(crate) fn forget(&self, run: RunId) {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+    }
+
+    /// Whether the run is still open. Looks at most once a second; what changed its plans is loaded anew.
+    pub(crate) async fn is_open(&self, run: &Arc<RunContext>) -> Result<bool, WorkerError> {
+        let fresh = |seen: i64| Timestamp::now().since(Timestamp::from_micros(seen)) < OPEN_FOR;
+        match run.seen_open.load(Ordering::Relaxed) {
+            0 => return Ok(false),
+            seen if fresh(seen) => return Ok(true),
+            _ => {}
+        }
+        let _one = self.loading.lock().await;
+        if fresh(run.seen_open.load(Ordering::Relaxed)) {
+            return Ok(true);
+        }
+        let found = self.state.run(run.spec.id).await?;
+        let open = found.is_some_and(|found| {
+            found.generation == run.generation && found.state.status().is_open()
+        });
+        run.seen_open.store(if open { Timestamp::now().as_micros() } else { 0 }, Ordering::Relaxed);
+        if !open {
+            self.forget(run.spec.id);
+        }
+        Ok(open)
+    }
+
+    /// Whether a run that is being worked on is still open.
+    pub(crate) async fn is_open_now(&self, run: RunId) -> Result<bool, WorkerError> {
+        match self.known(run) {
+            Some(known) => self.is_open(&known).await,
+            // Forgotten: it was seen over, or had to make room.
+            None => Ok(self.state.run(run).await?.is_some_and(|found| found.state.status().is_open())),
+        }
+    }
+
+    /// Before when the run's provider must not be asked.
+    pub(crate) async fn not_before(&self, run: &RunContext) -> Result<Timestamp, WorkerError> {
+        let now = Timestamp::now();
+        let read = Timestamp::from_micros(run.wait_read.load(Ordering::Relaxed));
+        if now.since(read) >= WAIT_FOR {
+            run.wait_read.store(now.as_micros(), Ordering::Relaxed);
+            let until = self.state.not_before(run.credential(), &run.model_name()).await?.unwrap_or_default();
+            run.wait_until.store(until.as_micros(), Ordering::Relaxed);
+        }
+        Ok(Timestamp::from_micros(run.wait_until.load(Ordering::Relaxed)))
+    }
+
+    /// Lets everybody with the run's credential wait.
+    pub(crate) async fn wait_for(&self, run: &RunContext, wait: Duration) -> Result<(), WorkerError> {
+        let now = Timestamp::now();
+        run.wait_until.fetch_max(now.plus(wait).as_micros(), Ordering::Relaxed);
+        Ok(self.state.wait_for(run.credential(), &run.model_name(), now, wait).await?)
+    }
+
+    async fn load(&self, run: RunId) -> Result<Option<RunContext>, WorkerError> {
+        let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(None) };
+        if !found.run.state.status().is_open() {
+            return Ok(None);
+        }
+        let model = self.model(&found.run.spec).await?;
+        let benchmarks = found.benchmarks.into_iter().filter_map(|record| {
+            let context = BenchmarkContext {
+                benchmark: bench_benchmarks::find(record.name.as_str())?,
+                sort: record.sort(),
+                plan: record.plan?,
+                progress_at: AtomicI64::new(0),
+                support: Mutex::default(),
+            };
+            Some((record.name, context))
+        });
+        Ok(Some(RunContext {
+            generation: found.run.generation,
+            model,
+            benchmarks: benchmarks.collect(),
+            spec: found.run.spec,
+            seen_open: AtomicI64::new(Timestamp::now().as_micros()),
+            wait_read: AtomicI64::new(0),
+            wait_until: AtomicI64::new(0),
+            used: AtomicU64::new(0),
+        }))
+    }
+
+    async fn model(&self, spec: &RunSpec) -> Result<Model, WorkerError> {
+        let nobody = |why: String| Ok(Model::Nobody(why));
+        let Some(kind) = ProviderKind::from_name(&spec.model.provider) else {
+            return nobody(format!("provider `{}` is unknown", spec.model.provider));
+        };
+        match kind {
+            ProviderKind::Oracle => return Ok(Model::Oracle),
+            ProviderKind::Replay => {
+                let key = spec.model.replay_key.as_deref().unwrap_or_default();
+                let Some(text) = self.blobs.get_json::<String>(key).await? else {
+                    return nobody("the stored responses of this run are gone".to_owned());
+                };
+                return match Replay::parse(&text) {
+                    Ok(replay) => Ok(Model::Replay(Arc::new(replay))),
+                    Err(error) => nobody(error.to_string()),
+                };
+            }
+            _ => {}
+        }
+        let key = match spec.auth {
+            AuthMode::System => None,
+            AuthMode::ApiKey => match self.credentials.get(spec.id).await? {
+                Some(key) => Secret::new(key.expose()),
+                None => return nobody("Run is missing API key credentials".to_owned()),
+            },
+        };
+        let endpoint = match (&spec.model.base_url, key) {
+            // An address of the command line's: the operator's key belongs to another one.
+            (Some(base_url), key) => Endpoint::new(kind, base_url, key),
+            (None, Some(key)) => self.inference.endpoint_with_key(kind, key),
+            (None, None) => self.inference.endpoint(kind),
+        };
+        match endpoint {
+            Ok(endpoint) => Ok(Model::Remote(endpoint)),
+            Err(error) => nobody(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Deleting handled messages, several at a time.
+
+use std::time::Duration;
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::DeleteMessageBatchRequestEntry;
+use tokio::sync::{mpsc, oneshot};
+
+use super::RECEIVE_MAX;
+
+/// How long a receipt waits for others.
+const LINGER: Duration = Duration::from_millis(5);
+/// Receipts that wait at most; more make the handlers wait.
+const WAITING_MAX: usize = 1_000;
+
+enum Job {
+    Delete(String),
+    Flush(oneshot::Sender<()>),
+}
+
+/// Deletes messages of one queue by their receipts.
+#[derive(Clone)]
+pub(super) struct Deleter {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Deleter {
+    pub(super) fn start(client: Client, queue_url: String) -> Self {
+        let (jobs, waiting) = mpsc::channel(WAITING_MAX);
+        tokio::spawn(work(client, queue_url, waiting));
+        Self { jobs }
+    }
+
+    /// A message that is not needed any more.
+    pub(super) async fn delete(&self, receipt: String) {
+        // The other end lives as long as this one.
+        let _ = self.jobs.send(Job::Delete(receipt)).await;
+    }
+
+    /// Comes back when everything before is deleted.
+    pub(super) async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        if self.jobs.send(Job::Flush(done)).await.is_ok() {
+            let _ = flushed.await;
+        }
+    }
+}
+
+async fn work(client: Client, queue_url: String, mut waiting: mpsc::Receiver<Job>) {
+    while let Some(first) = waiting.recv().await {
+        let mut receipts = Vec::with_capacity(RECEIVE_MAX);
+        let mut flush = None;
+        let mut next = Some(first);
+        let linger = tokio::time::sleep(LINGER);
+        tokio::pin!(linger);
+        loop {
+            match next.take() {
+                Some(Job::Delete(receipt)) => receipts.push(receipt),
+                Some(Job::Flush(done)) => {
+                    flush = Some(done);
+                    break;
+                }
+                None => break,
+            }
+            if receipts.len() == RECEIVE_MAX {
+                break;
+            }
+            tokio::select! {
+                job = waiting.recv() => next = job,
+                () = &mut linger => break,
+            }
+        }
+        delete(&client, &queue_url, receipts).await;
+        if let Some(done) = flush {
+            let _ = done.send(());
+        }
+    }
+}
+
+async fn delete(client: &Client, queue_url: &str, receipts: Vec<String>) {
+    if receipts.is_empty() {
+        return;
+    }
+    let entries: Result<Vec<_>, _> = receipts
+        .into_iter()
+        .enumerate()
+        .map(|(index, receipt)| {
+            DeleteMessageBatchRequestEntry::builder().id(index.to_string()).receipt_handle(receipt).build()
+        })
+        .collect();
+    let Ok(entries) = entries else { return };
+    let deleted = client.delete_message_batch().queue_url(queue_url).set_entries(Some(entries)).send().await;
+    // A message that stays is delivered again, and then not needed.
+    match deleted {
+        Ok(deleted) if deleted.failed().is_empty() => {}
+        Ok(deleted) => {
+            tracing::warn!("{} messages could not be deleted and come again", deleted.failed().len())
+        }
+        Err(error) => {
+            let error = aws_sdk_sqs::error::DisplayErrorContext(error);
+            tracing::warn!(%error, "Messages could not be deleted and come again: {error}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! One mapping: receive, invoke, delete.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
+use bench_domain::Timestamp;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+
+use super::Mapping;
+use super::delete::Deleter;
+
+/// Messages of one receive: SQS's own limit.
+pub const RECEIVE_MAX: usize = 10;
+/// Longest wait for messages: SQS's own limit.
+const LONG_POLL_S: i32 = 20;
+/// How long freed places are collected before the next receive, so that it asks for several messages.
+const GATHER: Duration = Duration::from_millis(1);
+/// Wait after a receive that failed.
+const AFTER_ERROR: Duration = Duration::from_secs(1);
+/// When a message comes again whose invocation panicked or outlived its time.
+const AFTER_CRASH_S: i32 = 5;
+
+pub(super) async fn run(client: Client, mapping: Mapping, mut stopped: watch::Receiver<bool>) {
+    let places = Arc::new(Semaphore::new(mapping.concurrency.max(1)));
+    let deleter = Deleter::start(client.clone(), mapping.queue_url.clone());
+    let mut invocations = JoinSet::new();
+    let gather = RECEIVE_MAX.min(mapping.concurrency.max(1)).div_ceil(2);
+    while !*stopped.borrow() {
+        while invocations.try_join_next().is_some() {}
+        let Some(permits) = free_places(&places, gather, &mut stopped).await else { break };
+        let wanted = i32::try_from(permits.len()).unwrap_or(1);
+        let receive = client
+            .receive_message()
+            .queue_url(&mapping.queue_url)
+            .max_number_of_messages(wanted)
+            .wait_time_seconds(LONG_POLL_S)
+            .message_system_attribute_names(MessageSystemAttributeName::All)
+            .send();
+        let received = tokio::select! {
+            received = receive => received,
+            _ = stopped.changed() => break,
+        };
+        let messages = match received {
+            Ok(received) => received.messages.unwrap_or_default(),
+            Err(error) => {
+                let error = aws_sdk_sqs::error::DisplayErrorContext(error);
+                tracing::warn!(mapping = mapping.name, %error, "Receiving failed: {error}");
+                tokio::time::sleep(AFTER_ERROR).await;
+                continue;
+            }
+        };
+        let mut permits = permits.into_iter();
+        let mut messages = messages.into_iter().peekable();
+        while messages.peek().is_some() {
+            let batch: Vec<Message> =
+                messages.by_ref().take(mapping.batch_size.clamp(1, RECEIVE_MAX)).collect();
+            let held: Vec<OwnedSemaphorePermit> = permits.by_ref().take(batch.len()).collect();
+            let (client, mapping, deleter) = (client.clone(), mapping.clone(), deleter.clone());
+            invocations.spawn(async move {
+                invoke(&client, &mapping, &deleter, batch).await;
+                drop(held);
+            });
+        }
+    }
+    while invocations.join_next().await.is_some() {}
+    deleter.flush().await;
+}
+
+/// Places for new messages: at least one, more when they come free at the same time.
+async fn free_places(
+    places: &Arc<Semaphore>,
+    gather: usize,
+    stopped: &mut watch::Receiver<bool>,
+) -> Option<Vec<OwnedSemaphorePermit>> {
+    let first = tokio::select! {
+        first = Arc::clone(places).acquire_owned() => first.ok()?,
+        _ = stopped.changed() => return None,
+    };
+    if places.available_permits() + 1 < gather {
+        tokio::time::sleep(GATHER).await;
+    }
+    let mut permits = vec![first];
+    while permits.len() < RECEIVE_MAX {
+        match Arc::clone(places).try_acquire_owned() {
+            Ok(permit) => permits.push(permit),
+            Err(_) => break,
+        }
+    }
+    Some(permits)
+}
+
+async fn invoke(client: &Client, mapping: &Mapping, deleter: &Deleter, batch: Vec<Message>) {
+    let receipts: HashMap<String, String> = batch
+        .iter()
+        .filter_map(|message| Some((message.message_id.clone()?, message.receipt_handle.clone()?)))
+        .collect();
+    let mut event = SqsEvent::default();
+    event.records = batch.into_iter().map(record).collect();
+    let deadline = Timestamp::now().plus(mapping.timeout);
+    // A task of its own, so that a panic ends this invocation and nothing else.
+    let mut invocation = tokio::spawn((mapping.handler)(event, deadline));
+    let response = match tokio::time::timeout(mapping.timeout, &mut invocation).await {
+        Ok(Ok(response)) => response,
+        Ok(Err(error)) => {
+            tracing::error!(mapping = mapping.name, %error, "An invocation of {} broke off: {error}", mapping.name);
+            return come_again(client, mapping, receipts.into_values()).await;
+        }
+        Err(_) => {
+            invocation.abort();
+            tracing::error!(mapping = mapping.name, "An invocation of {} took too long", mapping.name);
+            return come_again(client, mapping, receipts.into_values()).await;
+        }
+    };
+    let failed =
+        |id: &String| response.batch_item_failures.iter().any(|failure| failure.item_identifier == *id);
+    for (id, receipt) in receipts {
+        if !failed(&id) {
+            deleter.delete(receipt).await;
+        }
+    }
+}
+
+async fn come_again(client: &Client, mapping: &Mapping, receipts: impl Iterator<Item = String>) {
+    for receipt in receipts {
+        let change = client.change_message_visibility().queue_url(&mapping.queue_url).receipt_handle(receipt);
+        if let Err(error) = change.visibility_timeout(AFTER_CRASH_S).send().await {
+            let error = aws_sdk_sqs::error::DisplayErrorContext(error);
+            tracing::warn!(mapping = mapping.name, %error, "A message comes again only after its timeout");
+        }
+    }
+}
+
+fn record(message: Message) -> SqsMessage {
+    let mut record = SqsMessage::default();
+    record.message_id = message.message_id;
+    record.receipt_handle = message.receipt_handle;
+    record.body = message.body;
+    record.md5_of_body = message.md5_of_body;
+    record.attributes = message
+        .attributes
+        .unwrap_or_default()
+        .into_iter()
+        .map(|(name, value)| (name.as_str().to_owned(), value))
+        .collect();
+    record.event_source = Some("aws:sqs".to_owned());
+    record
+}
