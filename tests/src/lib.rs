@@ -1,1 +1,3 @@
-//! tests
+//! Whole-system tests, and the servers that they run against.
+
+pub mod model_server;

@@ -1,0 +1,269 @@
+//! A local server that speaks chat completions: as fast as it can, or as badly as a test wants.
+//!
+//! It finds the item in the prompt by a marker such as `[item 17]`, answers what the rules say, and
+//! counts how often each item was asked.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+
+/// Largest request that is read, in bytes.
+const REQUEST_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// One request, as far as rules need it.
+#[derive(Debug, Clone)]
+pub struct Ask {
+    /// What stands behind `[item ` in the prompt, or nothing.
+    pub item: String,
+    /// How often this item was asked before.
+    pub before: u64,
+    /// How many requests there were before, of any item.
+    pub total_before: u64,
+    /// The bearer key that came along.
+    pub key: Option<String>,
+    /// The whole request.
+    pub body: Value,
+}
+
+/// How a request is answered.
+#[derive(Debug, Clone)]
+pub enum Reply {
+    /// A streamed answer with this text.
+    Text(String),
+    /// A streamed answer that ends for this reason.
+    Finished(String, &'static str),
+    /// A status with a body and headers.
+    Status(u16, String, Vec<(&'static str, String)>),
+    /// A stream that breaks off in the middle.
+    HalfStream(String),
+    /// 200 with something that is no answer.
+    Garbage,
+    /// The connection is closed without an answer.
+    Nothing,
+    /// Nothing happens for this long, then the connection is closed.
+    Hang(Duration),
+}
+
+/// Decides about a request.
+pub type Rule = Arc<dyn Fn(&Ask) -> Reply + Send + Sync>;
+
+/// A running server; it ends when this is dropped.
+pub struct ModelServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: JoinHandle<()>,
+}
+
+struct Shared {
+    rule: Rule,
+    latency: Duration,
+    asked: Mutex<HashMap<String, u64>>,
+    answered: Mutex<HashMap<String, u64>>,
+    total: AtomicU64,
+    in_flight: AtomicU64,
+    in_flight_max: AtomicU64,
+}
+
+impl ModelServer {
+    /// A server on a free port of the loopback interface.
+    pub async fn start(latency: Duration, rule: Rule) -> anyhow::Result<Self> {
+        Self::start_on(0, latency, rule).await
+    }
+
+    /// A server on the given port of the loopback interface; 0 takes a free one.
+    pub async fn start_on(port: u16, latency: Duration, rule: Rule) -> anyhow::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", port)).await.context("binding the model server")?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            rule,
+            latency,
+            asked: Mutex::default(),
+            answered: Mutex::default(),
+            total: AtomicU64::new(0),
+            in_flight: AtomicU64::new(0),
+            in_flight_max: AtomicU64::new(0),
+        });
+        let serving = Arc::clone(&shared);
+        let task = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let shared = Arc::clone(&serving);
+                tokio::spawn(async move {
+                    // A client that goes away is no fault of the server.
+                    let _ = serve(stream, &shared).await;
+                });
+            }
+        });
+        Ok(Self { address, shared, task })
+    }
+
+    /// What to give to `--base-url`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// How often each item was asked.
+    pub fn asked(&self) -> HashMap<String, u64> {
+        self.shared.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How often an answer for each item was written out whole.
+    pub fn answered(&self) -> HashMap<String, u64> {
+        self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Requests so far.
+    pub fn total(&self) -> u64 {
+        self.shared.total.load(Ordering::Relaxed)
+    }
+
+    /// The most requests that were being answered at once.
+    pub fn in_flight_max(&self) -> u64 {
+        self.shared.in_flight_max.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Answers every item with this text.
+pub fn always(text: &str) -> Rule {
+    let text = text.to_owned();
+    Arc::new(move |_| Reply::Text(text.clone()))
+}
+
+async fn serve(stream: TcpStream, shared: &Shared) -> anyhow::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    loop {
+        let Some((body, key)) = read_request(&mut stream).await? else { return Ok(()) };
+        let running = shared.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
+        shared.in_flight_max.fetch_max(running, Ordering::Relaxed);
+        let goes_on = answer(&mut stream, shared, body, key).await;
+        shared.in_flight.fetch_sub(1, Ordering::Relaxed);
+        if !goes_on? {
+            return Ok(());
+        }
+    }
+}
+
+async fn read_request(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Option<(Value, Option<String>)>> {
+    let (mut length, mut key, mut line) = (0, None, String::new());
+    let mut first = true;
+    loop {
+        line.clear();
+        if stream.read_line(&mut line).await? == 0 {
+            return Ok(None);
+        }
+        let text = line.trim_end();
+        if text.is_empty() {
+            if first {
+                continue;
+            }
+            break;
+        }
+        first = false;
+        let Some((name, value)) = text.split_once(':') else { continue };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.trim().parse::<usize>()?.min(REQUEST_BYTES_MAX),
+            "authorization" => key = value.trim().strip_prefix("Bearer ").map(str::to_owned),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await?;
+    Ok(Some((serde_json::from_slice(&body).unwrap_or(Value::Null), key)))
+}
+
+fn item_of(body: &Value) -> String {
+    let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let text = messages.iter().filter_map(|message| message["content"].as_str()).next_back().unwrap_or_default();
+    let marked = text.rsplit_once("[item ").and_then(|(_, rest)| rest.split_once(']'));
+    marked.map(|(item, _)| item.to_owned()).unwrap_or_default()
+}
+
+async fn answer(
+    stream: &mut BufReader<TcpStream>,
+    shared: &Shared,
+    body: Value,
+    key: Option<String>,
+) -> anyhow::Result<bool> {
+    let item = item_of(&body);
+    let before = {
+        let mut asked = shared.asked.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = asked.entry(item.clone()).or_default();
+        *count += 1;
+        *count - 1
+    };
+    let total_before = shared.total.fetch_add(1, Ordering::Relaxed);
+    let ask = Ask { item, before, total_before, key, body };
+    let reply = (shared.rule)(&ask);
+    if !shared.latency.is_zero() {
+        tokio::time::sleep(shared.latency).await;
+    }
+    let stream = stream.get_mut();
+    match reply {
+        Reply::Text(text) => stream.write_all(&streamed(&text, Some("stop"), &ask.body)).await?,
+        Reply::Finished(text, reason) => stream.write_all(&streamed(&text, Some(reason), &ask.body)).await?,
+        Reply::Status(status, body, headers) => {
+            let mut head = format!("HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\n");
+            for (name, value) in headers {
+                head.push_str(&format!("{name}: {value}\r\n"));
+            }
+            head.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+            stream.write_all(head.as_bytes()).await?;
+            return Ok(true);
+        }
+        Reply::HalfStream(text) => {
+            let whole = streamed(&text, None, &ask.body);
+            stream.write_all(whole.get(..whole.len() / 2).unwrap_or_default()).await?;
+            return Ok(false);
+        }
+        Reply::Garbage => {
+            let garbage = "<html>\u{fffd} not what you asked for";
+            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n", garbage.len());
+            stream.write_all(format!("{head}{garbage}").as_bytes()).await?;
+            return Ok(true);
+        }
+        Reply::Nothing => return Ok(false),
+        Reply::Hang(time) => {
+            tokio::time::sleep(time).await;
+            return Ok(false);
+        }
+    }
+    *shared.answered.lock().unwrap_or_else(PoisonError::into_inner).entry(ask.item).or_default() += 1;
+    Ok(true)
+}
+
+/// A whole response in one piece: two deltas, the end, the usage, `[DONE]`.
+fn streamed(text: &str, finish: Option<&str>, request: &Value) -> Vec<u8> {
+    let model = request["model"].as_str().unwrap_or("model");
+    let half = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);
+    let (one, two) = text.split_at(half);
+    let chunk = |delta: Value, finish: Option<&str>| {
+        json!({ "id": "c", "object": "chat.completion.chunk", "model": model,
+                "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
+    };
+    let mut events = String::new();
+    for event in [chunk(json!({ "role": "assistant", "content": one }), None), chunk(json!({ "content": two }), None)] {
+        events.push_str(&format!("data: {event}\n\n"));
+    }
+    if finish.is_some() {
+        events.push_str(&format!("data: {}\n\n", chunk(json!({}), finish)));
+        let usage = json!({ "id": "c", "object": "chat.completion.chunk", "model": model, "choices": [],
+            "usage": { "prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120 } });
+        events.push_str(&format!("data: {usage}\n\ndata: [DONE]\n\n"));
+    }
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n", events.len());
+    [head.as_bytes(), events.as_bytes()].concat()
+}
