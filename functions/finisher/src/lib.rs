@@ -4,10 +4,13 @@
 //! conditional writes. It also closes what a run left open that was ended early, removes the caller's
 //! key, and clears up after a deleted run. Killed anywhere it can be repeated.
 
+use std::collections::BTreeMap;
+
+use bench_benchmarks::GroupTally;
 use bench_blobs::{BlobError, Blobs, bodies_prefix, exports_prefix};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
-use bench_domain::{RunId, RunState, Timestamp};
+use bench_domain::{Outcome, RunId, RunState, Timestamp};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
 use bench_queue::{Message, QueueName, Queues};
 use bench_state::credentials::Credentials;
@@ -126,15 +129,22 @@ impl Finisher {
     ) -> Result<Option<BenchmarkState>, FinishError> {
         let Some(plan) = &benchmark.plan else { return Ok(None) };
         let mut builder = ReportBuilder::default();
+        let mut chance: BTreeMap<Option<String>, f64> = BTreeMap::new();
         let mut offset = 0;
         while offset < plan.samples() {
             let page = self.state.samples_page(run.spec.id, benchmark, offset, PAGE).await?;
-            page.iter().filter_map(bench_state::SampleRecord::summary).for_each(|sample| builder.add(&sample));
+            for sample in &page {
+                sample.summary().iter().for_each(|summary| builder.add(summary));
+                let detail = sample.finished.as_ref().and_then(|finished| finished.verdict.detail.get("chance"));
+                if let Some(share) = detail.and_then(serde_json::Value::as_f64) {
+                    *chance.entry(sample.group.clone()).or_default() += share;
+                }
+            }
             offset += PAGE;
         }
         let mut report = builder.finish(plan.items, plan.samples_per_item, run.spec.coverage_min, run.spec.price);
         if let Some(known) = bench_benchmarks::find(benchmark.name.as_str()) {
-            report.extra = known.extra_metrics(&report);
+            report.extra = known.extra_metrics(&tallies(&report, &chance));
         }
         let now = Timestamp::now();
         let next = benchmark.state.close(now, report).map_err(StateError::from)?;
@@ -160,6 +170,22 @@ impl Finisher {
         self.blobs.delete_prefix(&exports_prefix(run)).await?;
         Ok(self.state.purge_run(run).await?)
     }
+}
+
+/// The report's groups as benchmarks count them; a benchmark without groups is one.
+fn tallies(report: &BenchmarkReport, chance: &BTreeMap<Option<String>, f64>) -> Vec<GroupTally> {
+    let chance_of = |group: &Option<String>| chance.get(group).copied().unwrap_or(0.0);
+    if report.groups.is_empty() {
+        let correct = report.outcomes.get(Outcome::Correct);
+        let (graded, planned) = (report.graded, report.planned);
+        return vec![GroupTally { group: None, correct, graded, planned, chance: chance_of(&None) }];
+    }
+    let groups = report.groups.iter().map(|(name, group)| {
+        let name = Some(name.clone());
+        let chance = chance_of(&name);
+        GroupTally { group: name, correct: group.correct, graded: group.graded, planned: group.ended, chance }
+    });
+    groups.collect()
 }
 
 /// Unweighted mean; `None` unless every benchmark has a score.

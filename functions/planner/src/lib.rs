@@ -246,7 +246,7 @@ impl Planner {
             prompt_digest: template.digest.clone(),
             prompt_source: template.source.as_str().to_owned(),
             protocol: facts.protocol.to_owned(),
-            generation: merged(&facts.generation(), &spec.generation),
+            generation: merged(&(facts.generation)(), &spec.generation),
         };
         Ok((plan, chosen))
     }

@@ -1,6 +1,6 @@
 //! Asking a model, and what its failures mean for the sample and the run.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bench_datasets::load_item;
 use bench_domain::sample::{Effort, backoff};
@@ -8,6 +8,7 @@ use bench_domain::{Answer, Outcome, Prompt, RunState, SampleBody, Timestamp, Ver
 use bench_inference::{ChatRequest, Endpoint, Failure, FailureKind, GaveUpBy, TooLong};
 use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, Transition};
+use tokio::time::Instant;
 
 use crate::context::{BenchmarkContext, Model};
 use crate::{InHand, StoredBody, Worker, WorkerError};

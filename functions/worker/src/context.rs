@@ -97,11 +97,12 @@ impl BenchmarkContext {
                 let mut cells = self.support.lock().unwrap_or_else(PoisonError::into_inner);
                 Arc::clone(cells.entry(name.clone()).or_default())
             };
-            let value = cell.get_or_try_init(|| async {
+            let loaded = cell.get_or_try_init(|| async {
                 let value = load_support(blobs, &self.plan.dataset, &name).await?;
                 Ok::<_, WorkerError>(value.unwrap_or(Value::Null))
             });
-            values.insert(name, value.await?.clone());
+            let value = loaded.await?.clone();
+            values.insert(name, value);
         }
         Ok(values)
     }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use bench_blobs::BlobError;
 use bench_datasets::{Item, load_item};
-use bench_domain::sampling::item_hash_of_text;
+use bench_domain::sampling::item_hash;
 use bench_domain::{Finish, Outcome, SampleBody, Timestamp, Verdict};
 use bench_queue::Message;
 use bench_state::{BodyRef, Commit, EventKind, Finished, NewEvent, ShardCount};
+
+use serde_json::Value;
 
 use crate::context::BenchmarkContext;
 use crate::{InHand, StoredBody, Worker, WorkerError};
@@ -59,7 +61,7 @@ impl Worker {
         let finished = Finished {
             verdict,
             body: Some(BodyRef { attempt: stored.attempt, sha256: stored.sha256 }),
-            item_hash: Some(item_hash_of_text(&benchmark.benchmark.identity(item))),
+            item_hash: Some(item_hash(&identity(item))),
             truncated: answer.finish == Finish::Length,
             latency_ms: Some(answer.latency_ms),
             usage: answer.usage,
@@ -140,6 +142,12 @@ impl Worker {
         self.state.add_event(run, &event, now).await?;
         Ok(())
     }
+}
+
+/// What an item is recognised by across revisions of its dataset: its question, else all of it.
+fn identity(item: &Item) -> Value {
+    let question = ["question", "problem", "prompt"].into_iter().find_map(|name| item.row.get(name));
+    question.cloned().unwrap_or_else(|| Value::Object(item.row.clone()))
 }
 
 #[allow(clippy::cast_precision_loss)] // counts are far below 2^53

@@ -20,7 +20,7 @@ pub use answer::{Answer, ChatMessage, Finish, Generation, Prompt, Role};
 pub use body::SampleBody;
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId};
 pub use outcome::{Outcome, OutcomeCounts, Verdict};
-pub use run::{BenchmarkStatus, IllegalTransition, RunSpec, RunStatus};
+pub use run::{BenchmarkState, BenchmarkStatus, IllegalTransition, RunSpec, RunState, RunStatus};
 pub use sample::{Position, SampleRef};
 pub use sampling::Subset;
 pub use time::Timestamp;

@@ -214,10 +214,10 @@ impl Queues {
         }
         for (name, messages) in by_queue {
             let url = self.url(name)?;
-            stream::iter(messages.chunks(BATCH_MAX).map(|batch| self.send_batch(name, url, batch, delay)))
-                .buffer_unordered(BATCHES_IN_FLIGHT)
-                .try_collect::<()>()
-                .await?;
+            // Collected first: a closure that borrows would make this future not `Send`.
+            let batches: Vec<_> =
+                messages.chunks(BATCH_MAX).map(|batch| self.send_batch(name, url, batch, delay)).collect();
+            stream::iter(batches).buffer_unordered(BATCHES_IN_FLIGHT).try_collect::<()>().await?;
         }
         Ok(())
     }

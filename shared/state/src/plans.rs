@@ -206,10 +206,9 @@ impl State {
     }
 
     async fn write_batches(&self, batches: Vec<Vec<WriteRequest>>) -> Result<(), StateError> {
-        stream::iter(batches.into_iter().map(|batch| self.write_batch(batch)))
-            .buffer_unordered(BATCHES_IN_FLIGHT)
-            .try_collect()
-            .await
+        // Collected first: a closure that borrows would make this future not `Send`.
+        let writes: Vec<_> = batches.into_iter().map(|batch| self.write_batch(batch)).collect();
+        stream::iter(writes).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await
     }
 
     async fn write_batch(&self, batch: Vec<WriteRequest>) -> Result<(), StateError> {

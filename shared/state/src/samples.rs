@@ -548,11 +548,9 @@ impl State {
     }
 
     async fn read_batches(&self, wanted: Vec<Record>) -> Result<Vec<SampleRecord>, StateError> {
-        let batches: Vec<Vec<Record>> = wanted.chunks(READ_BATCH_MAX).map(<[Record]>::to_vec).collect();
-        let read: Vec<Vec<Record>> = stream::iter(batches.into_iter().map(|batch| self.read_batch(batch)))
-            .buffer_unordered(BATCHES_IN_FLIGHT)
-            .try_collect()
-            .await?;
+        // Collected first: a closure that borrows would make this future not `Send`.
+        let reads: Vec<_> = wanted.chunks(READ_BATCH_MAX).map(|batch| self.read_batch(batch.to_vec())).collect();
+        let read: Vec<Vec<Record>> = stream::iter(reads).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await?;
         read.iter().flatten().map(SampleRecord::read).collect()
     }
 

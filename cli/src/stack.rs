@@ -1,0 +1,311 @@
+//! The whole system in one process: the embedded services, every function, one port.
+//!
+//! What Lambda and the template do in the cloud happens here: queues drive the functions, HTTP
+//! functions share a router, reconciliation runs every five minutes. The functions are the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use bench_blobs::Blobs;
+use bench_dead_letters::DeadLetters;
+use bench_datasets::{Library, LibraryConfig, NoProgress, Progress};
+use bench_embedded::host::{Handler, Host, Mapping};
+use bench_embedded::{Durability, Embedded, EmbeddedOptions, Faults};
+use bench_finisher::Finisher;
+use bench_inference::{ChatClient, InferenceConfig};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent};
+use bench_planner::Planner;
+use bench_queue::{QueueName, QueueSettings, Queues};
+use bench_scheduler::Scheduler;
+use bench_state::State;
+use bench_state::credentials::{Credentials, KEY_BYTES, LocalKey};
+use bench_worker::{Worker, WorkerConfig};
+use tokio::task::JoinHandle;
+
+/// Names of table, bucket and queues on the embedded stack: nobody else is there.
+const TABLE: &str = "bench-runner";
+const CREDENTIALS_TABLE: &str = "bench-runner-credentials";
+const BUCKET: &str = "bench-runner";
+const QUEUE_PREFIX: &str = "bench-";
+/// Samples worked on at once unless said otherwise.
+pub const CONCURRENCY_DEFAULT: usize = 16;
+/// Upper bound of samples worked on at once.
+pub const CONCURRENCY_MAX: usize = 2_000;
+/// How long planning or closing a run may take: a large dataset is downloaded within it.
+const LONG_INVOCATION: Duration = Duration::from_secs(3_600);
+/// How long a dead letter may take.
+const SHORT_INVOCATION: Duration = Duration::from_secs(300);
+/// What an invocation has besides its answers' time limit.
+const RESERVE: Duration = Duration::from_secs(60);
+/// How often reconciliation looks.
+const RECONCILE_EVERY: Duration = Duration::from_secs(300);
+
+/// How a stack is opened.
+pub struct StackOptions {
+    /// Where everything is kept.
+    pub data_dir: PathBuf,
+    /// What an acknowledged write survives.
+    pub durability: Durability,
+    /// Faults to inject; for tests.
+    pub faults: Option<Faults>,
+    /// Samples worked on at once.
+    pub concurrency: usize,
+    /// Hears of dataset downloads.
+    pub progress: Arc<dyn Progress>,
+    /// Bound to loopback: whoever sits at this machine needs no key.
+    pub local: bool,
+    /// When a message that failed comes again the first time; shorter for tests.
+    pub again: Duration,
+    /// Variables of the environment, as every function reads them.
+    pub vars: BTreeMap<String, String>,
+}
+
+impl StackOptions {
+    /// The defaults, with the variables of this process.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            durability: Durability::Full,
+            faults: None,
+            concurrency: CONCURRENCY_DEFAULT,
+            progress: Arc::new(NoProgress),
+            local: true,
+            again: QueueSettings::default().again,
+            vars: std::env::vars().collect(),
+        }
+    }
+}
+
+/// The system, opened.
+pub struct Stack {
+    /// The AWS services.
+    pub embedded: Embedded,
+    /// Runs and samples.
+    pub state: State,
+    /// Messages.
+    pub queues: Queues,
+    /// Bodies, datasets, exports.
+    pub blobs: Blobs,
+    /// Callers' keys.
+    pub credentials: Credentials,
+    /// Datasets.
+    pub library: Library,
+    /// Knows callers by their keys.
+    pub owners: Arc<LocalKey>,
+    concurrency: usize,
+    answer_timeout: Duration,
+    functions: Functions,
+    running: Option<Running>,
+}
+
+struct Functions {
+    planner: Arc<Planner>,
+    worker: Arc<Worker>,
+    finisher: Arc<Finisher>,
+    dead_letters: Arc<DeadLetters>,
+    scheduler: Arc<Scheduler>,
+}
+
+struct Running {
+    host: Host,
+    reconciliation: JoinHandle<()>,
+}
+
+struct Shared(Arc<dyn Progress>);
+
+impl Progress for Shared {
+    fn step(&self, step: bench_datasets::Step<'_>) {
+        self.0.step(step);
+    }
+}
+
+impl Stack {
+    /// Opens the services and makes what is not there. No work is done yet.
+    pub async fn open(options: StackOptions) -> anyhow::Result<Self> {
+        let var = |name: &str| options.vars.get(name).filter(|value| !value.trim().is_empty()).cloned();
+        let mut embedded = EmbeddedOptions::new(&options.data_dir).durability(options.durability);
+        if let Some(faults) = options.faults {
+            embedded = embedded.faults(faults);
+        }
+        let embedded = Embedded::open(embedded)?;
+        let config = embedded.sdk_config();
+        let worker_config = WorkerConfig::from_vars(var)?;
+        let inference = InferenceConfig::from_vars(var)?;
+        let timeout = worker_config.answer_timeout + 2 * RESERVE;
+        let settings = QueueSettings {
+            visibility_timeout: 6 * timeout.max(LONG_INVOCATION).min(Duration::from_secs(7_200)),
+            again: options.again,
+            ..QueueSettings::default()
+        };
+        let state = State::new(&config, TABLE, embedded.epoch());
+        state.ensure_table().await?;
+        let queues = Queues::create(&config, QUEUE_PREFIX, settings).await?;
+        let blobs = Blobs::new(&config, BUCKET);
+        blobs.ensure_bucket().await?;
+        let owners = Arc::new(master_key(&options.data_dir)?);
+        let credentials = Credentials::new(&config, CREDENTIALS_TABLE, Arc::clone(&owners) as _);
+        credentials.ensure_table().await?;
+        let library_config = LibraryConfig::from_vars(options.data_dir.join("downloads"), options.vars.clone());
+        let library = || Library::new(blobs.clone(), library_config.clone());
+        let functions = Functions {
+            planner: Arc::new(Planner {
+                state: state.clone(),
+                queues: queues.clone(),
+                library: library(),
+                progress: Box::new(Shared(options.progress)),
+            }),
+            worker: Arc::new(Worker::new(
+                state.clone(),
+                queues.clone(),
+                blobs.clone(),
+                credentials.clone(),
+                ChatClient::new(inference.http_options()),
+                inference.clone(),
+                worker_config.clone(),
+            )),
+            finisher: Arc::new(Finisher {
+                state: state.clone(),
+                queues: queues.clone(),
+                blobs: blobs.clone(),
+                credentials: credentials.clone(),
+            }),
+            dead_letters: Arc::new(DeadLetters { state: state.clone(), queues: queues.clone() }),
+            scheduler: Arc::new(Scheduler { state: state.clone(), queues: queues.clone() }),
+        };
+        Ok(Self {
+            library: library(),
+            embedded,
+            state,
+            queues,
+            blobs,
+            credentials,
+            owners,
+            concurrency: options.concurrency.clamp(1, CONCURRENCY_MAX),
+            answer_timeout: worker_config.answer_timeout,
+            functions,
+            running: None,
+        })
+    }
+
+    /// Lets the queues drive the functions. What was open goes on at once.
+    pub async fn start(&mut self) -> anyhow::Result<()> {
+        if self.running.is_some() {
+            return Ok(());
+        }
+        let host = Host::start(self.queues.client(), self.mappings()?);
+        self.functions.scheduler.resume().await?;
+        let scheduler = Arc::clone(&self.functions.scheduler);
+        let reconciliation = tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(RECONCILE_EVERY).await;
+                if let Err(error) = scheduler.reconcile().await {
+                    tracing::warn!(%error, "Reconciliation stopped and goes on later: {error}");
+                }
+            }
+        });
+        self.running = Some(Running { host, reconciliation });
+        Ok(())
+    }
+
+    /// Takes no more work, gives what is being worked on up to `grace`, and closes the services. What was
+    /// not finished goes on at the next start.
+    pub async fn stop(mut self, grace: Duration) {
+        if let Some(running) = self.running.take() {
+            running.reconciliation.abort();
+            running.host.stop(grace).await;
+        }
+        self.embedded.close();
+    }
+
+    fn mappings(&self) -> anyhow::Result<Vec<Mapping>> {
+        let functions = &self.functions;
+        let (planner, worker) = (Arc::clone(&functions.planner), Arc::clone(&functions.worker));
+        let finisher = Arc::clone(&functions.finisher);
+        let mapping = |name, queue, handler, concurrency, timeout| {
+            let queue_url = self.queues.url(queue)?.to_owned();
+            anyhow::Ok(Mapping { name, queue_url, handler, batch_size: 1, concurrency, timeout })
+        };
+        let answers = self.answer_timeout + 2 * RESERVE;
+        let mut mappings = vec![
+            mapping(
+                "planner",
+                QueueName::Plans,
+                handler(planner, |planner, event, deadline| async move { planner.handle(event, deadline).await }),
+                4,
+                LONG_INVOCATION,
+            )?,
+            mapping(
+                "worker",
+                QueueName::Items,
+                handler(worker, |worker, event, deadline| async move { worker.handle(event, deadline).await }),
+                self.concurrency,
+                answers,
+            )?,
+            mapping(
+                "finisher",
+                QueueName::Finishes,
+                handler(finisher, |finisher, event, deadline| async move { finisher.handle(event, deadline).await }),
+                2,
+                LONG_INVOCATION,
+            )?,
+        ];
+        for queue in QueueName::ALL {
+            let dead_letters = Arc::clone(&functions.dead_letters);
+            let handler = handler(dead_letters, move |dead_letters, event, deadline| async move {
+                dead_letters.handle(event, queue, deadline).await
+            });
+            let queue_url = self.queues.dead_letter_url(queue)?;
+            mappings.push(Mapping {
+                name: "dead-letters",
+                queue_url,
+                handler,
+                batch_size: 10,
+                concurrency: 10,
+                timeout: SHORT_INVOCATION,
+            });
+        }
+        Ok(mappings)
+    }
+}
+
+/// A function as the host calls it.
+fn handler<T, F, Fut>(function: Arc<T>, call: F) -> Handler
+where
+    T: Send + Sync + 'static,
+    F: Fn(Arc<T>, SqsEvent, Deadline) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = SqsBatchResponse> + Send + 'static,
+{
+    Arc::new(move |event, until| Box::pin(call(Arc::clone(&function), event, Deadline(until))))
+}
+
+/// The key that protects callers' keys: made on the first start, readable by its owner alone.
+fn master_key(data_dir: &Path) -> anyhow::Result<LocalKey> {
+    let path = data_dir.join("master.key");
+    let shown = path.display();
+    if !path.exists() {
+        let key = LocalKey::generate()?;
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)
+            .with_context(|| format!("could not write {shown}"))?;
+        file.write_all(&key).and_then(|()| file.sync_all()).with_context(|| format!("could not write {shown}"))?;
+    }
+    let mode = fs::metadata(&path).with_context(|| format!("could not read {shown}"))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        bail!("{shown} can be read by others: run `chmod 600 {shown}`");
+    }
+    let key = fs::read(&path).with_context(|| format!("could not read {shown}"))?;
+    let key: [u8; KEY_BYTES] = key
+        .try_into()
+        .map_err(|_| anyhow::anyhow!("{shown} is damaged: remove it; keys of open runs must then be given again"))?;
+    Ok(LocalKey::new(&key)?)
+}
+
