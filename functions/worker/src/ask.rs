@@ -153,7 +153,7 @@ impl Worker {
             );
             return self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
         }
-        let asked = failure.retry_after.unwrap_or_else(|| backoff(effort.waits + 1)).min(WAIT_MAX);
+        let asked = failure.retry_after.unwrap_or(self.contexts.rate_limit_sleep()).min(WAIT_MAX);
         if failure.status.is_some() {
             self.contexts.wait_for(hand.run, asked).await?;
         }

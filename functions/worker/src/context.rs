@@ -220,6 +220,11 @@ impl Contexts {
         Ok(Timestamp::from_micros(run.wait_until.load(Ordering::Relaxed)))
     }
 
+    /// How long a provider is left alone that is busy and does not say for how long.
+    pub(crate) const fn rate_limit_sleep(&self) -> Duration {
+        self.inference.rate_limit_sleep
+    }
+
     /// Lets everybody with the run's credential wait.
     pub(crate) async fn wait_for(&self, run: &RunContext, wait: Duration) -> Result<(), WorkerError> {
         let now = Timestamp::now();

@@ -1,1 +1,39 @@
 //! Datasets: hub download, local files, the normalised cache.
+//!
+//! A benchmark says by its [`Layout`] where its rows are and what an item is. [`Library::prepare`]
+//! brings the items into the blob store, once per revision, and hands out the [`Index`]; a worker
+//! then loads one item by [`load_item`] with one ranged read.
+//!
+//! | object | holds |
+//! | --- | --- |
+//! | `datasets/NAME/vN/SOURCE/REVISION/data.zst` | one zstd frame per item, in dataset order |
+//! | `datasets/NAME/vN/SOURCE/REVISION/support/…` | what prompts need besides, one object per name |
+//! | `datasets/NAME/vN/SOURCE/REVISION/index.json.zst` | [`Index`], written last |
+//! | `datasets/NAME/vN/SOURCE/refs/REF.json.zst` | the revision that a branch last had |
+//!
+//! What holds here:
+//! - A dataset without an index is not there: a process that is killed half way leaves nothing visible.
+//! - The same rows give the same digest, on any machine and with any version of zstd.
+//! - Memory does not grow with the dataset; only ids and offsets of its items are held.
+//! - The token goes to the hub's own host only.
+
+mod cached;
+mod config;
+mod error;
+mod hub;
+mod index;
+mod keys;
+mod layout;
+mod library;
+mod local;
+mod normalise;
+mod progress;
+mod rows;
+
+pub use cached::CachedDataset;
+pub use config::{LibraryConfig, Token};
+pub use error::{ContentError, DatasetError};
+pub use index::{FileFact, Index, IndexEntry, SupportEntry, load_item, load_support};
+pub use layout::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError};
+pub use library::{Library, Prepared};
+pub use progress::{NoProgress, Progress, Step};

@@ -1,1 +1,34 @@
 //! The AWS services and the Lambda host in one process.
+//!
+//! [`Embedded::open`] opens the services on one data directory and hands out an
+//! [`aws_types::SdkConfig`] whose HTTP client answers inside the process: no socket, no
+//! second storage layer. DynamoDB is `dynoxide` on a SQLite file, SQS is a durable queue
+//! on SQLite, S3 is `s3s` over blob files. Everything above uses the ordinary AWS SDK and
+//! cannot tell the difference.
+//!
+//! What holds here:
+//! - One process at a time: the data directory is locked. So whatever was in flight when
+//!   the last process ended is known to be in nobody's hands when this one starts.
+//! - An answer that reports success is given after its effect is committed (and, with
+//!   [`Durability::Full`], on the disk).
+//! - Service threads never run on the async runtime and never block it.
+
+mod calls;
+mod connector;
+mod data_dir;
+mod dynamodb;
+mod embedded;
+mod error;
+pub mod faults;
+pub mod host;
+mod http_answer;
+mod json_digest;
+pub mod s3;
+mod service_thread;
+mod sqs;
+
+pub use calls::{Call, Recorder, Service};
+pub use data_dir::Credentials;
+pub use embedded::{ACCOUNT_ID, Durability, Embedded, EmbeddedOptions, REGION};
+pub use error::EmbeddedError;
+pub use faults::{FaultCounts, Faults};

@@ -1,0 +1,92 @@
+//! What is in the blob store.
+
+use std::collections::BTreeMap;
+
+use crate::error::DatasetError;
+use crate::index::Index;
+use crate::keys;
+use crate::library::Library;
+
+/// A dataset in the blob store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CachedDataset {
+    /// The benchmark it belongs to.
+    pub benchmark: String,
+    /// Id at the hub, the local file's name, or `demo`.
+    pub id: String,
+    /// `hub`, `local` or `demo`.
+    pub source: String,
+    /// Its revision.
+    pub revision: String,
+    /// SHA-256 of its content.
+    pub digest: String,
+    /// Items in it.
+    pub items: u64,
+    /// Bytes of all its objects.
+    pub bytes: u64,
+    /// What must be said of it.
+    pub note: Option<String>,
+}
+
+impl Library {
+    /// Every dataset in the blob store, by benchmark, source and revision.
+    pub async fn list_cached(&self) -> Result<Vec<CachedDataset>, DatasetError> {
+        let mut listed = Vec::new();
+        for (folder, bytes) in self.folders(keys::ROOT).await? {
+            // What is not there any more was removed meanwhile or is of another version of the program.
+            let Some(index) = Index::load(&self.blobs, &folder).await? else { continue };
+            listed.push(CachedDataset {
+                benchmark: index.benchmark,
+                id: index.id,
+                source: index.source,
+                revision: index.revision,
+                digest: index.digest,
+                items: index.items.len() as u64,
+                bytes,
+                note: index.note,
+            });
+        }
+        Ok(listed)
+    }
+
+    /// Removes the datasets of a benchmark, all of them or those whose revision starts with `revision`;
+    /// tells how many. Runs that refer to them cannot load their items any more.
+    pub async fn remove(&self, benchmark: &str, revision: Option<&str>) -> Result<u64, DatasetError> {
+        let mut removed = 0;
+        for folder in self.folders(&format!("{}{benchmark}/", keys::ROOT)).await?.into_keys() {
+            let own = folder.rsplit('/').next().unwrap_or_default();
+            if !own.starts_with(revision.unwrap_or_default()) {
+                continue;
+            }
+            // The index goes first, so that nothing half removed can be seen.
+            self.blobs.delete(&keys::index(&folder)).await?;
+            self.blobs.delete_prefix(&format!("{folder}/")).await?;
+            removed += 1;
+        }
+        Ok(removed)
+    }
+
+    /// Folders of finished datasets and the bytes in them.
+    async fn folders(&self, prefix: &str) -> Result<BTreeMap<String, u64>, DatasetError> {
+        let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+        let mut finished = Vec::new();
+        let mut from = None;
+        loop {
+            let (page, next) = self.blobs.list(prefix, from).await?;
+            for object in page {
+                // datasets / NAME / vN / SOURCE / REVISION / …
+                let folder = object.key.split('/').take(5).collect::<Vec<_>>().join("/");
+                if object.key == keys::index(&folder) {
+                    finished.push(folder.clone());
+                }
+                *sizes.entry(folder).or_default() += object.length;
+            }
+            from = next;
+            if from.is_none() {
+                break;
+            }
+        }
+        sizes.retain(|folder, _| finished.contains(folder));
+        Ok(sizes)
+    }
+}

@@ -1,0 +1,136 @@
+//! Where datasets come from and where downloads are kept meanwhile.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Address of the hub unless `HF_ENDPOINT` says otherwise.
+const HUB_URL_DEFAULT: &str = "https://huggingface.co";
+/// What the name of a variable that pins a revision starts with.
+const PIN_PREFIX: &str = "BENCH_DATASET_REVISION_";
+
+/// A secret that is sent to the hub and shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Token(String);
+
+impl Token {
+    /// A token; `None` when the text is blank.
+    pub fn new(text: &str) -> Option<Self> {
+        let text = text.trim();
+        (!text.is_empty()).then(|| Self(text.to_owned()))
+    }
+
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Settings of a [`Library`](crate::Library).
+#[derive(Debug, Clone)]
+pub struct LibraryConfig {
+    /// Address of the hub (`HF_ENDPOINT`).
+    pub hub_url: String,
+    /// Token for the hub (`HF_TOKEN`).
+    pub token: Option<Token>,
+    /// The hub is not asked at all (`HF_HUB_OFFLINE`): what was cached is used, else demo data.
+    pub offline: bool,
+    /// Folder for downloads on their way into the blob store. Made when needed.
+    pub cache_dir: PathBuf,
+    /// Commit, tag or branch to use instead of `main`, by the benchmark's name
+    /// (`BENCH_DATASET_REVISION_NAME`, the name in capitals).
+    pub revisions: BTreeMap<String, String>,
+    /// Wait before the first repetition of a failed request; doubles with each further one.
+    pub backoff: Duration,
+    /// How long the hub may keep silent before a request counts as failed.
+    pub silence_max: Duration,
+}
+
+impl LibraryConfig {
+    /// The defaults, with downloads kept in `cache_dir`.
+    pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            hub_url: HUB_URL_DEFAULT.to_owned(),
+            token: None,
+            offline: false,
+            cache_dir: cache_dir.into(),
+            revisions: BTreeMap::new(),
+            backoff: Duration::from_millis(500),
+            silence_max: Duration::from_secs(30),
+        }
+    }
+
+    /// The defaults, changed by what `variables` set; usually `std::env::vars()`.
+    pub fn from_vars(
+        cache_dir: impl Into<PathBuf>,
+        variables: impl IntoIterator<Item = (String, String)>,
+    ) -> Self {
+        let mut config = Self::new(cache_dir);
+        for (name, value) in variables {
+            let value = value.trim();
+            match name.as_str() {
+                _ if value.is_empty() => {}
+                "HF_ENDPOINT" => config.hub_url = value.to_owned(),
+                "HF_TOKEN" => config.token = Token::new(value),
+                "HF_HUB_OFFLINE" => {
+                    config.offline = ["1", "true", "yes", "on"].contains(&value.to_lowercase().as_str());
+                }
+                _ => {
+                    if let Some(benchmark) = name.strip_prefix(PIN_PREFIX) {
+                        config.revisions.insert(benchmark.to_lowercase(), value.to_owned());
+                    }
+                }
+            }
+        }
+        config
+    }
+
+    /// Which revision of a benchmark's dataset is asked for.
+    pub(crate) fn reference(&self, benchmark: &str) -> &str {
+        self.revisions.get(benchmark).map_or("main", String::as_str)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vars(pairs: &[(&str, &str)]) -> LibraryConfig {
+        LibraryConfig::from_vars("cache", pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())))
+    }
+
+    #[test]
+    fn variables_are_taken_over() {
+        let config = vars(&[
+            ("HF_ENDPOINT", "http://127.0.0.1:1/"),
+            ("HF_TOKEN", " hf_x \n"),
+            ("HF_HUB_OFFLINE", "1"),
+            ("BENCH_DATASET_REVISION_MMLU_PRO", "abc"),
+            ("OTHER", "x"),
+        ]);
+        assert_eq!(config.hub_url, "http://127.0.0.1:1/");
+        assert_eq!(config.token, Token::new("hf_x"));
+        assert!(config.offline);
+        assert_eq!(config.reference("mmlu_pro"), "abc");
+        assert_eq!(config.reference("aime_2025"), "main");
+    }
+
+    #[test]
+    fn empty_variables_change_nothing() {
+        let config = vars(&[("HF_ENDPOINT", ""), ("HF_TOKEN", "  "), ("HF_HUB_OFFLINE", "0")]);
+        assert_eq!(config.hub_url, HUB_URL_DEFAULT);
+        assert_eq!(config.token, None);
+        assert!(!config.offline);
+    }
+
+    #[test]
+    fn a_token_is_not_shown() {
+        assert!(!format!("{:?}", vars(&[("HF_TOKEN", "hf_secret")])).contains("hf_secret"));
+    }
+}

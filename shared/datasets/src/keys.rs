@@ -1,0 +1,74 @@
+//! Keys of a dataset's objects.
+
+use sha2::{Digest, Sha256};
+
+use crate::layout::Layout;
+
+/// What the keys of all datasets start with.
+pub(crate) const ROOT: &str = "datasets/";
+/// How the key of an index ends.
+pub(crate) const INDEX: &str = "/index.json.zst";
+const DATA: &str = "/data.zst";
+/// Characters of a name that stay readable in a key.
+const READABLE_CHARS_MAX: usize = 48;
+
+/// The folder of one source of a benchmark's dataset.
+pub(crate) fn source(layout: &dyn Layout, id: &str) -> String {
+    format!("{ROOT}{}/v{}/{}", layout.name(), layout.version(), slug(id))
+}
+
+/// The folder of one revision.
+pub(crate) fn revision(layout: &dyn Layout, id: &str, revision: &str) -> String {
+    format!("{}/{}", source(layout, id), slug(revision))
+}
+
+/// Where a branch's last revision is noted.
+pub(crate) fn reference(layout: &dyn Layout, id: &str, reference: &str) -> String {
+    format!("{}/refs/{}.json.zst", source(layout, id), unique_slug(reference))
+}
+
+pub(crate) fn index(folder: &str) -> String {
+    format!("{folder}{INDEX}")
+}
+
+pub(crate) fn data(folder: &str) -> String {
+    format!("{folder}{DATA}")
+}
+
+/// The object of a support value, from the key of the data beside it.
+pub(crate) fn support(data_key: &str, name: &str) -> String {
+    let folder = data_key.strip_suffix(DATA).unwrap_or(data_key);
+    format!("{folder}/support/{}.json.zst", unique_slug(name))
+}
+
+/// A text as one part of a key: `TIGER-Lab/MMLU-Pro` is `TIGER-Lab--MMLU-Pro`.
+fn slug(text: &str) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    text.replace('/', "--").chars().map(kept).collect()
+}
+
+/// A slug that differs whenever the texts do.
+fn unique_slug(text: &str) -> String {
+    let short: String = slug(text).chars().take(READABLE_CHARS_MAX).collect();
+    let digest = hex::encode(Sha256::digest(text));
+    format!("{short}-{}", digest.get(..12).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_parts_of_keys() {
+        assert_eq!(slug("TIGER-Lab/MMLU-Pro"), "TIGER-Lab--MMLU-Pro");
+        assert_eq!(slug("a b/../ü"), "a_b--..--_");
+        assert_ne!(unique_slug("computer science"), unique_slug("computer_science"));
+        assert!(unique_slug(&"x".repeat(500)).len() < 80);
+    }
+
+    #[test]
+    fn support_is_beside_the_data() {
+        let key = support("datasets/b/v1/demo/abc/data.zst", "law");
+        assert!(key.starts_with("datasets/b/v1/demo/abc/support/law-"), "{key}");
+    }
+}

@@ -1,0 +1,245 @@
+//! Datasets from local files.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::error::DatasetError;
+use crate::hub::{hash, select};
+use crate::index::{FileFact, Index, load_support};
+use crate::keys;
+use crate::layout::Layout;
+use crate::library::{Library, Prepared};
+use crate::normalise::{Source, normalise, support_values};
+use crate::progress::Progress;
+use crate::rows::{self, Input, RowFile, is_readable_name};
+
+/// Part of the keys of local datasets.
+const LOCAL: &str = "local";
+/// Files of a folder that is taken in.
+const FILES_MAX: usize = 2_000;
+
+/// A file and what it is for: items, or the support split of that name.
+struct LocalFile {
+    path: PathBuf,
+    support: Option<String>,
+}
+
+/// Support values from another dataset, and where they come from.
+struct Borrowed {
+    values: BTreeMap<String, Value>,
+    from: String,
+    note: Option<String>,
+}
+
+impl Library {
+    /// Takes a local file, or a folder of them, into the blob store; its revision, by which a run refers
+    /// to it, is the digest of its content.
+    ///
+    /// Read are parquet, JSON lines and JSON arrays, in the dataset's own columns. In a folder, files
+    /// named after a support split (`validation.jsonl`) are that split; in a file, the layout tells
+    /// such rows apart. A benchmark that needs support rows and finds none takes them from the hub's dataset, or
+    /// from the demo rows, and then `used.note` says so.
+    ///
+    /// # Errors
+    /// [`DatasetError::Content`] names file, row and column; nothing is left behind.
+    pub async fn take_in(
+        &self,
+        layout: &dyn Layout,
+        path: &Path,
+        progress: &dyn Progress,
+    ) -> Result<Prepared, DatasetError> {
+        let found = files_of(layout, path)?;
+        let mut facts = Vec::with_capacity(found.len());
+        let mut revision = Sha256::new();
+        for file in &found {
+            let name = file_name(&file.path);
+            let (sha256, bytes) = hash(open(&file.path)?, &file.path).await?;
+            // The name is no content; what the file is for is.
+            revision.update(format!("{}\t{sha256}\n", file.support.as_deref().unwrap_or("")));
+            facts.push(FileFact { name, bytes, sha256 });
+        }
+        let borrowed = match self.needs_support(layout, &found).await? {
+            true => Some(self.borrow_support(layout, progress).await?),
+            false => None,
+        };
+        if let Some(borrowed) = &borrowed {
+            revision.update(format!("borrowed\t{}\n", borrowed.from));
+        }
+        let revision = hex::encode(revision.finalize());
+        let folder = keys::revision(layout, LOCAL, &revision);
+        if let Some(index) = Index::load(&self.blobs, &folder).await? {
+            return Ok(Prepared::new(index, None));
+        }
+        let mut items = Vec::new();
+        let mut support: Vec<(String, Vec<RowFile>)> = Vec::new();
+        for file in found {
+            let rows = RowFile { name: file_name(&file.path), input: Input::File(open(&file.path)?) };
+            match file.support {
+                None => items.push(rows),
+                Some(split) => match support.iter_mut().find(|(name, _)| *name == split) {
+                    Some((_, files)) => files.push(rows),
+                    None => support.push((split, vec![rows])),
+                },
+            }
+        }
+        let (values, note) = borrowed.map_or_else(Default::default, |b| (b.values, b.note));
+        let source = Source {
+            folder,
+            id: file_name(path),
+            source: "local",
+            revision,
+            note,
+            facts,
+            items,
+            support,
+            inline_support: Some(support_splits(layout).first().map_or("support", |split| split).to_owned()),
+            borrowed: values,
+        };
+        Ok(Prepared::new(normalise(&self.blobs, layout, source, progress).await?, None))
+    }
+
+    /// A dataset that was taken in.
+    pub(crate) async fn local(&self, layout: &dyn Layout, revision: &str) -> Result<Prepared, DatasetError> {
+        let index = Index::load(&self.blobs, &keys::revision(layout, LOCAL, revision)).await?;
+        index.map(|index| Prepared::new(index, None)).ok_or_else(|| DatasetError::NotTakenIn {
+            benchmark: layout.name().to_owned(),
+            revision: revision.to_owned(),
+        })
+    }
+
+    /// Whether support rows are needed and the files have none.
+    async fn needs_support(&self, layout: &dyn Layout, files: &[LocalFile]) -> Result<bool, DatasetError> {
+        if support_splits(layout).is_empty() || files.iter().any(|file| file.support.is_some()) {
+            return Ok(false);
+        }
+        for file in files {
+            let rows = RowFile { name: file_name(&file.path), input: Input::File(open(&file.path)?) };
+            let mut rows = rows::read(rows);
+            while let Some(batch) = rows.recv().await {
+                if batch?.iter().any(|numbered| layout.is_support(&numbered.row)) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Support values of the hub's dataset, else of the demo rows.
+    async fn borrow_support(
+        &self,
+        layout: &dyn Layout,
+        progress: &dyn Progress,
+    ) -> Result<Borrowed, DatasetError> {
+        let index = match self.cached(layout).await? {
+            Some(index) => Ok(index),
+            None => match self.check(layout, &bench_domain::run::DatasetChoice::Hub) {
+                Ok(()) => self.hub_or_cached(layout, progress).await.map(|prepared| prepared.index),
+                Err(gated) => Err(gated),
+            },
+        };
+        let error = match index {
+            Ok(index) if !index.support.is_empty() => return self.support_of(&index).await,
+            Ok(_) => "the hub's dataset has none".to_owned(),
+            Err(error @ DatasetError::Blob(_)) => return Err(error),
+            Err(error) => error.to_string(),
+        };
+        let mut values = BTreeMap::new();
+        let mut from = Sha256::new();
+        for (split, text) in layout.spec().demo.support {
+            from.update(format!("{split}\t{}\n{text}", text.len()));
+            let file = RowFile { name: format!("demo {split}"), input: Input::Text(text) };
+            values.extend(support_values(layout, split, file).await?);
+        }
+        let note = format!(
+            "worked examples: demo, since the file brings none and the dataset's own could not be had: {error}"
+        );
+        tracing::warn!(benchmark = layout.name(), error, "Worked examples of the demo data are used");
+        Ok(Borrowed { values, from: format!("demo {}", hex::encode(from.finalize())), note: Some(note) })
+    }
+
+    async fn support_of(&self, index: &Index) -> Result<Borrowed, DatasetError> {
+        let used = index.dataset_use();
+        let mut values = BTreeMap::new();
+        for name in index.support.keys() {
+            if let Some(value) = load_support(&self.blobs, &used, name).await? {
+                values.insert(name.clone(), value);
+            }
+        }
+        Ok(Borrowed { values, from: format!("{} {} {}", used.id, used.revision, used.digest), note: None })
+    }
+}
+
+/// Names of the support splits of all sources.
+fn support_splits(layout: &dyn Layout) -> Vec<&'static str> {
+    let mut splits: Vec<_> =
+        layout.spec().sources.iter().flat_map(|s| s.support).map(|part| part.split).collect();
+    splits.dedup();
+    splits
+}
+
+/// The files at a path and what each is for.
+fn files_of(layout: &dyn Layout, path: &Path) -> Result<Vec<LocalFile>, DatasetError> {
+    let failed = |problem: String| DatasetError::Path { path: path.display().to_string(), problem };
+    let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+    if metadata.is_file() {
+        return Ok(vec![LocalFile { path: path.to_owned(), support: None }]);
+    }
+    if !metadata.is_dir() {
+        return Err(failed("it is neither a file nor a folder".to_owned()));
+    }
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(path).map_err(|error| failed(error.to_string()))? {
+        let entry = entry.map_err(|error| failed(error.to_string()))?.path();
+        if entry.is_file() && is_readable_name(&entry.to_string_lossy()) {
+            names.push(entry);
+        }
+        if names.len() > FILES_MAX {
+            return Err(failed(format!("it holds more than {FILES_MAX} files")));
+        }
+    }
+    names.sort();
+    let splits = support_splits(layout);
+    let support =
+        |path: &Path| splits.iter().find(|split| is_named_after(path, split)).map(|s| (*s).to_owned());
+    let mut files: Vec<LocalFile> =
+        names.into_iter().map(|path| LocalFile { support: support(&path), path }).collect();
+    // Other splits may lie beside the one that holds the items.
+    let item_splits: Vec<_> =
+        layout.spec().sources.iter().flat_map(|s| s.items).map(|part| part.split).collect();
+    let is_items = |file: &LocalFile| {
+        file.support.is_none() && item_splits.iter().any(|split| is_named_after(&file.path, split))
+    };
+    if files.iter().any(is_items) {
+        files.retain(|file| file.support.is_some() || is_items(file));
+    }
+    if files.iter().all(|file| file.support.is_some()) {
+        return Err(failed("it holds no .parquet, .jsonl or .json file with items".to_owned()));
+    }
+    Ok(files)
+}
+
+/// Whether a file is called `validation.jsonl`, `validation-00000-of-00001.parquet` or the like.
+fn is_named_after(path: &Path, split: &str) -> bool {
+    let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let first = stem.split(['-', '_', '.']).next().unwrap_or_default();
+    select::keywords(split).contains(&first)
+}
+
+fn open(path: &Path) -> Result<File, DatasetError> {
+    let failed = |error: std::io::Error| DatasetError::Path {
+        path: path.display().to_string(),
+        problem: error.to_string(),
+    };
+    File::open(path).map_err(failed)
+}
+
+fn file_name(path: &Path) -> String {
+    let canonical =
+        || std::fs::canonicalize(path).ok()?.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.or_else(canonical).unwrap_or_else(|| "local".to_owned())
+}

@@ -1,0 +1,116 @@
+//! Downloads through trouble.
+
+use bench_datasets::{DatasetError, NoProgress};
+use bench_domain::run::DatasetChoice;
+
+use crate::hub_server::{Asked, Fault, TestHub};
+use crate::support::{Bench, Heard, Quiz, repository};
+
+const FILE: &str = "data/test-00000-of-00002.parquet";
+
+fn of_file(asked: Vec<Asked>, at: &str) -> Vec<Asked> {
+    asked.into_iter().filter(|asked| asked.at == at && asked.path.ends_with(FILE)).collect()
+}
+
+#[tokio::test]
+async fn a_cut_connection_is_resumed() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    hub.fail(FILE, [Fault::Cut(1_000), Fault::Cut(500)]);
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert_eq!(bench.items(&prepared).await.len(), 220);
+    let ranges: Vec<_> =
+        of_file(hub.asked(), "store").into_iter().map(|a| (a.range, a.if_range.is_some())).collect();
+    let expected =
+        [(None, false), (Some("bytes=1000-".to_owned()), true), (Some("bytes=1500-".to_owned()), true)];
+    assert_eq!(ranges, expected);
+}
+
+#[tokio::test]
+async fn without_an_etag_a_download_starts_again() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    hub.no_etags();
+    hub.fail(FILE, [Fault::Cut(1_000)]);
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert_eq!(bench.items(&prepared).await.len(), 220);
+    assert!(of_file(hub.asked(), "store").iter().all(|asked| asked.range.is_none()));
+}
+
+#[tokio::test]
+async fn a_later_process_goes_on_where_one_ended() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    // Something arrives, then nothing for so long that the hub counts as unreachable.
+    hub.fail(FILE, [Fault::Cut(1_000)].into_iter().chain((0..6).map(|_| Fault::Status(500, vec![]))));
+    let demo = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert!(demo.used.is_demo());
+    hub.asked();
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert_eq!(bench.items(&prepared).await.len(), 220);
+    let ranges: Vec<_> = of_file(hub.asked(), "store").into_iter().map(|asked| asked.range).collect();
+    assert_eq!(ranges, [Some("bytes=1000-".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_finished_file_is_not_downloaded_again() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    let last = "data/validation";
+    hub.fail(last, (0..6).map(|_| Fault::Status(500, vec![])));
+    assert!(
+        bench
+            .library(&hub)
+            .prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress)
+            .await
+            .unwrap()
+            .used
+            .is_demo()
+    );
+    assert_eq!(bench.downloads().len(), 3, "{:?}", bench.downloads());
+    hub.asked();
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert_eq!(prepared.index.items.len(), 220);
+    assert!(of_file(hub.asked(), "hub").is_empty());
+    assert_eq!(bench.downloads(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_wrong_checksum_is_an_error() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    hub.fail(FILE, [Fault::Altered, Fault::Altered]);
+    let error = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
+    assert!(matches!(&error, DatasetError::Checksum { file, .. } if file == FILE), "{error}");
+    assert_eq!(bench.keys().await, Vec::<String>::new());
+
+    // Once is repaired by downloading anew.
+    hub.fail(FILE, [Fault::Altered]);
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert_eq!(bench.items(&prepared).await.len(), 220);
+}
+
+#[tokio::test]
+async fn a_rate_limit_is_waited_for() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    hub.fail("revision", [Fault::Status(429, vec![("retry-after", "0")]), Fault::Status(503, vec![])]);
+    hub.fail(FILE, [Fault::Status(429, vec![("retry-after", "0.002")])]);
+    let heard = Heard::default();
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &heard).await.unwrap();
+    assert_eq!(prepared.index.items.len(), 220);
+    let heard = heard.0.into_inner().unwrap();
+    let waits: Vec<_> = heard.iter().filter(|step| step.starts_with("Waiting")).collect();
+    assert_eq!(waits.len(), 3, "{waits:?}");
+    assert!(waits[2].contains("2ms") && waits[2].contains("429"), "{}", waits[2]);
+}
+
+#[tokio::test]
+async fn a_wait_beyond_the_bound_is_not_waited_for() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    hub.fail("revision", [Fault::Status(429, vec![("retry-after", "86400")])]);
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert!(prepared.used.is_demo());
+    assert!(prepared.used.note.unwrap().contains("asks to wait 86400 s"));
+}

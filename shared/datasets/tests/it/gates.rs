@@ -1,0 +1,91 @@
+//! Terms, tokens and refusals.
+
+use bench_datasets::{DatasetError, NoProgress};
+use bench_domain::run::DatasetChoice;
+
+use crate::hub_server::{Fault, Repository, TestHub};
+use crate::support::{Bench, Quiz, repository, token};
+
+fn gated_repository() -> Repository {
+    Repository { token: Some("hf_other".into()), ..repository() }
+}
+
+#[tokio::test]
+async fn a_gated_dataset_needs_a_token_before_anything_else() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", gated_repository());
+    let library = bench.library(&hub);
+    let expected = "`org/quiz` is gated: accept its terms at https://hub.test/org/quiz, then set HF_TOKEN to a token of \
+                    that account";
+    let error = library.prepare(&Quiz::GATED, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(library.check(&Quiz::GATED, &DatasetChoice::Hub).unwrap_err().to_string(), expected);
+    assert_eq!(hub.asked(), []);
+    // Rows of our own are not gated.
+    assert!(library.prepare(&Quiz::GATED, &DatasetChoice::Demo, &NoProgress).await.unwrap().used.is_demo());
+}
+
+#[tokio::test]
+async fn a_token_whose_account_has_not_accepted_is_not_enough() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", gated_repository());
+    let library = bench.library_with(&hub, token);
+    let error = library.prepare(&Quiz::GATED, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
+    assert!(matches!(&error, DatasetError::Gated { token_given: true, .. }), "{error}");
+    assert!(error.to_string().contains("https://hub.test/org/quiz"), "{error}");
+
+    let mut open = gated_repository();
+    open.token = Some("hf_secret".into());
+    hub.publish("org/quiz", open);
+    let prepared = library.prepare(&Quiz::GATED, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert_eq!(prepared.index.items.len(), 220);
+}
+
+#[tokio::test]
+async fn a_token_without_the_right_is_told_of_the_gate() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    let message = vec![("x-error-message", "Please enable access to public gated repositories")];
+    hub.fail("revision", [Fault::Status(403, message)]);
+    let library = bench.library_with(&hub, token);
+    let error = library.prepare(&Quiz::GATED, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
+    assert!(matches!(&error, DatasetError::Gated { token_given: true, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_gate_that_was_not_known_of_is_told() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", gated_repository());
+    let error = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
+    let expected = format!("accept its terms at {}/datasets/org/quiz, then set HF_TOKEN", hub.url);
+    assert!(error.to_string().contains(&expected), "{error}");
+}
+
+#[tokio::test]
+async fn a_token_that_is_none_is_told() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    hub.fail("revision", [Fault::Status(401, vec![("x-error-message", "Invalid credentials")])]);
+    let library = bench.library_with(&hub, token);
+    let error = library.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
+    assert!(matches!(&error, DatasetError::TokenRefused { .. }), "{error}");
+    assert!(!error.to_string().contains("hf_secret"));
+}
+
+#[tokio::test]
+async fn without_a_token_401_means_not_there() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz-mirror", repository());
+    hub.fail("org/quiz/revision", [Fault::Status(401, vec![])]);
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert_eq!(prepared.used.id, "org/quiz-mirror");
+}
+
+#[tokio::test]
+async fn a_firewall_is_not_the_hub() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    hub.fail("revision", [Fault::Status(403, vec![])]);
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+    assert!(prepared.used.is_demo());
+    assert!(prepared.used.note.unwrap().contains("403"));
+}

@@ -1,0 +1,148 @@
+//! Local files.
+
+use std::path::PathBuf;
+
+use bench_datasets::{DatasetError, Library, NoProgress, Prepared, load_support};
+use bench_domain::run::DatasetChoice;
+use serde_json::Value;
+
+use crate::hub_server::TestHub;
+use crate::support::{Bench, Quiz, questions, repository};
+
+impl Bench {
+    fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+}
+
+fn line(question: &str, more: &str) -> String {
+    format!("{{\"question\":\"{question}\",\"category\":\"math\"{more}}}\n")
+}
+
+async fn again(library: &Library, prepared: &Prepared) -> Prepared {
+    let choice = DatasetChoice::Local { revision: prepared.used.revision.clone() };
+    library.prepare(&Quiz::OPEN, &choice, &NoProgress).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_file_with_its_own_worked_examples() {
+    let bench = Bench::new().await;
+    let library = bench.library_without_hub().await;
+    let example = ",\"split\":\"validation\"";
+    let text = [line("one", ""), line("example", example), "\n".into(), line("two", "")].concat();
+    let path = bench.file("mine.jsonl", text);
+    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    assert_eq!((prepared.used.id.as_str(), prepared.used.source.as_str()), ("mine.jsonl", "local"));
+    assert_eq!(prepared.used.note, None);
+    let items = bench.items(&prepared).await;
+    let items: Vec<_> = items.iter().map(|item| (item.id.as_str(), &item.row["question"])).collect();
+    assert_eq!(items, [("0", &Value::from("one")), ("1", &Value::from("two"))]);
+    let examples = load_support(&bench.blobs, &prepared.used, "math").await.unwrap().unwrap();
+    assert_eq!(examples[0]["question"], "example");
+    assert_eq!(again(&library, &prepared).await, prepared);
+    // The same content is the same revision, whatever its name.
+    let copy = bench.file("copy.jsonl", std::fs::read(&path).unwrap());
+    assert_eq!(library.take_in(&Quiz::OPEN, &copy, &NoProgress).await.unwrap().used, prepared.used);
+}
+
+#[tokio::test]
+async fn a_folder_with_files_by_split() {
+    let bench = Bench::new().await;
+    let library = bench.library_without_hub().await;
+    bench.file("set/test-00000-of-00002.parquet", questions(0, 70));
+    bench.file("set/test-00001-of-00002.parquet", questions(70, 30));
+    bench.file("set/train.jsonl", line("not wanted", ""));
+    bench.file("set/dev.json", format!("[{}]", line("example", "").trim()));
+    bench.file("set/README.md", "# Mine");
+    let path = bench.folder.path().join("set");
+    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let items = bench.items(&prepared).await;
+    assert_eq!(items.len(), 100);
+    assert_eq!(items[99].row["number"], 99);
+    assert_eq!(prepared.used.id, "set");
+    assert_eq!(prepared.used.note, None);
+    assert_eq!(prepared.index.support.keys().collect::<Vec<_>>(), ["math"]);
+}
+
+#[tokio::test]
+async fn without_worked_examples_those_of_the_demo_are_told() {
+    let bench = Bench::new().await;
+    let library = bench.library_without_hub().await;
+    let path = bench.file("mine.parquet", questions(0, 5));
+    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let note = prepared.used.note.clone().unwrap();
+    assert!(note.starts_with("worked examples: demo"), "{note}");
+    assert_eq!(prepared.index.items.len(), 5);
+    let examples = load_support(&bench.blobs, &prepared.used, "math").await.unwrap().unwrap();
+    assert_eq!(examples[0]["question"], "1+1?");
+    assert_eq!(again(&library, &prepared).await, prepared);
+}
+
+#[tokio::test]
+async fn worked_examples_of_the_hub_are_borrowed() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    let path = bench.file("mine.json", format!("[{}]", line("one", "").trim()));
+    let without = bench.library_without_hub().await.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let with = bench.library(&hub).take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    assert_eq!(with.used.note, None);
+    let examples = load_support(&bench.blobs, &with.used, "law").await.unwrap().unwrap();
+    assert_eq!(examples[0]["question"], "What is 1001?");
+    // Other examples make other prompts, so it is another revision.
+    assert_ne!(with.used.revision, without.used.revision);
+    // What is cached by now is taken without a hub.
+    let cached = bench.library_without_hub().await.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    assert_eq!(cached, with);
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_named_and_leaves_nothing() {
+    let bench = Bench::new().await;
+    let library = bench.library_without_hub().await;
+    let good = line("one", "");
+    for (name, content, expected) in [
+        (
+            "a.jsonl",
+            format!("{good}{{\"question\":\"two\"}}\n"),
+            "a.jsonl, row 2, column `category`: there is no text in it",
+        ),
+        ("b.jsonl", format!("{good}{{\"question\"\n"), "b.jsonl, row 2: it is not JSON: "),
+        ("c.json", format!("[{}, 5]", good.trim()), "c.json, row 2: 5 stands where a row"),
+        ("d.jsonl", String::new(), "d.jsonl: it holds no items"),
+        (
+            "e.jsonl",
+            line("one", ",\"id\":\"x\"") + &line("two", ",\"id\":\"x\""),
+            "e.jsonl, row 2: its item id `x` is that of row 1 already",
+        ),
+        ("f.parquet", "PAR1 and nothing else".to_owned(), "f.parquet: "),
+        ("g.csv", "question,category\n1,2\n".to_owned(), "g.csv, row 1: it is not JSON: "),
+        ("h.jsonl", line("", ""), "h.jsonl: it holds no items"),
+    ] {
+        let path = bench.file(name, content);
+        let error = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
+        assert!(error.to_string().starts_with(expected), "{error}");
+        assert!(matches!(error, DatasetError::Content(_)));
+    }
+    let left = library.list_cached().await.unwrap();
+    assert_eq!(left, []);
+    assert_eq!(bench.keys().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn paths_that_hold_nothing() {
+    let bench = Bench::new().await;
+    let library = bench.library_without_hub().await;
+    let empty = bench.folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    bench.file("only/validation.jsonl", line("example", ""));
+    for path in [empty, bench.folder.path().join("only"), bench.folder.path().join("none.jsonl")] {
+        let error = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
+        assert!(matches!(error, DatasetError::Path { .. }), "{error}");
+    }
+    let choice = DatasetChoice::Local { revision: "../../x".into() };
+    let error = library.prepare(&Quiz::OPEN, &choice, &NoProgress).await.unwrap_err();
+    assert!(matches!(error, DatasetError::NotTakenIn { .. }), "{error}");
+}

@@ -1,0 +1,196 @@
+//! The DynamoDB thread: runs jobs, makes them durable, answers.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use dynoxide::DynoxideError;
+use dynoxide::actions::transact_write_items::TransactWriteItemsResponse;
+use dynoxide::storage::Storage;
+use futures_util::FutureExt;
+use tokio::sync::oneshot;
+
+use super::operations::{Engine, Request, Response};
+use super::tokens::{Known, Tokens};
+use super::wal::WriteAheadLog;
+use crate::Durability;
+use crate::service_thread::Message;
+
+/// Jobs that share one wait for the disk.
+const GROUP_JOBS_MAX: usize = 64;
+/// AWS deletes expired items within days; a minute keeps the file small.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+const STATEMENTS_CACHED_MAX: usize = 256;
+
+type Outcome = Result<Response, DynoxideError>;
+
+/// What the thread is asked to do.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every job is a call")]
+pub(super) enum Job {
+    Call { request: Request, digest: u64, answer: oneshot::Sender<Outcome> },
+    Sweep { answer: oneshot::Sender<Result<usize, DynoxideError>> },
+}
+
+pub(super) struct Worker {
+    engine: Engine,
+    tokens: Tokens,
+    /// Present with `Durability::Full`.
+    log: Option<WriteAheadLog>,
+    /// Set when the disk failed to confirm a write: what is on it is unknown until the next open.
+    failed: Option<String>,
+}
+
+impl Worker {
+    pub(super) fn open(path: &Path, durability: Durability) -> Result<Self, String> {
+        let name = path.to_str().ok_or("its path is not valid UTF-8")?;
+        let storage = Storage::new(name).map_err(|error| error.to_string())?;
+        let connection = storage.conn();
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);
+        connection
+            .execute_batch(
+                "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;",
+            )
+            .map_err(|error| error.to_string())?;
+        let log = (durability == Durability::Full).then(|| WriteAheadLog::of(path));
+        Ok(Self { engine: Engine::new(storage), tokens: Tokens::default(), log, failed: None })
+    }
+
+    pub(super) fn run(mut self, jobs: &Receiver<Message<Job>>) {
+        let mut next_sweep = Instant::now() + SWEEP_INTERVAL;
+        loop {
+            match jobs.recv_timeout(next_sweep.saturating_duration_since(Instant::now())) {
+                Ok(Message::Job(job)) => {
+                    if !self.run_group(job, jobs) {
+                        return;
+                    }
+                }
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    if let Err(error) = self.sweep() {
+                        tracing::warn!(%error, "Could not delete expired DynamoDB items: {error}");
+                    }
+                }
+            }
+            let now = Instant::now();
+            if now >= next_sweep {
+                next_sweep = now + SWEEP_INTERVAL;
+            }
+        }
+    }
+
+    /// Runs `job` and, when answers wait for the disk anyway, what else is queued. False at a stop.
+    fn run_group(&mut self, job: Job, jobs: &Receiver<Message<Job>>) -> bool {
+        let mut waiting: Vec<(oneshot::Sender<Outcome>, Outcome)> = Vec::new();
+        let mut next = Some(job);
+        let mut go_on = true;
+        while let Some(job) = next.take() {
+            match job {
+                Job::Call { request, digest, answer } => {
+                    let wrote = request.writes() && self.log.is_some();
+                    let outcome = self.call(request, digest);
+                    // A read behind an unconfirmed write may have seen it, so it waits as well.
+                    if wrote || !waiting.is_empty() {
+                        waiting.push((answer, outcome));
+                    } else {
+                        // The caller may have gone; the effect stands, as on AWS.
+                        let _ = answer.send(outcome);
+                    }
+                }
+                Job::Sweep { answer } => {
+                    let _ = answer.send(self.sweep());
+                }
+            }
+            if !waiting.is_empty() && waiting.len() < GROUP_JOBS_MAX {
+                match jobs.try_recv() {
+                    Ok(Message::Job(job)) => next = Some(job),
+                    Ok(Message::Stop) => go_on = false,
+                    Err(_) => {}
+                }
+            }
+        }
+        if !waiting.is_empty() {
+            self.confirm();
+        }
+        for (answer, outcome) in waiting {
+            let _ = answer.send(match &self.failed {
+                None => outcome,
+                Some(reason) => Err(DynoxideError::InternalServerError(reason.clone())),
+            });
+        }
+        go_on
+    }
+
+    fn confirm(&mut self) {
+        if let Some(log) = &mut self.log
+            && let Err(error) = log.sync()
+        {
+            tracing::error!(%error, "The DynamoDB log could not be written to the disk: {error}");
+            self.failed = Some(format!("the database log could not be written to the disk: {error}"));
+        }
+    }
+
+    fn call(&mut self, request: Request, digest: u64) -> Outcome {
+        if let Some(reason) = &self.failed {
+            return Err(DynoxideError::InternalServerError(reason.clone()));
+        }
+        let token = match &request {
+            Request::TransactWriteItems(write) => write.client_request_token.clone(),
+            _ => None,
+        };
+        if let Some(token) = &token {
+            match self.tokens.look_up(token, digest, Instant::now()) {
+                Known::New => {}
+                Known::Done => {
+                    return Ok(Response::TransactWriteItems(TransactWriteItemsResponse::default()));
+                }
+                Known::Mismatch => {
+                    return Err(DynoxideError::IdempotentParameterMismatchException(
+                        "Another request has been made with the same client token".to_owned(),
+                    ));
+                }
+            }
+        }
+        let outcome = self.execute(request);
+        if let (Some(token), Ok(_)) = (token, &outcome) {
+            self.tokens.remember(token, digest, Instant::now());
+        }
+        outcome
+    }
+
+    fn execute(&mut self, request: Request) -> Outcome {
+        let engine = &self.engine;
+        let outcome = catch_unwind(AssertUnwindSafe(|| ready(request.run(engine))));
+        self.end_open_transaction();
+        outcome.unwrap_or_else(|_| {
+            Err(DynoxideError::InternalServerError("the operation ended unexpectedly".to_owned()))
+        })
+    }
+
+    fn sweep(&mut self) -> Result<usize, DynoxideError> {
+        let engine = &self.engine;
+        let swept =
+            catch_unwind(AssertUnwindSafe(|| ready(dynoxide::ttl::sweep_expired_items(&engine.storage))));
+        self.end_open_transaction();
+        swept.unwrap_or_else(|_| {
+            Err(DynoxideError::InternalServerError("the sweep ended unexpectedly".to_owned()))
+        })
+    }
+
+    /// Nothing may stay open between jobs, whatever went wrong in one.
+    fn end_open_transaction(&self) {
+        if !self.engine.storage.conn().is_autocommit()
+            && let Err(error) = self.engine.storage.rollback()
+        {
+            tracing::error!(%error, "A DynamoDB transaction could not be rolled back: {error}");
+        }
+    }
+}
+
+/// The native storage never waits: its futures are ready at the first poll.
+fn ready<T>(future: impl Future<Output = Result<T, DynoxideError>>) -> Result<T, DynoxideError> {
+    future.now_or_never().unwrap_or_else(|| {
+        Err(DynoxideError::InternalServerError("the storage did not answer at once".to_owned()))
+    })
+}

@@ -1,0 +1,63 @@
+//! The answers of services in trouble, as AWS words them.
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::calls::Service;
+use crate::http_answer::HttpAnswer;
+use crate::sqs::Sqs;
+
+const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810";
+
+/// Too many requests.
+pub(crate) fn throttled(service: Service) -> HttpAnswer {
+    match service {
+        Service::DynamoDb => HttpAnswer::json_error(
+            400,
+            &format!("{DYNAMODB}#ProvisionedThroughputExceededException"),
+            "The level of configured provisioned throughput for the table was exceeded. \
+             Consider increasing your provisioning level with the UpdateTable API.",
+        ),
+        Service::Sqs => Sqs::throttled(),
+        Service::S3 => HttpAnswer {
+            status: 503,
+            content_type: "application/xml",
+            query_error: None,
+            body: Bytes::from_static(
+                b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>SlowDown</Code>\
+                  <Message>Please reduce your request rate.</Message></Error>",
+            ),
+        },
+    }
+}
+
+/// A conflict with another transaction. `items` is the number of items of a transaction, 0 for
+/// other writes; `at` is the item in conflict.
+pub(crate) fn conflict(items: usize, at: usize) -> HttpAnswer {
+    if items == 0 {
+        return HttpAnswer::json_error(
+            400,
+            &format!("{DYNAMODB}#TransactionConflictException"),
+            "Transaction is ongoing for the item",
+        );
+    }
+    let codes: Vec<&str> =
+        (0..items).map(|item| if item == at { "TransactionConflict" } else { "None" }).collect();
+    let reasons: Vec<_> = codes
+        .iter()
+        .map(|code| match *code {
+            "None" => json!({ "Code": "None" }),
+            code => json!({ "Code": code, "Message": "Transaction is ongoing for the item" }),
+        })
+        .collect();
+    let message = format!(
+        "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
+        codes.join(", ")
+    );
+    let body = json!({
+        "__type": format!("{DYNAMODB}#TransactionCanceledException"),
+        "Message": message,
+        "CancellationReasons": reasons,
+    });
+    HttpAnswer::json_1_0(400, body.to_string())
+}

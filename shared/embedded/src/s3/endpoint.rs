@@ -1,0 +1,113 @@
+//! The ways in: from the SDK in this process, and from a listener.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use aws_smithy_types::body::SdkBody;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{HeaderValue, Method, StatusCode, header};
+use s3s::Body;
+use s3s::auth::SimpleAuth;
+use s3s::service::{S3Service, S3ServiceBuilder};
+
+use super::fast;
+use super::service::Operations;
+use super::store::Store;
+
+/// The protocol (signatures, presigned URLs, XML) over a store, for one pair of keys.
+#[must_use]
+pub fn service(store: Store, access_key: &str, secret_key: &str) -> S3Service {
+    let mut builder = S3ServiceBuilder::new(Operations { store });
+    builder.set_auth(SimpleAuth::from_single(access_key, secret_key));
+    builder.build()
+}
+
+/// S3 as the host mounts it. Cheap to clone.
+///
+/// It is a `tower` service that never fails, so axum takes it as `fallback_service`; paths are `/bucket/key`.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    store: Store,
+    service: Arc<S3Service>,
+}
+
+impl Endpoint {
+    /// An endpoint for one pair of keys.
+    #[must_use]
+    pub fn new(store: Store, access_key: &str, secret_key: &str) -> Self {
+        Self { service: Arc::new(service(store.clone(), access_key, secret_key)), store }
+    }
+
+    /// Answers a request of the SDK in this process.
+    ///
+    /// The caller is trusted: plain object requests are answered without checking their signature.
+    pub async fn handle_sdk(&self, request: http::Request<SdkBody>) -> http::Response<SdkBody> {
+        if let Some(response) = fast::try_handle(&self.store, &request).await {
+            return response;
+        }
+        let response = self.handle(request.map(Body::http_body)).await;
+        response.map(sdk_body)
+    }
+
+    /// Answers a request from anywhere; its signature is checked.
+    pub async fn handle(&self, mut request: http::Request<Body>) -> http::Response<Body> {
+        // The SDK signs the host and leaves it to its HTTP client to send it; in this process there is none.
+        if !request.headers().contains_key(header::HOST)
+            && let Some(host) =
+                request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok())
+        {
+            request.headers_mut().insert(header::HOST, host);
+        }
+        let bodiless = request.method() == Method::HEAD;
+        let response = match self.service.call(request).await {
+            Ok(response) => response,
+            Err(error) => {
+                tracing::error!(error = ?error, "The S3 protocol layer failed");
+                let mut response = http::Response::new(Body::empty());
+                *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+                response
+            }
+        };
+        without_forbidden_body(bodiless, response)
+    }
+}
+
+/// Answers to HEAD and 304 have no body. A listener would drop it; a caller in this process would read the error
+/// in it, and report another one than it does on AWS.
+pub(super) fn without_forbidden_body(bodiless: bool, response: http::Response<Body>) -> http::Response<Body> {
+    if !bodiless && response.status() != StatusCode::NOT_MODIFIED {
+        return response;
+    }
+    response.map(|_| Body::empty())
+}
+
+pub(super) fn sdk_body(body: Body) -> SdkBody {
+    match body.bytes() {
+        Some(bytes) => SdkBody::from(bytes),
+        None => SdkBody::from_body_1_x(body),
+    }
+}
+
+impl<B> tower::Service<http::Request<B>> for Endpoint
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<s3s::StdError>,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let endpoint = self.clone();
+        let request = request.map(|body| {
+            Body::http_body_unsync(http_body_util::BodyExt::map_err(body, Into::<s3s::StdError>::into))
+        });
+        Box::pin(async move { Ok(endpoint.handle(request).await) })
+    }
+}

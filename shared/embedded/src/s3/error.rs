@@ -1,0 +1,252 @@
+//! What can go wrong in the store, and what S3 calls it.
+
+use std::io;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use rusqlite::ErrorCode;
+use s3s::{S3Error, S3ErrorCode, s3_error};
+
+use super::store::now_ms;
+
+/// A full disk is in the log once in this time.
+const FULL_LOG_INTERVAL_MS: i64 = 60_000;
+
+/// An operation of the store that did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The bucket does not exist.
+    #[error("the bucket does not exist")]
+    NoSuchBucket,
+    /// The bucket exists already.
+    #[error("the bucket exists already")]
+    BucketExists,
+    /// The bucket still holds objects or open uploads.
+    #[error("the bucket is not empty")]
+    BucketNotEmpty,
+    /// The key does not exist.
+    #[error("the key does not exist")]
+    NoSuchKey,
+    /// The upload does not exist, or was completed or aborted.
+    #[error("the multipart upload does not exist")]
+    NoSuchUpload,
+    /// A condition of the request does not hold.
+    #[error("a precondition does not hold")]
+    PreconditionFailed,
+    /// A listed part was not uploaded, or has another ETag or checksum.
+    #[error("part {number} was not uploaded or differs")]
+    InvalidPart {
+        /// The part's number.
+        number: i32,
+    },
+    /// The listed parts are not in ascending order.
+    #[error("the parts are not in ascending order")]
+    InvalidPartOrder,
+    /// A part other than the last is smaller than 5 MiB.
+    #[error("part {number} has {size_bytes} bytes, too few for a part that is not the last")]
+    EntityTooSmall {
+        /// The part's number.
+        number: i32,
+        /// The part's size in bytes.
+        size_bytes: u64,
+    },
+    /// A digest that came with the request is not that of the content.
+    #[error("the {algorithm} that was sent is not that of the content")]
+    BadDigest {
+        /// The algorithm's name.
+        algorithm: &'static str,
+    },
+    /// The disk (or the database) is full.
+    #[error("the disk is full")]
+    Full,
+    /// Another process, or another `Store`, has the folder open.
+    #[error("the folder is in use by another store")]
+    InUse,
+    /// The folder was written by a version of the program that this one does not know.
+    #[error("the index has layout {found}, this program knows {known}")]
+    Layout {
+        /// The layout number in the index.
+        found: i64,
+        /// The layout number of this program.
+        known: i64,
+    },
+    /// A row does not say what it should.
+    #[error("the index is damaged: {0}")]
+    Damaged(&'static str),
+    /// The store is being closed.
+    #[error("the store is closed")]
+    Closed,
+    /// A file operation failed.
+    #[error("file operation failed")]
+    Io(#[source] io::Error),
+    /// The index failed.
+    #[error("index operation failed")]
+    Index(#[source] rusqlite::Error),
+}
+
+impl StoreError {
+    /// Whether the failure is the store's and not the request's: the transaction must be rolled back.
+    pub(super) fn is_fault(&self) -> bool {
+        matches!(
+            self,
+            Self::Full
+                | Self::InUse
+                | Self::Layout { .. }
+                | Self::Damaged(_)
+                | Self::Closed
+                | Self::Io(_)
+                | Self::Index(_)
+        )
+    }
+}
+
+impl StoreError {
+    fn log(&self) {
+        static FULL: Throttle = Throttle(AtomicI64::new(i64::MIN));
+        match self {
+            // One sentence, not one for each of a thousand waiting uploads.
+            Self::Full if FULL.allows(now_ms()) => {
+                tracing::error!("The disk that holds the objects is full: uploads fail until there is room");
+            }
+            Self::Full => {}
+            fault if fault.is_fault() => {
+                tracing::error!(error = fault as &dyn std::error::Error, "The object store failed");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Lets one event through per [`FULL_LOG_INTERVAL_MS`].
+struct Throttle(AtomicI64);
+
+impl Throttle {
+    fn allows(&self, now_ms: i64) -> bool {
+        let last_ms = self.0.load(Ordering::Relaxed);
+        now_ms.saturating_sub(last_ms) >= FULL_LOG_INTERVAL_MS
+            && self.0.compare_exchange(last_ms, now_ms, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+}
+
+impl From<io::Error> for StoreError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                Self::Full
+            }
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Self::Full,
+            _ => Self::Index(error),
+        }
+    }
+}
+
+impl From<tokio::task::JoinError> for StoreError {
+    fn from(error: tokio::task::JoinError) -> Self {
+        Self::Io(io::Error::other(error))
+    }
+}
+
+impl From<StoreError> for S3Error {
+    /// The request ends here: a fault of the store goes to the log, and only its kind to the caller.
+    fn from(error: StoreError) -> Self {
+        error.log();
+        match error {
+            StoreError::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist"),
+            StoreError::BucketExists => {
+                s3_error!(BucketAlreadyOwnedByYou, "The bucket exists already and you own it.")
+            }
+            StoreError::BucketNotEmpty => {
+                s3_error!(BucketNotEmpty, "The bucket you tried to delete is not empty")
+            }
+            StoreError::NoSuchKey => s3_error!(NoSuchKey, "The specified key does not exist."),
+            StoreError::NoSuchUpload => s3_error!(
+                NoSuchUpload,
+                "The specified upload does not exist: it may have been aborted or completed."
+            ),
+            StoreError::PreconditionFailed => {
+                s3_error!(PreconditionFailed, "At least one of the pre-conditions you specified did not hold")
+            }
+            StoreError::InvalidPart { number } => {
+                s3_error!(InvalidPart, "Part {number} was not uploaded, or its ETag or checksum differs.")
+            }
+            StoreError::InvalidPartOrder => {
+                s3_error!(InvalidPartOrder, "The list of parts was not in ascending order.")
+            }
+            StoreError::EntityTooSmall { number, size_bytes } => s3_error!(
+                EntityTooSmall,
+                "Part {number} has {size_bytes} bytes; a part that is not the last needs 5 MiB."
+            ),
+            StoreError::BadDigest { algorithm } => {
+                s3_error!(BadDigest, "The {algorithm} you specified did not match the calculated one.")
+            }
+            // Not InternalError: clients repeat that one, and a full disk does not empty by asking again.
+            StoreError::Full => {
+                let code =
+                    S3ErrorCode::from_bytes(b"InsufficientStorage").unwrap_or(S3ErrorCode::InternalError);
+                let mut mapped = S3Error::with_message(code, "The disk that holds the objects is full.");
+                mapped.set_status_code(StatusCode::INSUFFICIENT_STORAGE);
+                mapped
+            }
+            StoreError::Closed => s3_error!(ServiceUnavailable, "The store is being closed."),
+            fault @ (StoreError::InUse
+            | StoreError::Layout { .. }
+            | StoreError::Damaged(_)
+            | StoreError::Io(_)
+            | StoreError::Index(_)) => s3_error!(fault, InternalError, "The store failed; its log says why."),
+        }
+    }
+}
+
+/// 304 with the validators that HTTP wants there (RFC 9110, 15.4.5).
+pub(super) fn not_modified(etag: HeaderValue, last_modified: HeaderValue) -> S3Error {
+    let mut error = s3_error!(NotModified, "Not Modified");
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ETAG, etag);
+    headers.insert(header::LAST_MODIFIED, last_modified);
+    error.set_headers(headers);
+    error
+}
+
+/// 416 with the size that would have been satisfiable.
+pub(super) fn invalid_range(size_bytes: u64) -> S3Error {
+    let mut error = s3_error!(InvalidRange, "The requested range is not satisfiable");
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    if let Ok(value) = HeaderValue::try_from(format!("bytes */{size_bytes}")) {
+        headers.insert(header::CONTENT_RANGE, value);
+    }
+    error.set_headers(headers);
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_once_a_minute() {
+        let throttle = Throttle(AtomicI64::new(i64::MIN));
+        let told = [0, 1, 59_999, 60_000, 60_001, 130_000].map(|now_ms| throttle.allows(now_ms));
+        assert_eq!(told, [true, false, false, true, false, true]);
+    }
+
+    #[test]
+    fn a_full_disk_is_not_worth_repeating() {
+        for full in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            let mapped = S3Error::from(StoreError::from(io::Error::from(full)));
+            assert_eq!(mapped.code().as_str(), "InsufficientStorage");
+            assert_eq!(mapped.status_code(), Some(StatusCode::INSUFFICIENT_STORAGE));
+        }
+        let other = S3Error::from(StoreError::from(io::Error::from(io::ErrorKind::PermissionDenied)));
+        assert_eq!(other.code(), &S3ErrorCode::InternalError);
+    }
+}

@@ -1,0 +1,180 @@
+//! The multipart operations between the protocol and the store.
+
+use s3s::dto::{self, ETag};
+use s3s::{S3Request, S3Result, s3_error};
+
+use super::attrs::{Attrs, Checksums, http_date};
+use super::objects::{
+    Stored, algorithm, check_metadata, declared_part, refuse_customer_key, write_condition,
+};
+use super::receive::receive;
+use super::store::{Store, system_time};
+use super::uploads::{ListedPart, UploadRef};
+
+/// Part numbers go from 1 to this one.
+const PART_NUMBER_MAX: i32 = 10_000;
+
+/// Parts or uploads on a page at most.
+const PAGE_MAX: i32 = 1000;
+
+pub(super) async fn create(store: &Store, input: dto::CreateMultipartUploadInput) -> S3Result<String> {
+    refuse_customer_key(input.sse_customer_algorithm.is_some())?;
+    if input.checksum_type.as_ref().is_some_and(|kind| kind.as_str() == dto::ChecksumType::FULL_OBJECT) {
+        return Err(s3_error!(NotImplemented, "Uploads in parts have composite checksums only."));
+    }
+    let attrs = Attrs {
+        content_type: input.content_type,
+        cache_control: input.cache_control,
+        content_disposition: input.content_disposition,
+        content_encoding: Attrs::object_encoding(input.content_encoding),
+        content_language: input.content_language,
+        expires: input.expires.as_ref().and_then(http_date),
+        metadata: input.metadata.unwrap_or_default().into_iter().collect(),
+        ..Attrs::default()
+    };
+    check_metadata(&attrs)?;
+    let algorithm = algorithm(input.checksum_algorithm.as_ref())?;
+    Ok(store.create_upload(input.bucket, input.key, attrs, algorithm).await?)
+}
+
+pub(super) async fn upload_part(store: &Store, req: S3Request<dto::UploadPartInput>) -> S3Result<Stored> {
+    let mut input = req.input;
+    refuse_customer_key(input.sse_customer_algorithm.is_some())?;
+    if !(1..=PART_NUMBER_MAX).contains(&input.part_number) {
+        return Err(s3_error!(
+            InvalidArgument,
+            "Part number must be an integer between 1 and 10000, inclusive"
+        ));
+    }
+    let mut declared = declared_part(&mut input, req.trailing_headers)?;
+    let upload = UploadRef { bucket: input.bucket, key: input.key, id: input.upload_id };
+    let promised = store.check_upload(&upload)?;
+    declared.algorithm = declared.algorithm.or(promised);
+    let part = receive(&store.inner.files, input.body.take(), &declared, None).await?;
+    let stored = Stored { etag: hex::encode(part.md5), checksums: part.checksums.clone() };
+    store.put_part(upload, input.part_number, part).await?;
+    Ok(stored)
+}
+
+pub(super) async fn complete(
+    store: &Store,
+    input: dto::CompleteMultipartUploadInput,
+) -> S3Result<dto::CompleteMultipartUploadOutput> {
+    let listed = input.multipart_upload.and_then(|list| list.parts).unwrap_or_default();
+    if listed.is_empty() {
+        return Err(s3_error!(MalformedXML, "The list of parts is empty."));
+    }
+    let listed = listed.into_iter().map(listed_part).collect::<S3Result<Vec<_>>>()?;
+    let condition = write_condition(input.if_match, input.if_none_match)?;
+    let expected_bytes = input.mpu_object_size.and_then(|size| u64::try_from(size).ok());
+    let upload = UploadRef { bucket: input.bucket.clone(), key: input.key.clone(), id: input.upload_id };
+    let completed = store.complete_upload(upload, listed, condition, expected_bytes).await?;
+    let sums = completed.checksums;
+    Ok(dto::CompleteMultipartUploadOutput {
+        checksum_type: composite_type(&sums),
+        checksum_crc32: sums.crc32,
+        checksum_crc32c: sums.crc32c,
+        checksum_crc64nvme: sums.crc64nvme,
+        checksum_sha1: sums.sha1,
+        checksum_sha256: sums.sha256,
+        e_tag: Some(ETag::Strong(completed.etag)),
+        location: Some(format!("/{}/{}", input.bucket, input.key)),
+        bucket: Some(input.bucket),
+        key: Some(input.key),
+        ..dto::CompleteMultipartUploadOutput::default()
+    })
+}
+
+fn composite_type(sums: &Checksums) -> Option<dto::ChecksumType> {
+    (!sums.is_empty()).then(|| dto::ChecksumType::from_static(dto::ChecksumType::COMPOSITE))
+}
+
+fn listed_part(part: dto::CompletedPart) -> S3Result<ListedPart> {
+    let malformed = || s3_error!(MalformedXML, "A part needs a number and an ETag.");
+    Ok(ListedPart {
+        number: part.part_number.ok_or_else(malformed)?,
+        etag: part.e_tag.ok_or_else(malformed)?.into_value(),
+        checksums: Checksums {
+            crc32: part.checksum_crc32,
+            crc32c: part.checksum_crc32c,
+            crc64nvme: part.checksum_crc64nvme,
+            sha1: part.checksum_sha1,
+            sha256: part.checksum_sha256,
+        },
+    })
+}
+
+pub(super) async fn list_parts(store: &Store, input: dto::ListPartsInput) -> S3Result<dto::ListPartsOutput> {
+    let max = input.max_parts.unwrap_or(PAGE_MAX).clamp(0, PAGE_MAX);
+    let after = input.part_number_marker.unwrap_or(0);
+    let upload = UploadRef { bucket: input.bucket.clone(), key: input.key, id: input.upload_id };
+    let (upload, mut parts) = store.parts(upload, after, max as usize + 1).await?;
+    let truncated = parts.len() > max as usize;
+    parts.truncate(max as usize);
+    Ok(dto::ListPartsOutput {
+        bucket: Some(input.bucket),
+        key: Some(upload.key),
+        upload_id: Some(upload.id),
+        checksum_algorithm: upload.algorithm.map(dto::ChecksumAlgorithm::from),
+        is_truncated: Some(truncated),
+        max_parts: Some(max),
+        part_number_marker: Some(after),
+        next_part_number_marker: if truncated { parts.last().map(|part| part.number) } else { None },
+        parts: Some(
+            parts
+                .into_iter()
+                .map(|part| dto::Part {
+                    checksum_crc32: part.checksums.crc32,
+                    checksum_crc32c: part.checksums.crc32c,
+                    checksum_crc64nvme: part.checksums.crc64nvme,
+                    checksum_sha1: part.checksums.sha1,
+                    checksum_sha256: part.checksums.sha256,
+                    e_tag: Some(ETag::Strong(hex::encode(part.md5))),
+                    last_modified: Some(system_time(part.modified_ms).into()),
+                    part_number: Some(part.number),
+                    size: i64::try_from(part.size_bytes).ok(),
+                })
+                .collect(),
+        ),
+        ..dto::ListPartsOutput::default()
+    })
+}
+
+pub(super) async fn list_uploads(
+    store: &Store,
+    input: dto::ListMultipartUploadsInput,
+) -> S3Result<dto::ListMultipartUploadsOutput> {
+    if input.delimiter.is_some() {
+        return Err(s3_error!(NotImplemented, "Uploads are listed without a delimiter."));
+    }
+    let max = input.max_uploads.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
+    let prefix = input.prefix.clone().unwrap_or_default();
+    let after = (input.key_marker.clone().unwrap_or_default(), input.upload_id_marker.clone());
+    let mut uploads = store.uploads(input.bucket.clone(), prefix, after, max as usize + 1).await?;
+    let truncated = uploads.len() > max as usize;
+    uploads.truncate(max as usize);
+    let last = uploads.last().filter(|_| truncated);
+    Ok(dto::ListMultipartUploadsOutput {
+        bucket: Some(input.bucket),
+        prefix: input.prefix,
+        key_marker: input.key_marker,
+        upload_id_marker: input.upload_id_marker,
+        max_uploads: Some(max),
+        is_truncated: Some(truncated),
+        next_key_marker: last.map(|upload| upload.key.clone()),
+        next_upload_id_marker: last.map(|upload| upload.id.clone()),
+        uploads: Some(
+            uploads
+                .into_iter()
+                .map(|upload| dto::MultipartUpload {
+                    checksum_algorithm: upload.algorithm.map(dto::ChecksumAlgorithm::from),
+                    initiated: Some(system_time(upload.started_ms).into()),
+                    key: Some(upload.key),
+                    upload_id: Some(upload.id),
+                    ..dto::MultipartUpload::default()
+                })
+                .collect(),
+        ),
+        ..dto::ListMultipartUploadsOutput::default()
+    })
+}

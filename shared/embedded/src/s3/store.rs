@@ -1,0 +1,326 @@
+//! The store: buckets, and the changes to objects.
+
+use std::collections::HashSet;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use rusqlite::{Connection, OptionalExtension as _, params};
+
+use super::attrs::Attrs;
+use super::error::StoreError;
+use super::files::Files;
+use super::receive::Payload;
+use super::schema;
+use super::writer::{Tx, Writer};
+
+/// A durable object store in one folder. Clones share it; the last one closes it.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(super) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) files: Arc<Files>,
+    pub(super) index: PathBuf,
+    /// Connections that read and are idle.
+    pub(super) readers: Mutex<Vec<Connection>>,
+    writer: Option<Writer>,
+    thread: Option<JoinHandle<()>>,
+    /// Locked while the store is open.
+    _lock: File,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The writer's connection closes last, so that it empties the WAL.
+        if let Ok(readers) = self.readers.get_mut() {
+            readers.clear();
+        }
+        self.writer = None;
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("The thread that writes the object index panicked");
+        }
+    }
+}
+
+/// A bucket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BucketRow {
+    pub(super) name: String,
+    pub(super) region: String,
+    pub(super) created_ms: i64,
+}
+
+/// An object that is to be written.
+#[derive(Debug)]
+pub(super) struct NewObject {
+    pub(super) size_bytes: u64,
+    /// Without quotes.
+    pub(super) etag: String,
+    pub(super) attrs: Attrs,
+    pub(super) payload: Payload,
+}
+
+/// What must hold for a write to happen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum WriteCondition {
+    Always,
+    /// The key does not exist.
+    Absent,
+    /// The key exists, with this ETag if one is given.
+    Present(Option<String>),
+}
+
+/// What a change needs to know of the object it replaces.
+pub(super) struct Old {
+    pub(super) content_id: i64,
+    pub(super) segments: i64,
+    pub(super) etag: String,
+}
+
+impl Store {
+    /// Opens the store in `dir`, creating it if it is not there, and removes what a crash left behind.
+    ///
+    /// With `full` every acknowledged change survives a power cut (an fsync per commit); without, it survives
+    /// the end of the process at any moment, and a power cut may take the last ones.
+    ///
+    /// Blocking: reads the name of every content file.
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] when the folder is open elsewhere, [`StoreError::Layout`] when another version of the
+    /// program wrote it, and the faults of the file system and the index.
+    pub fn open(dir: impl AsRef<Path>, full: bool) -> Result<Self, StoreError> {
+        Self::open_with(dir.as_ref(), full, |_| Ok(()))
+    }
+
+    pub(super) fn open_with(
+        dir: &Path,
+        full: bool,
+        prepare: impl FnOnce(&Connection) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
+        std::fs::create_dir_all(dir)?;
+        let lock = File::create(dir.join("lock"))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => StoreError::InUse,
+            TryLockError::Error(error) => error.into(),
+        })?;
+        let files = Arc::new(Files::open(dir, full)?);
+        let index = dir.join("index.sqlite");
+        let conn = schema::connect_writer(&index, full)?;
+        let removed = {
+            let mut named = conn.prepare("SELECT 1 FROM segment WHERE file = ?1")?;
+            files.sweep(|name| Ok(named.exists([name])?))?
+        };
+        if removed > 0 {
+            tracing::info!(files = removed, "Removed content files that a crash left behind");
+        }
+        prepare(&conn)?;
+        let (writer, thread) = Writer::start(conn, files.clone())?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                files,
+                index,
+                readers: Mutex::default(),
+                writer: Some(writer),
+                thread: Some(thread),
+                _lock: lock,
+            }),
+        })
+    }
+
+    pub(super) async fn change<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnMut(&mut Tx<'_>) -> Result<T, StoreError> + Send + 'static,
+    {
+        self.inner.writer.as_ref().ok_or(StoreError::Closed)?.submit(work).await
+    }
+
+    pub(super) async fn create_bucket(&self, name: String, region: String) -> Result<(), StoreError> {
+        self.change(move |tx| {
+            let added = tx
+                .conn
+                .prepare_cached(
+                    "INSERT INTO bucket (name, region, created_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+                )?
+                .execute(params![name, region, now_ms()])?;
+            if added == 0 { Err(StoreError::BucketExists) } else { Ok(()) }
+        })
+        .await
+    }
+
+    pub(super) async fn delete_bucket(&self, name: String) -> Result<(), StoreError> {
+        self.change(move |tx| {
+            let id = tx.bucket_id(&name)?;
+            let mut used = tx.conn.prepare_cached(
+                "SELECT 1 FROM object WHERE bucket_id = ?1 UNION ALL SELECT 1 FROM upload WHERE bucket_id = ?1",
+            )?;
+            if used.exists([id])? {
+                return Err(StoreError::BucketNotEmpty);
+            }
+            tx.conn.prepare_cached("DELETE FROM bucket WHERE id = ?1")?.execute([id])?;
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn put(
+        &self,
+        bucket: String,
+        key: String,
+        condition: WriteCondition,
+        object: NewObject,
+    ) -> Result<i64, StoreError> {
+        let attrs = to_json(&object.attrs)?;
+        self.change(move |tx| {
+            let bucket_id = tx.bucket_id(&bucket)?;
+            let old = tx.old(bucket_id, &key)?;
+            condition.check(old.as_ref())?;
+            let content_id = tx.insert_content(&object.payload)?;
+            let row = ObjectRow {
+                content_id,
+                segments: object.payload.segments(),
+                size_bytes: object.size_bytes,
+                etag: &object.etag,
+                attrs: &attrs,
+            };
+            tx.put_row(bucket_id, &key, old, &row)
+        })
+        .await
+    }
+
+    /// Deletes keys that exist; a key that does not is no error. With `if_match`, the one key must have it.
+    pub(super) async fn delete(
+        &self,
+        bucket: String,
+        keys: Vec<String>,
+        if_match: Option<WriteCondition>,
+    ) -> Result<(), StoreError> {
+        self.change(move |tx| {
+            let bucket_id = tx.bucket_id(&bucket)?;
+            let mut done = HashSet::new();
+            for key in &keys {
+                if !done.insert(key.as_str()) {
+                    continue;
+                }
+                let old = tx.old(bucket_id, key)?;
+                if let Some(condition) = &if_match {
+                    condition.check(old.as_ref())?;
+                }
+                if let Some(old) = old {
+                    tx.conn
+                        .prepare_cached("DELETE FROM object WHERE bucket_id = ?1 AND key = ?2")?
+                        .execute(params![bucket_id, key.as_bytes()])?;
+                    tx.remove_content(old.content_id, old.segments)?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl WriteCondition {
+    pub(super) fn check(&self, old: Option<&Old>) -> Result<(), StoreError> {
+        match (self, old) {
+            (Self::Always, _) | (Self::Absent, None) | (Self::Present(None), Some(_)) => Ok(()),
+            (Self::Present(Some(etag)), Some(old)) if *etag == old.etag => Ok(()),
+            // As on AWS: a condition on an object that is not there is "not there", not "differs".
+            (Self::Present(_), None) => Err(StoreError::NoSuchKey),
+            (Self::Absent | Self::Present(_), Some(_)) => Err(StoreError::PreconditionFailed),
+        }
+    }
+}
+
+/// The row of an object that is to be written.
+pub(super) struct ObjectRow<'a> {
+    pub(super) content_id: i64,
+    pub(super) segments: i64,
+    pub(super) size_bytes: u64,
+    pub(super) etag: &'a str,
+    pub(super) attrs: &'a str,
+}
+
+impl Tx<'_> {
+    pub(super) fn old(&self, bucket_id: i64, key: &str) -> Result<Option<Old>, StoreError> {
+        Ok(self
+            .conn
+            .prepare_cached(
+                "SELECT content_id, segments, etag FROM object WHERE bucket_id = ?1 AND key = ?2",
+            )?
+            .query_row(params![bucket_id, key.as_bytes()], |row| {
+                Ok(Old { content_id: row.get(0)?, segments: row.get(1)?, etag: row.get(2)? })
+            })
+            .optional()?)
+    }
+
+    /// Writes the row and removes the content it replaces; returns the time of the change.
+    pub(super) fn put_row(
+        &mut self,
+        bucket_id: i64,
+        key: &str,
+        old: Option<Old>,
+        row: &ObjectRow<'_>,
+    ) -> Result<i64, StoreError> {
+        let modified_ms = now_ms();
+        self.conn
+            .prepare_cached(
+                "INSERT INTO object (bucket_id, key, content_id, segments, size, modified_ms, etag, attrs)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (bucket_id, key) DO UPDATE SET content_id = excluded.content_id,
+                   segments = excluded.segments, size = excluded.size, modified_ms = excluded.modified_ms,
+                   etag = excluded.etag, attrs = excluded.attrs",
+            )?
+            .execute(params![
+                bucket_id,
+                key.as_bytes(),
+                row.content_id,
+                row.segments,
+                row.size_bytes as i64,
+                modified_ms,
+                row.etag,
+                row.attrs
+            ])?;
+        if let Some(old) = old {
+            self.remove_content(old.content_id, old.segments)?;
+        }
+        Ok(modified_ms)
+    }
+}
+
+pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreError> {
+    serde_json::to_string(value).map_err(|_| StoreError::Damaged("headers have no JSON form"))
+}
+
+pub(super) fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+    // Most objects have no more than a content type.
+    serde_json::from_str(text).map_err(|_| StoreError::Damaged("headers are no JSON"))
+}
+
+/// Milliseconds since 1970; 0 for a clock before that.
+pub(super) fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .ok()
+        .and_then(|since| i64::try_from(since.as_millis()).ok())
+        .unwrap_or(0)
+}
+
+/// The time of a row.
+pub(super) fn system_time(ms: i64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+}
+
+/// Content as a reader finds it.
+#[derive(Debug)]
+pub(super) enum Content {
+    Inline(Bytes),
+    Files { segments: Vec<super::stream::Segment>, pin: super::files::Pin },
+}

@@ -1,0 +1,136 @@
+//! The queue thread: takes what is queued, runs it in one transaction, commits, answers.
+
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::command::Job;
+use super::engine::{Engine, PendingReply, storage_failed};
+use super::store::Store;
+use crate::Durability;
+use crate::service_thread::Message;
+
+/// Jobs that share one transaction.
+const GROUP_JOBS_MAX: usize = 256;
+const SWEEP_INTERVAL_MS: i64 = 60_000;
+
+/// Milliseconds since 1970 that never go back, whatever is done to the system clock.
+#[derive(Debug)]
+struct Clock {
+    wall_ms_at_start: i64,
+    start: Instant,
+}
+
+impl Clock {
+    fn start() -> Self {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self {
+            wall_ms_at_start: i64::try_from(wall.as_millis()).unwrap_or(i64::MAX / 2),
+            start: Instant::now(),
+        }
+    }
+
+    fn now_ms(&self) -> i64 {
+        self.wall_ms_at_start
+            .saturating_add(i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX))
+    }
+}
+
+pub(super) struct Worker {
+    engine: Engine,
+    clock: Clock,
+    next_sweep_ms: i64,
+    replies: Vec<PendingReply>,
+    /// The file could not be read after a failure; until it can, nothing is answered from memory.
+    must_reload: bool,
+}
+
+impl Worker {
+    pub(super) fn open(
+        path: &Path,
+        durability: Durability,
+        own_jobs: Sender<Message<Job>>,
+    ) -> Result<Self, String> {
+        let store = Store::open(path, durability)?;
+        let clock = Clock::start();
+        let engine = Engine::load(store, own_jobs, clock.now_ms()).map_err(|error| error.to_string())?;
+        let next_sweep_ms = clock.now_ms() + SWEEP_INTERVAL_MS;
+        Ok(Self { engine, clock, next_sweep_ms, replies: Vec::new(), must_reload: false })
+    }
+
+    pub(super) fn run(mut self, jobs: &Receiver<Message<Job>>) {
+        let mut stop = false;
+        let mut group = Vec::with_capacity(GROUP_JOBS_MAX);
+        while !stop {
+            match jobs.recv_timeout(self.patience()) {
+                Ok(Message::Job(job)) => group.push(job),
+                Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => stop = true,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            while !stop && !group.is_empty() && group.len() < GROUP_JOBS_MAX {
+                match jobs.try_recv() {
+                    Ok(Message::Job(job)) => group.push(job),
+                    Ok(Message::Stop) => stop = true,
+                    Err(_) => break,
+                }
+            }
+            self.run_group(&mut group);
+        }
+    }
+
+    /// How long nothing has to be done unless a job comes.
+    fn patience(&self) -> Duration {
+        let next_ms = self.engine.next_wake_ms().map_or(self.next_sweep_ms, |ms| ms.min(self.next_sweep_ms));
+        Duration::from_millis(u64::try_from(next_ms - self.clock.now_ms()).unwrap_or(0))
+    }
+
+    fn run_group(&mut self, group: &mut Vec<Job>) {
+        let now_ms = self.clock.now_ms();
+        let outcome = self.reload_if_needed(now_ms).and_then(|()| self.run_jobs(group, now_ms));
+        if let Err(error) = outcome.and_then(|()| self.engine.commit()) {
+            tracing::error!(%error, "The queue's file could not be written: {error}");
+            for (_, reply) in &mut self.replies {
+                *reply = Err(storage_failed());
+            }
+            for job in group.drain(..) {
+                if let Job::Call { answer, .. } = job {
+                    self.replies.push((answer, Err(storage_failed())));
+                }
+            }
+            self.must_reload = true;
+            if let Err(error) = self.reload_if_needed(now_ms) {
+                tracing::error!(%error, "The queue's file could not be read again: {error}");
+            }
+        }
+        for (answer, reply) in self.replies.drain(..) {
+            // A receiver that has gone gives its messages back by dropping the reply.
+            drop(answer.send(reply));
+        }
+    }
+
+    fn reload_if_needed(&mut self, now_ms: i64) -> rusqlite::Result<()> {
+        if self.must_reload {
+            self.engine.roll_back(now_ms)?;
+            self.must_reload = false;
+        }
+        Ok(())
+    }
+
+    fn run_jobs(&mut self, group: &mut Vec<Job>, now_ms: i64) -> rusqlite::Result<()> {
+        // Reversed and popped, so that a failure leaves the rest in `group` to be answered.
+        group.reverse();
+        while let Some(job) = group.pop() {
+            match job {
+                Job::Call { command, answer } => {
+                    self.engine.run(command, answer, now_ms, &mut self.replies)?;
+                }
+                Job::Return(receipts) => self.engine.take_back(&receipts, now_ms)?,
+            }
+        }
+        if now_ms >= self.next_sweep_ms {
+            self.next_sweep_ms = now_ms + SWEEP_INTERVAL_MS;
+            self.engine.sweep(now_ms)?;
+        }
+        self.engine.serve_waiters(now_ms, &mut self.replies)
+    }
+}

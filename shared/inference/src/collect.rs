@@ -1,0 +1,238 @@
+//! From the pieces of a response to an [`Answer`].
+
+use bench_domain::{Answer, Finish};
+
+use crate::error_body::ErrorBody;
+use crate::failure::quote;
+use crate::piece::{Choice, Message, Piece, Text};
+use crate::sse::{Event, EventTooLarge};
+use crate::usage_object::parse_usage;
+
+/// Most bytes of an answer, reasoning included.
+pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most bytes of a `usage` object that is kept as it came.
+const USAGE_BYTES_MAX: usize = 8 * 1024;
+/// Most characters of an id or a model's name.
+const NAME_CHARS_MAX: usize = 200;
+
+/// Why the rest of a response is of no use.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The provider reports an error: what it says, and its text.
+    Error(ErrorBody, String),
+    /// What came is not what the API promises.
+    Garbage(String),
+    /// More than the bounds allow: which one.
+    TooLarge(&'static str),
+}
+
+impl From<EventTooLarge> for Stop {
+    fn from(_: EventTooLarge) -> Self {
+        Self::TooLarge("one event of the answer is larger than 8 MiB")
+    }
+}
+
+/// What has come so far.
+#[derive(Debug, Default)]
+pub(crate) struct Collector {
+    content: String,
+    reasoning: String,
+    refusal: String,
+    finish: Option<String>,
+    usage_raw: String,
+    model: Option<String>,
+    id: Option<String>,
+    has_choices: bool,
+    is_done: bool,
+}
+
+impl Collector {
+    /// Takes one event of a stream.
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        let data = event.data.trim_ascii();
+        if data == b"[DONE]" {
+            self.is_done = true;
+            return Ok(());
+        }
+        if data.is_empty() || self.is_done {
+            return Ok(());
+        }
+        if event.is_error && self.finish.is_none() {
+            return Err(reported(data));
+        }
+        match serde_json::from_slice::<Piece<'_>>(data) {
+            Ok(piece) => self.piece(&piece, data),
+            Err(error) => self.pieces(data).unwrap_or_else(|| Err(garbage(&error, data))),
+        }
+    }
+
+    /// Takes a whole answer that came as one JSON object.
+    pub(crate) fn whole(&mut self, body: &[u8]) -> Result<(), Stop> {
+        let body = body.trim_ascii();
+        match serde_json::from_slice::<Piece<'_>>(body) {
+            Ok(piece) => self.piece(&piece, body)?,
+            // Some gateways put an error into an array.
+            Err(error) => match ErrorBody::parse(body) {
+                said if said.is_empty() => return Err(garbage(&error, body)),
+                _ => return Err(reported(body)),
+            },
+        }
+        if !self.has_choices {
+            return Err(match ErrorBody::parse(body) {
+                said if said.is_empty() => {
+                    Stop::Garbage(format!("No choices in response: {}", quote_bytes(body)))
+                }
+                _ => reported(body),
+            });
+        }
+        self.is_done = true;
+        Ok(())
+    }
+
+    /// Whether the model has said why it stopped, or the server that this is all.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.finish.is_some() || self.is_done
+    }
+
+    /// Whether nothing more will come.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Whether the server has sent any part of an answer, be it an empty one.
+    pub(crate) const fn has_choices(&self) -> bool {
+        self.has_choices
+    }
+
+    /// Whether a model has said anything.
+    pub(crate) const fn has_text(&self) -> bool {
+        self.bytes() > 0
+    }
+
+    /// Bytes of text so far.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.content.len() + self.reasoning.len() + self.refusal.len()
+    }
+
+    /// The answer. Times are left at zero.
+    pub(crate) fn into_answer(self, request_id: Option<String>) -> Answer {
+        let refused = !self.refusal.is_empty();
+        let text = match (self.content.is_empty(), refused) {
+            (false, true) => format!("{}\n\n{}", self.content, self.refusal),
+            (true, true) => self.refusal,
+            _ => self.content,
+        };
+        Answer {
+            reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            finish: if refused { Finish::Refused } else { Finish::from_wire(self.finish.as_deref()) },
+            usage: parse_usage(&self.usage_raw),
+            usage_raw: Some(self.usage_raw).filter(|raw| !raw.is_empty()),
+            model: self.model,
+            request_id: request_id.or(self.id),
+            ..Answer::local(text)
+        }
+    }
+
+    /// Several objects in one event: servers that forget the empty line between two.
+    fn pieces(&mut self, data: &[u8]) -> Option<Result<(), Stop>> {
+        let ends = data.ends_with(b"[DONE]");
+        let data = data.strip_suffix(b"[DONE]").unwrap_or(data);
+        let mut pieces = Vec::new();
+        for piece in serde_json::Deserializer::from_slice(data).into_iter::<Piece<'_>>() {
+            pieces.push(piece.ok()?);
+        }
+        let result = pieces.iter().try_for_each(|piece| self.piece(piece, data));
+        self.is_done |= ends;
+        (!pieces.is_empty()).then_some(result)
+    }
+
+    fn piece(&mut self, piece: &Piece<'_>, data: &[u8]) -> Result<(), Stop> {
+        // An error after the end of the answer does not undo the answer.
+        if self.finish.is_none() {
+            let choices = piece.choices.iter().flatten();
+            if let Some(error) = piece.error.or_else(|| choices.filter_map(|choice| choice.error).next()) {
+                return Err(reported(error.get().as_bytes()));
+            }
+            if piece.object.as_ref().is_some_and(|object| object.0 == "error") {
+                return Err(reported(data));
+            }
+        }
+        keep(&mut self.id, piece.id.as_ref());
+        keep(&mut self.model, piece.model.as_ref());
+        if let Some(usage) =
+            piece.usage.map(|usage| usage.get()).filter(|usage| usage.len() <= USAGE_BYTES_MAX)
+        {
+            self.usage_raw.clear();
+            self.usage_raw.push_str(usage);
+        }
+        match piece.choices.iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0) {
+            Some(choice) => self.choice(choice),
+            None => Ok(()),
+        }
+    }
+
+    fn choice(&mut self, choice: &Choice<'_>) -> Result<(), Stop> {
+        self.has_choices = true;
+        if let Some(message) = choice.delta.as_ref().or(choice.message.as_ref()) {
+            self.message(message);
+        } else if let Some(text) = &choice.text {
+            self.content.push_str(&text.0);
+        }
+        if self.bytes() > ANSWER_BYTES_MAX {
+            return Err(Stop::TooLarge("the answer is larger than 16 MiB"));
+        }
+        match choice.finish_reason.as_ref().map(|reason| reason.0.as_ref()) {
+            None | Some("") => Ok(()),
+            // The server stopped the model; it did not come to its end.
+            Some(reason @ ("error" | "abort")) => {
+                Err(Stop::Garbage(format!("the answer broke off with finish_reason={reason}")))
+            }
+            Some(reason) => {
+                self.finish = Some(reason.chars().take(NAME_CHARS_MAX).collect());
+                Ok(())
+            }
+        }
+    }
+
+    fn message(&mut self, message: &Message<'_>) {
+        let append = |to: &mut String, text: &Option<Text<'_>>| {
+            let text = text.as_ref().map_or("", |text| text.0.as_ref());
+            to.push_str(text);
+            !text.is_empty()
+        };
+        append(&mut self.content, &message.content);
+        append(&mut self.refusal, &message.refusal);
+        // Servers in transition send the same text under both names.
+        if !append(&mut self.reasoning, &message.reasoning_content) {
+            append(&mut self.reasoning, &message.reasoning);
+        }
+    }
+}
+
+fn keep(slot: &mut Option<String>, text: Option<&Text<'_>>) {
+    if let (None, Some(text)) = (&slot, text.filter(|text| !text.0.is_empty())) {
+        *slot = Some(text.0.chars().take(NAME_CHARS_MAX).collect());
+    }
+}
+
+/// An error object, by its message where it has one.
+fn reported(data: &[u8]) -> Stop {
+    let error = ErrorBody::parse(data);
+    let text = if error.message.is_empty() { quote_bytes(data) } else { quote(&error.message) };
+    Stop::Error(error, text)
+}
+
+fn garbage(error: &serde_json::Error, data: &[u8]) -> Stop {
+    Stop::Garbage(format!("Invalid JSON response ({error}): {}", quote_bytes(data)))
+}
+
+/// The beginning of a body as text.
+pub(crate) fn quote_bytes(bytes: &[u8]) -> String {
+    // Four bytes for each character are enough, and the rest is never looked at.
+    let head = bytes.get(..8192).unwrap_or(bytes);
+    quote(&String::from_utf8_lossy(head))
+}
+
+#[cfg(test)]
+#[path = "collect/tests.rs"]
+mod tests;

@@ -1,0 +1,168 @@
+//! How a call can fail, and what that means for the sample and its run.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{ProviderKind, Secret};
+
+/// Characters of a provider's body that a cause quotes at most.
+pub(crate) const QUOTED_CHARS_MAX: usize = 1000;
+
+/// What a failure means. Decided by the HTTP status and the structure of the error body, never by what a
+/// model said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FailureKind {
+    /// Every further call of this run would fail as well: 401, 402, 403, 404, an unknown model, an exhausted
+    /// quota, a redirect.
+    FatalForRun,
+    /// The provider asked to wait: 429, 503 and 529. Shared by everybody who uses the same credential and
+    /// model. No attempt has failed; such waits are bounded by time, not by their number.
+    RateLimited,
+    /// Something went wrong that may go right next time: 408, 409, 425, other 5xx, connections that fail or
+    /// break, half an answer, garbage. The attempt has failed; such failures are bounded by their number.
+    Transient,
+    /// The prompt or the answer does not fit. Trying again would end the same way.
+    TooLong(TooLong),
+    /// The provider's policy holds the prompt or the answer back. Says nothing about other items.
+    Refused,
+    /// The provider rejects this request for another reason: the other 4xx. The attempt has failed.
+    Bad,
+}
+
+impl FailureKind {
+    /// Whether everybody with the same credential and model should wait, not only this sample.
+    pub const fn is_shared(self) -> bool {
+        matches!(self, Self::RateLimited)
+    }
+
+    /// Whether the same request may succeed later.
+    pub const fn is_retryable(self) -> bool {
+        matches!(self, Self::RateLimited | Self::Transient)
+    }
+}
+
+/// What an answer was too long for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TooLong {
+    /// The prompt does not fit the model's context or the provider's size limit.
+    Context,
+    /// The answer was not complete when the time was over.
+    Time,
+}
+
+/// Who ended the call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GaveUpBy {
+    /// The provider, or the network on the way to it.
+    Provider,
+    /// This program: a timeout, a deadline or a size limit.
+    Runner,
+}
+
+impl fmt::Display for GaveUpBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Provider => "the provider gave up",
+            Self::Runner => "the runner gave up",
+        })
+    }
+}
+
+/// A call that brought no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{cause}")]
+pub struct Failure {
+    /// What it means.
+    pub kind: FailureKind,
+    /// The HTTP status, when there was a response.
+    pub status: Option<u16>,
+    /// What happened, in one sentence. Quotes at most 1,000 characters of the provider's body; never a key.
+    pub cause: String,
+    /// The provider's id of the request, where it gave one.
+    pub request_id: Option<String>,
+    /// How long the provider asked to wait, at most a day.
+    pub retry_after: Option<Duration>,
+    /// Who ended the call.
+    pub gave_up_by: GaveUpBy,
+}
+
+impl Failure {
+    pub(crate) const fn new(kind: FailureKind, gave_up_by: GaveUpBy, cause: String) -> Self {
+        Self { kind, status: None, cause, request_id: None, retry_after: None, gave_up_by }
+    }
+
+    /// Removes the key that was sent, in case that the provider echoed it.
+    pub(crate) fn without(mut self, key: Option<&Secret>) -> Self {
+        if let Some(key) = key.filter(|key| self.cause.contains(key.expose())) {
+            self.cause = key.redact(&self.cause);
+        }
+        self
+    }
+}
+
+/// The cause of an HTTP error: `HTTP 429 from Chutes: slow down (request_id=r1)`.
+pub(crate) fn http_cause(
+    provider: ProviderKind,
+    status: u16,
+    body: &str,
+    request_id: Option<&str>,
+) -> String {
+    let body = match body.trim() {
+        "" => "Empty response body".to_owned(),
+        body => quote(body),
+    };
+    let id = request_id.map(|id| format!(" (request_id={id})")).unwrap_or_default();
+    format!("HTTP {status} from {}: {body}{id}", provider.display_name())
+}
+
+/// A text from outside, cut to [`QUOTED_CHARS_MAX`] and without control characters.
+pub(crate) fn quote(text: &str) -> String {
+    let text = text.trim();
+    let clean = |c: char| if c.is_control() { ' ' } else { c };
+    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+        None => text.chars().map(clean).collect(),
+        Some((end, _)) => {
+            let mut quoted: String = text.get(..end).unwrap_or("").chars().map(clean).collect();
+            quoted.push_str("...(truncated)");
+            quoted
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn http_causes_follow_the_vectors() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/inference-errors.json");
+        let all: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let cases = all["http_error_text"].as_array().unwrap();
+        assert!(cases.len() >= 3);
+        for case in cases {
+            let status = u16::try_from(case["status"].as_u64().unwrap()).unwrap();
+            let body = case["body"].as_str().unwrap();
+            let cause = http_cause(ProviderKind::Chutes, status, body, case["request_id"].as_str());
+            assert_eq!(cause, case["text"]);
+        }
+    }
+
+    #[test]
+    fn a_long_body_is_cut_between_characters() {
+        assert_eq!(quote(&"é".repeat(1000)), "é".repeat(1000));
+        assert_eq!(quote(&"é".repeat(1001)), format!("{}...(truncated)", "é".repeat(1000)));
+        assert_eq!(quote(" a\r\nb\u{1b}[31m "), "a  b [31m");
+    }
+
+    #[test]
+    fn an_echoed_key_is_masked() {
+        let key = Secret::new("cpk_abc").unwrap();
+        let failure = Failure::new(FailureKind::FatalForRun, GaveUpBy::Provider, "bad key cpk_abc".into());
+        assert_eq!(failure.without(Some(&key)).cause, "bad key ***");
+    }
+}

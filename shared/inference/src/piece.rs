@@ -1,0 +1,152 @@
+//! The JSON objects of the API, read without a copy where possible.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+/// One `chat.completion.chunk`, or a whole `chat.completion`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Piece<'a> {
+    #[serde(borrow, default)]
+    pub(crate) id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) model: Option<Text<'a>>,
+    /// `error` where the whole object is one.
+    #[serde(borrow, default)]
+    pub(crate) object: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow, default)]
+    pub(crate) usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+/// One of the answers; only the first is ever asked for.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Choice<'a> {
+    #[serde(default)]
+    pub(crate) index: Option<u64>,
+    /// Of a chunk.
+    #[serde(borrow, default)]
+    pub(crate) delta: Option<Message<'a>>,
+    /// Of a whole answer.
+    #[serde(borrow, default)]
+    pub(crate) message: Option<Message<'a>>,
+    /// Of servers that answer in the form of the older completions API.
+    #[serde(borrow, default)]
+    pub(crate) text: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) finish_reason: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+/// A message or what is added to it.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Message<'a> {
+    #[serde(borrow, default)]
+    pub(crate) content: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) reasoning_content: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) reasoning: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) refusal: Option<Text<'a>>,
+}
+
+/// A text, or an array of parts `{"type": "text", "text": …}` whose texts are joined. Whatever else stands in
+/// its place is taken as empty: a server's odd `"content": 0` must not cost the answer.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextVisitor).map(Self)
+    }
+}
+
+struct TextVisitor;
+
+impl<'de> Visitor<'de> for TextVisitor {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text or text parts")
+    }
+
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(text))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Self::Value, A::Error> {
+        let mut joined = Cow::Borrowed("");
+        while let Some(Text(part)) = parts.next_element()? {
+            joined += part;
+        }
+        Ok(joined)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut part: A) -> Result<Self::Value, A::Error> {
+        let mut text = Cow::Borrowed("");
+        while let Some(Text(name)) = part.next_key()? {
+            if name == "text" {
+                text = part.next_value::<Text<'de>>()?.0;
+            } else {
+                part.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(text)
+    }
+
+    fn visit_unit<E>(self) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(""))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_texts_are_borrowed() {
+        let json = r#"{"choices":[{"delta":{"content":"plain","reasoning":"a\nb"}}]}"#;
+        let piece: Piece<'_> = serde_json::from_slice(json.as_bytes()).unwrap();
+        let delta = piece.choices.unwrap().remove(0).delta.unwrap();
+        assert!(matches!(delta.content, Some(Text(Cow::Borrowed("plain")))));
+        assert_eq!(delta.reasoning.unwrap().0, "a\nb");
+    }
+
+    #[test]
+    fn odd_contents_do_not_cost_the_piece() {
+        let content = |json: &str| serde_json::from_str::<Text<'_>>(json).unwrap().0.into_owned();
+        assert_eq!(content(r#"[{"type":"text","text":"a"},{"type":"image_url","image_url":{}},"b"]"#), "ab");
+        assert_eq!(content(r#"{"type":"text","text":"a"}"#), "a");
+        for json in ["0", "-1", "1.5", "true", "null", "[]", "{}"] {
+            assert_eq!(content(json), "", "{json}");
+        }
+    }
+}

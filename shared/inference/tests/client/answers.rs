@@ -1,0 +1,158 @@
+//! Answers that are complete, in every form in which servers send them.
+
+use std::time::Duration;
+
+use bench_domain::{Finish, Generation, Usage};
+use bench_inference::{ChatClient, Endpoint, HttpOptions, ProviderKind};
+use tokio::time::Instant;
+
+use crate::server::{KEY, Server, Step, chunk, events, last_chunk, response, stream_head, streamed};
+use crate::{ask, ask_with, client};
+
+#[tokio::test]
+async fn a_streamed_answer_arrives_whole() {
+    let server = Server::always(streamed("The answer is 42.")).await;
+    let generation = Generation { temperature: Some(0.0), max_tokens: Some(64), ..Generation::default() };
+    let answer = ask_with(&client(), &server.endpoint(), &generation, None).await.unwrap();
+    assert_eq!(answer.text, "The answer is 42.");
+    assert_eq!((answer.finish, answer.reasoning), (Finish::Stop, None));
+    assert_eq!(answer.usage, Some(Usage { input_tokens: 11, output_tokens: 5, reasoning_tokens: 0 }));
+    assert_eq!(answer.usage_raw.as_deref(), Some(r#"{"prompt_tokens":11,"completion_tokens":5}"#));
+    assert_eq!(answer.model.as_deref(), Some("served/model"));
+    assert_eq!(answer.request_id.as_deref(), Some("rid-1"));
+    assert!(answer.first_token_ms.is_some_and(|first| first <= answer.latency_ms));
+
+    let requests = server.requests.lock().unwrap();
+    assert_eq!(requests[0].line, "POST /v1/chat/completions HTTP/1.1");
+    assert_eq!(requests[0].header("authorization"), Some(format!("Bearer {KEY}").as_str()));
+    assert_eq!(requests[0].header("content-type"), Some("application/json"));
+    let expected = serde_json::json!({
+        "model": "a/b", "messages": [{"role": "user", "content": "What is 6 × 7?"}],
+        "temperature": 0.0, "max_tokens": 64, "stream": true, "stream_options": {"include_usage": true},
+    });
+    assert_eq!(requests[0].json(), expected);
+}
+
+#[tokio::test]
+async fn no_key_sends_no_header() {
+    let server = Server::always(streamed("ok")).await;
+    let base = format!("http://{}/v1", server.address);
+    let endpoint = Endpoint::new(ProviderKind::LmStudio, &base, None).unwrap();
+    ask(&client(), &endpoint).await.unwrap();
+    assert_eq!(server.requests.lock().unwrap()[0].header("authorization"), None);
+}
+
+#[tokio::test]
+async fn bytes_may_be_cut_anywhere() {
+    let text = "Grüße, 漢字 and 😀 — done.";
+    for (line_end, comment) in [("\n", ""), ("\r\n", ": still working\r\n\r\n")] {
+        let body = format!("{comment}{}", events(text).replace('\n', line_end));
+        let mut steps = vec![stream_head()];
+        steps.extend(body.as_bytes().chunks(1).map(chunk));
+        steps.push(last_chunk());
+        let server = Server::always(steps).await;
+        let answer = ask(&client(), &server.endpoint()).await.unwrap();
+        assert_eq!((answer.text.as_str(), answer.finish), (text, Finish::Stop));
+    }
+}
+
+#[tokio::test]
+async fn one_object_instead_of_a_stream_is_an_answer() {
+    let body = r#"{"id":"c","model":"m","choices":[{"message":{"role":"assistant","content":"42",
+        "reasoning_content":"6 × 7"},"finish_reason":"length"}],"usage":{"prompt_tokens":1,"completion_tokens":2,
+        "completion_tokens_details":{"reasoning_tokens":1}}}"#;
+    for content_type in ["content-type: application/json\r\n", ""] {
+        let server = Server::always(response(200, content_type, body)).await;
+        let answer = ask(&client(), &server.endpoint()).await.unwrap();
+        assert_eq!((answer.text.as_str(), answer.reasoning.as_deref()), ("42", Some("6 × 7")));
+        assert_eq!(answer.finish, Finish::Length);
+        assert_eq!(answer.usage, Some(Usage { input_tokens: 1, output_tokens: 2, reasoning_tokens: 1 }));
+        assert_eq!(answer.request_id.as_deref(), Some("c"));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_complete_survives_what_follows() {
+    let finished = "data: {\"choices\":[{\"delta\":{\"content\":\"42\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let after_finish = [
+        vec![Step::Close],
+        vec![Step::Reset],
+        vec![chunk(b"data: {\"choices\":["), Step::Close],
+        vec![chunk(b"data: {\"error\":{\"message\":\"late\"}}\n\n"), last_chunk()],
+        vec![chunk(b"data: nonsense\n\n"), last_chunk()],
+        vec![last_chunk()],
+    ];
+    for rest in after_finish {
+        let steps = [vec![stream_head(), chunk(finished.as_bytes())], rest].concat();
+        let server = Server::always(steps).await;
+        let answer = ask(&client(), &server.endpoint()).await.unwrap();
+        assert_eq!((answer.text.as_str(), answer.finish, answer.usage), ("42", Finish::Stop, None));
+    }
+    let unmarked = "data: {\"choices\":[{\"delta\":{\"content\":\"42\"}}]}\n\ndata: [DONE]";
+    let server = Server::always(vec![stream_head(), chunk(unmarked.as_bytes()), last_chunk()]).await;
+    assert_eq!(ask(&client(), &server.endpoint()).await.unwrap().finish, Finish::Unknown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_hang_up_delays_no_answer() {
+    let finished = "data: {\"choices\":[{\"delta\":{\"content\":\"42\"},\"finish_reason\":\"stop\"}]}\n\n";
+    for end in ["", "data: [DONE]\n\n"] {
+        let body = format!("{finished}{end}");
+        let server = Server::always(vec![stream_head(), chunk(body.as_bytes()), Step::Stall]).await;
+        let started = Instant::now();
+        let answer = ask(&client(), &server.endpoint()).await.unwrap();
+        assert_eq!(answer.text, "42");
+        // Simulated time: the patience after the end, not the idle timeout of 300 s.
+        assert!(started.elapsed() <= Duration::from_secs(11), "{:?}", started.elapsed());
+        assert!(answer.latency_ms <= 11);
+    }
+}
+
+#[tokio::test]
+async fn one_connection_serves_one_answer_after_the_other() {
+    let server = Server::always(streamed("again")).await;
+    let client = client();
+    for _ in 0..20 {
+        ask(&client, &server.endpoint()).await.unwrap();
+    }
+    assert_eq!((server.count(), server.connections()), (20, 1));
+}
+
+#[tokio::test]
+async fn hundreds_at_once_do_not_mix() {
+    let server = Server::start(|_, request| {
+        let asked = request.json()["seed"].to_string();
+        streamed(&format!("answer {asked}"))
+    })
+    .await;
+    let client: ChatClient = ChatClient::new(HttpOptions::default());
+    let endpoint = server.endpoint();
+    let calls = (0..300).map(|seed| {
+        let (client, endpoint) = (client.clone(), endpoint.clone());
+        tokio::spawn(async move {
+            let generation = Generation { seed: Some(seed), ..Generation::default() };
+            (seed, ask_with(&client, &endpoint, &generation, None).await.unwrap().text)
+        })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        let (seed, text) = call.await.unwrap();
+        assert_eq!(text, format!("answer {seed}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slow_pieces_are_waited_for() {
+    let pause = Step::Wait(Duration::from_secs(200));
+    let mut steps = vec![pause.clone(), stream_head(), pause.clone()];
+    for piece in events("slow but sure").split_inclusive("\n\n") {
+        steps.extend([chunk(piece.as_bytes()), pause.clone()]);
+    }
+    steps.push(last_chunk());
+    let server = Server::always(steps).await;
+    let answer = ask(&client(), &server.endpoint()).await.unwrap();
+    assert_eq!(answer.text, "slow but sure");
+    // Each silence is shorter than the idle timeout of 300 s, all together are longer.
+    assert!(
+        answer.latency_ms > 1_000_000 && answer.first_token_ms.is_some_and(|first| first < answer.latency_ms)
+    );
+}

@@ -1,0 +1,166 @@
+//! What statuses and error bodies become, and requests in another dialect.
+
+use std::time::Duration;
+
+use bench_domain::Generation;
+use bench_inference::{Dialect, FailureKind, GaveUpBy, TooLong};
+
+use crate::server::{KEY, Server, chunk, last_chunk, response, stream_head, streamed};
+use crate::{ask, ask_with, client};
+
+#[tokio::test]
+async fn statuses_say_what_to_do() {
+    let quota = r#"{"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}"#;
+    let context = r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#;
+    let policy = r#"{"error":{"message":"x","code":"content_policy_violation"}}"#;
+    for (status, body, kind) in [
+        (401, r#"{"detail":"bad key"}"#, FailureKind::FatalForRun),
+        (403, "", FailureKind::FatalForRun),
+        (403, policy, FailureKind::Refused),
+        (404, r#"{"detail":"model not found: a/b"}"#, FailureKind::FatalForRun),
+        (402, "", FailureKind::FatalForRun),
+        (429, quota, FailureKind::FatalForRun),
+        (429, "later", FailureKind::RateLimited),
+        (503, "", FailureKind::RateLimited),
+        (408, "", FailureKind::Transient),
+        (500, "boom", FailureKind::Transient),
+        (502, "<html>Bad gateway</html>", FailureKind::Transient),
+        (400, context, FailureKind::TooLong(TooLong::Context)),
+        (413, "", FailureKind::TooLong(TooLong::Context)),
+        (400, policy, FailureKind::Refused),
+        (
+            422,
+            r#"{"detail":[{"loc":["body","messages"],"msg":"bad","type":"value_error"}]}"#,
+            FailureKind::Bad,
+        ),
+    ] {
+        let server = Server::always(response(status, "x-requestid: r7\r\n", body)).await;
+        let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
+        assert_eq!((failure.kind, failure.status), (kind, Some(status)), "{status} {body}");
+        assert_eq!(failure.gave_up_by, GaveUpBy::Provider);
+        assert_eq!(failure.request_id.as_deref(), Some("r7"));
+        let quoted = if body.is_empty() { "Empty response body" } else { body };
+        assert_eq!(failure.cause, format!("HTTP {status} from Chutes: {quoted} (request_id=r7)"));
+        assert_eq!(server.count(), 1, "nothing is repeated");
+    }
+}
+
+#[tokio::test]
+async fn the_wait_asked_for_is_handed_on() {
+    let date = "date: Fri, 02 Jan 2026 03:04:05 GMT\r\nretry-after: Fri, 02 Jan 2026 03:05:05 GMT\r\n";
+    for (headers, wait) in [
+        ("retry-after: 7\r\n", Some(Duration::from_secs(7))),
+        ("retry-after: 7\r\nretry-after-ms: 1500\r\n", Some(Duration::from_millis(1500))),
+        (date, Some(Duration::from_secs(60))),
+        ("", None),
+    ] {
+        let server = Server::always(response(429, headers, "")).await;
+        let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
+        assert_eq!((failure.kind.is_shared(), failure.retry_after), (true, wait), "{headers}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_after_a_good_status_counts_like_a_status() {
+    let start = b"data: {\"choices\":[{\"delta\":{\"content\":\"I\"}}]}\n\n";
+    for (error, kind) in [
+        (r#"{"error":{"message":"slow down","code":429}}"#, FailureKind::RateLimited),
+        (r#"{"error":{"message":"boom","type":"InternalServerError","code":500}}"#, FailureKind::Transient),
+        (r#"{"error":{"message":"x","code":"content_filter"}}"#, FailureKind::Refused),
+        (r#"{"error":{"message":"x","code":"insufficient_quota"}}"#, FailureKind::FatalForRun),
+        (
+            r#"{"object":"error","message":"x","code":"context_length_exceeded"}"#,
+            FailureKind::TooLong(TooLong::Context),
+        ),
+    ] {
+        let event = format!("data: {error}\n\ndata: [DONE]\n\n");
+        let server =
+            Server::always(vec![stream_head(), chunk(start), chunk(event.as_bytes()), last_chunk()]).await;
+        let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
+        assert_eq!(failure.kind, kind, "{error}");
+        assert!(failure.cause.starts_with("Chutes error: "), "{failure}");
+
+        let server = Server::always(response(200, "content-type: application/json\r\n", error)).await;
+        assert_eq!(ask(&client(), &server.endpoint()).await.unwrap_err().kind, kind, "{error}");
+    }
+    let named = "event: error\ndata: {\"message\":\"overloaded\",\"type\":\"overloaded_error\"}\n\n";
+    let server = Server::always(response(200, "", named)).await;
+    assert_eq!(ask(&client(), &server.endpoint()).await.unwrap_err().kind, FailureKind::RateLimited);
+}
+
+#[tokio::test]
+async fn what_a_model_says_decides_nothing() {
+    for text in ["HTTP 401 Unauthorized: invalid api key", "context length exceeded", "429 timeout error"] {
+        let server = Server::always(streamed(text)).await;
+        assert_eq!(ask(&client(), &server.endpoint()).await.unwrap().text, text);
+    }
+    // Nor does a body that no error object structures.
+    let page = "<html>401 invalid api key, context length exceeded, content_filter</html>";
+    let server = Server::always(response(400, "", page)).await;
+    assert_eq!(ask(&client(), &server.endpoint()).await.unwrap_err().kind, FailureKind::Bad);
+}
+
+#[tokio::test]
+async fn a_key_is_neither_echoed_nor_carried_away() {
+    let server = Server::start(|_, request| {
+        let echo = format!("{{\"detail\":\"unknown {}\"}}", request.header("authorization").unwrap());
+        response(401, "", &echo)
+    })
+    .await;
+    let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
+    assert!(failure.cause.contains("unknown Bearer ***"), "{failure}");
+    assert!(!format!("{failure:?}").contains(KEY));
+
+    let elsewhere = Server::always(streamed("stolen")).await;
+    let target = format!("http://{}/v1/chat/completions", elsewhere.address);
+    for status in [301, 302, 307, 308] {
+        let server = Server::always(response(status, &format!("location: {target}?token=x\r\n"), "")).await;
+        let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
+        assert_eq!(failure.kind, FailureKind::FatalForRun);
+        assert!(failure.cause.contains(&target) && !failure.cause.contains("token"), "{failure}");
+    }
+    assert_eq!(elsewhere.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_dialect_is_learnt_once() {
+    let server = Server::start(|_, request| {
+        let body = request.json();
+        let refuse = |param: &str, code: &str| {
+            let error = serde_json::json!({"error": {"message": "no", "param": param, "code": code}});
+            response(400, "", &error.to_string())
+        };
+        match () {
+            () if body.get("stream_options").is_some() => {
+                response(400, "", r#"{"error":"unknown field `stream_options`"}"#)
+            }
+            () if body.get("max_tokens").is_some() => refuse("max_tokens", "unsupported_parameter"),
+            () if body.get("temperature").is_some() => refuse("temperature", "unsupported_value"),
+            () => streamed("understood"),
+        }
+    })
+    .await;
+    let (client, endpoint) = (client(), server.endpoint());
+    let generation = Generation { temperature: Some(0.5), max_tokens: Some(9), ..Generation::default() };
+    for asked in [4, 5, 6] {
+        let answer = ask_with(&client, &endpoint, &generation, None).await.unwrap();
+        assert_eq!((answer.text.as_str(), server.count()), ("understood", asked));
+    }
+    assert_eq!(server.requests.lock().unwrap()[5].json()["max_completion_tokens"], 9);
+    let expected = Dialect {
+        omits_stream_options: true,
+        has_max_completion_tokens: true,
+        omits_temperature: true,
+        ..Dialect::default()
+    };
+    assert_eq!(client.dialect(&endpoint, "a/b"), expected);
+    assert_eq!(client.dialect(&endpoint, "a/c"), Dialect::default());
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_the_same_field_for_ever_is_asked_twice() {
+    let body = r#"{"error":{"message":"x","param":"stream_options"}}"#;
+    let server = Server::always(response(400, "", body)).await;
+    let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
+    assert_eq!((failure.kind, server.count()), (FailureKind::Bad, 2));
+}

@@ -1,0 +1,268 @@
+//! Ed25519 keys as the configuration names them, and the local key ring.
+
+mod document;
+mod ring;
+mod store;
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use ed25519_dalek::Signer as _;
+use ed25519_dalek::pkcs8::{
+    DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, KeypairBytes,
+};
+use rand::TryRng as _;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+pub use self::document::{KeyDocumentEntry, KeyStatus, KeysDocument};
+pub use self::ring::{KeyRing, PinnedKey, RingConfig, RingKey};
+pub use self::store::KeyRingError;
+
+/// Bytes of a public key, of a private key, and of a signature.
+const KEY_BYTES: usize = 32;
+const SIGNATURE_BYTES: usize = 64;
+
+/// Base64 in the standard alphabet; padding may be left out.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// What is wrong with the configured keys. The texts are those that clients of the compatible API show.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// There is no private key, or it is empty.
+    #[error("BENCH_SIGNING_PRIVATE_KEY is not configured")]
+    NotConfigured,
+    /// Neither PKCS#8 in PEM nor base64 of 32 bytes.
+    #[error("Invalid BENCH_SIGNING_PRIVATE_KEY")]
+    InvalidPrivateKey,
+    /// Neither `SubjectPublicKeyInfo` in PEM nor base64 of 32 bytes, or a point that is no usable key.
+    #[error("Invalid BENCH_SIGNING_PUBLIC_KEY")]
+    InvalidPublicKey,
+    /// The public key is good but another one: everything signed would fail verification.
+    #[error("Invalid BENCH_SIGNING_PUBLIC_KEY: it does not belong to BENCH_SIGNING_PRIVATE_KEY")]
+    ForeignPublicKey,
+    /// An old public key in the configuration cannot be read.
+    #[error("Invalid BENCH_SIGNING_OLD_PUBLIC_KEYS: entry {position} is not KEY or KEY@FROM/UNTIL")]
+    InvalidOldKey {
+        /// Counted from 1.
+        position: usize,
+    },
+    /// The operating system gave no random bytes.
+    #[error("cannot make a key: the system has no random bytes")]
+    NoRandomness,
+}
+
+/// A public key that was checked to be a usable point of the curve.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct PublicKey(ed25519_dalek::VerifyingKey);
+
+impl PublicKey {
+    /// Takes 32 raw bytes.
+    ///
+    /// # Errors
+    /// [`KeyError::InvalidPublicKey`] when they are no point, or one of small order, with which forging is trivial.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
+        let bytes: &[u8; KEY_BYTES] = bytes.try_into().map_err(|_| KeyError::InvalidPublicKey)?;
+        let key = ed25519_dalek::VerifyingKey::from_bytes(bytes).map_err(|_| KeyError::InvalidPublicKey)?;
+        Self::checked(key)
+    }
+
+    /// Reads a configured key: PEM (`SubjectPublicKeyInfo`) or base64 of 32 raw bytes.
+    ///
+    /// # Errors
+    /// [`KeyError::InvalidPublicKey`].
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let text = text.trim();
+        if is_pem(text) {
+            let key = ed25519_dalek::VerifyingKey::from_public_key_pem(&pem_lines(text))
+                .map_err(|_| KeyError::InvalidPublicKey)?;
+            return Self::checked(key);
+        }
+        Self::from_bytes(&BASE64.decode(text).map_err(|_| KeyError::InvalidPublicKey)?)
+    }
+
+    fn checked(key: ed25519_dalek::VerifyingKey) -> Result<Self, KeyError> {
+        if key.is_weak() { Err(KeyError::InvalidPublicKey) } else { Ok(Self(key)) }
+    }
+
+    /// The 32 raw bytes.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; KEY_BYTES] {
+        self.0.to_bytes()
+    }
+
+    /// Standard base64 of the raw bytes, with padding.
+    #[must_use]
+    pub fn to_base64(&self) -> String {
+        STANDARD.encode(self.0.as_bytes())
+    }
+
+    /// Lowercase hexadecimal SHA-256 of the raw bytes.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        hex::encode(Sha256::digest(self.0.as_bytes()))
+    }
+
+    /// Whether `signature` is this key's signature of `message`. Anything but 64 bytes is not.
+    #[must_use]
+    pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
+        let Ok(signature) = <&[u8; SIGNATURE_BYTES]>::try_from(signature) else { return false };
+        let signature = ed25519_dalek::Signature::from_bytes(signature);
+        self.0.verify_strict(message, &signature).is_ok()
+    }
+}
+
+impl fmt::Debug for PublicKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PublicKey({})", self.to_base64())
+    }
+}
+
+impl From<PublicKey> for String {
+    fn from(key: PublicKey) -> Self {
+        key.to_base64()
+    }
+}
+
+impl TryFrom<String> for PublicKey {
+    type Error = &'static str;
+    /// For documents, whose errors should not speak of environment variables.
+    fn try_from(text: String) -> Result<Self, &'static str> {
+        Self::parse(&text).map_err(|_| "not an Ed25519 public key")
+    }
+}
+
+/// A private key. It is wiped from memory when dropped and does not print itself.
+#[derive(Clone)]
+pub struct SigningKey(ed25519_dalek::SigningKey);
+
+impl SigningKey {
+    /// Makes a new key from the operating system's random bytes.
+    ///
+    /// # Errors
+    /// [`KeyError::NoRandomness`].
+    pub fn generate() -> Result<Self, KeyError> {
+        let mut seed = [0; KEY_BYTES];
+        rand::rngs::SysRng.try_fill_bytes(&mut seed).map_err(|_| KeyError::NoRandomness)?;
+        Ok(Self(ed25519_dalek::SigningKey::from_bytes(&seed)))
+    }
+
+    /// Reads a configured key: PEM (PKCS#8, known by a leading `-----BEGIN`) or base64 of 32 raw bytes.
+    ///
+    /// # Errors
+    /// [`KeyError::NotConfigured`] for an empty text, else [`KeyError::InvalidPrivateKey`].
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(KeyError::NotConfigured);
+        }
+        if is_pem(text) {
+            return ed25519_dalek::SigningKey::from_pkcs8_pem(&pem_lines(text))
+                .map(Self)
+                .map_err(|_| KeyError::InvalidPrivateKey);
+        }
+        let bytes = BASE64.decode(text).map_err(|_| KeyError::InvalidPrivateKey)?;
+        let seed = bytes.as_slice().try_into().map_err(|_| KeyError::InvalidPrivateKey)?;
+        Ok(Self(ed25519_dalek::SigningKey::from_bytes(seed)))
+    }
+
+    /// Reads a configured pair. An absent or empty public key is derived; a given one must belong to the private key.
+    ///
+    /// # Errors
+    /// [`KeyError`], by what is wrong.
+    pub fn from_config(private_key: Option<&str>, public_key: Option<&str>) -> Result<Self, KeyError> {
+        let key = Self::parse(private_key.unwrap_or_default())?;
+        match public_key.map(str::trim).filter(|text| !text.is_empty()) {
+            Some(text) if PublicKey::parse(text)? != key.public_key() => Err(KeyError::ForeignPublicKey),
+            _ => Ok(key),
+        }
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public_key(&self) -> PublicKey {
+        PublicKey(self.0.verifying_key())
+    }
+
+    /// Standard base64 of the raw public key.
+    #[must_use]
+    pub fn public_key_base64(&self) -> String {
+        self.public_key().to_base64()
+    }
+
+    /// [`PublicKey::fingerprint`] of the public half.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        self.public_key().fingerprint()
+    }
+
+    /// Signs the exact bytes of `message`.
+    #[must_use]
+    pub fn sign(&self, message: &[u8]) -> [u8; SIGNATURE_BYTES] {
+        self.0.sign(message).to_bytes()
+    }
+
+    /// PKCS#8 in PEM, in the form without the public key, which every reader understands.
+    fn to_pem(&self) -> Result<impl std::ops::Deref<Target = String> + use<>, KeyError> {
+        KeypairBytes { secret_key: self.0.to_bytes(), public_key: None }
+            .to_pkcs8_pem(Default::default())
+            .map_err(|_| KeyError::InvalidPrivateKey)
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey(of {})", self.public_key_base64())
+    }
+}
+
+/// Why a key is trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeyRole {
+    /// Signs new archives of this installation.
+    Current,
+    /// Signed archives of this installation earlier.
+    Retired,
+    /// Belongs to somebody else; the user trusts it.
+    Pinned,
+    /// Named for this one verification, as by `--public-key`.
+    Given,
+}
+
+/// A key that verification accepts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TrustedKey {
+    /// The key.
+    pub public_key: PublicKey,
+    /// Why it is trusted.
+    pub role: KeyRole,
+    /// The user's name for a pinned key.
+    pub label: Option<String>,
+}
+
+impl TrustedKey {
+    /// A key named for one verification.
+    #[must_use]
+    pub fn given(public_key: PublicKey) -> Self {
+        Self { public_key, role: KeyRole::Given, label: None }
+    }
+}
+
+fn is_pem(text: &str) -> bool {
+    text.starts_with("-----BEGIN")
+}
+
+/// Environment files often carry the line ends of a PEM text as the two characters `\n`.
+fn pem_lines(text: &str) -> String {
+    text.replace("\\n", "\n")
+}
+
+#[cfg(test)]
+mod tests;

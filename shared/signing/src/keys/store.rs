@@ -1,0 +1,232 @@
+//! The files of a key ring: `signing-key.pem` (0600) and `keys.json`. Every change is made under a lock and by
+//! renaming a complete file into place, so that a reader never sees half of one.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{KeyError, PinnedKey, RingKey, SigningKey};
+
+const PRIVATE_KEY_FILE: &str = "signing-key.pem";
+const RING_FILE: &str = "keys.json";
+const LOCK_FILE: &str = ".lock";
+const RING_VERSION: u32 = 1;
+
+/// Larger files are not read: they are something else.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What is wrong with a key ring on disk.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyRingError {
+    /// A file or the directory cannot be read or written.
+    #[error("cannot {action} {path}")]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Other users of the machine can read the private key.
+    #[error("the private key {path} can be used by others on this machine: run `chmod 600 {path}`")]
+    Exposed {
+        /// The key file.
+        path: PathBuf,
+    },
+    /// The key file holds no private key.
+    #[error("{path} holds no Ed25519 private key in PKCS#8 (PEM) or base64")]
+    PrivateKey {
+        /// The key file.
+        path: PathBuf,
+    },
+    /// The list of public keys cannot be understood.
+    #[error("{path} is damaged: {what}")]
+    Damaged {
+        /// The list file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The list was written by a newer version of the program.
+    #[error("{path} has version {version}, which this program does not know")]
+    Version {
+        /// The list file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+    },
+    /// The ring came from configuration and has no files.
+    #[error("the keys come from the environment: change them there")]
+    NotStored,
+    /// A pinned key needs a name that can be shown.
+    #[error("the label of a pinned key has 1 to {chars_max} characters and no control characters")]
+    Label {
+        /// The longest name, in characters.
+        chars_max: usize,
+    },
+    /// Too many keys.
+    #[error("the key ring is full: it holds at most {keys_max} keys")]
+    Full {
+        /// The bound.
+        keys_max: usize,
+    },
+    /// No new key could be made.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+}
+
+/// What `keys.json` holds. Exactly one key has no end: the current one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredRing {
+    version: u32,
+    pub(super) keys: Vec<RingKey>,
+    pub(super) pinned: Vec<PinnedKey>,
+}
+
+/// The directory, locked against other processes until dropped.
+pub(super) struct Store {
+    directory: PathBuf,
+    _lock: File,
+}
+
+impl Store {
+    /// Makes the directory if needed and waits for its lock.
+    pub(super) fn lock(directory: &Path) -> Result<Self, KeyRingError> {
+        make_private_directory(directory).map_err(failed("create", directory))?;
+        let path = directory.join(LOCK_FILE);
+        let lock =
+            private_options().create(true).truncate(false).open(&path).map_err(failed("open", &path))?;
+        lock.lock().map_err(failed("lock", &path))?;
+        Ok(Self { directory: directory.to_owned(), _lock: lock })
+    }
+
+    /// The list of public keys, without lock: it is only ever replaced as a whole.
+    pub(super) fn peek(directory: &Path) -> Result<StoredRing, KeyRingError> {
+        let path = directory.join(RING_FILE);
+        let Some(text) = read_text(&path)? else {
+            return Ok(StoredRing { version: RING_VERSION, ..StoredRing::default() });
+        };
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u32,
+        }
+        let damaged =
+            |error: serde_json::Error| KeyRingError::Damaged { path: path.clone(), what: error.to_string() };
+        let Versioned { version } = serde_json::from_str(&text).map_err(damaged)?;
+        if version != RING_VERSION {
+            return Err(KeyRingError::Version { path, version });
+        }
+        let ring: StoredRing = serde_json::from_str(&text).map_err(damaged)?;
+        if ring.keys.iter().filter(|key| key.valid_until.is_none()).count() > 1 {
+            return Err(KeyRingError::Damaged { path, what: "more than one key has no end".to_owned() });
+        }
+        Ok(ring)
+    }
+
+    pub(super) fn read_ring(&self) -> Result<StoredRing, KeyRingError> {
+        Self::peek(&self.directory)
+    }
+
+    pub(super) fn write_ring(&self, ring: &StoredRing) -> Result<(), KeyRingError> {
+        let path = self.directory.join(RING_FILE);
+        let mut text = serde_json::to_string_pretty(ring)
+            .map_err(|error| KeyRingError::Damaged { path: path.clone(), what: error.to_string() })?;
+        text.push('\n');
+        self.replace(RING_FILE, text.as_bytes())
+    }
+
+    /// The private key; none when there is no file.
+    pub(super) fn read_private_key(&self) -> Result<Option<SigningKey>, KeyRingError> {
+        let path = self.directory.join(PRIVATE_KEY_FILE);
+        refuse_exposed(&path)?;
+        let Some(text) = read_text(&path)? else { return Ok(None) };
+        SigningKey::parse(&text).map(Some).map_err(|_| KeyRingError::PrivateKey { path })
+    }
+
+    pub(super) fn write_private_key(&self, key: &SigningKey) -> Result<(), KeyRingError> {
+        self.replace(PRIVATE_KEY_FILE, key.to_pem()?.as_bytes())
+    }
+
+    /// Puts a complete new file, readable by its owner only, in the place of `name`.
+    fn replace(&self, name: &str, content: &[u8]) -> Result<(), KeyRingError> {
+        let path = self.directory.join(name);
+        let draft = self.directory.join(format!(".{name}.new"));
+        // A draft can be left by a process that was killed; the lock says that nobody is writing it now.
+        match fs::remove_file(&draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed("remove", &draft)(error));
+            }
+            _ => {}
+        }
+        let mut file = private_options().create_new(true).open(&draft).map_err(failed("create", &draft))?;
+        file.write_all(content).and_then(|()| file.sync_all()).map_err(failed("write", &draft))?;
+        fs::rename(&draft, &path).map_err(failed("replace", &path))?;
+        sync_directory(&self.directory).map_err(failed("write", &self.directory))
+    }
+}
+
+fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> KeyRingError + use<> {
+    let path = path.to_owned();
+    move |source| KeyRingError::File { action, path: path.clone(), source }
+}
+
+fn read_text(path: &Path) -> Result<Option<String>, KeyRingError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed("open", path)(error)),
+    };
+    let mut text = String::new();
+    file.take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(failed("read", path))?;
+    Ok(Some(text))
+}
+
+fn private_options() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn make_private_directory(directory: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+#[cfg(unix)]
+fn refuse_exposed(path: &Path) -> Result<(), KeyRingError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
+            Err(KeyRingError::Exposed { path: path.to_owned() })
+        }
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(failed("read", path)(error)),
+    }
+}
+
+/// Elsewhere access is ruled by lists that are inherited from the user's own folder.
+#[cfg(not(unix))]
+fn refuse_exposed(_path: &Path) -> Result<(), KeyRingError> {
+    Ok(())
+}
+
+/// Makes a rename survive a power cut.
+#[cfg(unix)]
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_directory(_directory: &Path) -> io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,292 @@
+use std::sync::Barrier;
+
+use jiff::Timestamp;
+
+use super::*;
+
+const SEED_BASE64: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const PUBLIC_BASE64: &str = "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=";
+
+fn at(seconds: i64) -> Timestamp {
+    Timestamp::from_second(1_767_323_400 + seconds).unwrap()
+}
+
+fn other_key() -> PublicKey {
+    SigningKey::parse(&STANDARD.encode([1; 32])).unwrap().public_key()
+}
+
+#[test]
+fn private_keys_have_the_texts_of_the_compatible_api() {
+    let text = |error: KeyError| error.to_string();
+    for nothing in [None, Some(""), Some(" \n")] {
+        let error = SigningKey::from_config(nothing, None).unwrap_err();
+        assert_eq!(text(error), "BENCH_SIGNING_PRIVATE_KEY is not configured");
+    }
+    let short = STANDARD.encode([0; 31]);
+    for wrong in [
+        "x",
+        "not base64 at all",
+        short.as_str(),
+        "-----BEGIN PRIVATE KEY-----",
+        PUBLIC_BASE64.get(1..).unwrap(),
+    ] {
+        let error = SigningKey::from_config(Some(wrong), None).unwrap_err();
+        assert_eq!(text(error), "Invalid BENCH_SIGNING_PRIVATE_KEY");
+        let error = SigningKey::from_config(Some(SEED_BASE64), Some(wrong)).unwrap_err();
+        assert_eq!(text(error), "Invalid BENCH_SIGNING_PUBLIC_KEY");
+    }
+}
+
+#[test]
+fn a_public_key_of_another_pair_is_noticed() {
+    let own = SigningKey::from_config(Some(SEED_BASE64), Some(PUBLIC_BASE64)).unwrap();
+    assert_eq!(own.public_key_base64(), PUBLIC_BASE64);
+    let foreign = other_key().to_base64();
+    let error = SigningKey::from_config(Some(SEED_BASE64), Some(&foreign)).unwrap_err();
+    assert_eq!(error, KeyError::ForeignPublicKey);
+    assert!(error.to_string().starts_with("Invalid BENCH_SIGNING_PUBLIC_KEY"));
+}
+
+#[test]
+fn points_that_make_forging_trivial_are_no_keys() {
+    let mut identity = [0; 32];
+    identity[0] = 1;
+    assert_eq!(PublicKey::from_bytes(&identity), Err(KeyError::InvalidPublicKey));
+    assert_eq!(PublicKey::from_bytes(&[0; 32]), Err(KeyError::InvalidPublicKey));
+}
+
+#[test]
+fn pem_survives_escaped_line_ends_and_a_round_trip() {
+    let key = SigningKey::parse(SEED_BASE64).unwrap();
+    let pem = key.to_pem().unwrap().clone();
+    assert!(pem.starts_with("-----BEGIN PRIVATE KEY-----\n"));
+    for text in [pem.clone(), pem.replace('\n', "\\n"), pem.replace('\n', "\r\n"), format!("\n {pem}\n")] {
+        assert_eq!(SigningKey::parse(&text).unwrap().fingerprint(), key.fingerprint(), "{text:?}");
+    }
+}
+
+#[test]
+fn a_private_key_does_not_print_itself() {
+    let key = SigningKey::parse(SEED_BASE64).unwrap();
+    let shown = format!("{key:?}");
+    assert!(shown.contains(PUBLIC_BASE64) && !shown.contains("AAECAwQF"), "{shown}");
+}
+
+#[test]
+fn generated_keys_differ() {
+    assert_ne!(SigningKey::generate().unwrap().fingerprint(), SigningKey::generate().unwrap().fingerprint());
+}
+
+#[test]
+fn the_ring_is_created_once_and_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("data/keys");
+    assert!(KeyRing::read(&directory).unwrap().trusted_keys().is_empty());
+    assert!(!directory.exists(), "reading creates nothing");
+
+    let first = KeyRing::open(&directory, at(0)).unwrap();
+    let again = KeyRing::open(&directory, at(5)).unwrap();
+    assert_eq!(again.signing_key().unwrap().fingerprint(), first.signing_key().unwrap().fingerprint());
+    assert_eq!(again.current().unwrap().valid_from, Some(at(0)));
+    assert_eq!(again.document(), first.document());
+
+    let read = KeyRing::read(&directory).unwrap();
+    assert_eq!(read.trusted_keys(), first.trusted_keys());
+    assert_eq!(read.signing_key().unwrap_err(), KeyError::NotConfigured);
+}
+
+#[test]
+fn processes_that_start_at_once_get_the_same_key() {
+    let home = tempfile::tempdir().unwrap();
+    let barrier = Barrier::new(8);
+    let fingerprints: Vec<String> = std::thread::scope(|scope| {
+        let start = || {
+            barrier.wait();
+            KeyRing::open(home.path(), at(0)).unwrap().signing_key().unwrap().fingerprint()
+        };
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(start)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(fingerprints.iter().all(|fingerprint| *fingerprint == fingerprints[0]), "{fingerprints:?}");
+    assert_eq!(KeyRing::read(home.path()).unwrap().trusted_keys().len(), 1);
+}
+
+#[test]
+fn rotation_keeps_old_keys_with_their_time() {
+    let home = tempfile::tempdir().unwrap();
+    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
+    let first = ring.current().unwrap().public_key;
+    let second = ring.rotate(at(60)).unwrap();
+    let third = ring.rotate(at(120)).unwrap();
+    assert_eq!(ring.signing_key().unwrap().public_key(), third);
+
+    let reopened = KeyRing::open(home.path(), at(180)).unwrap();
+    assert_eq!(reopened.signing_key().unwrap().public_key(), third);
+    let document = serde_json::to_value(reopened.document()).unwrap();
+    assert_eq!(
+        document,
+        serde_json::json!({"keys": [
+            {"key_id": third.fingerprint(), "algorithm": "ed25519", "public_key": third.to_base64(),
+             "valid_from": "2026-01-02T03:12:00Z", "valid_until": null, "status": "current"},
+            {"key_id": second.fingerprint(), "algorithm": "ed25519", "public_key": second.to_base64(),
+             "valid_from": "2026-01-02T03:11:00Z", "valid_until": "2026-01-02T03:12:00Z", "status": "retired"},
+            {"key_id": first.fingerprint(), "algorithm": "ed25519", "public_key": first.to_base64(),
+             "valid_from": "2026-01-02T03:10:00Z", "valid_until": "2026-01-02T03:11:00Z", "status": "retired"},
+        ]})
+    );
+    let roles: Vec<_> = reopened.trusted_keys().iter().map(|key| key.role).collect();
+    assert_eq!(roles, [KeyRole::Current, KeyRole::Retired, KeyRole::Retired]);
+}
+
+#[test]
+fn a_rotation_that_was_cut_short_leaves_a_working_ring() {
+    let home = tempfile::tempdir().unwrap();
+    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
+    let old_file = std::fs::read(home.path().join("signing-key.pem")).unwrap();
+    let first = ring.current().unwrap().public_key;
+    let lost = ring.rotate(at(60)).unwrap();
+    // As if the process had ended before the new private key was in place.
+    std::fs::write(home.path().join("signing-key.pem"), old_file).unwrap();
+
+    let healed = KeyRing::open(home.path(), at(90)).unwrap();
+    assert_eq!(healed.signing_key().unwrap().public_key(), first);
+    assert_eq!(
+        healed.current().unwrap(),
+        &RingKey { public_key: first, valid_from: Some(at(0)), valid_until: None }
+    );
+    let retired = RingKey { public_key: lost, valid_from: Some(at(60)), valid_until: Some(at(90)) };
+    assert_eq!(healed.retired(), [retired]);
+}
+
+#[test]
+fn a_lost_private_key_is_replaced_and_its_public_half_kept() {
+    let home = tempfile::tempdir().unwrap();
+    let first = KeyRing::open(home.path(), at(0)).unwrap().current().unwrap().public_key;
+    std::fs::remove_file(home.path().join("signing-key.pem")).unwrap();
+    let ring = KeyRing::open(home.path(), at(60)).unwrap();
+    assert_ne!(ring.current().unwrap().public_key, first);
+    assert_eq!(ring.retired()[0].public_key, first);
+}
+
+#[test]
+fn pins_are_kept_and_taken_back() {
+    let home = tempfile::tempdir().unwrap();
+    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
+    // Another process pins while this one holds an older view.
+    KeyRing::open(home.path(), at(0)).unwrap().pin(other_key(), " acme ", at(1)).unwrap();
+    let second = SigningKey::generate().unwrap().public_key();
+    ring.pin(second, "lab", at(2)).unwrap();
+    ring.pin(second, "the lab", at(3)).unwrap();
+    let labels = |ring: &KeyRing| ring.pinned().iter().map(|pin| pin.label.clone()).collect::<Vec<_>>();
+    assert_eq!(labels(&ring), ["acme", "the lab"]);
+    ring.rotate(at(4)).unwrap();
+    assert_eq!(labels(&ring), ["acme", "the lab"]);
+    assert_eq!(ring.document().keys.len(), 2, "pins are not published");
+
+    assert!(ring.unpin(&other_key().fingerprint()).unwrap());
+    assert!(!ring.unpin(&other_key().fingerprint()).unwrap());
+    let reopened = KeyRing::open(home.path(), at(5)).unwrap();
+    assert_eq!(labels(&reopened), ["the lab"]);
+    let last = reopened.trusted_keys().pop().unwrap();
+    assert_eq!((last.role, last.label.as_deref()), (KeyRole::Pinned, Some("the lab")));
+    for label in ["", " ", "a\nb", &"x".repeat(101)] {
+        assert!(matches!(ring.pin(second, label, at(6)), Err(KeyRingError::Label { .. })), "{label:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn the_private_key_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("keys");
+    let mut ring = KeyRing::open(&directory, at(0)).unwrap();
+    let path = directory.join("signing-key.pem");
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&path), mode(&directory)), (0o600, 0o700));
+
+    for exposed in [0o640, 0o604, 0o620] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(exposed)).unwrap();
+        let error = KeyRing::open(&directory, at(1)).unwrap_err();
+        assert!(matches!(error, KeyRingError::Exposed { .. }), "{exposed:o}");
+        let path = path.display();
+        let text =
+            format!("the private key {path} can be used by others on this machine: run `chmod 600 {path}`");
+        assert_eq!(error.to_string(), text);
+        assert!(matches!(ring.rotate(at(2)), Err(KeyRingError::Exposed { .. })));
+        assert!(KeyRing::read(&directory).is_ok(), "verification does not need the private key");
+    }
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
+    KeyRing::open(&directory, at(3)).unwrap();
+    ring.rotate(at(4)).unwrap();
+    assert_eq!(mode(&path), 0o600);
+}
+
+#[test]
+fn damaged_files_are_named() {
+    let home = tempfile::tempdir().unwrap();
+    KeyRing::open(home.path(), at(0)).unwrap();
+    let list = home.path().join("keys.json");
+    let good = std::fs::read_to_string(&list).unwrap();
+    for (content, is_version) in [
+        (String::new(), false),
+        ("[]".to_owned(), false),
+        (good.replace("\"keys\"", "\"kays\""), false),
+        (good.replace("public_key\": \"", "public_key\": \"!"), false),
+        (good.replace("\"version\": 1", "\"version\": 2"), true),
+    ] {
+        std::fs::write(&list, &content).unwrap();
+        let error = KeyRing::open(home.path(), at(1)).unwrap_err();
+        assert_eq!(
+            matches!(error, KeyRingError::Version { version: 2, .. }),
+            is_version,
+            "{error} {content}"
+        );
+        assert!(is_version || matches!(error, KeyRingError::Damaged { .. }), "{error} {content}");
+        assert!(error.to_string().contains("keys.json"));
+    }
+    std::fs::write(&list, good).unwrap();
+    KeyRing::open(home.path(), at(1)).unwrap();
+    // The mode of an existing file stays when its content is overwritten.
+    std::fs::write(home.path().join("signing-key.pem"), "junk").unwrap();
+    assert!(matches!(KeyRing::open(home.path(), at(1)), Err(KeyRingError::PrivateKey { .. })));
+}
+
+#[test]
+fn a_ring_from_the_environment() {
+    let old =
+        [1u8, 2, 3].map(|byte| SigningKey::parse(&STANDARD.encode([byte; 32])).unwrap().public_key_base64());
+    let list = format!(
+        " {}@2025-01-01T00:00:00Z/2025-02-01T00:00:00Z,{}\n{}@/2025-06-01T00:00:00Z {PUBLIC_BASE64} {}",
+        old[0], old[1], old[2], old[1]
+    );
+    let config =
+        RingConfig { private_key: Some(SEED_BASE64), old_public_keys: Some(&list), ..RingConfig::default() };
+    let mut ring = KeyRing::from_config(&config).unwrap();
+    let order: Vec<_> = ring.retired().iter().map(|key| key.public_key.to_base64()).collect();
+    assert_eq!(
+        order,
+        [&old[2], &old[0], &old[1]].map(Clone::clone),
+        "doubles and the current key are left out"
+    );
+    assert_eq!(ring.current().unwrap().public_key.to_base64(), PUBLIC_BASE64);
+    let entry = &ring.document().keys[2];
+    assert_eq!(
+        (entry.valid_from.as_deref(), entry.valid_until.as_deref()),
+        (Some("2025-01-01T00:00:00Z"), Some("2025-02-01T00:00:00Z"))
+    );
+    assert!(matches!(ring.rotate(at(0)), Err(KeyRingError::NotStored)));
+    assert!(matches!(ring.pin(other_key(), "x", at(0)), Err(KeyRingError::NotStored)));
+
+    let public_only = RingConfig { public_key: Some(PUBLIC_BASE64), ..RingConfig::default() };
+    let ring = KeyRing::from_config(&public_only).unwrap();
+    assert_eq!(ring.signing_key().unwrap_err(), KeyError::NotConfigured);
+    assert_eq!(ring.trusted_keys().len(), 1);
+    assert_eq!(KeyRing::from_config(&RingConfig::default()).unwrap_err(), KeyError::NotConfigured);
+
+    for wrong in ["junk", &format!("{}@2025", old[0]), &format!("{}@x/", old[0])] {
+        let list = format!("{} {wrong}", old[1]);
+        let config = RingConfig { old_public_keys: Some(&list), ..config };
+        assert_eq!(KeyRing::from_config(&config).unwrap_err(), KeyError::InvalidOldKey { position: 2 });
+    }
+}

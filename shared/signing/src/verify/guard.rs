@@ -1,0 +1,134 @@
+//! Watches JSON go by and stops it before a parser that keeps only a few fields takes much memory after all: by
+//! nesting, which it remembers, or by long keys and values near the top, which it collects. It also checks that the
+//! text is UTF-8, which a parser does not do for what it skips.
+
+/// How deeply results may be nested; canonical JSON has the same bound.
+const DEPTH_MAX: u32 = crate::canonical::CANONICAL_DEPTH_MAX as u32;
+
+/// The fields that a verification shows stand in the document and in `run`.
+const COLLECTED_DEPTH_MAX: u32 = 2;
+
+/// The longest key or value down to that depth, in bytes.
+const COLLECTED_BYTES_MAX: u64 = 1 << 20;
+
+/// State of the watch. It need not understand JSON that is malformed: the parser refuses that.
+#[derive(Debug, Default)]
+pub(super) struct JsonGuard {
+    depth: u32,
+    in_text: bool,
+    is_escaped: bool,
+    collected_bytes: u64,
+    /// The bytes of a character that the last piece cut in two.
+    partial: Vec<u8>,
+    violation: Option<&'static str>,
+}
+
+impl JsonGuard {
+    /// What was wrong, once [`Self::check`] has failed.
+    pub(super) fn violation(&self) -> Option<&'static str> {
+        self.violation
+    }
+
+    /// Looks at the next piece.
+    pub(super) fn check(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        let result = self.check_utf8(bytes).and_then(|()| self.check_shape(bytes));
+        // Parsers read on a little after an error; the first one is what counts.
+        self.violation = self.violation.or(result.err());
+        result
+    }
+
+    fn check_shape(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
+        for &byte in bytes {
+            if self.depth <= COLLECTED_DEPTH_MAX {
+                self.collected_bytes += 1;
+                if self.collected_bytes > COLLECTED_BYTES_MAX {
+                    return Err("a text or number is too long");
+                }
+            }
+            if self.in_text {
+                match byte {
+                    _ if self.is_escaped => self.is_escaped = false,
+                    b'\\' => self.is_escaped = true,
+                    b'"' => self.in_text = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_text = true,
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    self.collected_bytes = 0;
+                    if self.depth > DEPTH_MAX {
+                        return Err("it is nested too deeply");
+                    }
+                }
+                b'}' | b']' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    self.collected_bytes = 0;
+                }
+                b',' | b':' => self.collected_bytes = 0,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn check_utf8(&mut self, mut bytes: &[u8]) -> Result<(), &'static str> {
+        const NOT_UTF8: &str = "it is not UTF-8";
+        while !self.partial.is_empty() {
+            let Some((&next, rest)) = bytes.split_first() else { return Ok(()) };
+            bytes = rest;
+            self.partial.push(next);
+            match std::str::from_utf8(&self.partial) {
+                Ok(_) => self.partial.clear(),
+                Err(error) if error.error_len().is_some() => return Err(NOT_UTF8),
+                Err(_) => {}
+            }
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(_) => Ok(()),
+            Err(error) if error.error_len().is_some() => Err(NOT_UTF8),
+            Err(error) => {
+                self.partial.extend_from_slice(bytes.get(error.valid_up_to()..).unwrap_or_default());
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_in_pieces(bytes: &[u8], piece: usize) -> Option<&'static str> {
+        let mut guard = JsonGuard::default();
+        for piece in bytes.chunks(piece) {
+            if guard.check(piece).is_err() {
+                break;
+            }
+        }
+        guard.violation()
+    }
+
+    #[test]
+    fn the_size_of_pieces_does_not_matter() {
+        let long = "x".repeat(COLLECTED_BYTES_MAX as usize + 1);
+        let deep = "[".repeat(DEPTH_MAX as usize + 1);
+        let cases: [(Vec<u8>, Option<&str>); 8] = [
+            ("{\"é\":\"😀世\"}".into(), None),
+            (b"[\"\xff\"]".to_vec(), Some("it is not UTF-8")),
+            (b"[\"\xe4\xb8\"]".to_vec(), Some("it is not UTF-8")),
+            (format!("{{\"run\":{{\"id\":\"{long}\"}}}}").into(), Some("a text or number is too long")),
+            (format!("{{\"{long}\":1}}").into(), Some("a text or number is too long")),
+            (format!("{{\"benchmarks\":[{{\"a\":\"{long}\"}}]}}").into(), None),
+            (deep.clone().into(), Some("it is nested too deeply")),
+            (format!("[\"\\\"{deep}\\\\\"]").into(), None),
+        ];
+        for (text, violation) in cases {
+            for piece in [1, 2, 3, 5, 64 * 1024] {
+                assert_eq!(check_in_pieces(&text, piece), violation, "{piece}");
+            }
+        }
+    }
+}

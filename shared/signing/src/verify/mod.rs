@@ -1,0 +1,257 @@
+//! What a signed archive proves.
+//!
+//! The steps, their order and the texts of errors are those of the compatible system, whose clients show them.
+//! Ours is stricter in these points: every archive that two programs could read differently is refused (see
+//! `archive::layout`); `valid` also needs results that are JSON of the expected form, a known
+//! `schema_version` and `signature_algorithm`, and one run id in both documents; a `public_key.txt` that
+//! holds another key is an error; and the summary is filled only if signature and hash are good.
+
+mod base64_lenient;
+mod guard;
+mod limits;
+mod manifest;
+mod reason;
+mod results;
+
+use std::io::{self, Cursor, Read, Seek};
+
+use serde::{Deserialize, Serialize};
+
+pub use self::limits::{Limits, MANIFEST_BYTES_MAX};
+pub use self::reason::Reason;
+pub(crate) use self::reason::{Refusal, shown};
+
+use self::manifest::Manifest;
+use self::results::Summary;
+use crate::archive::layout::{self, Layout};
+use crate::archive::{Member, MemberReader};
+use crate::keys::{KeyError, PublicKey, TrustedKey};
+
+/// The result of a verification. As JSON it always has these 13 fields and no others.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Verification {
+    /// Everything is in order: signature, hash, and no entry in `errors`.
+    pub valid: bool,
+    /// A trusted key signed the manifest, and the manifest names that key.
+    pub signature_valid: bool,
+    /// The manifest names the hash of the results.
+    pub hash_match: bool,
+    /// What is wrong, one sentence each; empty if and only if `valid`.
+    pub errors: Vec<String>,
+    /// From the results; null unless signature and hash are good.
+    pub run_id: Option<String>,
+    /// From the results; null unless signature and hash are good.
+    pub model_slug: Option<String>,
+    /// From the results; null unless signature and hash are good.
+    pub subset_pct: Option<i64>,
+    /// From the results; null unless signature and hash are good.
+    pub subset_count: Option<i64>,
+    /// From the results; null unless signature and hash are good.
+    pub subset_seed: Option<String>,
+    /// From the results; null unless signature and hash are good.
+    pub overall_score: Option<f64>,
+    /// From the results; null unless signature and hash are good.
+    pub exported_at: Option<String>,
+    /// Benchmarks in the results; null unless signature and hash are good.
+    pub benchmark_count: Option<u64>,
+    /// The fingerprint that the manifest claims. It proves nothing unless `signature_valid`.
+    pub public_key_fingerprint: Option<String>,
+    #[serde(skip)]
+    reasons: Vec<Reason>,
+    #[serde(skip)]
+    signer: Option<TrustedKey>,
+}
+
+impl Verification {
+    /// One code for each entry of [`Self::errors`], in the same order. Not part of the JSON.
+    #[must_use]
+    pub fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    /// The trusted key that signed, if `signature_valid`. Not part of the JSON.
+    #[must_use]
+    pub fn signer(&self) -> Option<&TrustedKey> {
+        self.signer.as_ref()
+    }
+
+    fn refuse(&mut self, refusal: Refusal) {
+        self.reasons.push(refusal.reason);
+        self.errors.push(refusal.text);
+    }
+}
+
+/// Verifies an archive against keys that are trusted already. Reads `archive` from its start, wherever it stands.
+/// Memory use does not grow with the archive: results are hashed and parsed as a stream.
+///
+/// Every outcome is in the answer; also that the archive could not be read at all ([`Reason::ReadFailed`]).
+pub fn verify<R: Read + Seek>(archive: R, trusted: &[TrustedKey], limits: &Limits) -> Verification {
+    verify_configured(archive, Ok(trusted), limits)
+}
+
+/// Like [`verify`], of bytes in memory.
+#[must_use]
+pub fn verify_bytes(archive: &[u8], trusted: &[TrustedKey], limits: &Limits) -> Verification {
+    verify(Cursor::new(archive), trusted, limits)
+}
+
+/// Like [`verify`] for a server whose keys may be configured wrongly: the archive is looked at first, and what is
+/// wrong with the keys is the error if it is readable.
+pub fn verify_configured<R: Read + Seek>(
+    mut archive: R,
+    trusted: Result<&[TrustedKey], &KeyError>,
+    limits: &Limits,
+) -> Verification {
+    examine(&mut archive, trusted, limits).unwrap_or_else(|refusal| {
+        let mut verification = Verification::default();
+        verification.refuse(refusal);
+        verification
+    })
+}
+
+fn examine<R: Read + Seek>(
+    archive: &mut R,
+    trusted: Result<&[TrustedKey], &KeyError>,
+    limits: &Limits,
+) -> Result<Verification, Refusal> {
+    let layout = layout::read(archive, limits)?;
+    let manifest_bytes = read_small(archive, &layout, Member::Manifest)?.unwrap_or_default();
+    let signature_text = read_small(archive, &layout, Member::Signature)?.unwrap_or_default();
+    let key_hint = read_small(archive, &layout, Member::PublicKey)?;
+    let trusted = match trusted {
+        Ok([]) => return Err(Refusal::keys(&KeyError::NotConfigured)),
+        Ok(keys) => keys,
+        Err(error) => return Err(Refusal::keys(error)),
+    };
+
+    let mut verification = Verification::default();
+    let manifest = check_signature(&mut verification, &manifest_bytes, &signature_text, trusted);
+    if verification.signature_valid {
+        check_key_hint(&mut verification, key_hint.as_deref());
+    } else {
+        verification.signer = None;
+    }
+    check_results(&mut verification, archive, &layout, manifest)?;
+    verification.valid =
+        verification.signature_valid && verification.hash_match && verification.errors.is_empty();
+    Ok(verification)
+}
+
+/// Checks the manifest: by whom it is signed, and whether it says what a manifest must say.
+fn check_signature(
+    verification: &mut Verification,
+    manifest_bytes: &[u8],
+    signature_text: &[u8],
+    trusted: &[TrustedKey],
+) -> Option<Manifest> {
+    let signature = base64_lenient::decode(signature_text).unwrap_or_else(|| {
+        verification.refuse(Refusal::new(Reason::SignatureEncoding, "Signature is not valid base64"));
+        Vec::new()
+    });
+    let manifest = Manifest::parse(manifest_bytes);
+    let claimed = manifest.as_ref().ok().and_then(Manifest::fingerprint).map(str::to_owned);
+    let named = trusted.iter().find(|key| Some(key.public_key.fingerprint()) == claimed);
+    // The manifest says which key to try. If it names none of ours, any of them may still have signed.
+    let candidates = named.map_or(trusted, std::slice::from_ref);
+    let signer = candidates.iter().find(|key| key.public_key.verifies(manifest_bytes, &signature));
+    verification.signature_valid = signer.is_some();
+    verification.signer = signer.cloned();
+    verification.public_key_fingerprint = claimed;
+    if signer.is_none() {
+        verification.refuse(Refusal::new(Reason::SignatureInvalid, "Signature verification failed: "));
+    }
+    match manifest {
+        Err(refusal) => {
+            verification.refuse(refusal);
+            None
+        }
+        Ok(manifest) => {
+            if named.is_none() && !manifest.is_empty() {
+                verification.signature_valid = false;
+                let text = "Public key fingerprint mismatch";
+                verification.refuse(Refusal::new(Reason::FingerprintMismatch, text));
+            }
+            // What an unknown signer says in it does not matter.
+            if verification.signature_valid {
+                manifest.wrong_fields().into_iter().for_each(|refusal| verification.refuse(refusal));
+            }
+            Some(manifest)
+        }
+    }
+}
+
+fn check_key_hint(verification: &mut Verification, hint: Option<&[u8]>) {
+    let Some(hint) = hint else { return };
+    let hinted = std::str::from_utf8(hint).ok().and_then(|text| PublicKey::parse(text).ok());
+    if hinted != verification.signer.as_ref().map(|key| key.public_key) {
+        let text = "The key in public_key.txt is not the trusted key that signed the archive";
+        verification.refuse(Refusal::new(Reason::KeyHintDiffers, text));
+    }
+}
+
+fn check_results<R: Read + Seek>(
+    verification: &mut Verification,
+    archive: &mut R,
+    layout: &Layout,
+    manifest: Option<Manifest>,
+) -> Result<(), Refusal> {
+    let entry = layout.find(Member::Results).ok_or_else(Refusal::not_zip)?;
+    let damaged = |error| Refusal::member(Member::Results.name(), &error);
+    let reader = MemberReader::open(archive, entry).map_err(damaged)?;
+    // Nothing of an archive that nobody trusted signed is interpreted.
+    let (sha256, summary) = if verification.signature_valid {
+        let (sha256, summary) = results::hash_and_parse(reader).map_err(damaged)?;
+        (sha256, Some(summary))
+    } else {
+        (results::hash(reader).map_err(damaged)?, None)
+    };
+
+    verification.hash_match = manifest.as_ref().and_then(Manifest::results_sha256) == Some(sha256.as_str());
+    if !verification.hash_match {
+        let text = "Results hash does not match manifest";
+        verification.refuse(Refusal::new(Reason::ResultsHashMismatch, text));
+    }
+    match summary {
+        None => {}
+        Some(Err(refusal)) => verification.refuse(refusal),
+        Some(Ok(summary)) if verification.hash_match => {
+            if let Some(refusal) = summary.wrong_for(manifest.as_ref().and_then(Manifest::run_id)) {
+                verification.refuse(refusal);
+            }
+            fill(verification, summary);
+        }
+        // The results are not those that were signed: they are not shown.
+        Some(Ok(_)) => {}
+    }
+    Ok(())
+}
+
+fn fill(verification: &mut Verification, summary: Summary) {
+    verification.run_id = summary.run.id;
+    verification.model_slug = summary.run.model_slug;
+    verification.subset_pct = summary.run.subset_pct;
+    verification.subset_count = summary.run.subset_count;
+    verification.subset_seed = summary.run.subset_seed;
+    verification.overall_score = summary.run.overall_score;
+    verification.exported_at = summary.exported_at;
+    verification.benchmark_count = Some(summary.benchmark_count);
+}
+
+/// Reads a member that has a small fixed bound. `None` when it is not there.
+fn read_small<R: Read + Seek>(
+    archive: &mut R,
+    layout: &Layout,
+    member: Member,
+) -> Result<Option<Vec<u8>>, Refusal> {
+    let Some(entry) = layout.find(member) else { return Ok(None) };
+    let bytes_max = limits::small_member_bytes_max(member);
+    if entry.bytes > bytes_max {
+        let text = format!("{} is larger than {bytes_max} bytes", member.name());
+        return Err(Refusal::new(Reason::TooLarge, text));
+    }
+    let mut content = Vec::new();
+    MemberReader::open(archive, entry)
+        .and_then(|mut reader| reader.read_to_end(&mut content))
+        .map_err(|error: io::Error| Refusal::member(member.name(), &error))?;
+    Ok(Some(content))
+}
