@@ -3,7 +3,7 @@
 //! What Lambda and the template do in the cloud happens here: queues drive the functions, HTTP
 //! functions share a router, reconciliation runs every five minutes. The functions are the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -12,22 +12,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use axum::Router;
+use bench_api::{Api, ApiConfig};
 use bench_blobs::Blobs;
 use bench_dead_letters::DeadLetters;
 use bench_datasets::{Library, LibraryConfig, NoProgress, Progress};
+use bench_domain::BenchmarkName;
 use bench_embedded::host::{Handler, Host, Mapping};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions, Faults};
+use bench_exports::{Exports, ExportsConfig};
 use bench_finisher::Finisher;
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent};
 use bench_planner::Planner;
 use bench_queue::{QueueName, QueueSettings, Queues};
 use bench_scheduler::Scheduler;
+use bench_signing::{KeyRing, RingConfig};
 use bench_state::State;
 use bench_state::credentials::{Credentials, KEY_BYTES, LocalKey};
 use bench_worker::{Worker, WorkerConfig};
 use tokio::task::JoinHandle;
 
+/// Version of this program, as runs and exports name it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Names of table, bucket and queues on the embedded stack: nobody else is there.
 const TABLE: &str = "bench-runner";
 const CREDENTIALS_TABLE: &str = "bench-runner-credentials";
@@ -96,8 +103,10 @@ pub struct Stack {
     pub credentials: Credentials,
     /// Datasets.
     pub library: Library,
-    /// Knows callers by their keys.
-    pub owners: Arc<LocalKey>,
+    /// The API's functions, for callers in this process.
+    pub api: Arc<Api>,
+    /// The exports' functions, for callers in this process.
+    pub exports: Arc<Exports>,
     concurrency: usize,
     answer_timeout: Duration,
     functions: Functions,
@@ -153,6 +162,23 @@ impl Stack {
         credentials.ensure_table().await?;
         let library_config = LibraryConfig::from_vars(options.data_dir.join("downloads"), options.vars.clone());
         let library = || Library::new(blobs.clone(), library_config.clone());
+        let api_config = ApiConfig::from_vars(var, options.local, VERSION).map_err(anyhow::Error::msg)?;
+        let api = Arc::new(Api::new(
+            state.clone(),
+            queues.clone(),
+            blobs.clone(),
+            credentials.clone(),
+            library(),
+            owners,
+            api_config,
+        ));
+        let exports_config = ExportsConfig {
+            gated: gated_benchmarks(),
+            git_sha: option_env!("BENCH_GIT_SHA").map(str::to_owned),
+            ..ExportsConfig::new(VERSION, api.access.clone())
+        };
+        let keys = key_ring(&options.data_dir, var)?;
+        let exports = Arc::new(Exports::new(state.clone(), blobs.clone(), Ok(keys), exports_config));
         let functions = Functions {
             planner: Arc::new(Planner {
                 state: state.clone(),
@@ -185,12 +211,20 @@ impl Stack {
             queues,
             blobs,
             credentials,
-            owners,
+            api,
+            exports,
             concurrency: options.concurrency.clamp(1, CONCURRENCY_MAX),
             answer_timeout: worker_config.answer_timeout,
             functions,
             running: None,
         })
+    }
+
+    /// All HTTP functions behind one address.
+    pub fn router(&self) -> Router {
+        let routes = bench_api::routes(Arc::clone(&self.api));
+        let routes = routes.merge(bench_exports::router(Arc::clone(&self.exports)));
+        bench_web::finish(routes, self.api.config.server.clone())
     }
 
     /// Lets the queues drive the functions. What was open goes on at once.
@@ -282,6 +316,33 @@ where
     Fut: Future<Output = SqsBatchResponse> + Send + 'static,
 {
     Arc::new(move |event, until| Box::pin(call(Arc::clone(&function), event, Deadline(until))))
+}
+
+fn gated_benchmarks() -> BTreeSet<BenchmarkName> {
+    let gated = bench_benchmarks::all().iter().filter(|benchmark| benchmark.spec().gate.is_some());
+    gated.filter_map(|benchmark| benchmark.name().parse().ok()).collect()
+}
+
+/// Where this installation's signing keys are.
+pub fn keys_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("keys")
+}
+
+/// The keys of the environment when it names any, else those of the data directory.
+fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
+    let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));
+    if private.is_none() && public.is_none() {
+        let dir = keys_dir(data_dir);
+        return KeyRing::open(&dir, jiff::Timestamp::now())
+            .with_context(|| format!("could not open the signing keys in {}", dir.display()));
+    }
+    let old = var("BENCH_SIGNING_OLD_PUBLIC_KEYS");
+    Ok(KeyRing::from_config(&RingConfig {
+        private_key: private.as_deref(),
+        public_key: public.as_deref(),
+        old_public_keys: old.as_deref(),
+        valid_from: None,
+    })?)
 }
 
 /// The key that protects callers' keys: made on the first start, readable by its owner alone.

@@ -42,10 +42,10 @@ pub struct BenchmarkReport {
     /// Mean over items of the item's mean score, with a standard error clustered by item.
     pub clustered: Option<ClusteredMean>,
     /// Unbiased pass@k, by k.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "by_k")]
     pub pass_at: BTreeMap<u32, PassEstimate>,
     /// Unbiased pass^k, by k.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "by_k")]
     pub pass_hat: BTreeMap<u32, PassEstimate>,
     /// Tokens of all answers.
     pub usage: Usage,
@@ -61,6 +61,12 @@ pub struct BenchmarkReport {
     /// What the benchmark's protocol reports besides.
     #[serde(default)]
     pub extra: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Reads a map by number. Inside a tagged enum serde hands on keys as the texts that JSON has.
+fn by_k<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u32, PassEstimate>, D::Error> {
+    let by_text = BTreeMap::<String, PassEstimate>::deserialize(deserializer)?;
+    by_text.into_iter().map(|(k, value)| Ok((k.parse().map_err(serde::de::Error::custom)?, value))).collect()
 }
 
 /// The result of one group of items, such as a category.
@@ -296,6 +302,17 @@ mod tests {
         let report = report(&[Outcome::Correct, Outcome::TooLong], 0.5);
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<BenchmarkReport>(&text).unwrap(), report);
+    }
+
+    #[test]
+    fn a_report_survives_json_within_the_state_of_its_benchmark() {
+        let mut builder = ReportBuilder::default();
+        (0..4).for_each(|n| builder.add(&sample(0, n, Outcome::Correct)));
+        let now = crate::Timestamp::from_micros(1);
+        let running = crate::BenchmarkState::Pending.start(now).unwrap();
+        let state = running.close(now, builder.finish(1, 4, 0.9, None)).unwrap();
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<crate::BenchmarkState>(&text).unwrap(), state);
     }
 
     #[test]

@@ -64,6 +64,7 @@ where
         }
         Err(error) => {
             tracing::error!(message_id, %error, "A message of queue {} cannot be read", queue.as_str());
+            come_again(record, queue, queues).await;
             return Handled::Again;
         }
     };
@@ -73,13 +74,18 @@ where
         Err(error) => {
             let name = queue.as_str();
             tracing::warn!(run.id = %run, message_id, %error, "A message of queue {name} failed and comes again: {error}");
-            let receipt = record.receipt_handle.as_deref().unwrap_or_default();
-            let deliveries = record.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
-            // If this fails too, it comes again when its visibility timeout ends.
-            if let Err(error) = queues.come_again(queue, receipt, deliveries.unwrap_or(1)).await {
-                tracing::debug!(message_id, %error, "The message waits for its visibility timeout");
-            }
+            come_again(record, queue, queues).await;
             Handled::Again
         }
+    }
+}
+
+/// Lets a message come again sooner. If this fails too, it comes again when its visibility timeout ends.
+async fn come_again(record: &SqsMessage, queue: QueueName, queues: &Queues) {
+    let receipt = record.receipt_handle.as_deref().unwrap_or_default();
+    let deliveries = record.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
+    if let Err(error) = queues.come_again(queue, receipt, deliveries.unwrap_or(1)).await {
+        let message_id = record.message_id.as_deref().unwrap_or_default();
+        tracing::debug!(message_id, %error, "The message waits for its visibility timeout");
     }
 }

@@ -4,6 +4,7 @@
 //! the runtime: the embedded host calls the same one with the same events.
 
 mod batch;
+pub mod resources;
 mod runtime;
 
 pub use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};

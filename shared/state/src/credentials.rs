@@ -21,7 +21,7 @@ use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::StateError;
-use crate::attributes::{Reader, Record, text};
+use crate::attributes::{Reader, Record, number, text};
 
 /// Bytes of a data key and of a master key.
 pub const KEY_BYTES: usize = 32;
@@ -154,8 +154,13 @@ impl Credentials {
         Record::from([("pk".to_owned(), text(format!("RUN#{run}")))])
     }
 
-    /// Stores a caller's key for a run, encrypted.
+    /// Stores a caller's key for a new run, encrypted.
     pub async fn put(&self, run: RunId, api_key: &ApiKey) -> Result<(), StateError> {
+        self.put_for(run, 1, api_key).await
+    }
+
+    /// Stores a caller's key for this generation of a run, encrypted.
+    pub async fn put_for(&self, run: RunId, generation: u32, api_key: &ApiKey) -> Result<(), StateError> {
         let context = run.to_string();
         let data_key = random()?;
         let wrapped = self.wrapper.wrap(&data_key, &context).await?;
@@ -166,6 +171,7 @@ impl Credentials {
             .set_item(Some(Self::key(run)))
             .item("data_key", text(STANDARD.encode(wrapped)))
             .item("sealed", text(STANDARD.encode(sealed)))
+            .item("generation", number(generation))
             .send()
             .await
             .map(drop)
@@ -195,6 +201,29 @@ impl Credentials {
             data_key.try_into().map_err(|_| secret("opened", "its data key has the wrong length"))?;
         let clear = open(&aead_key(&data_key)?, &bytes("sealed")?, &context)?;
         String::from_utf8(clear).map(|key| Some(ApiKey(key))).map_err(|_| secret("opened", "it is no text"))
+    }
+
+    /// Removes the caller's key of a run unless it was stored for a generation after this one: a run may
+    /// get a new key while its last generation is still being cleared up. Safe to repeat.
+    pub async fn delete_of(&self, run: RunId, generation: u32) -> Result<(), StateError> {
+        let deleted = self
+            .client
+            .delete_item()
+            .table_name(&self.table)
+            .set_key(Some(Self::key(run)))
+            .condition_expression("attribute_not_exists(generation) OR generation <= :generation")
+            .expression_attribute_values(":generation", number(generation))
+            .send()
+            .await;
+        match deleted {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(StateError::sdk("remove the caller's key", error)),
+        }
     }
 
     /// Removes the caller's key of a run. Safe to repeat.

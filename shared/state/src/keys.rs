@@ -10,6 +10,8 @@ pub(crate) const BY_STATUS: &str = "by-status";
 /// Partition of the `by-time` index.
 pub(crate) const RUNS: &str = "RUNS";
 pub(crate) const MODELS: &str = "MODELS";
+/// Partition of the runs that are over and for which something remains to be done.
+pub(crate) const UNSETTLED: &str = "UNSETTLED";
 /// Sort key of a shard's counters; sorts before its samples.
 pub(crate) const COUNT: &str = "COUNT";
 

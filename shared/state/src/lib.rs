@@ -10,6 +10,7 @@
 //! | counters of a shard | `RUN#id#name#plan#shard` | `COUNT` | batch get by computed keys |
 //! | sample | `RUN#id#name#plan#shard` | `S#item.sample` | batch get by computed keys; query of the partition |
 //! | event | `RUN#id#EVENTS` | sequence number | query from a number on |
+//! | run over, not settled | `UNSETTLED` | run id | query of the partition by reconciliation |
 //! | backpressure | `WAIT#credential#model` | `WAIT` | get; expires |
 //! | idempotency key | `IDEM#owner#key` | `IDEM` | get; expires |
 //! | model | `MODELS` | `provider#slug` | query of the partition |
@@ -41,6 +42,7 @@ mod plans;
 mod reopen;
 mod runs;
 mod samples;
+mod settle;
 mod setup;
 mod waits;
 
@@ -52,3 +54,4 @@ pub use models::ModelRecord;
 pub use plans::{PlanClaim, PlannedSample};
 pub use runs::{BenchmarkRecord, Listing, RunFilter, RunRecord, RunWithBenchmarks, Transition};
 pub use samples::{BodyRef, Claim, ClaimedSample, Commit, Finished, SampleRecord, ShardCount};
+pub use settle::Unsettled;

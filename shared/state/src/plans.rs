@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, ReturnValue, WriteRequest};
+use aws_sdk_dynamodb::types::{
+    DeleteRequest, PutRequest, ReturnValue, ReturnValuesOnConditionCheckFailure, WriteRequest,
+};
 use bench_domain::run::Plan;
 use bench_domain::sample::items_in_shard;
 use bench_domain::{BenchmarkName, Position, RunId, Timestamp};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::attributes::{Reader, Record, number, text};
+use crate::client::claim_token;
 use crate::conflict::pause;
 use crate::keys::{self, COUNT, key, sample_sort, shard_partition};
 use crate::{RunRecord, State, StateError};
@@ -57,13 +60,14 @@ impl State {
         now: Timestamp,
         lease_until: Timestamp,
     ) -> Result<PlanClaim, StateError> {
+        let token = claim_token();
         let update = self
             .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(keys::run(run)))
             .update_expression(
-                "SET plan_lease_until = :until, plan_lease_epoch = :epoch, due_at = :until, \
+                "SET plan_lease_until = :until, plan_lease_epoch = :epoch, due_at = :until, plan_token = :token, \
                  revision = revision + :one ADD plan_attempts :one",
             )
             .condition_expression(
@@ -75,12 +79,14 @@ impl State {
             )
             .expression_attribute_values(":until", number(lease_until.as_micros()))
             .expression_attribute_values(":epoch", number(self.epoch))
+            .expression_attribute_values(":token", number(token))
             .expression_attribute_values(":one", number(1))
             .expression_attribute_values(":generation", number(generation))
             .expression_attribute_values(":queued", keys::status_partition("queued"))
             .expression_attribute_values(":running", keys::status_partition("running"))
             .expression_attribute_values(":now", number(now.as_micros()))
             .return_values(ReturnValue::UpdatedNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
             .send()
             .await;
         let error = match update {
@@ -90,8 +96,15 @@ impl State {
             }
             Err(error) => error,
         };
-        if !matches!(error.as_service_error(), Some(UpdateItemError::ConditionalCheckFailedException(_))) {
+        let Some(UpdateItemError::ConditionalCheckFailedException(failed)) = error.as_service_error() else {
             return Err(StateError::sdk("claim the plan", error));
+        };
+        if let Some(old) = failed.item() {
+            let reader = Reader::new(old);
+            // The answer to our own first try was lost.
+            if reader.maybe_number("plan_token")? == Some(token) {
+                return Ok(PlanClaim::Yours { attempt: reader.number("plan_attempts")? });
+            }
         }
         let found = self.run(run).await?;
         Ok(match found {
@@ -130,16 +143,17 @@ impl State {
         }
     }
 
-    /// Notes that a run is planned and all its messages are sent.
+    /// Notes that a run is planned and all its messages are sent. From now on its closing is due.
     pub async fn note_planned(&self, run: RunId, generation: u32) -> Result<(), StateError> {
         let update = self
             .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(keys::run(run)))
-            .update_expression("SET planned_generation = :generation REMOVE plan_lease_until")
+            .update_expression("SET planned_generation = :generation, due_at = :now REMOVE plan_lease_until")
             .condition_expression("generation = :generation")
             .expression_attribute_values(":generation", number(generation))
+            .expression_attribute_values(":now", number(Timestamp::now().as_micros()))
             .send()
             .await;
         match update {

@@ -24,6 +24,7 @@ impl State {
         if record.state.reopen(now).is_err() {
             return Ok(false);
         }
+        let usage = record.finished.as_ref().and_then(|finished| finished.usage).unwrap_or_default();
         let mut closed = false;
         for repeat in 0..20 {
             if repeat > 1 {
@@ -48,10 +49,12 @@ impl State {
             let count = Update::builder()
                 .table_name(&self.table)
                 .set_key(Some(key(keys::sample_partition(sample), COUNT)))
-                .update_expression("ADD done :less")
+                .update_expression("ADD done :less, input_tokens :input, output_tokens :output")
                 .condition_expression(if closed { "done > #last" } else { "done <= #last" })
                 .expression_attribute_names("#last", "last")
                 .expression_attribute_values(":less", number(-1))
+                .expression_attribute_values(":input", number(-i128::from(usage.input_tokens)))
+                .expression_attribute_values(":output", number(-i128::from(usage.output_tokens)))
                 .build()
                 .map_err(|error| StateError::damaged("sample", error))?;
             let mut items = vec![

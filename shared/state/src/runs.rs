@@ -353,10 +353,15 @@ impl State {
                 .expression_attribute_values(":next", number(run.revision + 1))
                 .build()
                 .map_err(|error| StateError::damaged("run", error))?;
-            let items = vec![
+            let mut items = vec![
                 TransactWriteItem::builder().update(update).build(),
                 self.event_put(id, event, last, now)?,
             ];
+            match (run.state.status().is_open(), next.status().is_open()) {
+                (_, false) => items.push(self.unsettled_put(id, generation, now)?),
+                (false, true) => items.push(self.unsettled_delete(id)?),
+                (true, true) => {}
+            }
             match self.transact("change the run", items).await? {
                 Ok(()) => return Ok(Transition::Done),
                 Err(canceled) if canceled.condition_failed(0) => {
@@ -511,6 +516,7 @@ impl State {
             }
         }
         self.purge_partition(keys::events_partition(run)).await?;
+        self.forget_unsettled(run).await?;
         // Last, so that a purge that was cut off is found again.
         self.purge_partition(run_partition(run)).await
     }

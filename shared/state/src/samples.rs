@@ -12,6 +12,7 @@ use bench_domain::{BenchmarkName, Outcome, Position, RunId, SampleRef, Timestamp
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::attributes::{Reader, Record, json, number, text};
+use crate::client::claim_token;
 use crate::conflict::pause;
 use crate::keys::{self, COUNT, key, sample_sort, shard_partition};
 use crate::{BenchmarkRecord, State, StateError};
@@ -70,6 +71,9 @@ pub struct Finished {
     /// When it ended.
     pub at: Timestamp,
 }
+
+/// Values of an update expression, by placeholder.
+type Values = Vec<(&'static str, AttributeValue)>;
 
 /// The stored body of a sample: its key is made of run, benchmark, position and attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,7 +253,7 @@ impl Finished {
     }
 
     /// The update expression's assignments and their values. Attributes without a value are removed.
-    fn assignments(&self) -> Result<(String, Vec<(&'static str, AttributeValue)>), StateError> {
+    fn assignments(&self) -> Result<(String, Values), StateError> {
         let verdict = &self.verdict;
         let mut values = vec![
             (":outcome", text(verdict.outcome.as_str())),
@@ -295,18 +299,23 @@ impl Finished {
 
 impl State {
     /// Takes a sample until `lease_until`, if it is due or its lease is over.
+    ///
+    /// The claim carries a random token: a repeat after a lost answer finds its own claim and has it.
     pub async fn claim(
         &self,
         sample: &SampleRef,
         now: Timestamp,
         lease_until: Timestamp,
     ) -> Result<Claim, StateError> {
+        let token = claim_token();
         let update = self
             .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(keys::sample(sample)))
-            .update_expression("SET #state = :claimed, due_at = :until, epoch = :epoch ADD attempt :one")
+            .update_expression(
+                "SET #state = :claimed, due_at = :until, epoch = :epoch, claim_token = :token ADD attempt :one",
+            )
             .condition_expression(
                 "attribute_exists(pk) AND #state <> :done \
                  AND (due_at <= :now OR (#state = :claimed AND epoch <> :epoch))",
@@ -317,6 +326,7 @@ impl State {
             .expression_attribute_values(":until", number(lease_until.as_micros()))
             .expression_attribute_values(":now", number(now.as_micros()))
             .expression_attribute_values(":epoch", number(self.epoch))
+            .expression_attribute_values(":token", number(token))
             .expression_attribute_values(":one", number(1))
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
@@ -338,6 +348,10 @@ impl State {
         Ok(match record.state {
             SampleState::Done { .. } => Claim::Over,
             SampleState::Open { due_at } => Claim::NotDue(due_at),
+            SampleState::Claimed(_) if Reader::new(old).maybe_number("claim_token")? == Some(token) => {
+                let attempt = record.effort.attempts;
+                Claim::Yours(Box::new(ClaimedSample { record, attempt }))
+            }
             SampleState::Claimed(_) => Claim::Busy,
         })
     }

@@ -1,0 +1,303 @@
+//! Builds an export once and stores it: sample by sample, in flat memory.
+//!
+//! Everything in it is a function of the run's version, the program's version and the signing key, so whoever
+//! builds it again gets the same bytes.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bench_blobs::Upload;
+use bench_domain::{RunId, RunStatus, Timestamp};
+use bench_signing::{ArchiveWriter, ManifestFields, SigningKey};
+use bench_state::RunWithBenchmarks;
+use futures_util::{StreamExt, stream};
+
+use crate::context::{Exports, ExportsConfig};
+use crate::facts::{BenchmarkFacts, RunFacts};
+use crate::item::ItemRow;
+use crate::manifest;
+use crate::results::ResultsWriter;
+use crate::samples::{PAGE_SAMPLES, Slot, body, page};
+use crate::table::TableWriter;
+use crate::{ExportError, ExportFormat};
+
+/// Bodies that are fetched at the same time.
+const BODIES_IN_FLIGHT: usize = 16;
+/// Digits of the key's fingerprint in an object's name.
+const FINGERPRINT_PREFIX_CHARS: usize = 16;
+
+/// Everything that is stored of a run's exports starts with this.
+pub fn exports_prefix(run: RunId) -> String {
+    format!("exports/{run}/")
+}
+
+/// A file in the blob store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BuiltExport {
+    /// The object's key.
+    pub key: String,
+    /// What the file is called when it is downloaded.
+    pub filename: String,
+    /// Its media type.
+    pub content_type: &'static str,
+    /// Its length in bytes.
+    pub length: u64,
+}
+
+impl Exports {
+    /// The export of a run, built now or before.
+    ///
+    /// # Errors
+    /// [`ExportError`]; those of state and blobs may be over when repeated.
+    pub async fn build(&self, run: RunId, format: ExportFormat) -> Result<BuiltExport, ExportError> {
+        let found = self.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
+        let completed_at = completed_at(&found)?;
+        let key = self.object_key(&found, format)?;
+        let built = |length| BuiltExport {
+            key: key.clone(),
+            filename: format.filename(run, completed_at),
+            content_type: format.content_type(),
+            length,
+        };
+        if let Some(object) = self.blobs.head(&key).await? {
+            return Ok(built(object.length));
+        }
+        let _one_at_a_time = self.building.lock().await;
+        // Another request may have built it while this one waited.
+        if let Some(object) = self.blobs.head(&key).await? {
+            return Ok(built(object.length));
+        }
+        let generation = found.run.generation;
+        let facts = RunFacts::gather(&self.state, found, completed_at).await?;
+        let mut upload = self.blobs.upload(&key, format.content_type());
+        let written = match self.write(facts, format, &mut upload).await {
+            Ok(()) => self.unchanged(run, generation).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = written {
+            if let Err(abort) = upload.abort().await {
+                tracing::warn!(run.id = %run, error = %abort, "What was sent of an export stays behind: {abort}");
+            }
+            return Err(error);
+        }
+        let length = upload.finish().await?;
+        if self.state.run(run).await?.is_none() {
+            // Deleted just now, perhaps after its other files were: nobody would come by again.
+            self.blobs.delete(&key).await?;
+            return Err(ExportError::NotFound(run));
+        }
+        tracing::info!(run.id = %run, export.bytes = length, "Built the {} of run {run}: {length} bytes", format.as_str());
+        Ok(built(length))
+    }
+
+    /// Where this version of the export is. The table does not depend on the key that signs archives.
+    fn object_key(&self, found: &RunWithBenchmarks, format: ExportFormat) -> Result<String, ExportError> {
+        let prefix = exports_prefix(found.run.spec.id);
+        let software = software_id(&self.config);
+        let generation = found.run.generation;
+        Ok(match format {
+            ExportFormat::Csv => format!("{prefix}{generation}-{software}.csv"),
+            ExportFormat::Zip => {
+                let fingerprint = self.signing_key()?.fingerprint();
+                let fingerprint = fingerprint.get(..FINGERPRINT_PREFIX_CHARS).unwrap_or(&fingerprint);
+                format!("{prefix}{generation}-{software}-{fingerprint}.zip")
+            }
+        })
+    }
+
+    /// Samples were read while the run could have been requeued or deleted: then they are of no one version.
+    async fn unchanged(&self, run: RunId, generation: u32) -> Result<(), ExportError> {
+        match self.state.run(run).await? {
+            Some(now) if now.generation == generation && !now.state.status().is_open() => Ok(()),
+            _ => Err(ExportError::Changed),
+        }
+    }
+
+    async fn write(
+        &self,
+        facts: RunFacts,
+        format: ExportFormat,
+        upload: &mut Upload,
+    ) -> Result<(), ExportError> {
+        let key = match format {
+            ExportFormat::Csv => None,
+            ExportFormat::Zip => Some(self.signing_key()?.clone()),
+        };
+        let facts = Arc::new(facts);
+        let mut renderer = Renderer::begin(&facts, &self.config, key)?;
+        for (index, benchmark) in facts.benchmarks.iter().enumerate() {
+            renderer =
+                step(upload, renderer, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
+                    Some(benchmark) => renderer.begin_benchmark(benchmark, facts),
+                    None => Ok(()),
+                })
+                .await?;
+            renderer = self.write_samples(&facts, benchmark, renderer, upload).await?;
+            renderer =
+                step(upload, renderer, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
+                    Some(benchmark) => renderer.end_benchmark(benchmark, facts),
+                    None => Ok(()),
+                })
+                .await?;
+        }
+        let config = self.config.clone();
+        let rest = tokio::task::spawn_blocking(move || renderer.finish(&facts, &config)).await??;
+        Ok(upload.write(&rest).await?)
+    }
+
+    async fn write_samples(
+        &self,
+        facts: &Arc<RunFacts>,
+        benchmark: &BenchmarkFacts,
+        mut renderer: Renderer,
+        upload: &mut Upload,
+    ) -> Result<Renderer, ExportError> {
+        let (run, record) = (facts.run.spec.id, &benchmark.record);
+        let mut offset = 0;
+        loop {
+            let slots = page(&self.state, run, record, offset).await?;
+            let is_last = (slots.len() as u64) < PAGE_SAMPLES;
+            offset += PAGE_SAMPLES;
+            let fetch = |slot: Slot| async move {
+                let body = body(&self.blobs, run, record, &slot).await?;
+                Ok::<_, ExportError>(ItemRow::new(&facts.run, record, slot, &body))
+            };
+            // Fetched side by side, handed on in order; at most twice so many are in memory.
+            let rows = stream::iter(slots.into_iter().map(fetch)).buffered(BODIES_IN_FLIGHT);
+            let mut rows = std::pin::pin!(rows.ready_chunks(BODIES_IN_FLIGHT));
+            while let Some(rows) = rows.next().await {
+                let rows = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
+                renderer = step(upload, renderer, facts, move |renderer, _| {
+                    rows.iter().try_for_each(|row| renderer.item(row))
+                })
+                .await?;
+            }
+            if is_last {
+                return Ok(renderer);
+            }
+        }
+    }
+}
+
+/// When a run that can be exported was over.
+pub(crate) fn completed_at(found: &RunWithBenchmarks) -> Result<Timestamp, ExportError> {
+    match (found.run.state.status(), found.run.state.completed_at()) {
+        (RunStatus::Succeeded | RunStatus::Failed, Some(time)) => Ok(time),
+        _ => Err(ExportError::NotCompleted),
+    }
+}
+
+/// The program's version as part of an object's key.
+fn software_id(config: &ExportsConfig) -> String {
+    let version = match &config.git_sha {
+        Some(sha) => format!("{}+{sha}", config.software_version),
+        None => config.software_version.clone(),
+    };
+    version
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '+') { c } else { '_' })
+        .collect()
+}
+
+/// One step of rendering on a thread that may block, since compression takes its time; then the bytes it made go out.
+async fn step(
+    upload: &mut Upload,
+    mut renderer: Renderer,
+    facts: &Arc<RunFacts>,
+    work: impl FnOnce(&mut Renderer, &RunFacts) -> Result<(), ExportError> + Send + 'static,
+) -> Result<Renderer, ExportError> {
+    let facts = Arc::clone(facts);
+    let (renderer, bytes) = tokio::task::spawn_blocking(move || {
+        work(&mut renderer, &facts)?;
+        let bytes = renderer.take()?;
+        Ok::<_, ExportError>((renderer, bytes))
+    })
+    .await??;
+    upload.write(&bytes).await?;
+    Ok(renderer)
+}
+
+/// Turns facts and rows into bytes.
+enum Renderer {
+    Table(Box<TableWriter>),
+    Archive { results: Box<ResultsWriter<ArchiveWriter<Outbox>>>, outbox: Outbox, key: Box<SigningKey> },
+}
+
+impl Renderer {
+    fn begin(facts: &RunFacts, config: &ExportsConfig, key: Option<SigningKey>) -> Result<Self, ExportError> {
+        let Some(key) = key else {
+            return Ok(Self::Table(Box::new(TableWriter::begin(&config.software_version)?)));
+        };
+        let outbox = Outbox::default();
+        let manifest = ManifestFields {
+            run_id: facts.run.spec.id.to_string(),
+            generated_at: jiff::Timestamp::from_second(facts.completed_at.as_seconds()).unwrap_or_default(),
+            additional: manifest::additional(facts, config),
+        };
+        let archive = ArchiveWriter::new(outbox.clone(), manifest)?;
+        Ok(Self::Archive { results: Box::new(ResultsWriter::begin(archive)?), outbox, key: Box::new(key) })
+    }
+
+    fn begin_benchmark(&mut self, benchmark: &BenchmarkFacts, facts: &RunFacts) -> Result<(), ExportError> {
+        match self {
+            Self::Table(table) => table.begin_benchmark(benchmark, facts),
+            Self::Archive { results, .. } => results.begin_benchmark(benchmark, facts)?,
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, row: &ItemRow) -> Result<(), ExportError> {
+        match self {
+            Self::Table(table) => table.item(row)?,
+            Self::Archive { results, .. } => results.item(row)?,
+        }
+        Ok(())
+    }
+
+    fn end_benchmark(&mut self, benchmark: &BenchmarkFacts, facts: &RunFacts) -> Result<(), ExportError> {
+        match self {
+            Self::Table(table) => table.end_benchmark()?,
+            Self::Archive { results, .. } => results.end_benchmark(benchmark, facts)?,
+        }
+        Ok(())
+    }
+
+    fn take(&mut self) -> Result<Vec<u8>, ExportError> {
+        match self {
+            Self::Table(table) => Ok(table.take()?),
+            Self::Archive { outbox, .. } => Ok(outbox.take()),
+        }
+    }
+
+    /// Ends the file; what is left of its bytes.
+    fn finish(self, facts: &RunFacts, config: &ExportsConfig) -> Result<Vec<u8>, ExportError> {
+        match self {
+            Self::Table(mut table) => Ok(table.take()?),
+            Self::Archive { results, outbox, key } => {
+                results.finish(facts, config)?.finish(&key)?;
+                Ok(outbox.take())
+            }
+        }
+    }
+}
+
+/// Where the archive's bytes wait to be sent.
+#[derive(Debug, Clone, Default)]
+struct Outbox(Arc<Mutex<Vec<u8>>>);
+
+impl Outbox {
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for Outbox {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

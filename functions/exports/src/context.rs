@@ -1,0 +1,103 @@
+//! What an export function works with.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use bench_blobs::Blobs;
+use bench_domain::BenchmarkName;
+use bench_signing::{KeyError, KeyRing, Limits, SigningKey};
+use bench_state::State;
+use bench_web::Access;
+use tokio::sync::{Mutex, Semaphore};
+
+/// Answers up to this size are given in one piece. Lambda's own limit is 6 MiB.
+pub const INLINE_BYTES_MAX_DEFAULT: u64 = 5 * 1024 * 1024;
+
+/// The largest archive taken for verification where the path allows it.
+pub const UPLOAD_BYTES_MAX_DEFAULT: u64 = 512 * 1024 * 1024;
+
+/// How long a presigned address is good.
+pub const PRESIGNED_VALID_DEFAULT: Duration = Duration::from_secs(300);
+
+/// Archives that are verified at the same time; each takes a processor and a temporary file.
+const VERIFICATIONS_MAX: usize = 2;
+
+/// How exports are made and served.
+#[derive(Debug, Clone)]
+pub struct ExportsConfig {
+    /// Version of the program, as exports name it.
+    pub software_version: String,
+    /// Commit that it was built from, when that is known.
+    pub git_sha: Option<String>,
+    /// Answers up to this many bytes are given in one piece. Without `streaming` this is counted as Lambda carries
+    /// them: base64 for an archive, a JSON text for a table.
+    pub inline_bytes_max: u64,
+    /// Larger ones: passed through as they come (true), or by redirect to a presigned address (false).
+    pub streaming: bool,
+    /// How long a presigned address is good.
+    pub presigned_valid: Duration,
+    /// The largest archive taken for verification, in bytes.
+    pub upload_bytes_max: u64,
+    /// What an archive may ask of the verifier.
+    pub verify_limits: Limits,
+    /// Benchmarks whose prompts and answers only owner and admin may have.
+    pub gated: BTreeSet<BenchmarkName>,
+    /// How callers are told apart.
+    pub access: Access,
+}
+
+impl ExportsConfig {
+    /// Defaults for one machine: streaming, no gated benchmarks.
+    pub fn new(software_version: impl Into<String>, access: Access) -> Self {
+        Self {
+            software_version: software_version.into(),
+            git_sha: None,
+            inline_bytes_max: INLINE_BYTES_MAX_DEFAULT,
+            streaming: true,
+            presigned_valid: PRESIGNED_VALID_DEFAULT,
+            upload_bytes_max: UPLOAD_BYTES_MAX_DEFAULT,
+            verify_limits: Limits::default(),
+            gated: BTreeSet::new(),
+            access,
+        }
+    }
+}
+
+/// State, blobs, keys and settings of exports.
+#[derive(Debug)]
+pub struct Exports {
+    pub(crate) state: State,
+    pub(crate) blobs: Blobs,
+    pub(crate) keys: Result<KeyRing, KeyError>,
+    pub(crate) config: ExportsConfig,
+    /// One export at a time: memory stays flat, and who asks for the same one meanwhile finds it built.
+    pub(crate) building: Mutex<()>,
+    pub(crate) verifying: Semaphore,
+}
+
+impl Exports {
+    /// A context. `keys` may be what is wrong with the configured keys: then there is no signed archive and no
+    /// verification, and both say so; tables work all the same.
+    pub fn new(state: State, blobs: Blobs, keys: Result<KeyRing, KeyError>, config: ExportsConfig) -> Self {
+        let verifying = Semaphore::new(VERIFICATIONS_MAX);
+        Self { state, blobs, keys, config, building: Mutex::new(()), verifying }
+    }
+
+    /// How exports are made and served.
+    pub fn config(&self) -> &ExportsConfig {
+        &self.config
+    }
+
+    /// The blob store that holds the built files.
+    pub fn blobs(&self) -> &Blobs {
+        &self.blobs
+    }
+
+    pub(crate) fn key_ring(&self) -> Result<&KeyRing, KeyError> {
+        self.keys.as_ref().map_err(Clone::clone)
+    }
+
+    pub(crate) fn signing_key(&self) -> Result<&SigningKey, KeyError> {
+        self.key_ring()?.signing_key()
+    }
+}

@@ -1,0 +1,156 @@
+//! What an export says of a run and of its benchmarks, apart from the samples.
+
+use std::collections::BTreeSet;
+
+use bench_domain::run::{DatasetUse, Plan};
+use bench_domain::{OutcomeCounts, RunId, Timestamp};
+use bench_state::{BenchmarkRecord, RunRecord, RunWithBenchmarks, State, StateError};
+
+use crate::samples::{PAGE_SAMPLES, Slot, page};
+
+/// Different model ids of one benchmark that are told; a provider that makes up more is not believed anyway.
+pub(crate) const REPORTED_MODELS_MAX: usize = 64;
+/// Characters of such an id.
+const REPORTED_MODEL_CHARS_MAX: usize = 256;
+
+/// A run that is over, with all that its samples add up to.
+#[derive(Debug, Clone)]
+pub(crate) struct RunFacts {
+    pub(crate) run: RunRecord,
+    pub(crate) completed_at: Timestamp,
+    pub(crate) benchmarks: Vec<BenchmarkFacts>,
+}
+
+/// A benchmark of a run, with all that its samples add up to.
+#[derive(Debug, Clone)]
+pub(crate) struct BenchmarkFacts {
+    pub(crate) record: BenchmarkRecord,
+    pub(crate) tally: Tally,
+}
+
+/// What samples add up to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Tally {
+    /// Samples that ended.
+    pub(crate) samples_done: u64,
+    /// Items of which every sample ended.
+    pub(crate) items_done: u64,
+    pub(crate) outcomes: OutcomeCounts,
+    /// Model ids as the provider reported them.
+    pub(crate) models: BTreeSet<String>,
+    /// The item that is being counted, and how many of its samples ended.
+    item: (u32, u32),
+}
+
+impl Tally {
+    fn add(&mut self, slot: &Slot, samples_per_item: u32) {
+        if self.item.0 != slot.position.item {
+            self.item = (slot.position.item, 0);
+        }
+        let Some(finished) = slot.record.as_ref().and_then(|record| record.finished.as_ref()) else { return };
+        self.samples_done += 1;
+        self.outcomes.add(finished.verdict.outcome);
+        self.item.1 += 1;
+        self.items_done += u64::from(self.item.1 == samples_per_item.max(1));
+        if let Some(model) = &finished.model
+            && self.models.len() < REPORTED_MODELS_MAX
+        {
+            self.models.insert(model.chars().take(REPORTED_MODEL_CHARS_MAX).collect());
+        }
+    }
+}
+
+impl RunFacts {
+    /// Reads the records of all samples once, without their bodies: what they add up to stands before them in the
+    /// results and in the manifest.
+    pub(crate) async fn gather(
+        state: &State,
+        found: RunWithBenchmarks,
+        completed_at: Timestamp,
+    ) -> Result<Self, StateError> {
+        let run = found.run.spec.id;
+        let mut benchmarks = Vec::with_capacity(found.benchmarks.len());
+        for record in found.benchmarks {
+            let tally = tally(state, run, &record).await?;
+            benchmarks.push(BenchmarkFacts { record, tally });
+        }
+        Ok(Self { run: found.run, completed_at, benchmarks })
+    }
+
+    /// Whether any item came with the program instead of from the real dataset.
+    pub(crate) fn is_demo(&self) -> bool {
+        self.benchmarks.iter().any(BenchmarkFacts::is_demo)
+    }
+
+    /// Graded samples over planned ones, of all benchmarks together; `None` when nothing was planned.
+    pub(crate) fn coverage(&self) -> Option<f64> {
+        let planned = self.benchmarks.iter().map(BenchmarkFacts::samples_planned).sum();
+        let graded = self.benchmarks.iter().map(|benchmark| benchmark.tally.outcomes.graded()).sum();
+        share(graded, planned)
+    }
+
+    /// Model ids of all benchmarks as the provider reported them.
+    pub(crate) fn models(&self) -> BTreeSet<&str> {
+        self.benchmarks
+            .iter()
+            .flat_map(|benchmark| benchmark.tally.models.iter().map(String::as_str))
+            .collect()
+    }
+}
+
+impl BenchmarkFacts {
+    pub(crate) fn plan(&self) -> Option<&Plan> {
+        self.record.plan.as_ref()
+    }
+
+    pub(crate) fn dataset(&self) -> Option<&DatasetUse> {
+        self.plan().map(|plan| &plan.dataset)
+    }
+
+    pub(crate) fn is_demo(&self) -> bool {
+        self.dataset().is_some_and(DatasetUse::is_demo)
+    }
+
+    pub(crate) fn score(&self) -> Option<f64> {
+        self.record.state.report().and_then(|report| report.score)
+    }
+
+    /// Items planned.
+    pub(crate) fn items_planned(&self) -> u64 {
+        self.plan().map_or(0, |plan| plan.items)
+    }
+
+    /// Samples planned.
+    pub(crate) fn samples_planned(&self) -> u64 {
+        self.plan().map_or(0, Plan::samples)
+    }
+
+    /// Graded samples over planned ones; `None` when nothing was planned.
+    pub(crate) fn coverage(&self) -> Option<f64> {
+        share(self.tally.outcomes.graded(), self.samples_planned())
+    }
+
+    /// Correct samples over planned ones; `None` when nothing was planned.
+    pub(crate) fn accuracy_all(&self) -> Option<f64> {
+        share(self.tally.outcomes.get(bench_domain::Outcome::Correct), self.samples_planned())
+    }
+}
+
+async fn tally(state: &State, run: RunId, benchmark: &BenchmarkRecord) -> Result<Tally, StateError> {
+    let mut tally = Tally::default();
+    let samples_per_item = benchmark.plan.as_ref().map_or(1, |plan| plan.samples_per_item);
+    let mut offset = 0;
+    loop {
+        let slots = page(state, run, benchmark, offset).await?;
+        slots.iter().for_each(|slot| tally.add(slot, samples_per_item));
+        if (slots.len() as u64) < PAGE_SAMPLES {
+            return Ok(tally);
+        }
+        offset += PAGE_SAMPLES;
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // counts are far below 2^53
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,83 @@
+//! The forms of an export, and what files of them are called.
+
+use bench_domain::{RunId, Timestamp};
+
+/// A form of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExportFormat {
+    /// A table, one row per sample.
+    Csv,
+    /// The signed archive.
+    Zip,
+}
+
+impl ExportFormat {
+    /// The names that a request may use, as a pattern for error texts.
+    pub const PATTERN: &str = "^(csv|zip)$";
+
+    /// The format of that name; `None` for one that is not offered.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "csv" => Some(Self::Csv),
+            "zip" => Some(Self::Zip),
+            _ => None,
+        }
+    }
+
+    /// The name, which is also the ending of the file's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Zip => "zip",
+        }
+    }
+
+    /// The media type.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Csv => "text/csv; charset=utf-8",
+            Self::Zip => "application/zip",
+        }
+    }
+
+    /// The file's name: the run, and when this version of it was completed.
+    pub fn filename(self, run: RunId, completed_at: Timestamp) -> String {
+        let stem = match self {
+            Self::Csv => "benchmark_run",
+            Self::Zip => "benchmark_results",
+        };
+        format!("{stem}_{run}_{}.{}", completed_at.compact(), self.as_str())
+    }
+}
+
+/// `Content-Disposition` of a download (RFC 6266), with the name quoted. Names are made here and are ASCII; were one
+/// ever not, its odd characters would be replaced instead of breaking the header.
+pub(crate) fn content_disposition(filename: &str) -> String {
+    let plain = |c: char| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%' | '/') { c } else { '_' };
+    format!("attachment; filename=\"{}\"", filename.chars().map(plain).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_compatible_system() {
+        let run = "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90".parse().unwrap();
+        let time = "2026-01-02T03:04:05.999999Z".parse().unwrap();
+        let name = ExportFormat::Zip.filename(run, time);
+        assert_eq!(name, "benchmark_results_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90_20260102_030405.zip");
+        let name = ExportFormat::Csv.filename(run, time);
+        assert_eq!(name, "benchmark_run_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90_20260102_030405.csv");
+        for format in [ExportFormat::Csv, ExportFormat::Zip] {
+            assert_eq!(ExportFormat::from_name(format.as_str()), Some(format));
+        }
+        assert_eq!(ExportFormat::from_name("pdf"), None);
+    }
+
+    #[test]
+    fn a_file_name_cannot_leave_its_quotes() {
+        let header = content_disposition("a\"; x=\r\n\\ü.zip");
+        assert_eq!(header, "attachment; filename=\"a_;_x=____.zip\"");
+    }
+}

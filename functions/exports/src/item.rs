@@ -1,0 +1,68 @@
+//! One sample as an export shows it: as lists show it, and a little more.
+
+use bench_domain::sample::{Effort, SampleState};
+use bench_domain::{Position, Timestamp};
+use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
+use bench_web::views::{ItemView, item_view};
+use serde::Serialize;
+
+use crate::samples::{Body, Slot};
+
+const NO_RECORD: &str = "The sample's record is missing";
+
+/// A row of the table, an entry of `items`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct ItemRow {
+    #[serde(flatten)]
+    pub(crate) view: ItemView,
+    /// Times that the sample was worked on.
+    pub(crate) attempts: u32,
+    /// Why the model stopped, as the provider said it.
+    pub(crate) finish_reason: Option<String>,
+    /// The part of the answer's tokens that was reasoning.
+    pub(crate) reasoning_tokens: Option<u64>,
+}
+
+impl ItemRow {
+    /// The row of a slot. Every slot has one.
+    pub(crate) fn new(run: &RunRecord, benchmark: &BenchmarkRecord, slot: Slot, body: &Body) -> Self {
+        let is_missing = slot.record.is_none();
+        let record = slot.record.unwrap_or_else(|| lost(slot.position));
+        let stored = match body {
+            Body::Stored(body) => Some(&**body),
+            Body::None | Body::Lost(_) => None,
+        };
+        let mut view = item_view(run, benchmark, &record, stored);
+        view.created_at = view.created_at.whole_seconds();
+        if is_missing {
+            view.error = Some(NO_RECORD.to_owned());
+        }
+        if let Body::Lost(problem) = body {
+            view.add_error(problem);
+        }
+        let usage = record.finished.as_ref().and_then(|finished| finished.usage);
+        Self {
+            view,
+            attempts: record.effort.attempts,
+            finish_reason: stored.and_then(|body| body.answer.finish.as_wire()).map(str::to_owned),
+            reasoning_tokens: usage.map(|usage| usage.reasoning_tokens),
+        }
+    }
+}
+
+/// What stands for a record that the table lost. Its item's id went with it.
+fn lost(position: Position) -> SampleRecord {
+    SampleRecord {
+        position,
+        item_id: String::new(),
+        group: None,
+        offset: 0,
+        length: 0,
+        state: SampleState::Open { due_at: Timestamp::default() },
+        effort: Effort::default(),
+        cleared: 0,
+        resends: 0,
+        due_at: Timestamp::default(),
+        finished: None,
+    }
+}

@@ -1,0 +1,62 @@
+//! What the signed manifest says besides the compatible system's fields.
+
+use serde_json::{Map, Value, json};
+
+use crate::context::ExportsConfig;
+use crate::facts::{BenchmarkFacts, REPORTED_MODELS_MAX, RunFacts};
+use crate::results::{DEMO_NOTICE, dataset, generation, object, software};
+
+/// Items that are named in the manifest; with more their number is told, and the results have them all.
+const SELECTED_ITEMS_MAX: usize = 100;
+
+/// Additional fields, none of which has a name that the compatible system uses.
+pub(crate) fn additional(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
+    let spec = &facts.run.spec;
+    let selected = (1..=SELECTED_ITEMS_MAX).contains(&spec.items.len()).then_some(&spec.items);
+    let mut fields = object(json!({
+        "software": software(config),
+        "run_status": facts.run.state.status(),
+        "overall_score": facts.run.state.overall_score(),
+        "coverage": facts.coverage(),
+        "coverage_min": spec.coverage_min,
+        "demo": facts.is_demo(),
+        "model": {
+            "provider": spec.model.provider,
+            "slug": spec.model.slug,
+            "reported": facts.models().into_iter().take(REPORTED_MODELS_MAX).collect::<Vec<_>>(),
+        },
+        "sampling": {
+            "subset_pct": spec.subset.pct,
+            "subset_count": spec.subset.count,
+            "subset_seed": spec.subset.seed,
+            "samples": spec.samples,
+            "selected_items": selected,
+            "selected_items_count": spec.items.len(),
+            "generation": generation(&spec.generation),
+        },
+        "benchmarks": facts.benchmarks.iter().map(benchmark).collect::<Vec<_>>(),
+    }));
+    if facts.is_demo() {
+        fields.insert("demo_notice".to_owned(), DEMO_NOTICE.into());
+    }
+    fields
+}
+
+fn benchmark(benchmark: &BenchmarkFacts) -> Value {
+    let plan = benchmark.plan();
+    json!({
+        "benchmark_name": benchmark.record.name,
+        "status": benchmark.record.state.status(),
+        "score": benchmark.score(),
+        "coverage": benchmark.coverage(),
+        "outcomes": benchmark.tally.outcomes,
+        "items": benchmark.items_planned(),
+        "samples_per_item": plan.map(|plan| plan.samples_per_item),
+        "dataset": dataset(benchmark),
+        "demo": benchmark.is_demo(),
+        "protocol": plan.map(|plan| &plan.protocol),
+        "prompt_digest": plan.map(|plan| &plan.prompt_digest),
+        "prompt_source": plan.map(|plan| &plan.prompt_source),
+        "generation": plan.map(|plan| generation(&plan.generation)),
+    })
+}

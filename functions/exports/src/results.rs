@@ -1,0 +1,215 @@
+//! `results.json` of the signed archive, written as a stream.
+
+use std::io::Write;
+
+use bench_domain::{Generation, Timestamp};
+use bench_signing::{CanonicalError, CanonicalStream, SCHEMA_VERSION};
+use bench_state::RunRecord;
+use bench_web::views::metrics;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::context::ExportsConfig;
+use crate::facts::{BenchmarkFacts, RunFacts};
+use crate::item::ItemRow;
+
+/// What demo data means for a result, wherever it is named.
+pub(crate) const DEMO_NOTICE: &str =
+    "DEMO DATA: these items came with the program. The scores say nothing about the real benchmark.";
+
+/// Writes the document piece by piece, in the order of its keys: benchmarks with their items, then the run.
+pub(crate) struct ResultsWriter<W: Write> {
+    stream: CanonicalStream<W>,
+    /// Ids of the current benchmark's items; they stand after the items.
+    item_ids: Vec<String>,
+}
+
+impl<W: Write> ResultsWriter<W> {
+    pub(crate) fn begin(output: W) -> Result<Self, CanonicalError> {
+        let mut stream = CanonicalStream::new(output);
+        stream.begin_object()?;
+        stream.key("benchmarks")?;
+        stream.begin_array()?;
+        Ok(Self { stream, item_ids: Vec::new() })
+    }
+
+    pub(crate) fn begin_benchmark(
+        &mut self,
+        benchmark: &BenchmarkFacts,
+        run: &RunFacts,
+    ) -> Result<(), CanonicalError> {
+        self.item_ids.clear();
+        self.stream.begin_object()?;
+        self.fields(benchmark_fields(benchmark, &run.run), |key| key < "items")?;
+        self.stream.key("items")?;
+        self.stream.begin_array()
+    }
+
+    pub(crate) fn item(&mut self, item: &ItemRow) -> Result<(), CanonicalError> {
+        if item.view.sample == 0 {
+            self.item_ids.push(item.view.item_id.clone());
+        }
+        self.stream.value(item)
+    }
+
+    pub(crate) fn end_benchmark(
+        &mut self,
+        benchmark: &BenchmarkFacts,
+        run: &RunFacts,
+    ) -> Result<(), CanonicalError> {
+        self.stream.end_array()?;
+        let mut fields = benchmark_fields(benchmark, &run.run);
+        let item_ids = std::mem::take(&mut self.item_ids);
+        fields
+            .insert("sampled_item_ids".to_owned(), benchmark.plan().map_or(Value::Null, |_| item_ids.into()));
+        self.fields(fields, |key| key > "items")?;
+        self.stream.end_object()
+    }
+
+    pub(crate) fn finish(mut self, run: &RunFacts, config: &ExportsConfig) -> Result<W, CanonicalError> {
+        self.stream.end_array()?;
+        self.stream.field("exported_at", &run.completed_at.whole_seconds())?;
+        self.stream.field("run", &run_fields(run, config))?;
+        self.stream.field("schema_version", SCHEMA_VERSION)?;
+        self.stream.end_object()?;
+        self.stream.finish()
+    }
+
+    fn fields(
+        &mut self,
+        fields: Map<String, Value>,
+        select: impl Fn(&str) -> bool,
+    ) -> Result<(), CanonicalError> {
+        let mut fields: Vec<(String, Value)> = fields.into_iter().filter(|(key, _)| select(key)).collect();
+        fields.sort_by(|a, b| a.0.cmp(&b.0));
+        fields.iter().try_for_each(|(key, value)| self.stream.field(key, value))
+    }
+}
+
+/// All fields of a benchmark but `items` and `sampled_item_ids`. The first block has the compatible system's, the
+/// second ours.
+fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, Value> {
+    let state = &benchmark.record.state;
+    let plan = benchmark.plan();
+    let report = state.report();
+    let mut fields = object(json!({
+        "benchmark_name": benchmark.record.name,
+        "status": state.status(),
+        "score": benchmark.score(),
+        "metrics": report.map(|report| metrics(run, &benchmark.record, report)),
+        "total_items": plan.map_or(0, |plan| plan.dataset_items),
+        "sampled_items": benchmark.items_planned(),
+        "completed_items": benchmark.tally.items_done,
+
+        "error_message": state.error(),
+        "started_at": state.started_at().map(Timestamp::whole_seconds),
+        "completed_at": state.completed_at().map(Timestamp::whole_seconds),
+        "coverage": benchmark.coverage(),
+        "accuracy_all": benchmark.accuracy_all(),
+        "outcomes": benchmark.tally.outcomes,
+        "planned_samples": benchmark.samples_planned(),
+        "completed_samples": benchmark.tally.samples_done,
+        "graded_samples": benchmark.tally.outcomes.graded(),
+        "samples_per_item": plan.map(|plan| plan.samples_per_item),
+        "dataset": dataset(benchmark),
+        "demo": benchmark.is_demo(),
+        "protocol": plan.map(|plan| &plan.protocol),
+        "prompt_digest": plan.map(|plan| &plan.prompt_digest),
+        "prompt_source": plan.map(|plan| &plan.prompt_source),
+        "generation": plan.map(|plan| generation(&plan.generation)),
+        "models_reported": benchmark.tally.models,
+    }));
+    if benchmark.is_demo() {
+        fields.insert("demo_notice".to_owned(), DEMO_NOTICE.into());
+    }
+    let ours = report.map(|report| {
+        object(json!({
+            "coverage_min": report.coverage_min,
+            "score_of_graded": report.score_of_graded,
+            "intervals": { "wilson_95": report.wilson_95, "clustered": report.clustered },
+            "pass_at": report.pass_at,
+            "pass_hat": report.pass_hat,
+            "truncated_answers": report.truncated_answers,
+            "usage": report.usage,
+            "without_usage": report.without_usage,
+            "cost_usd": report.cost.map(|cost| cost.total_usd()),
+            "latency_percentiles_ms": report.latency_ms,
+            "groups": report.groups,
+        }))
+    });
+    fields.extend(ours.unwrap_or_default());
+    fields
+}
+
+/// The run. The first block has the compatible system's fields, the second ours. Neither has a key, an owner or an
+/// address: those are nobody's business but the operator's.
+fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
+    let run = &facts.run;
+    let spec = &run.spec;
+    let mut fields = object(json!({
+        "id": spec.id,
+        "model_id": spec.model.id,
+        "model_slug": spec.model.slug,
+        "provider": spec.model.provider,
+        "subset_pct": spec.subset.pct,
+        "subset_count": spec.subset.count,
+        "subset_seed": spec.subset.seed,
+        "status": run.state.status(),
+        "selected_benchmarks": spec.selected_benchmarks,
+        "overall_score": run.state.overall_score(),
+        "error_message": run.state.error(),
+        "provider_metadata": null,
+        "started_at": run.state.started_at().map(Timestamp::whole_seconds),
+        "completed_at": facts.completed_at.whole_seconds(),
+        "created_at": spec.created_at.whole_seconds(),
+        "code_version": config.software_version,
+        "git_sha": config.git_sha,
+
+        "coverage": facts.coverage(),
+        "coverage_min": spec.coverage_min,
+        "demo": facts.is_demo(),
+        "software": software(config),
+        "planned_by": spec.software,
+        "selected_items": if spec.items.is_empty() { Value::Null } else { json!(spec.items) },
+        "samples": spec.samples,
+        "generation": generation(&spec.generation),
+        "generation_number": run.generation,
+        "price": spec.price,
+        "models_reported": facts.models(),
+    }));
+    if facts.is_demo() {
+        fields.insert("demo_notice".to_owned(), DEMO_NOTICE.into());
+    }
+    fields
+}
+
+/// Name and version of the program that made the export.
+pub(crate) fn software(config: &ExportsConfig) -> Value {
+    json!({ "name": "bench-runner", "version": config.software_version, "git_sha": config.git_sha })
+}
+
+/// Which items were used, exactly.
+pub(crate) fn dataset(benchmark: &BenchmarkFacts) -> Value {
+    benchmark.dataset().map_or(Value::Null, |dataset| {
+        json!({
+            "id": dataset.id,
+            "revision": dataset.revision,
+            "source": dataset.source,
+            "digest": dataset.digest,
+            "note": dataset.note,
+        })
+    })
+}
+
+/// Sampling settings of the model, every one named; null leaves it to the provider.
+pub(crate) fn generation(generation: &Generation) -> Value {
+    json!(generation)
+}
+
+/// The fields of a value that was written as an object. A value that cannot be JSON has none.
+pub(crate) fn object(value: impl Serialize) -> Map<String, Value> {
+    match serde_json::to_value(value) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,118 @@
+//! The samples of a benchmark in the order of its plan, page by page, none left out.
+
+use bench_blobs::{BlobError, Blobs};
+use bench_domain::{Position, RunId, SampleBody, SampleRef};
+use bench_state::{BenchmarkRecord, SampleRecord, State, StateError};
+
+/// Samples read at once.
+pub(crate) const PAGE_SAMPLES: u64 = 500;
+
+/// A planned sample. The record is missing only if the table lost it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Slot {
+    pub(crate) position: Position,
+    pub(crate) record: Option<SampleRecord>,
+}
+
+/// What there is of a sample's prompt and answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Body {
+    /// Read, and it has the digest that its record names.
+    Stored(Box<SampleBody>),
+    /// The sample ended, or has not ended, without an answer.
+    None,
+    /// There was one, and it is gone or damaged. In one sentence for people.
+    Lost(&'static str),
+}
+
+/// Planned samples from `offset` on, [`PAGE_SAMPLES`] at most; empty after the last one.
+pub(crate) async fn page(
+    state: &State,
+    run: RunId,
+    benchmark: &BenchmarkRecord,
+    offset: u64,
+) -> Result<Vec<Slot>, StateError> {
+    let Some(plan) = &benchmark.plan else { return Ok(Vec::new()) };
+    let records = state.samples_page(run, benchmark, offset, PAGE_SAMPLES).await?;
+    let end = plan.samples().min(offset.saturating_add(PAGE_SAMPLES));
+    Ok(fill(offset.min(end)..end, plan.samples_per_item, records))
+}
+
+/// One slot for each planned index, with its record if that was found. Both are in the order of the plan.
+fn fill(indices: std::ops::Range<u64>, samples_per_item: u32, records: Vec<SampleRecord>) -> Vec<Slot> {
+    let per_item = u64::from(samples_per_item.max(1));
+    let mut records = records.into_iter().peekable();
+    indices
+        .map(|index| {
+            let position = Position {
+                item: u32::try_from(index / per_item).unwrap_or(u32::MAX),
+                sample: u32::try_from(index % per_item).unwrap_or(0),
+            };
+            while records.next_if(|record| record.position < position).is_some() {}
+            Slot { position, record: records.next_if(|record| record.position == position) }
+        })
+        .collect()
+}
+
+/// The body of a sample.
+///
+/// A body that cannot be read *now* is an error, so that no export says for ever what only held for a moment;
+/// one that is gone or damaged is not, so that one lost object does not take the export with it.
+pub(crate) async fn body(
+    blobs: &Blobs,
+    run: RunId,
+    benchmark: &BenchmarkRecord,
+    slot: &Slot,
+) -> Result<Body, BlobError> {
+    let stored = slot.record.as_ref().and_then(|record| record.finished.as_ref()?.body.as_ref());
+    let (Some(stored), Some(plan)) = (stored, &benchmark.plan) else { return Ok(Body::None) };
+    let sample = SampleRef {
+        run,
+        benchmark: benchmark.name.clone(),
+        plan: plan.attempt,
+        shards: plan.shards,
+        position: slot.position,
+    };
+    match blobs.get_body(&sample, stored.attempt, Some(&stored.sha256)).await {
+        Ok(Some((body, _))) => Ok(Body::Stored(Box::new(body))),
+        Ok(None) => Ok(Body::Lost("The stored prompt and answer are missing")),
+        Err(BlobError::Damaged { .. } | BlobError::TooLarge { .. }) => {
+            Ok(Body::Lost("The stored prompt and answer are damaged"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::Timestamp;
+    use bench_domain::sample::{Effort, SampleState};
+
+    use super::*;
+
+    fn record(item: u32, sample: u32) -> SampleRecord {
+        SampleRecord {
+            position: Position { item, sample },
+            item_id: format!("{item}"),
+            group: None,
+            offset: 0,
+            length: 0,
+            state: SampleState::Open { due_at: Timestamp::default() },
+            effort: Effort::default(),
+            cleared: 0,
+            resends: 0,
+            due_at: Timestamp::default(),
+            finished: None,
+        }
+    }
+
+    #[test]
+    fn a_record_that_is_missing_leaves_its_place() {
+        let records = vec![record(1, 1), record(2, 1)];
+        let slots = fill(2..6, 2, records);
+        let positions: Vec<(u32, u32)> = slots.iter().map(|s| (s.position.item, s.position.sample)).collect();
+        assert_eq!(positions, [(1, 0), (1, 1), (2, 0), (2, 1)]);
+        let found: Vec<bool> = slots.iter().map(|slot| slot.record.is_some()).collect();
+        assert_eq!(found, [false, true, false, true]);
+    }
+}

@@ -1,0 +1,119 @@
+//! GET `/api/runs/{run_id}/export`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use bench_domain::RunId;
+use bench_state::RunWithBenchmarks;
+use bench_web::error::ErrorBody;
+use bench_web::{ApiError, FieldError, FieldReader};
+use http::{HeaderMap, StatusCode, Uri, header};
+use serde_json::json;
+use tokio_util::io::ReaderStream;
+
+use crate::build::completed_at;
+use crate::format::content_disposition;
+use crate::{BuiltExport, ExportError, ExportFormat, Exports, ExportsConfig};
+
+/// Characters of a format's name that are read.
+const FORMAT_CHARS_MAX: usize = 100;
+
+/// The checks come in the order that clients of the compatible system know.
+#[utoipa::path(
+    get,
+    path = "/api/runs/{run_id}/export",
+    tag = "exports",
+    summary = "A run as a file",
+    security((), ("key" = []), ("admin" = [])),
+    params(
+        ("run_id" = String, Path, description = "The run"),
+        ("format" = Option<String>, Query, description = "`csv` (default) or `zip`, the signed archive"),
+    ),
+    responses(
+        (status = 200, description = "The file", content_type = "application/octet-stream"),
+        (status = 307, description = "The file is at another address, which is good for a few minutes"),
+        (status = 400, body = ErrorBody, description = "The run is not over, or was canceled"),
+        (status = 401, body = ErrorBody, description = "The items are for the run's owner only"),
+        (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
+        (status = 404, body = ErrorBody, description = "There is no such run"),
+        (status = 409, body = ErrorBody, description = "The run was requeued meanwhile"),
+        (status = 422, body = ErrorBody, description = "There is no such format"),
+        (status = 503, body = ErrorBody, description = "There is no usable key to sign with"),
+    ),
+)]
+pub(crate) async fn export(
+    State(exports): State<Arc<Exports>>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let format = read_format(&uri)?;
+    let run: RunId = run.parse().map_err(|_| ApiError::not_found("Run not found"))?;
+    let found = exports.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
+    completed_at(&found)?;
+    if shows_gated(&found, exports.config()) {
+        exports.config.access.caller(&headers)?.must_own(&found.run.spec.owner)?;
+    }
+    // A task of its own: a caller who leaves does not leave half of an export behind, and finds it when it comes back.
+    let builder = Arc::clone(&exports);
+    let built = tokio::spawn(async move { builder.build(run, format).await });
+    let built = built.await.map_err(ExportError::Interrupted)??;
+    deliver(&exports, &built, format).await
+}
+
+fn read_format(uri: &Uri) -> Result<ExportFormat, ApiError> {
+    let mut query = FieldReader::of_query(uri);
+    let name = query.maybe_text("format", FORMAT_CHARS_MAX);
+    query.finish()?;
+    let Some(name) = name else { return Ok(ExportFormat::Csv) };
+    ExportFormat::from_name(&name).ok_or_else(|| {
+        ApiError::validation(vec![FieldError {
+            kind: "string_pattern_mismatch",
+            loc: vec!["query".into(), "format".into()],
+            msg: format!("String should match pattern '{}'", ExportFormat::PATTERN),
+            input: name.into(),
+            ctx: Some(json!({ "pattern": ExportFormat::PATTERN })),
+        }])
+    })
+}
+
+/// Whether the run shows items that only its owner may hand on. Demo items are ours to give away.
+fn shows_gated(found: &RunWithBenchmarks, config: &ExportsConfig) -> bool {
+    found.benchmarks.iter().any(|benchmark| {
+        let is_demo = benchmark.plan.as_ref().is_some_and(|plan| plan.dataset.is_demo());
+        !is_demo && config.gated.contains(&benchmark.name)
+    })
+}
+
+async fn deliver(exports: &Exports, built: &BuiltExport, format: ExportFormat) -> Result<Response, ApiError> {
+    let (blobs, config) = (&exports.blobs, &exports.config);
+    let gone = || ExportError::Changed;
+    let body = if carried_bytes(built.length, format, config.streaming) <= config.inline_bytes_max {
+        Body::from(blobs.get(&built.key).await.map_err(ExportError::Blobs)?.ok_or_else(gone)?)
+    } else if config.streaming {
+        let (_, stream) = blobs.stream(&built.key).await.map_err(ExportError::Blobs)?.ok_or_else(gone)?;
+        Body::from_stream(ReaderStream::new(stream.into_async_read()))
+    } else {
+        let address = blobs.presign_get(&built.key, &built.filename, config.presigned_valid).await;
+        let address = address.map_err(ExportError::Blobs)?;
+        return Ok((StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, address)]).into_response());
+    };
+    let headers = [
+        (header::CONTENT_TYPE, built.content_type.to_owned()),
+        (header::CONTENT_LENGTH, built.length.to_string()),
+        (header::CONTENT_DISPOSITION, content_disposition(&built.filename)),
+    ];
+    Ok((headers, body).into_response())
+}
+
+/// Bytes of an answer as they are carried: Lambda puts it into a JSON text, which makes base64 of an archive and
+/// escapes quotes and line ends of a table.
+fn carried_bytes(length: u64, format: ExportFormat, streaming: bool) -> u64 {
+    match (streaming, format) {
+        (true, _) => length,
+        (false, ExportFormat::Zip) => length.div_ceil(3).saturating_mul(4),
+        (false, ExportFormat::Csv) => length.saturating_mul(2),
+    }
+}

@@ -1,0 +1,180 @@
+//! The table: one row per sample, by benchmark, in the order of the plan.
+
+use bench_domain::Timestamp;
+
+use crate::cells::{bool_cell, cut, integer_cell, maybe_text_cell, number_cell, text_cell};
+use crate::facts::{BenchmarkFacts, RunFacts};
+use crate::item::ItemRow;
+
+/// The compatible system's columns, which come first and in this order, …
+const COLUMNS: [&str; 22] = [
+    "run_id",
+    "model_slug",
+    "subset_pct",
+    "subset_count",
+    "subset_seed",
+    "run_status",
+    "run_started_at",
+    "run_completed_at",
+    "overall_score",
+    "benchmark_name",
+    "benchmark_status",
+    "benchmark_score",
+    "sampled_items",
+    "completed_items",
+    "item_id",
+    "prompt",
+    "response",
+    "expected",
+    "is_correct",
+    "score",
+    "latency_ms",
+    "error",
+];
+
+/// … and ours after them: of the benchmark, …
+const BENCHMARK_COLUMNS: [&str; 8] = [
+    "benchmark_coverage",
+    "benchmark_accuracy_all",
+    "demo",
+    "dataset_id",
+    "dataset_revision",
+    "samples_per_item",
+    "protocol",
+    "software_version",
+];
+
+/// … and of the sample.
+const ITEM_COLUMNS: [&str; 12] = [
+    "item_hash",
+    "sample",
+    "outcome",
+    "reason",
+    "extracted",
+    "truncated",
+    "finish_reason",
+    "attempts",
+    "input_tokens",
+    "output_tokens",
+    "model_reported",
+    "finished_at",
+];
+
+/// How many of [`COLUMNS`] belong to the sample.
+const COMPATIBLE_ITEM_COLUMNS: usize = 8;
+
+/// Writes rows into memory; what was written is taken away piece by piece.
+pub(crate) struct TableWriter {
+    writer: csv::Writer<Vec<u8>>,
+    software_version: String,
+    /// Cells of the current benchmark: those before the sample's, and ours after them.
+    before: Vec<String>,
+    after: Vec<String>,
+    has_items: bool,
+}
+
+impl TableWriter {
+    pub(crate) fn begin(software_version: &str) -> Result<Self, csv::Error> {
+        let mut table = Self {
+            writer: writer(),
+            software_version: software_version.to_owned(),
+            before: Vec::new(),
+            after: Vec::new(),
+            has_items: false,
+        };
+        table.writer.write_record(COLUMNS.iter().chain(&BENCHMARK_COLUMNS).chain(&ITEM_COLUMNS))?;
+        Ok(table)
+    }
+
+    pub(crate) fn begin_benchmark(&mut self, benchmark: &BenchmarkFacts, facts: &RunFacts) {
+        let spec = &facts.run.spec;
+        let state = &facts.run.state;
+        self.has_items = false;
+        self.before = vec![
+            spec.id.to_string(),
+            text_cell(&spec.model.slug),
+            spec.subset.pct.to_string(),
+            integer_cell(spec.subset.count),
+            maybe_text_cell(spec.subset.seed.as_deref()),
+            state.status().to_string(),
+            state.started_at().map(time_cell).unwrap_or_default(),
+            time_cell(facts.completed_at),
+            number_cell(state.overall_score()),
+            benchmark.record.name.to_string(),
+            benchmark.record.state.status().to_string(),
+            number_cell(benchmark.score()),
+            benchmark.items_planned().to_string(),
+            benchmark.tally.items_done.to_string(),
+        ];
+        let plan = benchmark.plan();
+        self.after = vec![
+            number_cell(benchmark.coverage()),
+            number_cell(benchmark.accuracy_all()),
+            bool_cell(Some(benchmark.is_demo())).to_owned(),
+            maybe_text_cell(benchmark.dataset().map(|dataset| dataset.id.as_str())),
+            maybe_text_cell(benchmark.dataset().map(|dataset| dataset.revision.as_str())),
+            integer_cell(plan.map(|plan| plan.samples_per_item.into())),
+            maybe_text_cell(plan.map(|plan| plan.protocol.as_str())),
+            text_cell(&self.software_version),
+        ];
+    }
+
+    pub(crate) fn item(&mut self, item: &ItemRow) -> Result<(), csv::Error> {
+        self.has_items = true;
+        let view = &item.view;
+        let cut_cell = |text: &Option<String>| maybe_text_cell(text.as_deref().map(cut));
+        let compatible: [String; COMPATIBLE_ITEM_COLUMNS] = [
+            text_cell(&view.item_id),
+            cut_cell(&view.prompt),
+            cut_cell(&view.response),
+            cut_cell(&view.expected),
+            bool_cell(view.is_correct).to_owned(),
+            number_cell(view.score),
+            integer_cell(view.latency_ms),
+            maybe_text_cell(view.error.as_deref()),
+        ];
+        let ours: [String; ITEM_COLUMNS.len()] = [
+            maybe_text_cell(view.item_hash.as_deref()),
+            view.sample.to_string(),
+            view.outcome.map(|outcome| outcome.to_string()).unwrap_or_default(),
+            maybe_text_cell(view.reason.as_deref()),
+            cut_cell(&view.extracted),
+            bool_cell(Some(view.truncated)).to_owned(),
+            maybe_text_cell(item.finish_reason.as_deref()),
+            item.attempts.to_string(),
+            integer_cell(view.input_tokens),
+            integer_cell(view.output_tokens),
+            maybe_text_cell(view.model_reported.as_deref()),
+            view.outcome.map(|_| time_cell(view.created_at)).unwrap_or_default(),
+        ];
+        self.write(&compatible, &ours)
+    }
+
+    /// A benchmark without samples has one row all the same.
+    pub(crate) fn end_benchmark(&mut self) -> Result<(), csv::Error> {
+        if self.has_items {
+            return Ok(());
+        }
+        let none = |count| vec![String::new(); count];
+        self.write(&none(COMPATIBLE_ITEM_COLUMNS), &none(ITEM_COLUMNS.len()))
+    }
+
+    /// What was written since the last call.
+    pub(crate) fn take(&mut self) -> Result<Vec<u8>, csv::Error> {
+        let written = std::mem::replace(&mut self.writer, writer());
+        written.into_inner().map_err(|error| csv::Error::from(error.into_error()))
+    }
+
+    fn write(&mut self, compatible: &[String], ours: &[String]) -> Result<(), csv::Error> {
+        self.writer.write_record(self.before.iter().chain(compatible).chain(&self.after).chain(ours))
+    }
+}
+
+fn writer() -> csv::Writer<Vec<u8>> {
+    csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new())
+}
+
+/// UTC without zone, as the compatible system writes it.
+fn time_cell(time: Timestamp) -> String {
+    time.to_string().trim_end_matches('Z').to_owned()
+}

@@ -1,0 +1,315 @@
+//! The routes, over runs in the embedded services.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failed step fails the test"
+)]
+
+mod support;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::response::Response;
+use bench_exports::{ExportFormat, Exports, ExportsConfig, router};
+use bench_signing::{KeyError, Limits, verify_bytes};
+use bench_web::{ServerConfig, finish};
+use http::{Request, StatusCode};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use support::{Said, Stack, config, key_ring, owner_of, script, trusted};
+use tower::ServiceExt;
+
+const SIGNED: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/chutes-signed-export.zip"));
+
+fn app(exports: Exports) -> Router {
+    finish(router(Arc::new(exports)), ServerConfig::default())
+}
+
+async fn get(app: &Router, path: &str, headers: &[(&str, &str)]) -> Response {
+    let mut request = Request::builder().uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    app.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
+}
+
+async fn bytes(response: Response) -> Vec<u8> {
+    response.into_body().collect().await.unwrap().to_bytes().to_vec()
+}
+
+async fn json_of(response: Response) -> (StatusCode, Value) {
+    let status = response.status();
+    (status, serde_json::from_slice(&bytes(response).await).unwrap())
+}
+
+async fn upload(app: &Router, part: &str, content: &[u8]) -> Response {
+    let mut body = format!("--XX\r\nContent-Disposition: form-data; {part}\r\n\r\n").into_bytes();
+    body.extend_from_slice(content);
+    body.extend_from_slice(b"\r\n--XX--\r\n");
+    post(app, "multipart/form-data; boundary=XX", body).await
+}
+
+async fn post(app: &Router, content_type: &str, body: Vec<u8>) -> Response {
+    let request = Request::post("/api/exports/verify").header("content-type", content_type);
+    app.clone().oneshot(request.body(Body::from(body)).unwrap()).await.unwrap()
+}
+
+const FILE: &str = "name=\"file\"; filename=\"a.zip\"";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_is_checked_in_order_and_answered_as_a_file() {
+    let stack = Stack::open().await;
+    let script = script(3, |_| Some(Said::right("A")));
+    let app = app(stack.exports());
+    let path = format!("/api/runs/{}/export", script.run);
+
+    for (query, input) in [("?format=pdf", "pdf"), ("?format=", ""), ("?format=ZIP", "ZIP")] {
+        let (status, body) = json_of(get(&app, &format!("{path}{query}"), &[]).await).await;
+        assert_eq!(status, 422, "{query}");
+        assert_eq!(body["detail"][0]["type"], "string_pattern_mismatch");
+        assert_eq!(body["detail"][0]["loc"], json!(["query", "format"]));
+        assert_eq!(body["detail"][0]["input"], input);
+    }
+    for path in [path.as_str(), "/api/runs/abc/export?format=zip"] {
+        assert_eq!(
+            json_of(get(&app, path, &[]).await).await,
+            (StatusCode::NOT_FOUND, json!({ "detail": "Run not found" }))
+        );
+    }
+    let (status, _) = json_of(get(&app, "/api/runs/abc/export?format=pdf", &[]).await).await;
+    assert_eq!(status, 422, "the format is looked at first");
+
+    script.create(&stack).await;
+    let refused = json_of(get(&app, &path, &[]).await).await;
+    assert_eq!(
+        refused,
+        (StatusCode::BAD_REQUEST, json!({ "detail": "Run must be completed before export" }))
+    );
+
+    let stack = Stack::open().await;
+    script.play(&stack).await;
+    let app = self::app(stack.exports());
+    for (query, kind, name) in [
+        ("", "text/csv; charset=utf-8", "benchmark_run"),
+        ("?format=csv", "text/csv; charset=utf-8", "benchmark_run"),
+        ("?format=zip", "application/zip", "benchmark_results"),
+    ] {
+        let answer = get(&app, &format!("{path}{query}"), &[]).await;
+        assert_eq!(answer.status(), 200, "{query}");
+        let headers = answer.headers().clone();
+        assert_eq!(headers["content-type"], kind);
+        let ending = if kind == "application/zip" { "zip" } else { "csv" };
+        let name = format!("attachment; filename=\"{name}_{}_20260102_042626.{ending}\"", script.run);
+        assert_eq!(headers["content-disposition"], name.as_str());
+        let body = bytes(answer).await;
+        assert_eq!(headers["content-length"], body.len().to_string().as_str());
+        assert_eq!(body.starts_with(b"PK"), ending == "zip");
+    }
+    let head = Request::head(&path).body(Body::empty()).unwrap();
+    assert_eq!(app.oneshot(head).await.unwrap().status(), 405);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_export_is_streamed_or_redirected_to() {
+    let stack = Stack::open().await;
+    let script = script(40, |position| Some(Said::right(&format!("{position} ").repeat(500))));
+    script.play(&stack).await;
+    let path = format!("/api/runs/{}/export?format=zip", script.run);
+    let whole = bytes(get(&app(stack.exports()), &path, &[]).await).await;
+    assert!(verify_bytes(&whole, &trusted(), &Limits::default()).valid);
+
+    let small = |streaming| ExportsConfig { inline_bytes_max: 100, streaming, ..config() };
+    let answer = get(&app(stack.exports_with(key_ring(), small(true))), &path, &[]).await;
+    assert_eq!(
+        (answer.status(), answer.headers()["content-length"].to_str().unwrap()),
+        (StatusCode::OK, whole.len().to_string().as_str())
+    );
+    assert!(bytes(answer).await == whole, "the same bytes");
+
+    let answer = get(&app(stack.exports_with(key_ring(), small(false))), &path, &[]).await;
+    assert_eq!(answer.status(), 307);
+    let location = answer.headers()["location"].to_str().unwrap();
+    let built = stack.exports().build(script.run, ExportFormat::Zip).await.unwrap();
+    assert!(location.contains(&built.filename) && location.contains("X-Amz-Signature="), "{location}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_lambda_adds_counts_towards_the_inline_limit() {
+    let stack = Stack::open().await;
+    let script = script(1, |_| Some(Said::right("A")));
+    script.play(&stack).await;
+    let built = stack.exports().build(script.run, ExportFormat::Zip).await.unwrap();
+    let path = format!("/api/runs/{}/export?format=zip", script.run);
+    for (streaming, status) in [(true, 200), (false, 307)] {
+        let config = ExportsConfig { inline_bytes_max: built.length, streaming, ..config() };
+        let answer = get(&app(stack.exports_with(key_ring(), config)), &path, &[]).await;
+        assert_eq!(answer.status(), status);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_with_gated_items_is_for_owner_and_admin() {
+    let stack = Stack::open().await;
+    let mut script = script(1, |_| Some(Said::right("A")));
+    script.owner = owner_of("sk-mine");
+    script.play(&stack).await;
+    let path = format!("/api/runs/{}/export", script.run);
+    let gated = |name: &str| ExportsConfig { gated: [name.parse().unwrap()].into(), ..config() };
+    let closed = app(stack.exports_with(key_ring(), gated("mmlu_pro")));
+    for (headers, status) in [
+        (&[][..], 401),
+        (&[("authorization", "Bearer sk-other")][..], 403),
+        (&[("authorization", "Bearer sk-mine")][..], 200),
+        (&[("x-admin-secret", "wrong")][..], 401),
+        (&[("x-admin-secret", "hush")][..], 200),
+    ] {
+        assert_eq!(get(&closed, &path, headers).await.status(), status, "{headers:?}");
+    }
+    let open = app(stack.exports_with(key_ring(), gated("another")));
+    assert_eq!(get(&open, &path, &[]).await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn demo_items_of_a_gated_benchmark_are_open() {
+    let stack = Stack::open().await;
+    let mut script = script(1, |_| Some(Said::right("A")));
+    script.source = "demo";
+    script.play(&stack).await;
+    let config = ExportsConfig { gated: ["mmlu_pro".parse().unwrap()].into(), ..config() };
+    let path = format!("/api/runs/{}/export", script.run);
+    assert_eq!(get(&app(stack.exports_with(key_ring(), config)), &path, &[]).await.status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_told() {
+    let stack = Stack::open().await;
+    let app = app(stack.exports());
+    let (status, key) = json_of(get(&app, "/api/exports/public-key", &[]).await).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        key,
+        json!({
+            "algorithm": "ed25519",
+            "public_key": "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+            "public_key_fingerprint": "56475aa75463474c0285df5dbf2bcab73da651358839e9b77481b2eab107708c",
+        })
+    );
+    let (status, list) = json_of(get(&app, "/.well-known/bench-runner-keys.json", &[]).await).await;
+    assert_eq!(status, 200);
+    assert_eq!(list["keys"][0]["key_id"], key["public_key_fingerprint"]);
+    assert_eq!(list["keys"][0]["status"], "current");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn trouble_with_keys_is_told() {
+    let stack = Stack::open().await;
+    let script = script(1, |_| Some(Said::right("A")));
+    script.play(&stack).await;
+    let app = app(stack.exports_with(Err(KeyError::InvalidPrivateKey), config()));
+    let unavailable =
+        (StatusCode::SERVICE_UNAVAILABLE, json!({ "detail": "Invalid BENCH_SIGNING_PRIVATE_KEY" }));
+    let export = format!("/api/runs/{}/export?format=zip", script.run);
+    for path in ["/api/exports/public-key", "/.well-known/bench-runner-keys.json", &export] {
+        assert_eq!(json_of(get(&app, path, &[]).await).await, unavailable, "{path}");
+    }
+    let (status, verdict) = json_of(upload(&app, FILE, SIGNED).await).await;
+    assert_eq!((status, &verdict["valid"]), (StatusCode::OK, &json!(false)));
+    assert_eq!(verdict["errors"], json!(["Invalid BENCH_SIGNING_PRIVATE_KEY"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_uploaded_archive_is_verified() {
+    let stack = Stack::open().await;
+    let script = script(3, |_| Some(Said::right("A")));
+    script.play(&stack).await;
+    let app = app(stack.exports());
+    let ours = bytes(get(&app, &format!("/api/runs/{}/export?format=zip", script.run), &[]).await).await;
+    let (status, verdict) = json_of(upload(&app, FILE, &ours).await).await;
+    assert_eq!(status, 200);
+    assert_eq!(verdict["valid"], true, "{verdict}");
+    assert_eq!(verdict["run_id"], json!(script.run.to_string()));
+    assert_eq!(verdict.as_object().unwrap().len(), 13);
+
+    let (_, theirs) = json_of(upload(&app, FILE, SIGNED).await).await;
+    assert_eq!(theirs["valid"], true, "{theirs}");
+    let mut altered = ours.clone();
+    altered[60] ^= 1;
+    for (content, error) in [
+        (&b""[..], Some("Invalid zip archive")),
+        (b"PK\x03\x04nothing", Some("Invalid zip archive")),
+        (&altered, None),
+    ] {
+        let (status, verdict) = json_of(upload(&app, FILE, content).await).await;
+        assert_eq!((status, &verdict["valid"]), (StatusCode::OK, &json!(false)));
+        assert!(error.is_none_or(|error| verdict["errors"] == json!([error])), "{verdict}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_without_a_file_is_422_and_a_broken_one_400() {
+    let stack = Stack::open().await;
+    let app = app(stack.exports());
+    let missing = [
+        post(&app, "application/json", b"{}".to_vec()).await,
+        post(&app, "multipart/form-data", b"x".to_vec()).await,
+        post(&app, "multipart/form-data; boundary=XX", b"--XX--\r\n".to_vec()).await,
+        upload(&app, "name=\"other\"; filename=\"a.zip\"", SIGNED).await,
+        app.clone().oneshot(Request::post("/api/exports/verify").body(Body::empty()).unwrap()).await.unwrap(),
+    ];
+    for answer in missing {
+        let (status, body) = json_of(answer).await;
+        assert_eq!(status, 422);
+        assert_eq!(
+            (&body["detail"][0]["type"], &body["detail"][0]["loc"]),
+            (&json!("missing"), &json!(["body", "file"]))
+        );
+    }
+    let (status, body) = json_of(upload(&app, "name=\"file\"", b"text").await).await;
+    assert_eq!((status.as_u16(), &body["detail"][0]["type"]), (422, &json!("value_error")));
+    let broken = post(
+        &app,
+        "multipart/form-data; boundary=XX",
+        b"--XX\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nhalf".to_vec(),
+    )
+    .await;
+    assert_eq!(broken.status(), 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_too_large_is_413() {
+    let stack = Stack::open().await;
+    let app = app(stack.exports_with(key_ring(), ExportsConfig { upload_bytes_max: 1_000, ..config() }));
+    assert_eq!(upload(&app, FILE, &[0; 1_000]).await.status(), 200, "just not");
+    for length in [1_001, 60_000, 200_000] {
+        assert_eq!(upload(&app, FILE, &vec![0; length]).await.status(), 413, "{length}");
+    }
+    let announced = Request::post("/api/exports/verify")
+        .header("content-type", "multipart/form-data; boundary=XX")
+        .header("content-length", "99999999999")
+        .body(Body::empty())
+        .unwrap();
+    assert_eq!(app.oneshot(announced).await.unwrap().status(), 413);
+}
+
+#[test]
+fn every_route_is_described() {
+    let document = serde_json::to_value(bench_exports::openapi()).unwrap();
+    let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        paths,
+        [
+            "/.well-known/bench-runner-keys.json",
+            "/api/exports/public-key",
+            "/api/exports/verify",
+            "/api/runs/{run_id}/export",
+        ]
+    );
+    let verification = &document["components"]["schemas"]["VerificationView"]["properties"];
+    assert_eq!(verification.as_object().unwrap().len(), 13);
+}

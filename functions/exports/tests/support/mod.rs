@@ -1,0 +1,327 @@
+//! A finished run in the embedded services, made by the same calls as the functions make.
+
+#![allow(dead_code, missing_docs, unreachable_pub)]
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use bench_blobs::Blobs;
+use bench_domain::report::{BenchmarkReport, ReportBuilder};
+use bench_domain::run::{AuthMode, DatasetUse, ModelRef, Owner, Plan, RunState};
+use bench_domain::sample::shards_for;
+use bench_domain::{
+    Answer, BenchmarkName, Finish, Generation, ModelId, Outcome, Position, Prompt, RunId, RunSpec,
+    SampleBody, SampleRef, Subset, Timestamp, Usage, Verdict,
+};
+use bench_embedded::{Durability, Embedded, EmbeddedOptions};
+use bench_exports::{Exports, ExportsConfig};
+use bench_signing::{KeyError, KeyRing, RingConfig, TrustedKey};
+use bench_state::credentials::{ApiKey, LocalKey};
+use bench_state::{
+    BodyRef, Claim, Commit, EventKind, Finished, NewEvent, PlanClaim, PlannedSample, State, Transition,
+};
+use bench_web::Access;
+use futures_util::{StreamExt, stream};
+
+pub const VERSION: &str = "9.8.7";
+pub const CREATED_AT: Timestamp = Timestamp::from_micros(1_767_322_985_123_456); // 2026-01-02T03:03:05.123456Z
+
+/// The public test key of the vectors: bytes 00..1f.
+const PRIVATE_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+pub fn after(seconds: u64) -> Timestamp {
+    CREATED_AT.plus(Duration::from_secs(seconds))
+}
+
+pub fn key_ring() -> Result<KeyRing, KeyError> {
+    KeyRing::from_config(&RingConfig { private_key: Some(PRIVATE_KEY), ..RingConfig::default() })
+}
+
+pub fn trusted() -> Vec<TrustedKey> {
+    key_ring().unwrap().trusted_keys()
+}
+
+/// What the holder of a key is known by.
+pub fn owner_of(key: &str) -> Owner {
+    access().owner_of(&ApiKey::new(key))
+}
+
+fn access() -> Access {
+    let owner_key = Arc::new(LocalKey::new(&[7; 32]).unwrap());
+    Access { local: false, admin_secret: Some("hush".to_owned()), owner_key }
+}
+
+pub fn config() -> ExportsConfig {
+    ExportsConfig::new(VERSION, access())
+}
+
+/// The services of a data directory of its own.
+pub struct Stack {
+    pub state: State,
+    pub blobs: Blobs,
+    embedded: Embedded,
+    _directory: tempfile::TempDir,
+}
+
+impl Stack {
+    pub async fn open() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+        let embedded = tokio::task::spawn_blocking(|| Embedded::open(options)).await.unwrap().unwrap();
+        let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
+        let blobs = Blobs::new(&embedded.sdk_config(), "bench");
+        state.ensure_table().await.unwrap();
+        blobs.ensure_bucket().await.unwrap();
+        Self { state, blobs, embedded, _directory: directory }
+    }
+
+    pub fn exports(&self) -> Exports {
+        self.exports_with(key_ring(), config())
+    }
+
+    pub fn exports_with(&self, keys: Result<KeyRing, KeyError>, config: ExportsConfig) -> Exports {
+        Exports::new(self.state.clone(), self.blobs.clone(), keys, config)
+    }
+
+    /// Removes a record behind the back of the state: what a damaged table looks like.
+    pub async fn lose_record(&self, partition: &str, sort: &str) {
+        let text = |value: &str| AttributeValue::S(value.to_owned());
+        let client = aws_sdk_dynamodb::Client::new(&self.embedded.sdk_config());
+        let delete =
+            client.delete_item().table_name("bench").key("pk", text(partition)).key("sk", text(sort));
+        let deleted = delete.return_values(ReturnValue::AllOld).send().await.unwrap();
+        assert!(deleted.attributes.is_some(), "there is a record {partition} {sort}");
+    }
+
+    pub async fn bytes(&self, key: &str) -> Vec<u8> {
+        self.blobs.get(key).await.unwrap().unwrap().to_vec()
+    }
+}
+
+/// What a sample of the test run answers.
+#[derive(Debug, Clone)]
+pub struct Said {
+    pub prompt: String,
+    pub response: String,
+    pub expected: String,
+    pub verdict: Verdict,
+    pub finish: Finish,
+    pub latency_ms: u64,
+    pub model: String,
+    /// Whether there was an answer.
+    pub has_body: bool,
+}
+
+impl Said {
+    pub fn right(response: &str) -> Self {
+        Self {
+            prompt: "What is it?".to_owned(),
+            response: response.to_owned(),
+            expected: "A".to_owned(),
+            verdict: Verdict::correct("A"),
+            finish: Finish::Stop,
+            latency_ms: 12,
+            model: "acme/model-1".to_owned(),
+            has_body: true,
+        }
+    }
+
+    pub fn wrong(response: &str) -> Self {
+        Self { verdict: Verdict::incorrect("B", "B is not A"), ..Self::right(response) }
+    }
+
+    pub fn failed(reason: &str) -> Self {
+        let verdict = Verdict::ungraded(Outcome::InfrastructureError, reason);
+        Self { verdict, has_body: false, ..Self::right("") }
+    }
+}
+
+/// A run to be made: one benchmark, `items` items with `samples` each, and what is said by position. `None` leaves
+/// the sample open.
+pub struct Script<F> {
+    pub run: RunId,
+    pub benchmark: &'static str,
+    pub items: u32,
+    pub samples: u32,
+    pub source: &'static str,
+    pub owner: Owner,
+    pub say: F,
+}
+
+pub fn script<F: Fn(Position) -> Option<Said>>(items: u32, say: F) -> Script<F> {
+    Script {
+        run: "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90".parse().unwrap(),
+        benchmark: "mmlu_pro",
+        items,
+        samples: 1,
+        source: "hub",
+        owner: Owner::Local,
+        say,
+    }
+}
+
+pub fn item_id(item: u32) -> String {
+    format!("q{item}")
+}
+
+fn spec(run: RunId, benchmark: &BenchmarkName, samples: u32, owner: Owner) -> RunSpec {
+    RunSpec {
+        id: run,
+        model: ModelRef {
+            id: ModelId::of("openai-compatible", "=acme/model"),
+            provider: "openai-compatible".to_owned(),
+            slug: "=acme/model".to_owned(),
+            base_url: Some("http://user:hunter2@model.internal:8000/v1".to_owned()),
+            replay_key: None,
+        },
+        benchmarks: vec![benchmark.clone()],
+        selected_benchmarks: Some(vec![benchmark.to_string()]),
+        subset: Subset::new(50, None, Some("+seed")).unwrap(),
+        items: Vec::new(),
+        samples: Some(samples),
+        generation: Generation { temperature: Some(0.0), ..Generation::default() },
+        datasets: BTreeMap::new(),
+        owner,
+        auth: AuthMode::ApiKey,
+        config: Some("{\"secret\":\"hunter2\"}".to_owned()),
+        coverage_min: 0.9,
+        price: None,
+        software: VERSION.to_owned(),
+        created_at: CREATED_AT,
+    }
+}
+
+fn plan_of(attempt: u32, items: u32, samples: u32, source: &str) -> Plan {
+    Plan {
+        attempt,
+        shards: shards_for(items.into()),
+        items: items.into(),
+        samples_per_item: samples,
+        dataset_items: 12_032,
+        dataset: DatasetUse {
+            id: "TIGER-Lab/MMLU-Pro".to_owned(),
+            revision: "0123abcd".to_owned(),
+            source: source.to_owned(),
+            digest: "ab".repeat(32),
+            data_key: "datasets/none".to_owned(),
+            note: None,
+        },
+        prompt_digest: "cd".repeat(32),
+        prompt_source: "official".to_owned(),
+        protocol: "5-shot chain of thought".to_owned(),
+        generation: Generation { temperature: Some(0.0), max_tokens: Some(2048), ..Generation::default() },
+    }
+}
+
+impl<F: Fn(Position) -> Option<Said>> Script<F> {
+    /// Carries the run out up to its end.
+    pub async fn play(&self, stack: &Stack) {
+        let state = &stack.state;
+        self.create(stack).await;
+        let found = state.run_with_benchmarks(self.run).await.unwrap().unwrap();
+        let started = NewEvent::new(EventKind::RunStarted, "started");
+        let running = found.run.state.start(after(1)).unwrap();
+        let changed = state.change_run(&found.run, &running, 1, &started, after(1)).await.unwrap();
+        assert_eq!(changed, Transition::Done);
+        let claim = state.claim_plan(self.run, 1, after(1), after(60)).await.unwrap();
+        let PlanClaim::Yours { attempt } = claim else { panic!("the plan was taken: {claim:?}") };
+        let plan = plan_of(attempt, self.items, self.samples, self.source);
+        let items: Vec<PlannedSample> = (0..self.items)
+            .map(|item| PlannedSample { item_id: item_id(item), group: None, offset: 0, length: 1 })
+            .collect();
+        state.write_plan(self.run, &found.benchmarks[0].name, &plan, &items, after(1)).await.unwrap();
+        let benchmark = state.run_with_benchmarks(self.run).await.unwrap().unwrap().benchmarks.remove(0);
+        let running = benchmark.state.start(after(1)).unwrap();
+        state.change_benchmark(self.run, &benchmark, &running, Some(&plan), None, after(1)).await.unwrap();
+        state.note_planned(self.run, 1).await.unwrap();
+
+        let benchmark = state.run_with_benchmarks(self.run).await.unwrap().unwrap().benchmarks.remove(0);
+        let positions =
+            (0..self.items).flat_map(|item| (0..self.samples).map(move |sample| Position { item, sample }));
+        // Backwards, so that the order of completion is not the order of the plan.
+        let positions: Vec<Position> = positions.collect::<Vec<_>>().into_iter().rev().collect();
+        stream::iter(positions)
+            .for_each_concurrent(32, |position| self.answer(stack, &plan, &benchmark, position))
+            .await;
+        self.end(stack).await;
+    }
+
+    pub async fn create(&self, stack: &Stack) {
+        let name: BenchmarkName = self.benchmark.parse().unwrap();
+        let spec = spec(self.run, &name, self.samples, self.owner.clone());
+        let event = NewEvent::new(EventKind::RunCreated, "created");
+        assert!(stack.state.create_run(&spec, &event, None, CREATED_AT).await.unwrap());
+    }
+
+    async fn answer(
+        &self,
+        stack: &Stack,
+        plan: &Plan,
+        benchmark: &bench_state::BenchmarkRecord,
+        position: Position,
+    ) {
+        let Some(said) = (self.say)(position) else { return };
+        let sample = SampleRef {
+            run: self.run,
+            benchmark: benchmark.name.clone(),
+            plan: plan.attempt,
+            shards: plan.shards,
+            position,
+        };
+        let claim = stack.state.claim(&sample, after(2), after(600)).await.unwrap();
+        let Claim::Yours(claimed) = claim else { panic!("{sample} was taken: {claim:?}") };
+        let body = match said.has_body {
+            false => None,
+            true => {
+                let answer = Answer { finish: said.finish.clone(), ..Answer::local(&said.response) };
+                let body = SampleBody {
+                    item_id: item_id(position.item),
+                    prompt: Prompt::user(&said.prompt),
+                    answer,
+                    expected: said.expected.clone(),
+                };
+                let sha256 = stack.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
+                Some(BodyRef { attempt: claimed.attempt, sha256 })
+            }
+        };
+        let usage = Usage { input_tokens: 7, output_tokens: 3, reasoning_tokens: 0 };
+        let finished = Finished {
+            verdict: said.verdict,
+            item_hash: Some(format!("{:016x}", position.item)),
+            truncated: said.finish == Finish::Length,
+            latency_ms: said.has_body.then_some(said.latency_ms),
+            usage: said.has_body.then_some(usage),
+            model: said.has_body.then_some(said.model),
+            body,
+            at: after(10 + u64::from(position.item)),
+        };
+        let commit =
+            stack.state.commit(&sample, &benchmark.sort(), claimed.attempt, &finished).await.unwrap();
+        assert!(matches!(commit, Commit::Done { .. }), "{commit:?}");
+    }
+
+    /// What the finisher does.
+    async fn end(&self, stack: &Stack) {
+        let state = &stack.state;
+        let benchmark = state.run_with_benchmarks(self.run).await.unwrap().unwrap().benchmarks.remove(0);
+        let mut builder = ReportBuilder::default();
+        let planned = u64::from(self.items) * u64::from(self.samples);
+        for sample in state.samples_page(self.run, &benchmark, 0, planned).await.unwrap() {
+            sample.summary().iter().for_each(|summary| builder.add(summary));
+        }
+        let report: BenchmarkReport = builder.finish(self.items.into(), self.samples, 0.9, None);
+        let score = report.score;
+        let closed = benchmark.state.close(after(5_000), report).unwrap();
+        state.change_benchmark(self.run, &benchmark, &closed, None, None, after(5_000)).await.unwrap();
+        let run = state.run(self.run).await.unwrap().unwrap();
+        let over: RunState = match score {
+            Some(_) => run.state.succeed(after(5_001), score).unwrap(),
+            None => run.state.fail(after(5_001), "too little was graded").unwrap(),
+        };
+        let event = NewEvent::new(EventKind::RunCompleted, "over");
+        let changed = state.change_run(&run, &over, run.generation, &event, after(5_001)).await.unwrap();
+        assert_eq!(changed, Transition::Done);
+    }
+}
