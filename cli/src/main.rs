@@ -1,1 +1,7 @@
-fn main() {}
+//! The `bench` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bench_cli::main()
+}

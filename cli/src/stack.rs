@@ -15,11 +15,11 @@ use anyhow::{Context, bail};
 use axum::Router;
 use bench_api::{Api, ApiConfig};
 use bench_blobs::Blobs;
-use bench_dead_letters::DeadLetters;
 use bench_datasets::{Library, LibraryConfig, NoProgress, Progress};
+use bench_dead_letters::DeadLetters;
 use bench_domain::BenchmarkName;
 use bench_embedded::host::{Handler, Host, Mapping};
-use bench_embedded::{Durability, Embedded, EmbeddedOptions, Faults};
+use bench_embedded::{Durability, Embedded, EmbeddedOptions, Faults, Recorder};
 use bench_exports::{Exports, ExportsConfig};
 use bench_finisher::Finisher;
 use bench_inference::{ChatClient, InferenceConfig};
@@ -61,6 +61,8 @@ pub struct StackOptions {
     pub durability: Durability,
     /// Faults to inject; for tests.
     pub faults: Option<Faults>,
+    /// Observer of every call to the services; for tests.
+    pub recorder: Option<Recorder>,
     /// Samples worked on at once.
     pub concurrency: usize,
     /// Hears of dataset downloads.
@@ -80,6 +82,7 @@ impl StackOptions {
             data_dir: data_dir.into(),
             durability: Durability::Full,
             faults: None,
+            recorder: None,
             concurrency: CONCURRENCY_DEFAULT,
             progress: Arc::new(NoProgress),
             local: true,
@@ -123,7 +126,17 @@ struct Functions {
 
 struct Running {
     host: Host,
-    reconciliation: JoinHandle<()>,
+    /// Ends when it is dropped.
+    reconciliation: Background,
+}
+
+/// A task that ends with its owner.
+struct Background(JoinHandle<()>);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 struct Shared(Arc<dyn Progress>);
@@ -141,6 +154,9 @@ impl Stack {
         let mut embedded = EmbeddedOptions::new(&options.data_dir).durability(options.durability);
         if let Some(faults) = options.faults {
             embedded = embedded.faults(faults);
+        }
+        if let Some(recorder) = options.recorder {
+            embedded = embedded.recorder(recorder);
         }
         let embedded = Embedded::open(embedded)?;
         let config = embedded.sdk_config();
@@ -160,7 +176,8 @@ impl Stack {
         let owners = Arc::new(master_key(&options.data_dir)?);
         let credentials = Credentials::new(&config, CREDENTIALS_TABLE, Arc::clone(&owners) as _);
         credentials.ensure_table().await?;
-        let library_config = LibraryConfig::from_vars(options.data_dir.join("downloads"), options.vars.clone());
+        let library_config =
+            LibraryConfig::from_vars(options.data_dir.join("downloads"), options.vars.clone());
         let library = || Library::new(blobs.clone(), library_config.clone());
         let api_config = ApiConfig::from_vars(var, options.local, VERSION).map_err(anyhow::Error::msg)?;
         let api = Arc::new(Api::new(
@@ -243,7 +260,7 @@ impl Stack {
                 }
             }
         });
-        self.running = Some(Running { host, reconciliation });
+        self.running = Some(Running { host, reconciliation: Background(reconciliation) });
         Ok(())
     }
 
@@ -251,7 +268,7 @@ impl Stack {
     /// not finished goes on at the next start.
     pub async fn stop(mut self, grace: Duration) {
         if let Some(running) = self.running.take() {
-            running.reconciliation.abort();
+            drop(running.reconciliation);
             running.host.stop(grace).await;
         }
         self.embedded.close();
@@ -270,21 +287,29 @@ impl Stack {
             mapping(
                 "planner",
                 QueueName::Plans,
-                handler(planner, |planner, event, deadline| async move { planner.handle(event, deadline).await }),
+                handler(
+                    planner,
+                    |planner, event, deadline| async move { planner.handle(event, deadline).await },
+                ),
                 4,
                 LONG_INVOCATION,
             )?,
             mapping(
                 "worker",
                 QueueName::Items,
-                handler(worker, |worker, event, deadline| async move { worker.handle(event, deadline).await }),
+                handler(
+                    worker,
+                    |worker, event, deadline| async move { worker.handle(event, deadline).await },
+                ),
                 self.concurrency,
                 answers,
             )?,
             mapping(
                 "finisher",
                 QueueName::Finishes,
-                handler(finisher, |finisher, event, deadline| async move { finisher.handle(event, deadline).await }),
+                handler(finisher, |finisher, event, deadline| async move {
+                    finisher.handle(event, deadline).await
+                }),
                 2,
                 LONG_INVOCATION,
             )?,
@@ -357,16 +382,17 @@ fn master_key(data_dir: &Path) -> anyhow::Result<LocalKey> {
             .mode(0o600)
             .open(&path)
             .with_context(|| format!("could not write {shown}"))?;
-        file.write_all(&key).and_then(|()| file.sync_all()).with_context(|| format!("could not write {shown}"))?;
+        file.write_all(&key)
+            .and_then(|()| file.sync_all())
+            .with_context(|| format!("could not write {shown}"))?;
     }
     let mode = fs::metadata(&path).with_context(|| format!("could not read {shown}"))?.permissions().mode();
     if mode & 0o077 != 0 {
         bail!("{shown} can be read by others: run `chmod 600 {shown}`");
     }
     let key = fs::read(&path).with_context(|| format!("could not read {shown}"))?;
-    let key: [u8; KEY_BYTES] = key
-        .try_into()
-        .map_err(|_| anyhow::anyhow!("{shown} is damaged: remove it; keys of open runs must then be given again"))?;
+    let key: [u8; KEY_BYTES] = key.try_into().map_err(|_| {
+        anyhow::anyhow!("{shown} is damaged: remove it; keys of open runs must then be given again")
+    })?;
     Ok(LocalKey::new(&key)?)
 }
-

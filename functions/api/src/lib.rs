@@ -1,1 +1,76 @@
-//! function api
+//! The HTTP API: catalogue, runs, items, events, comparison.
+//!
+//! A handler reads the request, asks who calls, calls a function that knows nothing of HTTP, and shows what
+//! came out. Those functions ([`create_run`], [`cancel_run`] and the like) are also what the command line
+//! calls in its own process.
+//!
+//! Reading is public, changing is owned. Nothing here waits for a model or a dataset; the one exception is
+//! the look at the provider's list of models when a run is ordered, for a few seconds at most.
+
+mod availability;
+mod benchmarks;
+mod compare;
+mod config;
+mod context;
+mod create;
+mod details;
+mod estimate;
+mod events;
+mod health;
+mod lifecycle;
+mod lookup;
+mod models;
+mod openapi;
+mod order;
+mod requests;
+mod root;
+mod runs;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+pub use benchmarks::{BenchmarkView, benchmarks, default_benchmarks};
+pub use compare::{BenchmarkComparison, ComparisonView, compare_runs};
+pub use config::ApiConfig;
+pub use context::Api;
+pub use create::{Created, create_run};
+pub use details::{DetailsView, ItemsPage, benchmark_details};
+pub use lifecycle::{cancel_run, delete_run, requeue_run};
+pub use models::{ModelView, list_models, sync_models};
+pub use openapi::document;
+pub use order::{Order, Orderer, Trusted};
+pub use runs::{list_runs, run_view};
+
+/// All routes of this function, for a server that adds routes of its own and then calls
+/// [`bench_web::finish`].
+pub fn routes(api: Arc<Api>) -> Router {
+    Router::new()
+        .route("/", get(root::root))
+        .route("/docs", get(openapi::docs))
+        .route("/openapi.json", get(openapi::json))
+        .route("/api/health", get(health::health))
+        .route("/api/status", get(health::status))
+        .route("/api/auth/status", get(health::auth_status))
+        .route("/api/auth/login", get(health::auth_login))
+        .route("/api/auth/me", get(health::auth_me))
+        .route("/api/models", get(models::get_models))
+        .route("/api/admin/sync-models", post(models::post_sync))
+        .route("/api/benchmarks", get(benchmarks::get_benchmarks))
+        .route("/api/runs", get(runs::get_runs).post(create::post_run))
+        .route("/api/runs/api", post(create::post_run_with_key))
+        .route("/api/runs/{run_id}", get(runs::get_run).delete(lifecycle::delete))
+        .route("/api/runs/{run_id}/cancel", post(lifecycle::post_cancel))
+        .route("/api/admin/runs/{run_id}/requeue", post(lifecycle::post_requeue))
+        .route("/api/runs/{run_id}/benchmarks/{benchmark_name}", get(details::get_details))
+        .route("/api/runs/{run_id}/events", get(events::get_events))
+        .route("/api/runs/{run_id}/compare/{other_id}", get(compare::get_comparison))
+        .with_state(api)
+}
+
+/// The whole API as a server: [`routes`] with everything that stands around them.
+pub fn router(api: Arc<Api>) -> Router {
+    let server = api.config.server.clone();
+    bench_web::finish(routes(api), server)
+}

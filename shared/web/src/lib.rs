@@ -1,1 +1,27 @@
-//! What both HTTP functions need: errors, validation, paging, authentication, OpenAPI.
+//! What both HTTP functions need: errors, validation, authentication, views, OpenAPI pages.
+//!
+//! | module | what for |
+//! | --- | --- |
+//! | [`error`] | [`ApiError`]: a status and `{"detail": …}` |
+//! | [`fields`] | reading JSON bodies and query strings, with every problem told at once |
+//! | [`auth`] | who calls, and what that caller may change |
+//! | [`server`] | what stands around every router: panics, unknown paths, Host and Origin, CORS, headers |
+//! | [`views`] | runs, benchmarks, items and events as JSON |
+//! | [`page`], [`docs`] | pages without anything from elsewhere |
+//!
+//! What holds here: an error from inside is logged once, with its cause, and told without it. What a caller
+//! sent is read by code that says what is wrong with it; nothing of it can end the process.
+
+pub mod auth;
+pub mod body;
+pub mod docs;
+pub mod error;
+pub mod fields;
+pub mod page;
+pub mod server;
+pub mod views;
+
+pub use auth::{Access, Caller};
+pub use error::ApiError;
+pub use fields::{FieldError, FieldReader, Location};
+pub use server::{ServerConfig, finish};

@@ -1,0 +1,138 @@
+//! The command line as a whole, `.env`, and logs.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+
+use anyhow::Context;
+use clap::builder::Styles;
+use clap::builder::styling::{AnsiColor, Effects};
+use clap::parser::ValueSource;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use tracing_subscriber::EnvFilter;
+
+use crate::commands::Command;
+use crate::exit::Problem;
+use crate::output;
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .usage(AnsiColor::Green.on_default().effects(Effects::BOLD))
+    .literal(AnsiColor::Cyan.on_default().effects(Effects::BOLD))
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Measures language models on benchmarks and hands out results that others can check.
+#[derive(Debug, Parser)]
+#[command(name = "bench", version, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    /// Say more about what is going on; twice for everything (RUST_LOG sets it in detail)
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+impl Cli {
+    /// Reads the command line.
+    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let matches = Self::command().mut_subcommands(without_empty_variables).try_get_matches_from(args)?;
+        let mut cli = Self::from_arg_matches(&matches)?;
+        if let (Command::Run(run), Some(matches)) = (&mut cli.command, matches.subcommand_matches("run")) {
+            let ids = matches.ids().map(clap::Id::as_str);
+            let given = ids.filter(|id| {
+                // Groups have no source of their own.
+                matches.try_contains_id(id).is_ok()
+                    && matches.value_source(id) == Some(ValueSource::CommandLine)
+            });
+            run.given = given.map(str::to_owned).collect();
+        }
+        Ok(cli)
+    }
+}
+
+/// A variable that is empty counts as not set. Values are not shown in help, which is the same everywhere.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| {
+        let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+        match arg.get_env().map(is_empty) {
+            Some(true) => arg.env(None),
+            _ => arg.hide_env_values(true),
+        }
+    })
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  bench run --model oracle --demo            try everything out: no account, no network
+  bench run --model chutes/MODEL --subset-count 100 --seed demo
+  bench runs                                 what was run, and what came out
+  bench verify bench-results/*.zip           check a signed archive
+  bench serve                                the HTTP API on http://127.0.0.1:3000
+
+Every flag with `[env: …]` can be set in the environment or in a file `.env` in the current folder.
+`bench help COMMAND` has more examples.";
+
+/// Reads `.env` in the current folder. What the environment already has stays as it is.
+pub(crate) fn load_env_file() -> anyhow::Result<()> {
+    match dotenvy::from_path(".env") {
+        Ok(()) => Ok(()),
+        Err(error) if error.not_found() => Ok(()),
+        // The error's own text shows the line, which may hold a key.
+        Err(dotenvy::Error::LineParse(line, _)) => {
+            let name: String = line
+                .chars()
+                .take_while(|c| c.is_ascii_alphanumeric() || *c == '_' || *c == ' ')
+                .take(64)
+                .collect();
+            let message = format!(
+                "the file `.env` cannot be used: the line that starts with `{name}` is not NAME=VALUE"
+            );
+            Err(Problem::usage(message)
+                .hint("put a value with spaces or special characters in quotes")
+                .into())
+        }
+        Err(error) => Err(error).context("the file `.env` cannot be used"),
+    }
+}
+
+/// Sends logs to standard error.
+pub(crate) fn start_logs(verbose: u8) {
+    let default = match verbose {
+        // What is to be known of a dataset is told by the commands themselves.
+        0 => "warn,bench_datasets=error",
+        1 => "info,dynoxide=warn,s3s=warn,hyper=warn",
+        _ => "debug,hyper=info,h2=info,rustls=info",
+    };
+    let filter = match std::env::var("RUST_LOG") {
+        Ok(directives) if !directives.trim().is_empty() => EnvFilter::builder().parse(&directives),
+        _ => EnvFilter::builder().parse(default),
+    };
+    let filter = filter.unwrap_or_else(|error| {
+        output::warn(&format!("RUST_LOG cannot be used: {error}"));
+        EnvFilter::new(default)
+    });
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(crate::progress::log_writer)
+        .with_ansi(colours)
+        .with_target(verbose > 1)
+        .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_teaches_by_example() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:") && help.contains("bench "), "{}", command.get_name());
+        }
+    }
+}

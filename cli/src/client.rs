@@ -1,0 +1,312 @@
+//! The HTTP API: of a server, or of the stack in this process.
+
+mod inside;
+mod remote;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench_inference::Secret;
+use bench_web::auth::ADMIN_HEADER;
+use bytes_stream::ByteStream;
+use clap::Args;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+
+use crate::exit::{Problem, sentence};
+
+/// The variable with the key for a server, unless `--api-key-env` names another.
+const KEY_VARIABLE: &str = "BENCH_API_KEY";
+/// The variable with a server's operator secret.
+const ADMIN_VARIABLE: &str = "BENCH_ADMIN_SECRET";
+/// Longest answer that is held in memory, in bytes.
+const ANSWER_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Which server, if any.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ServerArgs {
+    /// Ask this running server instead of the data directory on this machine
+    #[arg(long, env = "BENCH_SERVER", value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Name of the variable that holds the API key [default with --server: BENCH_API_KEY]
+    #[arg(long, env = "BENCH_API_KEY_ENV", value_name = "VAR")]
+    pub(crate) api_key_env: Option<String>,
+}
+
+impl ServerArgs {
+    /// The server's address, when one was given.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.server.as_deref().map(str::trim).filter(|server| !server.is_empty())
+    }
+
+    /// The key in the variable that was named.
+    pub(crate) fn named_key(&self) -> anyhow::Result<Option<Secret>> {
+        let Some(name) = self.api_key_env.as_deref().map(str::trim).filter(|name| !name.is_empty()) else {
+            return Ok(None);
+        };
+        let plausible = !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !plausible {
+            // What was given may be the key itself: it is not repeated.
+            let message = "--api-key-env takes the name of a variable, not a key";
+            return Err(Problem::usage(message)
+                .hint("export MY_KEY=…, then give --api-key-env MY_KEY")
+                .into());
+        }
+        let key = env::var(name).ok().and_then(Secret::new);
+        key.map(Some)
+            .ok_or_else(|| Problem::usage(format!("--api-key-env: the variable {name} is not set")).into())
+    }
+
+    /// A client of the server, `None` when none was given.
+    pub(crate) fn client(&self) -> anyhow::Result<Option<Client>> {
+        let Some(server) = self.server() else { return Ok(None) };
+        let key = self.named_key()?.or_else(|| env::var(KEY_VARIABLE).ok().and_then(Secret::new));
+        let admin = env::var(ADMIN_VARIABLE).ok().and_then(Secret::new);
+        Ok(Some(Client { transport: Transport::Remote(remote::Remote::new(server)?), key, admin }))
+    }
+}
+
+/// Asks the HTTP API.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    transport: Transport,
+    key: Option<Secret>,
+    admin: Option<Secret>,
+}
+
+#[derive(Debug, Clone)]
+enum Transport {
+    Remote(remote::Remote),
+    Inside(inside::Inside),
+}
+
+/// A request that the API refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{detail}")]
+pub(crate) struct Refused {
+    /// Status of the answer.
+    pub(crate) status: StatusCode,
+    /// The API's own sentence.
+    pub(crate) detail: String,
+}
+
+/// An answer whose body is still on its way.
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: ByteStream,
+}
+
+mod bytes_stream {
+    use std::pin::Pin;
+
+    /// A body as it arrives.
+    pub(super) type ByteStream =
+        Pin<Box<dyn futures_util::Stream<Item = anyhow::Result<axum::body::Bytes>> + Send>>;
+}
+
+impl Client {
+    /// The API of a stack in this process.
+    pub(crate) fn inside(router: axum::Router) -> Self {
+        Self { transport: Transport::Inside(inside::Inside::new(router)), key: None, admin: None }
+    }
+
+    /// The same, with a key to act for.
+    #[must_use]
+    pub(crate) fn with_key(mut self, key: Option<Secret>) -> Self {
+        self.key = key.or(self.key);
+        self
+    }
+
+    /// The server's address; `None` inside the process.
+    pub(crate) fn address(&self) -> Option<&str> {
+        match &self.transport {
+            Transport::Remote(remote) => Some(remote.address()),
+            Transport::Inside(_) => None,
+        }
+    }
+
+    /// What is at a path.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, path: &str) -> anyhow::Result<T> {
+        self.ask(Method::GET, path, None).await
+    }
+
+    /// What comes of an order.
+    pub(crate) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<T> {
+        self.ask(Method::POST, path, body).await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<T> {
+        let answer = self.send(method, path, body).await?;
+        let text = collect(answer.body).await?;
+        serde_json::from_slice(&text).with_context(|| format!("the answer of {path} is not the one expected"))
+    }
+
+    /// Stores what is at a path in a file, which appears once it is whole: in `to`, or, when that is a folder, in it
+    /// under the name that comes with the answer.
+    pub(crate) async fn download(&self, path: &str, to: &Path) -> anyhow::Result<PathBuf> {
+        use futures_util::StreamExt;
+        let mut answer = self.send(Method::GET, path, None).await?;
+        let to = if to.is_dir() {
+            let disposition =
+                answer.headers.get(header::CONTENT_DISPOSITION).and_then(|value| value.to_str().ok());
+            to.join(disposition.and_then(file_name).unwrap_or_else(|| "export".to_owned()))
+        } else {
+            to.to_owned()
+        };
+        let mut partial = to.clone().into_os_string();
+        partial.push(".partial");
+        let written = async {
+            let mut file = tokio::fs::File::create(&partial).await?;
+            while let Some(piece) = answer.body.next().await {
+                file.write_all(&piece?).await?;
+            }
+            file.sync_all().await?;
+            tokio::fs::rename(&partial, &to).await?;
+            anyhow::Ok(())
+        };
+        if let Err(error) = written.await {
+            // What is left of it helps nobody; a failure to remove it changes nothing.
+            let _ = tokio::fs::remove_file(&partial).await;
+            return Err(error.context(format!("could not write {}", to.display())));
+        }
+        Ok(to)
+    }
+
+    async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+        let mut headers = HeaderMap::new();
+        if let Some(key) = &self.key {
+            headers.insert(header::AUTHORIZATION, secret_header(&format!("Bearer {}", key.expose()))?);
+        }
+        if let (Some(admin), None) = (&self.admin, &self.key) {
+            headers.insert(ADMIN_HEADER, secret_header(admin.expose())?);
+        }
+        let answer = match &self.transport {
+            Transport::Remote(remote) => remote.send(method, path, headers, body).await?,
+            Transport::Inside(inside) => inside.send(method, path, headers, body).await?,
+        };
+        if answer.status.is_success() {
+            return Ok(answer);
+        }
+        let status = answer.status;
+        let text = collect(answer.body).await.unwrap_or_default();
+        Err(Refused { status, detail: detail(status, &text) }.into())
+    }
+}
+
+fn secret_header(text: &str) -> anyhow::Result<HeaderValue> {
+    let mut value = HeaderValue::from_str(text)
+        .map_err(|_| Problem::usage("the API key has characters that no key has"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+async fn collect(mut body: ByteStream) -> anyhow::Result<Vec<u8>> {
+    use futures_util::StreamExt;
+    let mut text = Vec::new();
+    while let Some(piece) = body.next().await {
+        text.extend_from_slice(&piece?);
+        if text.len() > ANSWER_BYTES_MAX {
+            return Err(Problem::failure("the server's answer is too long").into());
+        }
+    }
+    Ok(text)
+}
+
+/// The sentence in an error's body: the API's `detail`, which is a text or a list of what is wrong with fields.
+fn detail(status: StatusCode, body: &[u8]) -> String {
+    let parsed: Option<Value> = serde_json::from_slice(body).ok();
+    match parsed.as_ref().and_then(|body| body.get("detail")) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(problems)) => {
+            let problem = |problem: &Value| {
+                let field = problem.get("loc").and_then(Value::as_array).and_then(|loc| loc.last());
+                let field = match field {
+                    Some(Value::String(field)) => Some(field.clone()),
+                    other => other.map(Value::to_string),
+                };
+                let text = problem.get("msg").and_then(Value::as_str).unwrap_or("is not accepted");
+                field.map_or_else(|| text.to_owned(), |field| format!("{field}: {text}"))
+            };
+            problems.iter().map(problem).collect::<Vec<_>>().join("; ")
+        }
+        _ => format!("the server answered {status}"),
+    }
+}
+
+/// The name in a `Content-Disposition`, made safe: a server must not choose where a file goes.
+fn file_name(disposition: &str) -> Option<String> {
+    let name = disposition.split_once("filename=")?.1.trim().split(';').next()?.trim().trim_matches('"');
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '_' };
+    let name: String = name.chars().take(200).map(plain).collect();
+    (!name.trim_matches('.').is_empty()).then(|| name.trim_start_matches('.').to_owned())
+}
+
+/// An error of the transport, in one sentence.
+fn transport_error(what: &str, error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    Problem::failure(format!("{what}: {}", sentence(&error))).into()
+}
+
+/// A text as one part of a query string or path.
+pub(crate) fn encode(text: &str) -> String {
+    text.bytes()
+        .map(|byte| match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                char::from(byte).to_string()
+            }
+            other => format!("%{other:02X}"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_become_one_sentence() {
+        let of = |body: &str| detail(StatusCode::BAD_REQUEST, body.as_bytes());
+        assert_eq!(of(r#"{"detail":"Run not found"}"#), "Run not found");
+        assert_eq!(
+            of(
+                r#"{"detail":[{"loc":["body","subset_pct"],"msg":"too large"},{"loc":["body",0],"msg":"no"}]}"#
+            ),
+            "subset_pct: too large; 0: no"
+        );
+        assert_eq!(of("<html>"), "the server answered 400 Bad Request");
+    }
+
+    #[test]
+    fn a_server_does_not_choose_where_a_file_goes() {
+        assert_eq!(file_name("attachment; filename=\"a b/../c.zip\"").unwrap(), "a_b_.._c.zip");
+        assert_eq!(file_name("attachment; filename=x.csv").unwrap(), "x.csv");
+        assert_eq!(file_name("attachment; filename=\"..\""), None);
+        assert_eq!(file_name("attachment; filename=\".bashrc\"").unwrap(), "bashrc");
+        assert_eq!(file_name("inline"), None);
+    }
+
+    #[test]
+    fn a_key_given_instead_of_its_name_is_not_repeated() {
+        let args = ServerArgs { server: None, api_key_env: Some("sk-very-secret".into()) };
+        assert!(!args.named_key().unwrap_err().to_string().contains("very"));
+    }
+
+    #[test]
+    fn query_values_are_encoded() {
+        assert_eq!(encode("a b/é&"), "a%20b%2F%C3%A9%26");
+    }
+}

@@ -1,0 +1,49 @@
+//! The API of the stack in this process: the router is called, nothing goes over a socket.
+
+use axum::Router;
+use axum::body::Body;
+use futures_util::TryStreamExt;
+use http::{HeaderMap, Method, Request, header};
+use serde_json::Value;
+use tower::ServiceExt;
+
+use super::{Answer, transport_error};
+
+#[derive(Debug, Clone)]
+pub(super) struct Inside {
+    router: Router,
+}
+
+impl Inside {
+    pub(super) fn new(router: Router) -> Self {
+        Self { router }
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Answer> {
+        let mut request = Request::builder().method(method).uri(path).header(header::HOST, "localhost");
+        if let Some(all) = request.headers_mut() {
+            all.extend(headers);
+        }
+        let request = match body {
+            Some(body) => {
+                request.header(header::CONTENT_TYPE, "application/json").body(Body::from(body.to_string()))
+            }
+            None => request.body(Body::empty()),
+        };
+        let request = request.map_err(|error| transport_error("the request cannot be made", error))?;
+        // A router cannot fail: whatever goes wrong is an answer.
+        let response = match self.router.clone().oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        };
+        let (parts, body) = response.into_parts();
+        let body = body.into_data_stream().map_err(|error| transport_error("the answer broke off", error));
+        Ok(Answer { status: parts.status, headers: parts.headers, body: Box::pin(body) })
+    }
+}

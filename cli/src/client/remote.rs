@@ -1,0 +1,121 @@
+//! The API of a running server.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use http::{HeaderMap, Method, header};
+use reqwest::Url;
+use reqwest::redirect::Policy;
+use serde_json::Value;
+
+use super::{Answer, transport_error};
+use crate::exit::Problem;
+
+/// How long it may take until a connection stands.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a server may keep silent: it may be building an export.
+const SILENCE_MAX: Duration = Duration::from_secs(300);
+/// Redirects that are followed: to the storage that holds an export.
+const REDIRECTS_MAX: usize = 3;
+
+#[derive(Debug, Clone)]
+pub(super) struct Remote {
+    client: reqwest::Client,
+    base: Url,
+}
+
+impl Remote {
+    /// A client of the server at an address such as `https://bench.example` or `localhost:3000`.
+    pub(super) fn new(server: &str) -> anyhow::Result<Self> {
+        let text = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
+        let base = Url::parse(text.trim_end_matches('/'))
+            .ok()
+            .filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
+            .filter(|url| url.query().is_none() && url.fragment().is_none())
+            .ok_or_else(|| {
+                Problem::usage(format!("--server: `{server}` is no address such as http://127.0.0.1:3000"))
+            })?;
+        if !base.username().is_empty() || base.password().is_some() {
+            let message = "--server: an address with a password in it is not accepted";
+            return Err(Problem::usage(message)
+                .hint("name the variable with the key by --api-key-env")
+                .into());
+        }
+        // Any provider will do, also one that is installed already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let builder = || {
+            let builder = reqwest::Client::builder()
+                .user_agent(concat!("bench-runner/", env!("CARGO_PKG_VERSION")))
+                // Followed by hand: the key must not go along.
+                .redirect(Policy::none())
+                .referer(false)
+                .connect_timeout(CONNECT_TIMEOUT)
+                .read_timeout(SILENCE_MAX);
+            let local = base.host_str().is_some_and(|host| {
+                host == "localhost"
+                    || host
+                        .trim_matches(['[', ']'])
+                        .parse::<std::net::IpAddr>()
+                        .is_ok_and(|ip| ip.is_loopback())
+            });
+            // No proxy can reach this machine's own servers.
+            if local { builder.no_proxy() } else { builder }
+        };
+        // A machine without root certificates can still use plain HTTP.
+        let client = builder()
+            .build()
+            .or_else(|_| builder().tls_certs_only([]).build())
+            .map_err(|error| transport_error("no HTTP client can be made", error))?;
+        Ok(Self { client, base })
+    }
+
+    pub(super) fn address(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        headers: HeaderMap,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Answer> {
+        let url = format!("{}{path}", self.address());
+        let what = format!("the server at {} cannot be used", self.address());
+        let failed = |error: reqwest::Error| transport_error(&what, error.without_url());
+        let mut request = self.client.request(method, url).headers(headers);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let mut response = request.send().await.map_err(failed)?;
+        for _ in 0..REDIRECTS_MAX {
+            if !response.status().is_redirection() {
+                break;
+            }
+            let location = response.headers().get(header::LOCATION).and_then(|value| value.to_str().ok());
+            let target = location.and_then(|location| response.url().join(location).ok());
+            let target = target
+                .filter(|target| matches!(target.scheme(), "http" | "https"))
+                .ok_or_else(|| Problem::failure(format!("{what}: it redirects to nowhere")))?;
+            response = self.client.get(target).send().await.map_err(failed)?;
+        }
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.bytes_stream().map_err(move |error| transport_error(&what, error.without_url()));
+        Ok(Answer { status, headers, body: Box::pin(body) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_checked() {
+        assert_eq!(Remote::new("localhost:3000/").unwrap().address(), "http://localhost:3000");
+        assert_eq!(Remote::new("https://x.example/base/").unwrap().address(), "https://x.example/base");
+        for bad in ["", "ftp://x", "http://", "https://user:secret@x.example", "http://x/?a=b"] {
+            let error = Remote::new(bad).unwrap_err().to_string();
+            assert!(error.starts_with("--server") && !error.contains("secret@"), "{error}");
+        }
+    }
+}

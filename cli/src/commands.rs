@@ -1,0 +1,128 @@
+//! One file per command.
+
+mod benchmarks;
+mod cancel;
+mod compare;
+mod datasets;
+mod export;
+mod keys;
+mod models;
+mod requeue;
+mod run;
+mod runs;
+mod score;
+mod serve;
+mod verify;
+
+use std::time::Duration;
+
+use bench_domain::RunId;
+use clap::Subcommand;
+
+use crate::client::{Client, ServerArgs};
+use crate::data_dir::DataArgs;
+use crate::exit::{ExitStatus, Problem};
+use crate::stack::Stack;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run benchmarks against a model, show the results and leave a signed archive
+    #[command(after_help = run::EXAMPLES)]
+    Run(Box<run::RunArgs>),
+    /// Serve the HTTP API on this machine
+    #[command(after_help = serve::EXAMPLES)]
+    Serve(serve::ServeArgs),
+    /// Grade stored responses without asking a model
+    #[command(after_help = score::EXAMPLES)]
+    Score(score::ScoreArgs),
+    /// Check a signed archive: who signed it, and whether it is as it was signed
+    #[command(after_help = verify::EXAMPLES)]
+    Verify(verify::VerifyArgs),
+    /// Write the results of a run into a file
+    #[command(after_help = export::EXAMPLES)]
+    Export(export::ExportArgs),
+    /// Compare two runs on the items that both have
+    #[command(after_help = compare::EXAMPLES)]
+    Compare(compare::CompareArgs),
+    /// List runs, or show one in detail
+    #[command(after_help = runs::EXAMPLES)]
+    Runs(runs::RunsArgs),
+    /// End a run; what is done stays
+    #[command(after_help = cancel::EXAMPLES)]
+    Cancel(cancel::CancelArgs),
+    /// Take up a failed or canceled run again: only what was not graded is asked
+    #[command(after_help = requeue::EXAMPLES)]
+    Requeue(requeue::RequeueArgs),
+    /// List the benchmarks, or show one with its protocol and deviations
+    #[command(after_help = benchmarks::EXAMPLES)]
+    Benchmarks(benchmarks::BenchmarksArgs),
+    /// List the models that runs can be made for
+    #[command(after_help = models::EXAMPLES)]
+    Models(models::ModelsArgs),
+    /// List, fetch and remove datasets on this machine
+    #[command(after_help = datasets::EXAMPLES)]
+    Datasets(datasets::DatasetsArgs),
+    /// Show, rotate and pin the keys that archives are signed and verified with
+    #[command(after_help = keys::EXAMPLES)]
+    Keys(keys::KeysArgs),
+}
+
+/// Runs a command.
+pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
+    match command {
+        Command::Run(args) => run::run(*args).await,
+        Command::Serve(args) => serve::run(args).await,
+        Command::Score(args) => score::run(args).await,
+        Command::Verify(args) => verify::run(args).await,
+        Command::Export(args) => export::run(args).await,
+        Command::Compare(args) => compare::run(args).await,
+        Command::Runs(args) => runs::run(args).await,
+        Command::Cancel(args) => cancel::run(args).await,
+        Command::Requeue(args) => requeue::run(args).await,
+        Command::Benchmarks(args) => benchmarks::run(args).await,
+        Command::Models(args) => models::run(args).await,
+        Command::Datasets(args) => datasets::run(args).await,
+        Command::Keys(args) => keys::run(args).await,
+    }
+}
+
+/// The API that a command asks: of a server, or of the stack in a data directory.
+struct Api {
+    client: Client,
+    stack: Option<Stack>,
+}
+
+impl Api {
+    /// The server that was named, else the stack in the data directory, where no work is done.
+    async fn open(server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
+        if let Some(client) = server.client()? {
+            return Ok(Self { client, stack: None });
+        }
+        let key = server.named_key()?;
+        let stack = data.open().await?;
+        Ok(Self { client: Client::inside(stack.router()).with_key(key), stack: Some(stack) })
+    }
+
+    async fn close(self) {
+        if let Some(stack) = self.stack {
+            stack.stop(Duration::ZERO).await;
+        }
+    }
+}
+
+/// Reads a run's id from the command line.
+fn parse_run(text: &str) -> Result<RunId, String> {
+    text.parse::<RunId>().map_err(|error| format!("{error}; `bench runs` lists them"))
+}
+
+/// The benchmark of that name.
+fn find_benchmark(name: &str) -> anyhow::Result<&'static dyn bench_benchmarks::Benchmark> {
+    let known = name.parse::<bench_domain::BenchmarkName>().ok();
+    known.and_then(|name| bench_benchmarks::find(name.as_str())).ok_or_else(|| {
+        let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
+        let shown: String = name.chars().take(64).collect();
+        Problem::usage(format!("there is no benchmark `{shown}`"))
+            .hint(format!("known are {}; `bench benchmarks` says more", names.join(", ")))
+            .into()
+    })
+}

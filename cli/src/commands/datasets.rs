@@ -1,0 +1,162 @@
+//! `bench datasets`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bench_datasets::{CachedDataset, Prepared};
+use bench_domain::run::DatasetChoice;
+use clap::{Args, Subcommand};
+use comfy_table::Cell;
+use serde_json::{Value, json};
+
+use crate::data_dir::DataArgs;
+use crate::exit::{ExitStatus, Problem};
+use crate::progress::DatasetProgress;
+use crate::show::number;
+use crate::stack::Stack;
+use crate::{format, output, show};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench datasets                             what is stored on this machine
+  bench datasets pull mmlu_pro               fetch it now, for runs without a network later
+  bench datasets pull mmlu_pro --file my-items.jsonl
+  bench datasets rm mmlu_pro --revision 0123abcd";
+
+#[derive(Debug, Args)]
+pub(crate) struct DatasetsArgs {
+    #[command(subcommand)]
+    command: Option<DatasetsCommand>,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum DatasetsCommand {
+    /// List what is stored (what happens without a command)
+    List,
+    /// Fetch the dataset of a benchmark, or take in a file of it
+    Pull {
+        /// The benchmark
+        name: String,
+        /// A parquet or JSONL file, or a folder of them, in the dataset's own columns
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Remove what is stored of a benchmark; runs that use it cannot go on
+    Rm {
+        /// The benchmark
+        name: String,
+        /// Only the revision that starts with this
+        #[arg(long, value_name = "REVISION")]
+        revision: Option<String>,
+    },
+}
+
+pub(crate) async fn run(args: DatasetsArgs) -> anyhow::Result<ExitStatus> {
+    let command = args.command.unwrap_or(DatasetsCommand::List);
+    if matches!(command, DatasetsCommand::List) && !args.data.path()?.exists() {
+        list(&[], args.json)?;
+        return Ok(ExitStatus::Success);
+    }
+    let progress = Arc::new(DatasetProgress::default());
+    // Names are checked before anything is opened.
+    if let DatasetsCommand::Pull { name, .. } | DatasetsCommand::Rm { name, .. } = &command {
+        super::find_benchmark(name)?;
+    }
+    let stack = args.data.open_telling(Arc::clone(&progress) as _).await?;
+    let result = work(&stack, command, &progress, args.json).await;
+    progress.clear();
+    stack.stop(Duration::ZERO).await;
+    result
+}
+
+async fn work(
+    stack: &Stack,
+    command: DatasetsCommand,
+    progress: &DatasetProgress,
+    json: bool,
+) -> anyhow::Result<ExitStatus> {
+    match command {
+        DatasetsCommand::List => list(&stack.library.list_cached().await?, json)?,
+        DatasetsCommand::Pull { name, file } => {
+            let benchmark = super::find_benchmark(&name)?;
+            let prepared = match file {
+                Some(file) => stack.library.take_in(benchmark, &file, progress).await?,
+                None => stack.library.prepare(benchmark, &DatasetChoice::Hub, progress).await?,
+            };
+            progress.clear();
+            return pulled(&name, &prepared, json);
+        }
+        DatasetsCommand::Rm { name, revision } => {
+            let benchmark = super::find_benchmark(&name)?;
+            let removed = stack.library.remove(benchmark.name(), revision.as_deref()).await?;
+            if removed == 0 {
+                return Err(
+                    Problem::failure(format!("nothing of {name} is stored under that revision")).into()
+                );
+            }
+            match json {
+                true => output::json(&json!({ "removed": removed }))?,
+                false => output::print(&format!("Removed {} of {name}", format::plural(removed, "dataset")))?,
+            }
+        }
+    }
+    Ok(ExitStatus::Success)
+}
+
+fn pulled(name: &str, prepared: &Prepared, json: bool) -> anyhow::Result<ExitStatus> {
+    let used = &prepared.used;
+    if json {
+        output::json(&json!({
+            "benchmark": name, "id": used.id, "source": used.source, "revision": used.revision,
+            "digest": used.digest, "items": prepared.index.items.len(), "note": used.note,
+        }))?;
+    } else if !used.is_demo() {
+        let items = format::plural(prepared.index.items.len() as u64, "item");
+        output::print(&format!("{name}: {items} of {} at {}", used.id, used.revision))?;
+    }
+    if let Some(note) = &used.note {
+        output::warn(note);
+    }
+    // What was asked for is not there.
+    Ok(if used.is_demo() { ExitStatus::Failure } else { ExitStatus::Success })
+}
+
+fn list(datasets: &[CachedDataset], json: bool) -> anyhow::Result<()> {
+    if json {
+        let all: Vec<Value> = datasets
+            .iter()
+            .map(|d| {
+                json!({
+                    "benchmark": d.benchmark, "id": d.id, "source": d.source, "revision": d.revision,
+                    "digest": d.digest, "items": d.items, "bytes": d.bytes, "note": d.note,
+                })
+            })
+            .collect();
+        return output::json(&all);
+    }
+    if datasets.is_empty() {
+        output::note(
+            "Nothing is stored yet; a run fetches what it needs, `bench datasets pull NAME` does it now",
+        );
+        return Ok(());
+    }
+    let mut table = show::table(&["benchmark", "dataset", "source", "revision", "items", "size", "digest"]);
+    for dataset in datasets {
+        table.add_row(vec![
+            Cell::new(&dataset.benchmark),
+            Cell::new(&dataset.id),
+            Cell::new(&dataset.source),
+            Cell::new(format::short(&dataset.revision)),
+            number(format::count(dataset.items)),
+            number(format::bytes(dataset.bytes)),
+            Cell::new(format::short(&dataset.digest)),
+        ]);
+    }
+    output::print(&table.to_string())
+}

@@ -1,0 +1,69 @@
+//! `bench export`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench_domain::RunId;
+use clap::{Args, ValueEnum};
+use serde_json::json;
+
+use crate::client::ServerArgs;
+use crate::data_dir::DataArgs;
+use crate::exit::ExitStatus;
+use crate::output;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench export RUN                           a signed archive in the current folder
+  bench export RUN --format csv --out results.csv
+  bench export RUN --server https://bench.example --out results/";
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The run
+    #[arg(value_parser = super::parse_run)]
+    run: RunId,
+    /// In which form
+    #[arg(long, value_enum, default_value_t = Format::Zip)]
+    format: Format,
+    /// Where to: a file, or a folder that exists [default: the current folder]
+    #[arg(long, value_name = "FILE|DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    /// A signed archive that others can verify
+    Zip,
+    /// A table with a row for each sample
+    Csv,
+}
+
+pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
+    let out = args.out.unwrap_or_else(|| PathBuf::from("."));
+    if let Some(parent) = out.parent().filter(|parent| !parent.as_os_str().is_empty() && !out.is_dir()) {
+        std::fs::create_dir_all(parent).with_context(|| format!("could not create {}", parent.display()))?;
+    }
+    let format = match args.format {
+        Format::Zip => "zip",
+        Format::Csv => "csv",
+    };
+    let api = super::Api::open(&args.server, &args.data).await?;
+    let written = api.client.download(&format!("/api/runs/{}/export?format={format}", args.run), &out).await;
+    api.close().await;
+    let written = written?;
+    let shown = written.strip_prefix(".").unwrap_or(&written);
+    print_path(shown, args.json)?;
+    Ok(ExitStatus::Success)
+}
+
+fn print_path(path: &Path, json: bool) -> anyhow::Result<()> {
+    if json { output::json(&json!({ "file": path })) } else { output::print(&path.display().to_string()) }
+}

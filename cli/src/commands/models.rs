@@ -1,0 +1,109 @@
+//! `bench models`.
+
+use clap::Args;
+use comfy_table::Cell;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::client::{ServerArgs, encode};
+use crate::data_dir::DataArgs;
+use crate::exit::ExitStatus;
+use crate::show::number;
+use crate::{format, output, show};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench models                               what runs can be made for
+  bench models --sync                        learn of the provider's models first
+  bench models --search deepseek --json";
+
+#[derive(Debug, Args)]
+pub(crate) struct ModelsArgs {
+    /// Only those whose name contains this
+    #[arg(long, value_name = "TEXT")]
+    search: Option<String>,
+    /// Only those of this provider
+    #[arg(long, value_name = "NAME")]
+    provider: Option<String>,
+    /// How many at most
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=500))]
+    limit: u32,
+    /// Fetch the provider's public list first
+    #[arg(long)]
+    sync: bool,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Model {
+    id: String,
+    slug: String,
+    name: String,
+    provider: String,
+    #[serde(default)]
+    tagline: Option<String>,
+    #[serde(default)]
+    instance_count: i64,
+    #[serde(flatten)]
+    other: serde_json::Map<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Models {
+    models: Vec<Model>,
+    total: u64,
+}
+
+pub(crate) async fn run(args: ModelsArgs) -> anyhow::Result<ExitStatus> {
+    let api = super::Api::open(&args.server, &args.data).await?;
+    let result = show_models(&api, &args).await;
+    api.close().await;
+    result.map(|()| ExitStatus::Success)
+}
+
+async fn show_models(api: &super::Api, args: &ModelsArgs) -> anyhow::Result<()> {
+    if args.sync {
+        let answer: Value = api.client.post("/api/admin/sync-models", None).await?;
+        if let Some(message) = answer.get("message").and_then(Value::as_str) {
+            output::note(message);
+        }
+    }
+    let mut path = format!("/api/models?limit={}", args.limit);
+    for (name, value) in [("search", &args.search), ("provider", &args.provider)] {
+        if let Some(value) = value {
+            path.push_str(&format!("&{name}={}", encode(value)));
+        }
+    }
+    let answer: Models = api.client.get(&path).await?;
+    if args.json {
+        return output::json(&answer.models);
+    }
+    let mut table = show::table(&["model", "instances", "about"]);
+    for model in &answer.models {
+        let name = match model.provider.as_str() {
+            provider if provider == model.slug => provider.to_owned(),
+            provider => format!("{provider}/{}", model.slug),
+        };
+        let about = model.tagline.clone().filter(|about| !about.is_empty());
+        table.add_row(vec![
+            Cell::new(name),
+            number(model.instance_count),
+            Cell::new(about.unwrap_or_else(|| model.name.clone())),
+        ]);
+    }
+    output::print(&table.to_string())?;
+    let shown = answer.models.len() as u64;
+    if answer.total > shown {
+        output::note(&format!(
+            "{} more; see --search and --limit",
+            format::plural(answer.total - shown, "model")
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,53 @@
+//! `bench requeue`.
+
+use bench_domain::RunId;
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::run::{self, WorkArgs};
+use crate::client::ServerArgs;
+use crate::data_dir::DataArgs;
+use crate::exit::ExitStatus;
+use crate::output;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench requeue RUN                          ask again for what is missing, and show the results
+  bench requeue RUN --detach                 put it back into the queue for `bench serve`
+  bench requeue RUN --server https://bench.example --api-key-env BENCH_KEY
+
+A run that was made with a key of its own needs --api-key-env again: keys are not kept.";
+
+#[derive(Debug, Args)]
+pub(crate) struct RequeueArgs {
+    /// The run
+    #[arg(value_parser = super::parse_run)]
+    run: RunId,
+    /// Only put it into the queue
+    #[arg(long)]
+    detach: bool,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(args: RequeueArgs) -> anyhow::Result<ExitStatus> {
+    if !args.detach {
+        return run::resume(args.run, &args.work, &args.server, &args.data, args.json).await;
+    }
+    let api = super::Api::open(&args.server, &args.data).await?;
+    let answer = api.client.post::<Value>(&run::requeue_path(args.run), None).await;
+    api.close().await;
+    answer?;
+    match args.json {
+        true => output::json(&json!({ "id": args.run, "status": "queued" }))?,
+        false => output::print(&format!("Queued {}", args.run))?,
+    }
+    Ok(ExitStatus::Success)
+}

@@ -1,0 +1,272 @@
+//! `bench run`.
+
+pub(crate) mod interrupt;
+mod order;
+mod results;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bench_domain::{RunId, RunStatus};
+use clap::Args;
+use clap::builder::FalseyValueParser;
+use serde_json::Value;
+
+use self::interrupt::Interrupt;
+use self::order::{Plan, Resolved};
+use self::watch::Watched;
+use crate::client::{Client, ServerArgs};
+use crate::data_dir::{DataArgs, DurabilityArg};
+use crate::exit::{ExitStatus, Problem};
+use crate::output;
+use crate::progress::DatasetProgress;
+use crate::stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
+use crate::views::Run;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench run --model oracle --demo
+      no account and no network: the whole way, on items that come with the program
+  bench run --model chutes/deepseek-ai/DeepSeek-V3 --benchmark mmlu_pro --subset-count 200 --seed demo
+      200 items, the same ones for every model with this seed (needs CHUTES_API_KEY)
+  bench run --model openai-compatible/qwen3 --base-url http://127.0.0.1:8000/v1 --concurrency 64
+  bench run --model lmstudio/qwen3-4b --model oracle --benchmark aime_2025 --samples 1
+      two runs side by side
+  bench run --model replay:answers.jsonl --benchmark mmlu_pro --dataset mmlu_pro=items.jsonl
+      stored responses instead of a model, items from a file
+  bench run --resume RUN
+      go on where Ctrl-C, a crash or a failure ended it
+
+Models: chutes/MODEL, openrouter/MODEL, lmstudio/MODEL, openai-compatible/MODEL, oracle, replay:FILE.
+Keys come from variables (CHUTES_API_KEY, OPENROUTER_API_KEY, …) or from the one that --api-key-env names.
+Exit code 0 when every run succeeded, 1 when one failed, 2 for wrong usage, 130 after Ctrl-C.";
+
+/// How long answers on their way may take after Ctrl-C.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(10);
+/// How long the stack may take to close when all is done.
+const CLOSE_GRACE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// The model; repeat for several runs side by side [default: DEFAULT_MODEL]
+    #[arg(long, short, env = "BENCH_MODEL", value_name = "MODEL")]
+    pub(crate) model: Vec<String>,
+    /// A benchmark; repeat for several [default: the default ones of `bench benchmarks`]
+    #[arg(long, short, env = "BENCH_BENCHMARK", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) benchmark: Vec<String>,
+    /// Only this item, by its id; repeat for several
+    #[arg(long, env = "BENCH_ITEM", value_name = "ID")]
+    pub(crate) item: Vec<String>,
+    /// Share of each benchmark's items, 1 to 100
+    #[arg(long, env = "BENCH_SUBSET_PCT", value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) subset_pct: Option<u32>,
+    /// Number of items of each benchmark
+    #[arg(long, env = "BENCH_SUBSET_COUNT", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
+    pub(crate) subset_count: Option<u64>,
+    /// What the choice of a subset depends on: the same seed gives the same items
+    #[arg(long, env = "BENCH_SEED", value_name = "TEXT")]
+    pub(crate) seed: Option<String>,
+    /// How often each item is asked [default: the benchmark's own]
+    #[arg(long, env = "BENCH_SAMPLES", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) samples: Option<u32>,
+    /// Randomness of the answers, 0 to 2 [default: DEFAULT_TEMPERATURE, else the benchmark's own]
+    #[arg(long, env = "BENCH_TEMPERATURE", value_name = "T", value_parser = order::parse_temperature)]
+    pub(crate) temperature: Option<f64>,
+    /// Upper bound of an answer in tokens, reasoning included [default: the benchmark's own]
+    #[arg(long, env = "BENCH_MAX_TOKENS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(crate) max_tokens: Option<u32>,
+    /// Where the provider answers, when that is not its usual address
+    #[arg(long, env = "BENCH_BASE_URL", value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Take a benchmark's items from this parquet or JSONL file, in the dataset's own columns; can be repeated
+    #[arg(long, env = "BENCH_DATASET", value_name = "NAME=FILE")]
+    pub(crate) dataset: Vec<String>,
+    /// Use the items that come with this program; the scores then say nothing about the real benchmark
+    #[arg(long, env = "BENCH_DEMO", value_parser = FalseyValueParser::new())]
+    pub(crate) demo: bool,
+    /// Go on with this run instead of making one
+    #[arg(long, value_name = "RUN", value_parser = super::parse_run)]
+    pub(crate) resume: Option<RunId>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Print JSON: an array with an object for each run
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Ids of the arguments that stand on the command line itself, not in a variable.
+    #[arg(skip)]
+    pub(crate) given: Vec<String>,
+}
+
+/// How the work is done and where the results go.
+#[derive(Debug, Args)]
+pub(crate) struct WorkArgs {
+    /// Samples worked on at once
+    #[arg(long, short, env = "BENCH_CONCURRENCY", value_name = "N", default_value_t = CONCURRENCY_DEFAULT as u64,
+        value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX as u64))]
+    pub(crate) concurrency: u64,
+    /// What an acknowledged write survives
+    #[arg(long, env = "BENCH_DURABILITY", value_enum, default_value_t = DurabilityArg::Full)]
+    pub(crate) durability: DurabilityArg,
+    /// Folder for the signed archive and the table
+    #[arg(long, short, env = "BENCH_OUT", value_name = "DIR", default_value = "bench-results")]
+    pub(crate) out: PathBuf,
+}
+
+pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
+    if let Some(run) = args.resume {
+        order::refuse_changes(&args.given)?;
+        return resume(run, &args.work, &args.server, &args.data, args.json).await;
+    }
+    let Resolved { plan, key } = order::resolve(&args)?;
+    let session = Session::open(&args.work, &args.server, &args.data).await?;
+    let ordered = match &session.stack {
+        Some(stack) => plan.order_here(stack, key, session.datasets.as_ref()).await,
+        None => plan.order_at(&session.client, key.is_some()).await,
+    };
+    session.datasets.clear();
+    match ordered {
+        Ok(runs) => session.work(&runs, Some(&plan), &args.work, args.json).await,
+        Err(error) => {
+            session.close(Duration::ZERO).await;
+            Err(error)
+        }
+    }
+}
+
+/// Where a run is taken up again.
+pub(crate) fn requeue_path(run: RunId) -> String {
+    format!("/api/admin/runs/{run}/requeue")
+}
+
+/// Goes on with a run: an open one at once, a failed or canceled one with what is missing.
+pub(crate) async fn resume(
+    run: RunId,
+    work: &WorkArgs,
+    server: &ServerArgs,
+    data: &DataArgs,
+    json: bool,
+) -> anyhow::Result<ExitStatus> {
+    // The key is looked at before anything is opened.
+    server.named_key()?;
+    let session = Session::open(work, server, data).await?;
+    match take_up(&session.client, run).await {
+        Ok(()) => session.work(&[run], None, work, json).await,
+        Err(error) => {
+            session.close(Duration::ZERO).await;
+            Err(error)
+        }
+    }
+}
+
+async fn take_up(client: &Client, run: RunId) -> anyhow::Result<()> {
+    let found: Run = client.get(&format!("/api/runs/{run}")).await?;
+    match found.status {
+        RunStatus::Queued | RunStatus::Running => output::note(&format!("Going on with run {run}")),
+        RunStatus::Succeeded => output::note(&format!("Run {run} is complete")),
+        RunStatus::Failed | RunStatus::Canceled => {
+            client.post::<Value>(&requeue_path(run), None).await?;
+            output::note(&format!(
+                "Run {run} had {}; what is missing is asked again",
+                match found.status {
+                    RunStatus::Failed => "failed",
+                    _ => "been canceled",
+                }
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What works on runs: the stack in this process, or a server.
+struct Session {
+    client: Client,
+    stack: Option<Stack>,
+    datasets: Arc<DatasetProgress>,
+}
+
+impl Session {
+    async fn open(work: &WorkArgs, server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
+        let datasets = Arc::new(DatasetProgress::default());
+        if let Some(client) = server.client()? {
+            return Ok(Self { client, stack: None, datasets });
+        }
+        let key = server.named_key()?;
+        let options = StackOptions {
+            durability: work.durability.into(),
+            concurrency: usize::try_from(work.concurrency).unwrap_or(CONCURRENCY_MAX),
+            progress: Arc::clone(&datasets) as _,
+            ..data.options()?
+        };
+        let stack = Stack::open(options).await?;
+        let client = Client::inside(stack.router()).with_key(key);
+        Ok(Self { client, stack: Some(stack), datasets })
+    }
+
+    async fn close(self, grace: Duration) {
+        if let Some(stack) = self.stack {
+            stack.stop(grace).await;
+        }
+    }
+
+    /// Works until the runs are over, and shows what came out.
+    async fn work(
+        mut self,
+        runs: &[RunId],
+        plan: Option<&Plan>,
+        work: &WorkArgs,
+        json: bool,
+    ) -> anyhow::Result<ExitStatus> {
+        let interrupt = Interrupt::listen();
+        let worked = self.watch_and_show(runs, plan, work, json, &interrupt).await;
+        let interrupted = matches!(worked, Ok(ExitStatus::Interrupted));
+        let here = self.stack.is_some();
+        if interrupted && here {
+            let seconds = INTERRUPT_GRACE.as_secs();
+            output::note(&format!(
+                "Stopping; answers on their way have {seconds} s, what is done stays. Ctrl-C again ends at once."
+            ));
+        }
+        let address = self.client.address().map(str::to_owned);
+        self.close(if interrupted { INTERRUPT_GRACE } else { CLOSE_GRACE }).await;
+        if interrupted {
+            for run in runs {
+                match &address {
+                    None => output::note(&format!("Go on with: bench run --resume {run}")),
+                    Some(address) => output::note(&format!(
+                        "The run goes on at the server; watch it with: bench run --resume {run} --server {address}"
+                    )),
+                }
+            }
+        }
+        worked
+    }
+
+    async fn watch_and_show(
+        &mut self,
+        runs: &[RunId],
+        plan: Option<&Plan>,
+        work: &WorkArgs,
+        json: bool,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<ExitStatus> {
+        if let Some(stack) = &mut self.stack {
+            stack.start().await?;
+        }
+        let demo_wanted = plan.is_none_or(|plan| plan.demo);
+        let watched = watch::watch(&self.client, runs, &self.datasets, demo_wanted, interrupt).await?;
+        let Watched::Over(over) = watched else { return Ok(ExitStatus::Interrupted) };
+        results::show(&self.client, self.stack.as_ref(), &over, &work.out, json).await
+    }
+}
+
+impl From<order::Unusable> for anyhow::Error {
+    fn from(unusable: order::Unusable) -> Self {
+        Problem::usage(unusable.0).into()
+    }
+}

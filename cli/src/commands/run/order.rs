@@ -1,0 +1,408 @@
+//! From the command line to orders.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bench_api::{Order, Orderer, Trusted, create_run, default_benchmarks};
+use bench_domain::run::{DatasetChoice, Owner};
+use bench_domain::{BenchmarkName, Generation, RunId, Subset};
+use bench_inference::{Endpoint, InferenceConfig, ModelName, ProviderKind, Replay, Secret};
+use bench_state::credentials::ApiKey;
+use serde_json::{Map, Value, json};
+
+use super::RunArgs;
+use crate::client::Client;
+use crate::commands::find_benchmark;
+use crate::exit::Problem;
+use crate::output;
+use crate::progress::DatasetProgress;
+use crate::stack::Stack;
+use crate::views::Run;
+
+/// Arguments that say what is ordered: a run that goes on has its own.
+const ORDER_ARGS: [&str; 12] = [
+    "model",
+    "benchmark",
+    "item",
+    "subset_pct",
+    "subset_count",
+    "seed",
+    "samples",
+    "temperature",
+    "max_tokens",
+    "base_url",
+    "dataset",
+    "demo",
+];
+/// Longest file of stored responses, in bytes: written as JSON it has at most twice as many.
+const REPLAY_BYTES_MAX: u64 = bench_blobs::OBJECT_BYTES_MAX as u64 / 2;
+
+/// Wrong usage, in one sentence.
+#[derive(Debug)]
+pub(super) struct Unusable(pub(super) String);
+
+/// What was ordered, checked as far as that goes without opening anything.
+#[derive(Debug)]
+pub(super) struct Plan {
+    models: Vec<Model>,
+    /// Empty: those that a server preselects.
+    benchmarks: Vec<String>,
+    items: Vec<String>,
+    subset: Subset,
+    samples: Option<u32>,
+    generation: Generation,
+    base_url: Option<String>,
+    datasets: Vec<(BenchmarkName, PathBuf)>,
+    /// Whether demo data was asked for.
+    pub(super) demo: bool,
+}
+
+/// A model, with the stored responses that stand in for it.
+#[derive(Debug)]
+struct Model {
+    /// As it was given, without the path of a file.
+    name: String,
+    /// `None` for a server's own name of a model.
+    provider: Option<ProviderKind>,
+    /// Its name at the provider.
+    slug: String,
+    replay: Option<String>,
+}
+
+impl Model {
+    fn is_remote(&self) -> bool {
+        self.provider.is_some_and(ProviderKind::is_remote)
+    }
+}
+
+/// A checked command line.
+pub(super) struct Resolved {
+    pub(super) plan: Plan,
+    /// The key that `--api-key-env` names.
+    pub(super) key: Option<Secret>,
+}
+
+/// Reads a temperature.
+pub(super) fn parse_temperature(text: &str) -> Result<f64, String> {
+    let temperature = text.trim().parse::<f64>().ok().filter(|temperature| (0.0..=2.0).contains(temperature));
+    temperature.ok_or_else(|| "it must be a number from 0 to 2".to_owned())
+}
+
+/// Refuses arguments that would change what was ordered.
+pub(super) fn refuse_changes(given: &[String]) -> Result<(), Unusable> {
+    match given.iter().find(|id| ORDER_ARGS.contains(&id.as_str())) {
+        None => Ok(()),
+        Some(id) => Err(Unusable(format!(
+            "--resume goes on with what was ordered: --{} cannot be given with it",
+            id.replace('_', "-")
+        ))),
+    }
+}
+
+/// Checks the command line.
+pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
+    let remote = args.server.server().is_some();
+    let key = args.server.named_key()?;
+    let datasets = datasets(&args.dataset)?;
+    if remote
+        && let Some((flag, _)) =
+            [("--base-url", args.base_url.is_some()), ("--dataset", !datasets.is_empty())]
+                .into_iter()
+                .find(|(_, is_given)| *is_given)
+    {
+        let message = format!(
+            "{flag} cannot be sent to a server: files and addresses are taken from the command line only"
+        );
+        return Err(Problem::usage(message).hint("leave --server out").into());
+    }
+    if args.demo && !datasets.is_empty() {
+        return Err(Problem::usage("--demo and --dataset exclude each other").into());
+    }
+    let plan = Plan {
+        benchmarks: benchmarks(&args.benchmark, &datasets, remote)?,
+        items: args.item.iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect(),
+        subset: subset(args)?,
+        samples: args.samples,
+        generation: Generation {
+            temperature: temperature(args.temperature)?,
+            max_tokens: args.max_tokens,
+            ..Generation::default()
+        },
+        base_url: args.base_url.clone().filter(|url| !url.trim().is_empty()),
+        models: models(args, remote)?,
+        datasets,
+        demo: args.demo,
+    };
+    if !plan.items.is_empty() && (plan.subset.count.is_some() || plan.subset.pct != 100) {
+        return Err(Problem::usage("--item and a subset exclude each other").into());
+    }
+    if !remote {
+        check_providers(&plan, key.as_ref())?;
+    }
+    Ok(Resolved { plan, key })
+}
+
+fn models(args: &RunArgs, remote: bool) -> anyhow::Result<Vec<Model>> {
+    let mut names: Vec<String> = args.model.iter().filter(|name| !name.trim().is_empty()).cloned().collect();
+    if names.is_empty() {
+        names.extend(env::var("DEFAULT_MODEL").ok().filter(|name| !name.trim().is_empty()));
+    }
+    if names.is_empty() {
+        return Err(Problem::usage("no model was given")
+            .hint("give one with --model, or set DEFAULT_MODEL; `--model oracle --demo` needs no account")
+            .into());
+    }
+    names.iter().map(|name| model(name, remote)).collect()
+}
+
+fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
+    let name = match ModelName::parse(given) {
+        Ok(name) => name,
+        // A server knows models by id and by slug, too.
+        Err(_) if remote => {
+            let name = given.trim().to_owned();
+            return Ok(Model { slug: name.clone(), name, provider: None, replay: None });
+        }
+        Err(error) => return Err(Problem::usage(format!("--model: {error}")).into()),
+    };
+    if name.provider != ProviderKind::Replay {
+        return Ok(Model {
+            name: name.to_string(),
+            provider: Some(name.provider),
+            slug: name.slug,
+            replay: None,
+        });
+    }
+    if remote {
+        return Err(Problem::usage("stored responses cannot be sent to a server")
+            .hint("leave --server out")
+            .into());
+    }
+    let path = PathBuf::from(&name.slug);
+    let shown = path.display();
+    let metadata = std::fs::metadata(&path).with_context(|| format!("could not read {shown}"))?;
+    if metadata.len() > REPLAY_BYTES_MAX {
+        return Err(Problem::failure(format!("{shown} is larger than {REPLAY_BYTES_MAX} bytes")).into());
+    }
+    let text = std::fs::read(&path).with_context(|| format!("could not read {shown}"))?;
+    let text = String::from_utf8(text).map_err(|_| Problem::failure(format!("{shown} is not UTF-8")))?;
+    let replay = Replay::parse(&text).map_err(|error| Problem::failure(format!("{shown}, {error}")))?;
+    if replay.is_empty() {
+        return Err(Problem::failure(format!("{shown} holds no responses")).into());
+    }
+    // Results are handed on: where the file lies on this machine is nobody's business.
+    let slug = path.file_name().map_or_else(|| name.slug.clone(), |file| file.to_string_lossy().into_owned());
+    let name = ModelName { provider: ProviderKind::Replay, slug: slug.clone() }.to_string();
+    Ok(Model { name, provider: Some(ProviderKind::Replay), slug, replay: Some(text) })
+}
+
+fn benchmarks(
+    given: &[String],
+    datasets: &[(BenchmarkName, PathBuf)],
+    remote: bool,
+) -> anyhow::Result<Vec<String>> {
+    let given: Vec<&str> = given.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
+    let mut names: Vec<String> = Vec::new();
+    for name in &given {
+        let name = match find_benchmark(name) {
+            Ok(benchmark) => benchmark.name().to_owned(),
+            // A server may know others.
+            Err(_) if remote => (*name).to_owned(),
+            Err(error) => return Err(error),
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if given.is_empty() && !remote {
+        names = default_benchmarks();
+        for (name, _) in datasets {
+            if !names.iter().any(|known| known == name.as_str()) {
+                names.push(name.to_string());
+            }
+        }
+    }
+    if let Some((name, _)) =
+        datasets.iter().find(|(name, _)| !names.iter().any(|known| known == name.as_str()))
+    {
+        return Err(Problem::usage(format!("--dataset: {name} is not among the benchmarks to run")).into());
+    }
+    Ok(names)
+}
+
+fn datasets(given: &[String]) -> anyhow::Result<Vec<(BenchmarkName, PathBuf)>> {
+    let mut datasets: Vec<(BenchmarkName, PathBuf)> = Vec::new();
+    for text in given.iter().filter(|text| !text.trim().is_empty()) {
+        let (name, file) = text
+            .split_once('=')
+            .filter(|(_, file)| !file.is_empty())
+            .ok_or_else(|| Problem::usage(format!("--dataset: `{text}` is not NAME=FILE")))?;
+        let name: BenchmarkName =
+            find_benchmark(name)?.name().parse().context("a benchmark's name cannot be used")?;
+        if datasets.iter().any(|(known, _)| *known == name) {
+            return Err(Problem::usage(format!("--dataset: {name} is given twice")).into());
+        }
+        datasets.push((name, PathBuf::from(file)));
+    }
+    Ok(datasets)
+}
+
+/// What stands on the command line wins over what a variable says.
+fn subset(args: &RunArgs) -> anyhow::Result<Subset> {
+    let given = |id: &str| args.given.iter().any(|given| given == id);
+    let (pct, count) = match (given("subset_pct"), given("subset_count")) {
+        (true, true) => {
+            return Err(Problem::usage("--subset-pct and --subset-count exclude each other").into());
+        }
+        (true, false) => (args.subset_pct, None),
+        (false, true) => (None, args.subset_count),
+        (false, false) => (args.subset_pct, args.subset_count),
+    };
+    let subset = Subset::new(pct.unwrap_or(100), count, args.seed.as_deref());
+    subset.map_err(|error| Problem::usage(error.to_string()).into())
+}
+
+fn temperature(given: Option<f64>) -> anyhow::Result<Option<f64>> {
+    let default = || env::var("DEFAULT_TEMPERATURE").ok().filter(|text| !text.trim().is_empty());
+    match (given, default()) {
+        (Some(temperature), _) => Ok(Some(temperature)),
+        (None, None) => Ok(None),
+        (None, Some(text)) => {
+            let parsed = parse_temperature(&text);
+            parsed.map(Some).map_err(|error| Problem::usage(format!("DEFAULT_TEMPERATURE: {error}")).into())
+        }
+    }
+}
+
+/// Says before anything is queued that a provider cannot be asked.
+fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Result<()> {
+    let inference = InferenceConfig::from_vars(|name| env::var(name).ok());
+    let inference = inference.map_err(|error| Problem::usage(error.to_string()))?;
+    for Model { name, provider, .. } in &plan.models {
+        let Some(provider) = provider.filter(|provider| provider.is_remote()) else { continue };
+        let endpoint = match (&plan.base_url, key) {
+            (Some(base_url), key) => Endpoint::new(provider, base_url, key.cloned()),
+            (None, Some(key)) => inference.endpoint_with_key(provider, key.clone()),
+            (None, None) => inference.endpoint(provider),
+        };
+        endpoint.map_err(|error| {
+            Problem::usage(format!("{name} cannot be asked: {error}"))
+                .hint("variables can also stand in a file `.env`; --base-url and --api-key-env apply to this run alone")
+        })?;
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// Orders the runs in this process: files are taken in first.
+    pub(super) async fn order_here(
+        &self,
+        stack: &Stack,
+        key: Option<Secret>,
+        progress: &DatasetProgress,
+    ) -> anyhow::Result<Vec<RunId>> {
+        let mut datasets = BTreeMap::new();
+        for (name, file) in &self.datasets {
+            let benchmark = find_benchmark(name.as_str())?;
+            let prepared = stack.library.take_in(benchmark, file, progress).await?;
+            let revision = prepared.used.revision.clone();
+            datasets.insert(name.clone(), DatasetChoice::Local { revision });
+        }
+        let orderer = match &key {
+            Some(key) => Orderer { owner: Owner::Local, api_key: Some(ApiKey::new(key.expose())) },
+            None => Orderer::local(),
+        };
+        let mut runs = Vec::with_capacity(self.models.len());
+        for model in &self.models {
+            let replay_key = match &model.replay {
+                None => None,
+                Some(text) => {
+                    let object = format!("uploads/{}.json.zst", RunId::random());
+                    stack.blobs.put_json(&object, text).await?;
+                    Some(object)
+                }
+            };
+            let is_remote = model.is_remote();
+            let order = Order {
+                model: model.name.clone(),
+                subset: self.subset.clone(),
+                benchmarks: Some(self.benchmarks.clone()),
+                items: self.items.clone(),
+                samples: self.samples,
+                generation: self.generation.clone(),
+                demo: self.demo,
+                trusted: Trusted {
+                    base_url: self.base_url.clone().filter(|_| is_remote),
+                    replay_key,
+                    datasets: datasets.clone(),
+                    coverage_min: None,
+                },
+                ..Order::default()
+            };
+            // A key is for a provider: none is asked for the others.
+            let orderer = if is_remote { orderer.clone() } else { Orderer::local() };
+            let created = create_run(&stack.api, order, orderer).await;
+            let created =
+                created.map_err(|error| Problem::failure(format!("{}: {}", model.name, error.message())))?;
+            let run = created.run.run.spec.id;
+            output::note(&format!("Run {run}: {} on {}", model.name, self.benchmarks.join(", ")));
+            runs.push(run);
+        }
+        Ok(runs)
+    }
+
+    /// Orders the runs at a server. `own_key` says that the caller's key is to be used at the provider.
+    pub(super) async fn order_at(&self, client: &Client, own_key: bool) -> anyhow::Result<Vec<RunId>> {
+        let path = if own_key { "/api/runs/api" } else { "/api/runs" };
+        let benchmarks = match self.benchmarks.is_empty() {
+            true => preselected(client).await?,
+            false => self.benchmarks.clone(),
+        };
+        let mut runs = Vec::with_capacity(self.models.len());
+        for model in &self.models {
+            let created: Run =
+                client.post(path, Some(&self.body(model, &benchmarks))).await.context(model.name.clone())?;
+            let run: RunId = created.id.parse().context("the server's answer names no run")?;
+            let at = client.address().unwrap_or_default();
+            output::note(&format!(
+                "Run {run} at {at}: {} on {}",
+                created.model(),
+                self.benchmarks.join(", ")
+            ));
+            runs.push(run);
+        }
+        Ok(runs)
+    }
+
+    fn body(&self, model: &Model, benchmarks: &[String]) -> Value {
+        let mut body = Map::new();
+        body.insert("model_id".into(), json!(model.slug));
+        body.insert("selected_benchmarks".into(), json!(benchmarks));
+        body.insert("subset_pct".into(), json!(self.subset.pct));
+        let mut optional = |name: &str, value: Value| {
+            if !matches!(&value, Value::Null | Value::Bool(false)) && value != json!([]) {
+                body.insert(name.to_owned(), value);
+            }
+        };
+        optional("provider", json!(model.provider.map(ProviderKind::as_str)));
+        optional("subset_count", json!(self.subset.count));
+        optional("subset_seed", json!(self.subset.seed));
+        optional("samples", json!(self.samples));
+        optional("temperature", json!(self.generation.temperature));
+        optional("max_tokens", json!(self.generation.max_tokens));
+        optional("items", json!(self.items));
+        optional("demo", json!(self.demo));
+        Value::Object(body)
+    }
+}
+
+/// The benchmarks that a server would run.
+async fn preselected(client: &Client) -> anyhow::Result<Vec<String>> {
+    let answer: Value = client.get("/api/benchmarks").await?;
+    let all = answer.get("benchmarks").and_then(Value::as_array).into_iter().flatten();
+    let is_preselected = |benchmark: &&Value| benchmark.get("default_selected") == Some(&Value::Bool(true));
+    let names = all.filter(is_preselected).filter_map(|benchmark| benchmark.get("name")?.as_str());
+    Ok(names.map(str::to_owned).collect())
+}

@@ -1,0 +1,112 @@
+//! What came out: the table, the exports, and whether the archive verifies.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use bench_domain::RunStatus;
+use bench_signing::{KeysDocument, Limits, TrustedKey, verify};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::data_dir::key_ring;
+use crate::exit::ExitStatus;
+use crate::stack::Stack;
+use crate::views::Run;
+use crate::{output, show};
+
+/// Where a run's results were left.
+struct Files {
+    zip: PathBuf,
+    csv: PathBuf,
+    verified: bool,
+}
+
+/// Shows the results of runs that are over and leaves them in `out`.
+pub(super) async fn show(
+    client: &Client,
+    stack: Option<&Stack>,
+    runs: &[Run],
+    out: &Path,
+    json: bool,
+) -> anyhow::Result<ExitStatus> {
+    if !json {
+        if let Some(banner) = show::demo_banner(runs) {
+            output::print(&banner)?;
+        }
+        output::print(&show::results(runs).to_string())?;
+    }
+    let mut status = ExitStatus::Success;
+    let mut values = Vec::with_capacity(runs.len());
+    for run in runs {
+        if run.status != RunStatus::Succeeded {
+            status = ExitStatus::Failure;
+            tell_failure(run);
+        }
+        // A canceled run has no export.
+        let files = match run.status {
+            RunStatus::Succeeded | RunStatus::Failed => Some(export(client, stack, run, out).await?),
+            _ => None,
+        };
+        if files.as_ref().is_some_and(|files| !files.verified) {
+            status = ExitStatus::Failure;
+        }
+        if json {
+            values.push(value(run, files.as_ref())?);
+        } else if let Some(files) = files {
+            let verdict = if files.verified { "verified" } else { "NOT VALID" };
+            output::print(&format!("Run {}", run.id))?;
+            output::print(&format!("  signed archive: {} ({verdict})", files.zip.display()))?;
+            output::print(&format!("  table:          {}", files.csv.display()))?;
+        }
+    }
+    if json {
+        output::json(&values)?;
+    }
+    Ok(status)
+}
+
+fn tell_failure(run: &Run) {
+    let what = match run.status {
+        RunStatus::Canceled => "was canceled",
+        _ => "failed",
+    };
+    let why = run.error_message.as_ref().map_or_else(String::new, |error| format!(": {error}"));
+    output::error(&format!("run {} ({}) {what}{why}", run.id, run.model()));
+    for benchmark in &run.benchmarks {
+        if let Some(error) = &benchmark.error_message {
+            output::note(&format!("  {}: {error}", benchmark.benchmark_name));
+        }
+    }
+    output::hint(&format!("`bench run --resume {}` asks again for what is missing", run.id));
+}
+
+fn value(run: &Run, files: Option<&Files>) -> anyhow::Result<Value> {
+    let mut value = serde_json::to_value(run.summary()).context("could not write the result as JSON")?;
+    if let Value::Object(fields) = &mut value {
+        let files =
+            files.map(|files| json!({ "zip": files.zip, "csv": files.csv, "verified": files.verified }));
+        fields.insert("files".to_owned(), files.unwrap_or_default());
+    }
+    Ok(value)
+}
+
+async fn export(client: &Client, stack: Option<&Stack>, run: &Run, out: &Path) -> anyhow::Result<Files> {
+    std::fs::create_dir_all(out).with_context(|| format!("could not create {}", out.display()))?;
+    let path = |format: &str| format!("/api/runs/{}/export?format={format}", run.id);
+    let zip = client.download(&path("zip"), out).await?;
+    let csv = client.download(&path("csv"), out).await?;
+    let trusted = match stack {
+        Some(stack) => key_ring(|| Ok(stack.embedded.data_dir().to_owned()), false)?.trusted_keys(),
+        None => {
+            let document: KeysDocument = client.get("/.well-known/bench-runner-keys.json").await?;
+            document.keys.into_iter().map(|entry| TrustedKey::given(entry.public_key)).collect()
+        }
+    };
+    let archive = File::open(&zip).with_context(|| format!("could not read {}", zip.display()))?;
+    let verification = verify(archive, &trusted, &Limits::default());
+    for error in &verification.errors {
+        output::error(&format!("{}: {error}", zip.display()));
+    }
+    Ok(Files { zip, csv, verified: verification.valid })
+}

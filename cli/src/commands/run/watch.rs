@@ -1,0 +1,106 @@
+//! Waiting for runs, and telling how far they are.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use bench_domain::RunId;
+
+use super::interrupt::Interrupt;
+use crate::client::Client;
+use crate::output;
+use crate::progress::{DatasetProgress, RunProgress};
+use crate::views::Run;
+
+/// How often a run in this process is looked at.
+const LOOK_EVERY_HERE: Duration = Duration::from_millis(250);
+/// How often a server is asked.
+const LOOK_EVERY_THERE: Duration = Duration::from_secs(1);
+/// How often a server may fail in a row: it may be restarting.
+const FAILURES_MAX: u32 = 30;
+
+/// How the waiting ended.
+pub(super) enum Watched {
+    /// Every run is over.
+    Over(Vec<Run>),
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Waits until every run is over.
+pub(super) async fn watch(
+    client: &Client,
+    runs: &[RunId],
+    datasets: &DatasetProgress,
+    demo_wanted: bool,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Watched> {
+    let look_every = if client.address().is_some() { LOOK_EVERY_THERE } else { LOOK_EVERY_HERE };
+    let mut progress = RunProgress::new();
+    let mut told = HashSet::new();
+    let mut failures = 0;
+    let mut seen: Vec<Run> = Vec::new();
+    let watched = loop {
+        let looked = tokio::select! {
+            looked = look(client, runs) => looked,
+            () = interrupt.wait() => break Watched::Interrupted,
+        };
+        match looked {
+            Ok(now) => {
+                failures = 0;
+                seen = now;
+                // Planned: nothing is downloaded for it any more.
+                if seen
+                    .iter()
+                    .all(|run| run.benchmarks.iter().all(|b| b.planned_samples > 0 || b.status != "pending"))
+                {
+                    datasets.clear();
+                }
+                tell_notes(&seen, demo_wanted, &mut told);
+                progress.update(&seen);
+                if seen.iter().all(|run| !run.status.is_open()) {
+                    break Watched::Over(seen.clone());
+                }
+            }
+            Err(error) if client.address().is_none() => return Err(error),
+            Err(error) => {
+                failures += 1;
+                if failures >= FAILURES_MAX || error.downcast_ref::<crate::client::Refused>().is_some() {
+                    return Err(error);
+                }
+                tracing::info!(%error, "The server did not answer and is asked again");
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(look_every) => {}
+            () = interrupt.wait() => break Watched::Interrupted,
+        }
+    };
+    datasets.clear();
+    progress.finish(&seen);
+    Ok(watched)
+}
+
+async fn look(client: &Client, runs: &[RunId]) -> anyhow::Result<Vec<Run>> {
+    let mut all = Vec::with_capacity(runs.len());
+    for run in runs {
+        all.push(client.get(&format!("/api/runs/{run}")).await?);
+    }
+    Ok(all)
+}
+
+/// Warns once of what must be known of a dataset: demo data that nobody asked for, an older revision.
+fn tell_notes(runs: &[Run], demo_wanted: bool, told: &mut HashSet<String>) {
+    for benchmark in runs.iter().flat_map(|run| &run.benchmarks) {
+        let Some(dataset) = &benchmark.dataset else { continue };
+        let name = &benchmark.benchmark_name;
+        let unasked = benchmark.demo && !demo_wanted;
+        let text = match &dataset.note {
+            Some(note) => format!("{name}: {note}"),
+            None if unasked => format!("{name}: demo data is used"),
+            None => continue,
+        };
+        if told.insert(text.clone()) {
+            output::warn(&text);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `bench score`.
+
+mod items;
+mod lines;
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::Context;
+use bench_benchmarks::Benchmark;
+use bench_benchmarks::score::ScoreLine;
+use bench_domain::OutcomeCounts;
+use bench_domain::run::DatasetChoice;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use self::items::Items;
+use self::lines::{Lines, grade};
+use crate::data_dir::DataArgs;
+use crate::exit::{ExitStatus, Problem};
+use crate::{format, output};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench score mmlu_pro --responses replies.jsonl --out verdicts.jsonl
+  bench score aime_2025 --responses - < replies.jsonl > verdicts.jsonl
+
+Input, one JSON object a line: `id`, `response`, and the item's grading fields under the dataset's
+own column names:
+  {\"id\": \"a1\", \"response\": \"… the answer is (C).\", \"answer\": \"C\"}          mmlu_pro
+  {\"id\": \"a2\", \"response\": \"… \\\\boxed{70}\", \"gold\": \"70\"}                 aime_2025
+or `item_id` instead of them, to look the item up in the dataset.
+Output, in the same order: `id`, `extracted`, `correct`, `score`, `outcome`, `detail`.";
+
+/// Lines that are graded together.
+const BATCH_LINES: usize = 1_024;
+
+#[derive(Debug, Args)]
+pub(crate) struct ScoreArgs {
+    /// The benchmark by whose rules responses are graded
+    benchmark: String,
+    /// The responses, one JSON object a line; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    responses: PathBuf,
+    /// Where the verdicts go [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Look `item_id`s up in this file instead of the benchmark's dataset
+    #[arg(long, value_name = "FILE")]
+    dataset: Option<PathBuf>,
+    /// Look `item_id`s up in the items that come with this program
+    #[arg(long, conflicts_with = "dataset")]
+    demo: bool,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
+    let benchmark = super::find_benchmark(&args.benchmark)?;
+    let choice = if args.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
+    let mut items = Items::new(benchmark, choice, args.dataset.clone(), args.data.clone());
+    let (name, input) = open(&args.responses)?;
+    let started = Instant::now();
+    let mut sink = Sink::open(args.out.as_deref())?;
+    let counts = score(benchmark, Lines::new(name, input), &mut items, &mut sink).await;
+    items.close().await;
+    let counts = counts?;
+    sink.finish()?;
+    summarise(benchmark, &counts, started);
+    Ok(ExitStatus::Success)
+}
+
+fn open(path: &Path) -> anyhow::Result<(String, Box<dyn Read + Send>)> {
+    if path == Path::new("-") {
+        return Ok(("standard input".to_owned(), Box::new(io::stdin())));
+    }
+    let name = path.display().to_string();
+    let file = File::open(path).with_context(|| format!("could not read {name}"))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(Problem::failure(format!("could not read {name}: it is a folder")).into());
+    }
+    Ok((name, Box::new(file)))
+}
+
+async fn score(
+    benchmark: &'static dyn Benchmark,
+    mut lines: Lines<BufReader<Box<dyn Read + Send>>>,
+    items: &mut Items,
+    sink: &mut Sink,
+) -> anyhow::Result<OutcomeCounts> {
+    let bar = bar();
+    let mut counts = OutcomeCounts::default();
+    loop {
+        let batch = lines.batch(BATCH_LINES)?;
+        if batch.is_empty() {
+            bar.finish_and_clear();
+            return Ok(counts);
+        }
+        let mut asked = Vec::with_capacity(batch.len());
+        for line in batch {
+            let item = items.of(&line.row).await.map_err(|error| lines.at(line.number, &error))?;
+            asked.push((line, item));
+        }
+        // What comes before a bad line is written, so that it is seen how far it came.
+        for (number, graded) in grade(benchmark, &asked) {
+            let graded: ScoreLine = graded.map_err(|error| lines.at(number, &error))?;
+            counts.add(graded.outcome);
+            sink.write(&graded)?;
+        }
+        bar.inc(asked.len() as u64);
+    }
+}
+
+fn bar() -> ProgressBar {
+    if !output::is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    bar.set_style(
+        ProgressStyle::with_template("{spinner:.cyan} {human_pos} responses graded, {per_sec}")
+            .unwrap_or_else(|_| ProgressStyle::default_spinner()),
+    );
+    bar
+}
+
+#[allow(clippy::cast_precision_loss)] // counts are far below 2^53
+fn summarise(benchmark: &dyn Benchmark, counts: &OutcomeCounts, started: Instant) {
+    let graded = counts.graded();
+    let correct = counts.get(bench_domain::Outcome::Correct);
+    let accuracy = (graded > 0).then(|| correct as f64 / graded as f64);
+    let rest: Vec<String> = counts
+        .iter()
+        .filter(|(outcome, count)| *count > 0 && *outcome != bench_domain::Outcome::Correct)
+        .map(|(outcome, count)| format!("{} {outcome}", format::count(count)))
+        .collect();
+    output::note(&format!(
+        "{}: {}, {} correct, accuracy {}{}{} ({})",
+        benchmark.name(),
+        format::plural(counts.total(), "response"),
+        format::count(correct),
+        format::percent(accuracy),
+        if rest.is_empty() { "" } else { "; " },
+        rest.join(", "),
+        format::milliseconds(started.elapsed().as_secs_f64() * 1_000.0),
+    ));
+}
+
+/// Where verdicts go. A file appears once it is whole.
+enum Sink {
+    Stdout(BufWriter<io::Stdout>),
+    File { file: BufWriter<File>, partial: PathBuf, to: PathBuf },
+}
+
+impl Sink {
+    fn open(path: Option<&Path>) -> anyhow::Result<Self> {
+        let Some(to) = path.filter(|path| *path != Path::new("-")) else {
+            return Ok(Self::Stdout(BufWriter::new(io::stdout())));
+        };
+        let mut partial = to.to_owned().into_os_string();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let file = File::create(&partial).with_context(|| format!("could not write {}", to.display()))?;
+        Ok(Self::File { file: BufWriter::new(file), partial, to: to.to_owned() })
+    }
+
+    fn write(&mut self, line: &ScoreLine) -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec(line).context("a verdict cannot be written as JSON")?;
+        text.push(b'\n');
+        match self {
+            Self::Stdout(stdout) => output::written(stdout.write_all(&text)),
+            Self::File { file, to, .. } => {
+                file.write_all(&text).with_context(|| format!("could not write {}", to.display()))
+            }
+        }
+    }
+
+    fn finish(mut self) -> anyhow::Result<()> {
+        match &mut self {
+            Self::Stdout(stdout) => output::written(stdout.flush()),
+            Self::File { file, partial, to } => {
+                let moved = file.flush().and_then(|()| file.get_ref().sync_all());
+                let moved = moved.and_then(|()| std::fs::rename(&*partial, &*to));
+                moved.with_context(|| format!("could not write {}", to.display()))
+            }
+        }
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        if let Self::File { partial, .. } = self {
+            // Gone already when everything went well.
+            let _ = std::fs::remove_file(partial);
+        }
+    }
+}
+
+/// Shared by threads that grade.
+type SharedItem = Arc<bench_benchmarks::Item>;

@@ -1,0 +1,175 @@
+//! Reading responses and grading them.
+
+use std::fmt::Display;
+use std::io::{BufRead, BufReader, Read};
+use std::thread;
+
+use anyhow::Context;
+use bench_benchmarks::score::{ScoreLine, score_line};
+use bench_benchmarks::{Benchmark, Row, RowError};
+use serde_json::Value;
+
+use super::SharedItem;
+use crate::exit::Problem;
+
+/// Longest line, in bytes.
+const LINE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// One line of input.
+pub(super) struct Line {
+    /// From 1.
+    pub(super) number: u64,
+    pub(super) row: Row,
+}
+
+/// The lines of a file, read as they are needed.
+pub(super) struct Lines<R> {
+    name: String,
+    input: R,
+    read: u64,
+    over: bool,
+    /// A line that cannot be used: told once what came before it was graded.
+    bad: Option<anyhow::Error>,
+}
+
+impl<R: Read> Lines<BufReader<R>> {
+    pub(super) fn new(name: String, input: R) -> Self {
+        Self { name, input: BufReader::with_capacity(256 * 1024, input), read: 0, over: false, bad: None }
+    }
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Up to so many lines; none at the end. Empty lines are passed over.
+    pub(super) fn batch(&mut self, lines_max: usize) -> anyhow::Result<Vec<Line>> {
+        if let Some(error) = self.bad.take() {
+            return Err(error);
+        }
+        let mut batch = Vec::new();
+        while batch.len() < lines_max && !self.over {
+            match self.next() {
+                Ok(Some(line)) => batch.push(line),
+                Ok(None) => {}
+                Err(error) if batch.is_empty() => return Err(error),
+                Err(error) => {
+                    self.bad = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(batch)
+    }
+
+    /// An error in a line.
+    pub(super) fn at(&self, line: u64, problem: &impl Display) -> anyhow::Error {
+        Problem::failure(format!("{}, line {line}: {problem}", self.name)).into()
+    }
+
+    fn next(&mut self) -> anyhow::Result<Option<Line>> {
+        let mut text = Vec::new();
+        let read = self.input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut text);
+        let read = read.with_context(|| format!("could not read {}", self.name))?;
+        if read == 0 {
+            self.over = true;
+            return Ok(None);
+        }
+        self.read += 1;
+        let number = self.read;
+        if read as u64 == LINE_BYTES_MAX && text.last() != Some(&b'\n') {
+            return Err(self.at(number, &format!("it is longer than {LINE_BYTES_MAX} bytes")));
+        }
+        let text = text.strip_prefix(b"\xef\xbb\xbf").filter(|_| number == 1).unwrap_or(&text);
+        if text.iter().all(u8::is_ascii_whitespace) {
+            return Ok(None);
+        }
+        match serde_json::from_slice::<Value>(text) {
+            Ok(Value::Object(row)) => Ok(Some(Line { number, row })),
+            Ok(_) => Err(self.at(number, &"it is not a JSON object")),
+            Err(error) => {
+                // serde counts lines within the text; the column is what helps.
+                let reason = error.to_string();
+                let reason = reason.split(" at line ").next().unwrap_or_default();
+                Err(self.at(number, &format!("it is not JSON (column {}): {reason}", error.column())))
+            }
+        }
+    }
+}
+
+/// The verdicts on lines, in their order, each with its line's number. Uses all processors.
+pub(super) fn grade(
+    benchmark: &'static dyn Benchmark,
+    asked: &[(Line, Option<SharedItem>)],
+) -> Vec<(u64, Result<ScoreLine, RowError>)> {
+    let one = |(line, item): &(Line, Option<SharedItem>)| {
+        (line.number, score_line(benchmark, &line.row, item.as_deref()))
+    };
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(asked.len().div_ceil(64));
+    if threads < 2 {
+        return asked.iter().map(one).collect();
+    }
+    let part = asked.len().div_ceil(threads);
+    thread::scope(|scope| {
+        let parts: Vec<_> = asked
+            .chunks(part)
+            .map(|part| (part, scope.spawn(move || part.iter().map(one).collect::<Vec<_>>())))
+            .collect();
+        // A thread that panicked is done again here, where the panic ends the command with its text.
+        parts
+            .into_iter()
+            .flat_map(|(part, thread)| thread.join().unwrap_or_else(|_| part.iter().map(one).collect()))
+            .collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<u64>, String> {
+        let mut lines = Lines::new("f.jsonl".into(), text.as_bytes());
+        let mut numbers = Vec::new();
+        loop {
+            let batch = lines.batch(2).map_err(|error| error.to_string())?;
+            if batch.is_empty() {
+                return Ok(numbers);
+            }
+            numbers.extend(batch.iter().map(|line| line.number));
+        }
+    }
+
+    #[test]
+    fn empty_lines_and_a_byte_order_mark_are_passed_over() {
+        assert_eq!(read("\u{feff}{}\n\n  \r\n{}\n{}").unwrap(), [1, 4, 5]);
+        assert_eq!(read("").unwrap(), [0_u64; 0]);
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        assert!(
+            read("{}\n{\"a\":}\n").unwrap_err().starts_with("f.jsonl, line 2: it is not JSON (column 6)")
+        );
+        assert_eq!(read("{}\n\n[1]\n").unwrap_err(), "f.jsonl, line 3: it is not a JSON object");
+        assert!(read("\u{fffd}").is_err());
+    }
+
+    #[test]
+    fn many_lines_keep_their_order() {
+        let benchmark = bench_benchmarks::find("mmlu_pro").unwrap();
+        let text: String = (0..1_000)
+            .map(|n| {
+                format!(
+                    "{{\"id\":{n},\"response\":\"the answer is (C)\",\"answer\":\"{}\"}}\n",
+                    if n % 3 == 0 { "C" } else { "D" }
+                )
+            })
+            .collect();
+        let lines = Lines::new("f".into(), text.as_bytes()).batch(2_000).unwrap();
+        let asked: Vec<_> = lines.into_iter().map(|line| (line, None)).collect();
+        let graded = grade(benchmark, &asked);
+        assert_eq!(graded.len(), 1_000);
+        for (n, (number, line)) in graded.into_iter().enumerate() {
+            let line = line.unwrap();
+            assert_eq!((number, line.id), (n as u64 + 1, Value::from(n)));
+            assert_eq!(line.correct, n % 3 == 0);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! `bench serve`.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use bench_inference::{InferenceConfig, ProviderKind};
+use clap::Args;
+use tokio::net::{TcpListener, lookup_host};
+
+use crate::commands::run::interrupt::Interrupt;
+use crate::data_dir::{DataArgs, DurabilityArg};
+use crate::exit::{ExitStatus, Problem};
+use crate::output;
+use crate::progress::DatasetProgress;
+use crate::stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench serve                                http://127.0.0.1:3000, for this machine only
+  bench serve --port 8080 --concurrency 64
+  bench serve --host 0.0.0.0                 for others, too: runs then need an API key
+
+Open runs go on at once. Ctrl-C ends it; what is done stays.";
+
+/// How long requests and answers on their way may take after Ctrl-C.
+const GRACE: Duration = Duration::from_secs(10);
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// Address to listen on
+    #[arg(long, env = "BENCH_HOST", default_value = "127.0.0.1")]
+    host: String,
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, env = "BENCH_PORT", default_value_t = 3000)]
+    port: u16,
+    /// Samples worked on at once
+    #[arg(long, env = "BENCH_CONCURRENCY", value_name = "N", default_value_t = CONCURRENCY_DEFAULT as u64,
+        value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX as u64))]
+    concurrency: u64,
+    /// What an acknowledged write survives
+    #[arg(long, env = "BENCH_DURABILITY", value_enum, default_value_t = DurabilityArg::Full)]
+    durability: DurabilityArg,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
+    let addresses = addresses(&args.host, args.port).await?;
+    // Whoever reaches a loopback address sits at this machine.
+    let local = addresses.iter().all(|address| address.ip().is_loopback());
+    let listener = bind(&addresses, args.port).await?;
+    let address = listener.local_addr().context("could not read the server's own address")?;
+    let options = StackOptions {
+        durability: args.durability.into(),
+        concurrency: usize::try_from(args.concurrency).unwrap_or(CONCURRENCY_MAX),
+        progress: Arc::new(DatasetProgress::default()),
+        local,
+        ..args.data.options()?
+    };
+    let data_dir = options.data_dir.clone();
+    let providers = providers(|name| options.vars.get(name).cloned())?;
+    let interrupt = Interrupt::listen();
+    let mut stack = Stack::open(options).await?;
+    let router = stack.router();
+    stack.start().await?;
+    output::print(&format!("Serving http://{address}"))?;
+    output::note(&format!("Data directory: {}", data_dir.display()));
+    output::note(&format!("Models: {providers}"));
+    if !local {
+        output::warn(
+            "this address can be reached by others: runs are made only with an API key, which is used at the model's provider",
+        );
+    }
+    let stopping = interrupt.clone();
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move { stopping.wait().await });
+    let deadline = async {
+        interrupt.wait().await;
+        output::note("Stopping; what is done stays. Ctrl-C again ends at once.");
+        // Event streams stay open for as long as their runs.
+        tokio::time::sleep(GRACE).await;
+    };
+    let served = tokio::select! {
+        served = server => served.context("the server ended"),
+        () = deadline => Ok(()),
+    };
+    stack.stop(GRACE).await;
+    served.map(|()| ExitStatus::Success)
+}
+
+async fn addresses(host: &str, port: u16) -> anyhow::Result<Vec<SocketAddr>> {
+    let bare = host.trim().trim_start_matches('[').trim_end_matches(']');
+    let found = lookup_host((bare, port)).await.map(Iterator::collect::<Vec<_>>).unwrap_or_default();
+    if found.is_empty() {
+        return Err(Problem::usage(format!("--host: `{host}` is no address of this machine")).into());
+    }
+    Ok(found)
+}
+
+async fn bind(addresses: &[SocketAddr], port: u16) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(addresses).await.map_err(|error| {
+        let problem = match error.kind() {
+            ErrorKind::AddrInUse => Problem::failure(format!("port {port} is in use"))
+                .hint("give another one with --port, or 0 for a free one"),
+            ErrorKind::PermissionDenied => {
+                Problem::failure(format!("port {port} may not be used by this user"))
+                    .hint("ports from 1024 on are free to use")
+            }
+            ErrorKind::AddrNotAvailable => Problem::failure("--host: that is no address of this machine"),
+            _ => Problem::failure(format!("could not listen on port {port}: {error}")),
+        };
+        problem.into()
+    })
+}
+
+/// Providers that can be asked, and what the others lack.
+fn providers(var: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
+    let inference = InferenceConfig::from_vars(var).map_err(|error| Problem::usage(error.to_string()))?;
+    let named = ProviderKind::ALL.into_iter().filter(|kind| *kind != ProviderKind::Replay);
+    let (ready, missing): (Vec<_>, Vec<_>) = named.partition(|kind| inference.is_configured(*kind));
+    let ready: Vec<_> = ready.into_iter().map(ProviderKind::as_str).collect();
+    let missing: Vec<_> = missing
+        .into_iter()
+        .filter_map(|kind| inference.endpoint(kind).err().map(|error| error.to_string()))
+        .collect();
+    let missing = if missing.is_empty() { String::new() } else { format!(" ({})", missing.join("; ")) };
+    Ok(format!("{}{missing}", ready.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn providers_without_a_key_are_named_with_what_they_lack() {
+        let text = providers(|_| None).unwrap();
+        assert!(text.starts_with("lmstudio, oracle (") && text.contains("CHUTES_API_KEY"), "{text}");
+        let text = providers(|name| (name == "CHUTES_API_KEY").then(|| "cpk_secret".to_owned())).unwrap();
+        assert!(text.starts_with("chutes, lmstudio") && !text.contains("secret"), "{text}");
+        assert!(providers(|name| (name == "CHUTES_API_BASE_URL").then(|| "x".to_owned())).is_err());
+    }
+}

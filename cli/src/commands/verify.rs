@@ -1,0 +1,149 @@
+//! `bench verify`.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use bench_signing::{KeyRole, KeysDocument, Limits, Reason, TrustedKey, Verification, verify};
+use clap::Args;
+use console::style;
+use serde::Serialize;
+
+use super::keys::read_public_key;
+use crate::client::ServerArgs;
+use crate::data_dir::{DataArgs, key_ring};
+use crate::exit::ExitStatus;
+use crate::{format, output};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench verify bench-results/*.zip           against this installation's keys, pinned ones included
+  bench verify results.zip --public-key A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=
+  bench verify results.zip --public-key lab-key.pem
+  bench verify results.zip --server https://bench.example
+
+Exit code 0 when every archive is valid, 1 when one is not.";
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The archives
+    #[arg(required = true, value_name = "FILE.zip")]
+    files: Vec<PathBuf>,
+    /// Trust this key alone: in base64, or a file with it in base64 or PEM; can be repeated
+    #[arg(long, value_name = "KEY|FILE")]
+    public_key: Vec<String>,
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON: an object for one archive, an array for several
+    #[arg(long)]
+    json: bool,
+}
+
+/// One archive's verification as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct Verdict {
+    file: String,
+    #[serde(flatten)]
+    verification: Verification,
+    /// One code for each of `errors`.
+    reasons: Vec<Reason>,
+    /// Who signed, when that is known and trusted.
+    signed_by: Option<String>,
+}
+
+pub(crate) async fn run(args: VerifyArgs) -> anyhow::Result<ExitStatus> {
+    let trusted = trusted_keys(&args).await?;
+    let mut verdicts = Vec::with_capacity(args.files.len());
+    for path in &args.files {
+        let verdict = examine(path, &trusted);
+        if !args.json {
+            output::print(&describe(&verdict))?;
+        }
+        verdicts.push(verdict);
+    }
+    if args.json {
+        match verdicts.as_slice() {
+            [only] => output::json(only)?,
+            all => output::json(&all)?,
+        }
+    }
+    let all_valid = verdicts.iter().all(|verdict| verdict.verification.valid);
+    Ok(if all_valid { ExitStatus::Success } else { ExitStatus::Failure })
+}
+
+async fn trusted_keys(args: &VerifyArgs) -> anyhow::Result<Vec<TrustedKey>> {
+    if !args.public_key.is_empty() {
+        return args.public_key.iter().map(|key| Ok(TrustedKey::given(read_public_key(key)?))).collect();
+    }
+    if let Some(client) = args.server.client()? {
+        let document: KeysDocument = client.get("/.well-known/bench-runner-keys.json").await?;
+        return Ok(document.keys.into_iter().map(|entry| TrustedKey::given(entry.public_key)).collect());
+    }
+    Ok(key_ring(|| args.data.path(), false)?.trusted_keys())
+}
+
+fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
+    let file = path.display().to_string();
+    let mut verification = match File::open(path) {
+        // What is wrong with the file itself is told in the same form, so that one bad file of many is no more than that.
+        Err(error) => {
+            let mut verification = Verification::default();
+            verification.errors.push(format!("The file could not be opened: {error}"));
+            return Verdict { file, verification, reasons: vec![Reason::ReadFailed], signed_by: None };
+        }
+        Ok(archive) => verify(archive, trusted, &Limits::default()),
+    };
+    let reasons = verification.reasons().to_vec();
+    for (error, reason) in verification.errors.iter_mut().zip(&reasons) {
+        let text = match reason {
+            // The library's text speaks of a server's variables.
+            Reason::KeysUnavailable => {
+                "No key is trusted: give one with --public-key, or pin it with `bench keys pin`".to_owned()
+            }
+            _ => error.trim_end_matches([':', ' ']).to_owned(),
+        };
+        *error = text;
+    }
+    let signed_by = verification.signer().map(describe_key);
+    Verdict { file, verification, reasons, signed_by }
+}
+
+fn describe_key(key: &TrustedKey) -> String {
+    let fingerprint = format::short(&key.public_key.fingerprint());
+    let role = match key.role {
+        KeyRole::Current => "this installation's current key".to_owned(),
+        KeyRole::Retired => "an earlier key of this installation".to_owned(),
+        KeyRole::Pinned => format!("pinned as {}", key.label.as_deref().unwrap_or("-")),
+        KeyRole::Given => "the key that was given".to_owned(),
+    };
+    format!("{fingerprint} ({role})")
+}
+
+fn describe(verdict: &Verdict) -> String {
+    let Verdict { file, verification, reasons, signed_by } = verdict;
+    let mut lines = Vec::new();
+    if verification.valid {
+        lines.push(format!("{} {file}", style("valid:").green().bold()));
+        let mut field = |name: &str, value: Option<String>| {
+            lines.extend(value.map(|value| format!("  {:<12}{value}", format!("{name}:"))));
+        };
+        field("signed by", signed_by.clone());
+        field("run", verification.run_id.clone());
+        field("model", verification.model_slug.clone());
+        field("score", Some(format::percent(verification.overall_score)));
+        field("benchmarks", verification.benchmark_count.map(|count| count.to_string()));
+        field("exported", verification.exported_at.clone());
+    } else {
+        lines.push(format!("{} {file}", style("invalid:").red().bold()));
+        for (error, reason) in verification.errors.iter().zip(reasons) {
+            let code = serde_json::to_value(reason).ok();
+            let code = code.as_ref().and_then(serde_json::Value::as_str).unwrap_or("invalid");
+            lines.push(format!("  {code}: {error}"));
+        }
+        if let Some(claimed) = &verification.public_key_fingerprint {
+            lines.push(format!("  it says that it was signed by {}", format::short(claimed)));
+        }
+    }
+    lines.join("\n")
+}

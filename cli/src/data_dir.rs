@@ -1,0 +1,118 @@
+//! Where everything is kept on this machine.
+
+use std::env;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::Context;
+use bench_datasets::Progress;
+use bench_embedded::Durability;
+use bench_signing::{KeyRing, RingConfig};
+use clap::{Args, ValueEnum};
+
+use crate::exit::Problem;
+use crate::stack::{Stack, StackOptions, keys_dir};
+
+/// Which data directory.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataArgs {
+    /// Where runs, datasets and keys are kept [default: $XDG_DATA_HOME/bench-runner or ~/.local/share/bench-runner]
+    #[arg(long, env = "BENCH_HOME", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+/// What an acknowledged write survives.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum DurabilityArg {
+    /// Everything, a power cut included
+    Full,
+    /// The end of the process at any moment, but not a power cut; faster
+    Normal,
+}
+
+impl From<DurabilityArg> for Durability {
+    fn from(durability: DurabilityArg) -> Self {
+        match durability {
+            DurabilityArg::Full => Self::Full,
+            DurabilityArg::Normal => Self::Normal,
+        }
+    }
+}
+
+impl DataArgs {
+    /// The directory; it need not exist.
+    pub(crate) fn path(&self) -> anyhow::Result<PathBuf> {
+        let given = self.data_dir.clone().filter(|path| !path.as_os_str().is_empty());
+        given.map_or_else(|| default_data_dir(|name| env::var_os(name).map(PathBuf::from)), Ok)
+    }
+
+    /// How the stack in it is opened.
+    pub(crate) fn options(&self) -> anyhow::Result<StackOptions> {
+        Ok(StackOptions::new(self.path()?))
+    }
+
+    /// The stack in it, without any work being done.
+    pub(crate) async fn open(&self) -> anyhow::Result<Stack> {
+        Stack::open(self.options()?).await
+    }
+
+    /// The same, telling of downloads.
+    pub(crate) async fn open_telling(&self, progress: Arc<dyn Progress>) -> anyhow::Result<Stack> {
+        Stack::open(StackOptions { progress, ..self.options()? }).await
+    }
+}
+
+fn default_data_dir(var: impl Fn(&str) -> Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    // The XDG specification has relative paths ignored.
+    let absolute = |name| var(name).filter(|path| path.is_absolute());
+    let base = absolute("XDG_DATA_HOME").or_else(|| absolute("HOME").map(|home| home.join(".local/share")));
+    base.map(|base| base.join("bench-runner"))
+        .ok_or_else(|| Problem::usage("there is no home directory: give --data-dir").into())
+}
+
+/// The keys of this installation: from `BENCH_SIGNING_…` where those are set, else from the data directory.
+///
+/// With `create`, a key is made when there is none.
+pub(crate) fn key_ring(
+    data_dir: impl FnOnce() -> anyhow::Result<PathBuf>,
+    create: bool,
+) -> anyhow::Result<KeyRing> {
+    let var = |name| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let private_key = var("BENCH_SIGNING_PRIVATE_KEY");
+    let public_key = var("BENCH_SIGNING_PUBLIC_KEY");
+    if private_key.is_some() || public_key.is_some() {
+        let old_public_keys = var("BENCH_SIGNING_OLD_PUBLIC_KEYS");
+        let config = RingConfig {
+            private_key: private_key.as_deref(),
+            public_key: public_key.as_deref(),
+            old_public_keys: old_public_keys.as_deref(),
+            valid_from: None,
+        };
+        return Ok(KeyRing::from_config(&config)?);
+    }
+    let dir = keys_dir(&data_dir()?);
+    let ring = if create { KeyRing::open(&dir, jiff::Timestamp::now()) } else { KeyRing::read(&dir) };
+    ring.context("the signing keys cannot be used")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_default_follows_xdg() {
+        let dir = |xdg: Option<&str>, home: Option<&str>| {
+            default_data_dir(|name| match name {
+                "XDG_DATA_HOME" => xdg.map(PathBuf::from),
+                "HOME" => home.map(PathBuf::from),
+                _ => None,
+            })
+        };
+        assert_eq!(dir(Some("/x"), Some("/home/a")).unwrap(), Path::new("/x/bench-runner"));
+        assert_eq!(dir(Some("x"), Some("/home/a")).unwrap(), Path::new("/home/a/.local/share/bench-runner"));
+        assert_eq!(dir(None, Some("/home/a")).unwrap(), Path::new("/home/a/.local/share/bench-runner"));
+        assert!(dir(None, None).is_err());
+    }
+}

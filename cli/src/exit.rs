@@ -1,0 +1,126 @@
+//! How a command ends, and how it says what went wrong.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use bench_embedded::EmbeddedError;
+
+use crate::output;
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitStatus {
+    /// It did what was asked: 0.
+    Success,
+    /// A run failed, a verification failed, or something went wrong: 1.
+    Failure,
+    /// The command line or a setting cannot be used: 2.
+    Usage,
+    /// Ended by Ctrl-C: 130, as shells have it.
+    Interrupted,
+}
+
+impl From<ExitStatus> for ExitCode {
+    fn from(status: ExitStatus) -> Self {
+        Self::from(match status {
+            ExitStatus::Success => 0,
+            ExitStatus::Failure => 1,
+            ExitStatus::Usage => 2,
+            ExitStatus::Interrupted => 130,
+        })
+    }
+}
+
+/// What went wrong, in one sentence, and what to do about it.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    message: String,
+    hint: Option<String>,
+    status: ExitStatus,
+}
+
+impl Problem {
+    /// Wrong usage.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, status: ExitStatus::Usage }
+    }
+
+    /// Anything else.
+    pub(crate) fn failure(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hint: None, status: ExitStatus::Failure }
+    }
+
+    /// The same, with what to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Problem {}
+
+/// Prints what went wrong on standard error, and says how the command ends.
+pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
+    let problem = error.chain().find_map(|cause| cause.downcast_ref::<Problem>());
+    let in_use = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<EmbeddedError>()
+            .is_some_and(|error| matches!(error, EmbeddedError::InUse { .. }))
+    });
+    let hint = match problem {
+        Some(problem) => problem.hint.as_deref(),
+        None if in_use => Some(
+            "wait until it is done, use another --data-dir, or give the address of a running `bench serve` with --server",
+        ),
+        None => None,
+    };
+    output::error(&sentence(error));
+    if let Some(hint) = hint {
+        output::hint(hint);
+    }
+    problem.map_or(ExitStatus::Failure, |problem| problem.status)
+}
+
+/// An error and its causes in one line; causes that a text already carries are not told twice.
+pub(crate) fn sentence(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        let cause = cause.trim().trim_end_matches('.');
+        if text.is_empty() {
+            text.push_str(cause);
+        } else if !text.contains(cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text.replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context;
+
+    use super::*;
+
+    #[test]
+    fn causes_are_told_once() {
+        let error = std::io::Error::other("disk on fire");
+        let error =
+            Err::<(), _>(error).context("could not write x: disk on fire").context("no export").unwrap_err();
+        assert_eq!(sentence(&error), "no export: could not write x: disk on fire");
+    }
+
+    #[test]
+    fn a_problem_decides_the_exit_code_also_behind_context() {
+        let usage = anyhow::Error::new(Problem::usage("no such benchmark")).context("cannot start");
+        assert_eq!(report(&usage), ExitStatus::Usage);
+        assert_eq!(report(&anyhow::anyhow!("anything")), ExitStatus::Failure);
+    }
+}

@@ -1,0 +1,119 @@
+//! Numbers as people read them.
+
+use bench_domain::Timestamp;
+
+/// A share as `66.7 %`; `-` for none.
+pub(crate) fn percent(share: Option<f64>) -> String {
+    share
+        .filter(|share| share.is_finite())
+        .map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
+}
+
+/// A share with its 95 % interval: `66.7 % (48.8–80.8)`.
+pub(crate) fn percent_within(share: Option<f64>, interval: Option<(f64, f64)>) -> String {
+    let (Some(_), Some((low, high))) = (share, interval) else { return percent(share) };
+    // An interval around a mean can reach over the ends of the scale.
+    let bound =
+        |bound: f64| bound.clamp(if low < 0.0 && share < Some(0.0) { -1.0 } else { 0.0 }, 1.0) * 100.0;
+    format!("{} ({:.1}–{:.1})", percent(share), bound(low), bound(high))
+}
+
+/// Milliseconds as `850 ms`, `12.3 s` or `4 m 10 s`.
+pub(crate) fn milliseconds(ms: f64) -> String {
+    match ms {
+        ms if !ms.is_finite() || ms < 0.0 => "-".to_owned(),
+        ms if ms < 1_000.0 => format!("{ms:.0} ms"),
+        ms if ms < 120_000.0 => format!("{:.1} s", ms / 1_000.0),
+        ms => seconds(ms / 1_000.0),
+    }
+}
+
+/// Seconds in their two largest units.
+pub(crate) fn seconds(seconds: f64) -> String {
+    if !seconds.is_finite() || seconds < 0.0 {
+        return "-".to_owned();
+    }
+    let whole = seconds.round();
+    let (days, hours, minutes) =
+        ((whole / 86_400.0).floor(), (whole / 3_600.0).floor(), (whole / 60.0).floor());
+    if minutes < 1.0 {
+        format!("{whole:.0} s")
+    } else if hours < 1.0 {
+        format!("{minutes:.0} m {:.0} s", whole % 60.0)
+    } else if days < 1.0 {
+        format!("{hours:.0} h {:.0} m", (whole % 3_600.0 / 60.0).floor())
+    } else {
+        format!("{days:.0} d {:.0} h", (whole % 86_400.0 / 3_600.0).floor())
+    }
+}
+
+/// A count with thin groups of three: `12,032`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// Bytes as `1.5 MB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    #[allow(clippy::cast_precision_loss)] // shown with one decimal
+    let mut value = bytes as f64;
+    for unit in ["B", "kB", "MB", "GB"] {
+        if value < 1_000.0 {
+            return if unit == "B" { format!("{value:.0} B") } else { format!("{value:.1} {unit}") };
+        }
+        value /= 1_000.0;
+    }
+    format!("{value:.1} TB")
+}
+
+/// Dollars: `$0.0123`, `$4.10`.
+pub(crate) fn dollars(usd: f64) -> String {
+    if usd != 0.0 && usd.abs() < 1.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
+}
+
+/// A time to the minute, UTC.
+pub(crate) fn minute(time: Timestamp) -> String {
+    time.to_string().get(..16).unwrap_or_default().replace('T', " ")
+}
+
+/// The first characters of an id or a digest.
+pub(crate) fn short(id: &str) -> String {
+    id.chars().take(12).collect()
+}
+
+/// A word with the number before it, in the plural where that is due.
+pub(crate) fn plural(number: u64, word: &str) -> String {
+    format!("{} {word}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(percent(Some(2.0 / 3.0)), "66.7 %");
+        assert_eq!(percent(None), "-");
+        assert_eq!(percent_within(Some(0.5), Some((0.25, 0.75))), "50.0 % (25.0–75.0)");
+        assert_eq!(percent_within(Some(1.0), Some((0.9, 1.2))), "100.0 % (90.0–100.0)");
+        assert_eq!(percent_within(None, Some((0.9, 1.2))), "-");
+        assert_eq!([0, 7, 999, 12_032, 1_234_567].map(count), ["0", "7", "999", "12,032", "1,234,567"]);
+        assert_eq!([0, 999, 1_500, 2_000_000].map(bytes), ["0 B", "999 B", "1.5 kB", "2.0 MB"]);
+        assert_eq!([0.4, 61.0, 3_700.0, 90_000.0].map(seconds), ["0 s", "1 m 1 s", "1 h 1 m", "1 d 1 h"]);
+        assert_eq!([850.0, 12_340.0, 250_000.0].map(milliseconds), ["850 ms", "12.3 s", "4 m 10 s"]);
+        assert_eq!([0.0, 0.0123, 4.1].map(dollars), ["$0.00", "$0.0123", "$4.10"]);
+        assert_eq!((plural(1, "run"), plural(2, "run")), ("1 run".to_owned(), "2 runs".to_owned()));
+    }
+
+    #[test]
+    fn times_are_cut_to_the_minute() {
+        assert_eq!(minute("2026-01-02T03:04:05.123Z".parse().unwrap()), "2026-01-02 03:04");
+    }
+}

@@ -1,0 +1,121 @@
+//! Progress of downloads.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bench_datasets::{Progress, Step};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::bars;
+use crate::{format, output};
+
+/// How often a line is printed where there is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Shows what happens while datasets are prepared.
+#[derive(Debug, Default)]
+pub(crate) struct DatasetProgress {
+    shown: Mutex<Shown>,
+}
+
+#[derive(Debug, Default)]
+struct Shown {
+    bar: Option<ProgressBar>,
+    kind: Option<Kind>,
+    line_at: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Message,
+    Bytes,
+}
+
+impl DatasetProgress {
+    /// Takes the bar away: the datasets are there.
+    pub(crate) fn clear(&self) {
+        let mut shown = self.lock();
+        if let Some(bar) = shown.bar.take() {
+            bar.finish_and_clear();
+            bars().remove(&bar);
+        }
+        shown.kind = None;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shown {
+    /// The bar for what goes on now.
+    fn bar(&mut self, kind: Kind) -> &ProgressBar {
+        let bar = self.bar.get_or_insert_with(|| {
+            let bar = bars().insert(0, ProgressBar::new(0));
+            bar.enable_steady_tick(Duration::from_millis(120));
+            bar
+        });
+        if self.kind != Some(kind) {
+            self.kind = Some(kind);
+            bar.set_style(match kind {
+                Kind::Message => style("{spinner:.cyan} {msg}"),
+                Kind::Bytes => style(
+                    "{spinner:.cyan} {msg} {bar:24.cyan/dim} {decimal_bytes}/{decimal_total_bytes} {decimal_bytes_per_sec} eta {eta}",
+                ),
+            });
+        }
+        bar
+    }
+
+    /// Prints a line if the last one is some time ago.
+    fn line(&mut self, text: impl FnOnce() -> String) {
+        if self.line_at.is_none_or(|at| at.elapsed() >= LINE_EVERY) {
+            self.line_at = Some(Instant::now());
+            output::note(&text());
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+impl Progress for DatasetProgress {
+    fn step(&self, step: Step<'_>) {
+        if let Step::Waiting { wait, problem } = step {
+            let seconds = format::seconds(wait.as_secs_f64());
+            output::note(&format!("The dataset hub did not answer ({problem}); next try in {seconds}"));
+            return;
+        }
+        let mut shown = self.lock();
+        if !output::is_terminal() {
+            match step {
+                Step::Resolving { dataset } => shown.line(|| format!("Asking the hub for {dataset}")),
+                Step::Downloading { file, done_bytes, total_bytes } => shown.line(|| {
+                    let total =
+                        total_bytes.map_or_else(String::new, |total| format!(" of {}", format::bytes(total)));
+                    format!("Downloading {file}: {}{total}", format::bytes(done_bytes))
+                }),
+                // Rows become items faster than a line is read.
+                Step::Normalising { .. } | Step::Waiting { .. } => {}
+            }
+            return;
+        }
+        match step {
+            Step::Resolving { dataset } => {
+                shown.bar(Kind::Message).set_message(format!("Asking the hub for {dataset}"));
+            }
+            Step::Downloading { file, done_bytes, total_bytes } => {
+                let bar = shown.bar(Kind::Bytes);
+                bar.set_length(total_bytes.unwrap_or(done_bytes));
+                bar.set_position(done_bytes);
+                bar.set_message(format!("Downloading {file}"));
+            }
+            Step::Normalising { items } => {
+                let items = format::plural(items, "item");
+                shown.bar(Kind::Message).set_message(format!("Preparing the dataset: {items}"));
+            }
+            Step::Waiting { .. } => {}
+        }
+    }
+}

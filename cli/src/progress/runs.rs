@@ -1,0 +1,179 @@
+//! Progress of runs: a bar for each benchmark of each run.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::bars;
+use crate::views::{Benchmark, Run};
+use crate::{format, output};
+
+/// How often lines are printed where there is no terminal.
+const LINES_EVERY: Duration = Duration::from_secs(5);
+/// Columns for the name in front of a bar.
+const NAME_CHARS_MAX: usize = 32;
+
+/// Shows how far runs are.
+#[derive(Debug)]
+pub(crate) struct RunProgress {
+    bars: HashMap<String, ProgressBar>,
+    /// What each benchmark's line said last: samples done, and when that was first seen.
+    lines: HashMap<String, Pace>,
+    printed_at: Option<Instant>,
+    terminal: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    since: Instant,
+    at_first: u64,
+    printed: Option<u64>,
+}
+
+impl RunProgress {
+    /// Nothing is shown yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            bars: HashMap::new(),
+            lines: HashMap::new(),
+            printed_at: None,
+            terminal: output::is_terminal(),
+        }
+    }
+
+    /// Shows where the runs stand now.
+    pub(crate) fn update(&mut self, runs: &[Run]) {
+        let several = runs.len() > 1;
+        for run in runs {
+            for benchmark in run.benchmarks.iter().filter(|benchmark| benchmark.planned_samples > 0) {
+                let key = format!("{}/{}", run.id, benchmark.benchmark_name);
+                if self.terminal {
+                    self.draw(key, run, benchmark, several);
+                } else {
+                    self.lines.entry(key).or_insert_with(|| Pace {
+                        since: Instant::now(),
+                        at_first: benchmark.completed_samples,
+                        printed: None,
+                    });
+                }
+            }
+        }
+        let due = self.printed_at.is_none_or(|at| at.elapsed() >= LINES_EVERY);
+        if !self.terminal && due && self.print(runs, several) {
+            self.printed_at = Some(Instant::now());
+        }
+    }
+
+    /// Leaves the bars as they are and ends.
+    pub(crate) fn finish(self, runs: &[Run]) {
+        if !self.terminal {
+            let mut this = self;
+            this.print(runs, runs.len() > 1);
+            return;
+        }
+        for bar in self.bars.into_values() {
+            if bar.length() == Some(bar.position()) { bar.finish() } else { bar.abandon() }
+        }
+    }
+
+    fn draw(&mut self, key: String, run: &Run, benchmark: &Benchmark, several: bool) {
+        let bar = self.bars.entry(key).or_insert_with(|| {
+            let bar = ProgressBar::new(benchmark.planned_samples).with_position(benchmark.completed_samples);
+            let bar = bars().add(bar.with_prefix(name(run, benchmark, several)));
+            let template =
+                "{prefix} {bar:24.cyan/dim} {pos}/{len} {percent:>3} %  {per_sec}  eta {eta}  {msg}";
+            bar.set_style(
+                ProgressStyle::with_template(template)
+                    .unwrap_or_else(|_| ProgressStyle::default_bar())
+                    .with_key(
+                        "per_sec",
+                        |state: &indicatif::ProgressState, text: &mut dyn std::fmt::Write| {
+                            // Writing into a string cannot fail.
+                            let _ = write!(text, "{:.1}/s", state.per_sec());
+                        },
+                    ),
+            );
+            // What was done before is not this process's speed.
+            bar.reset_eta();
+            bar
+        });
+        bar.set_length(benchmark.planned_samples);
+        bar.set_position(benchmark.completed_samples);
+        bar.set_message(correct(benchmark));
+    }
+
+    /// Prints a line for each benchmark that went on; says whether there was one.
+    fn print(&mut self, runs: &[Run], several: bool) -> bool {
+        let mut any = false;
+        for run in runs {
+            for benchmark in &run.benchmarks {
+                let key = format!("{}/{}", run.id, benchmark.benchmark_name);
+                let Some(pace) = self.lines.get_mut(&key) else { continue };
+                if pace.printed == Some(benchmark.completed_samples) {
+                    continue;
+                }
+                pace.printed = Some(benchmark.completed_samples);
+                any = true;
+                output::note(&line(&name(run, benchmark, several), benchmark, *pace));
+            }
+        }
+        any
+    }
+}
+
+fn line(name: &str, benchmark: &Benchmark, pace: Pace) -> String {
+    let (done, planned) = (benchmark.completed_samples, benchmark.planned_samples);
+    let seconds = pace.since.elapsed().as_secs_f64();
+    #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
+    let (share, rate, left) = (
+        done as f64 / planned.max(1) as f64,
+        done.saturating_sub(pace.at_first) as f64 / seconds.max(0.001),
+        planned.saturating_sub(done) as f64,
+    );
+    let mut text = format!("{name} {done}/{planned} {}", format::percent(Some(share)));
+    if left > 0.0 && rate > 0.0 {
+        text.push_str(&format!("  {rate:.1}/s  eta {}", format::seconds(left / rate)));
+    }
+    format!("{text}  {}", correct(benchmark)).trim_end().to_owned()
+}
+
+fn name(run: &Run, benchmark: &Benchmark, several: bool) -> String {
+    let demo = if benchmark.demo { " (DEMO)" } else { "" };
+    let name = &benchmark.benchmark_name;
+    if !several {
+        return format!("{name}{demo}");
+    }
+    let model = run.model_slug();
+    let cut: String = model.chars().skip(model.chars().count().saturating_sub(NAME_CHARS_MAX)).collect();
+    format!("{cut} {name}{demo}")
+}
+
+/// The share of right answers so far.
+fn correct(benchmark: &Benchmark) -> String {
+    if benchmark.graded_samples == 0 {
+        return String::new();
+    }
+    #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
+    let share = benchmark.correct_samples as f64 / benchmark.graded_samples as f64;
+    format!("correct {}", format::percent(Some(share)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_far_and_how_good() {
+        let benchmark = Benchmark {
+            benchmark_name: "mmlu_pro".into(),
+            planned_samples: 4,
+            completed_samples: 4,
+            graded_samples: 4,
+            correct_samples: 3,
+            ..Benchmark::default()
+        };
+        let pace = Pace { since: Instant::now(), at_first: 0, printed: None };
+        assert_eq!(line("mmlu_pro", &benchmark, pace), "mmlu_pro 4/4 100.0 %  correct 75.0 %");
+    }
+}

@@ -1,0 +1,204 @@
+//! Tables.
+
+use bench_domain::RunStatus;
+use comfy_table::presets::UTF8_FULL_CONDENSED;
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
+use console::style;
+
+use crate::views::{Benchmark, Dataset, Run};
+use crate::{format, output};
+
+/// An empty table with a header, as wide as the terminal.
+pub(crate) fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    if let Some(width) = output::width() {
+        table.set_width(width);
+    }
+    table.set_header(header.iter().map(|name| Cell::new(*name)));
+    table
+}
+
+/// A cell with a number.
+pub(crate) fn number(text: impl ToString) -> Cell {
+    Cell::new(text.to_string()).set_alignment(CellAlignment::Right)
+}
+
+/// What came out of runs: a row for each benchmark.
+pub(crate) fn results(runs: &[Run]) -> Table {
+    let all = || runs.iter().flat_map(|run| &run.benchmarks);
+    let with_tokens = all().any(|benchmark| benchmark.input_tokens + benchmark.output_tokens > 0);
+    let with_cost = all().any(|benchmark| benchmark.cost.is_some());
+    let with_latency = all().any(|benchmark| benchmark.latency().is_some_and(|latency| latency.p95 > 0.0));
+    let mut header = vec!["model", "benchmark", "score (95 % interval)", "coverage", "n", "outcomes"];
+    header.extend(with_tokens.then_some("tokens in / out"));
+    header.extend(with_cost.then_some("cost"));
+    header.extend(with_latency.then_some("latency p50 / p95"));
+    header.push("dataset");
+    let mut table = table(&header);
+    for run in runs {
+        for benchmark in &run.benchmarks {
+            let mut row = vec![
+                Cell::new(run.model()),
+                Cell::new(name(benchmark)),
+                Cell::new(score(benchmark)),
+                number(format::percent(benchmark.coverage)),
+                number(samples(benchmark)),
+                Cell::new(outcomes(benchmark)),
+            ];
+            if with_tokens {
+                let (input, output) = (benchmark.input_tokens, benchmark.output_tokens);
+                row.push(number(format!("{} / {}", format::count(input), format::count(output))));
+            }
+            if with_cost {
+                let cost = benchmark.cost.map(|cost| format::dollars(cost.total_usd));
+                row.push(number(cost.unwrap_or_else(|| "-".to_owned())));
+            }
+            if with_latency {
+                let latency = benchmark.latency();
+                let latency = latency
+                    .map(|l| format!("{} / {}", format::milliseconds(l.p50), format::milliseconds(l.p95)));
+                row.push(number(latency.unwrap_or_else(|| "-".to_owned())));
+            }
+            row.push(Cell::new(dataset(benchmark.dataset.as_ref())));
+            table.add_row(row);
+        }
+    }
+    table
+}
+
+/// A list of runs.
+pub(crate) fn runs(runs: &[Run]) -> Table {
+    let mut table = table(&["run", "created (UTC)", "model", "benchmarks", "status", "score", "coverage"]);
+    for run in runs {
+        let benchmarks: Vec<String> = run.benchmarks.iter().map(name).collect();
+        table.add_row(vec![
+            Cell::new(&run.id),
+            Cell::new(format::minute(run.created_at)),
+            Cell::new(run.model()),
+            Cell::new(benchmarks.join(", ")),
+            Cell::new(status(run)),
+            number(format::percent(run.overall_score)),
+            number(format::percent(run.coverage)),
+        ]);
+    }
+    // Ids are there to be copied: they are not broken over lines.
+    if let Some(column) = table.column_mut(0) {
+        column.set_constraint(comfy_table::ColumnConstraint::ContentWidth);
+    }
+    table
+}
+
+/// What everybody must see before they read results with demo data in them.
+pub(crate) fn demo_banner(runs: &[Run]) -> Option<String> {
+    let demo = runs.iter().flat_map(|run| &run.benchmarks).filter(|benchmark| benchmark.demo);
+    let mut names: Vec<&str> = demo.map(|benchmark| benchmark.benchmark_name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    (!names.is_empty()).then(|| {
+        let text = format!(
+            " DEMO DATA in {}: the items came with this program. The scores say nothing about the real benchmark. ",
+            names.join(", ")
+        );
+        style(text).black().on_yellow().bold().to_string()
+    })
+}
+
+/// A run's state in words.
+pub(crate) fn status(run: &Run) -> String {
+    match (run.status, run.queue_position) {
+        (RunStatus::Queued, Some(place)) => format!("queued (place {place})"),
+        (RunStatus::Running, _) => {
+            let done: u64 = run.benchmarks.iter().map(|benchmark| benchmark.completed_samples).sum();
+            let planned: u64 = run.benchmarks.iter().map(|benchmark| benchmark.planned_samples).sum();
+            format!("running {done}/{planned}")
+        }
+        (status, _) => status.to_string(),
+    }
+}
+
+fn name(benchmark: &Benchmark) -> String {
+    let demo = if benchmark.demo { " (DEMO)" } else { "" };
+    format!("{}{demo}", benchmark.benchmark_name)
+}
+
+fn score(benchmark: &Benchmark) -> String {
+    let interval = benchmark.interval.map(|interval| (interval.low, interval.high));
+    match (benchmark.score, benchmark.score_of_graded) {
+        (Some(score), _) => format::percent_within(Some(score), interval),
+        (None, Some(graded)) => format!("none (graded only: {})", format::percent(Some(graded))),
+        (None, None) => benchmark.status.replace('_', " "),
+    }
+}
+
+fn samples(benchmark: &Benchmark) -> String {
+    match benchmark.samples_per_item {
+        Some(samples) if samples > 1 => format!("{} × {samples}", format::count(benchmark.sampled_items)),
+        _ => format::count(benchmark.sampled_items),
+    }
+}
+
+fn outcomes(benchmark: &Benchmark) -> String {
+    let counts: Vec<String> = benchmark
+        .outcomes()
+        .iter()
+        .map(|(outcome, count)| format!("{} {outcome}", format::count(*count)))
+        .collect();
+    counts.join(", ")
+}
+
+pub(crate) fn dataset(dataset: Option<&Dataset>) -> String {
+    let Some(dataset) = dataset else { return "-".to_owned() };
+    let revision = format::short(&dataset.revision);
+    match dataset.source.as_str() {
+        "demo" => format!("DEMO @ {revision}"),
+        "local" => format!("{} (local file) @ {revision}", dataset.id),
+        _ => format!("{} @ {revision}", dataset.id),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(demo: bool) -> Run {
+        serde_json::from_value(serde_json::json!({
+            "id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "status": "succeeded", "model_slug": "m", "model": "chutes/m",
+            "provider": "chutes", "created_at": "2026-01-02T03:04:05Z", "overall_score": 0.5, "coverage": 1.0,
+            "demo": demo,
+            "benchmarks": [{"benchmark_name": "mmlu_pro", "status": "succeeded", "score": 0.5, "coverage": 1.0,
+                "interval": {"low": 0.25, "high": 0.75}, "sampled_items": 1200, "samples_per_item": 1, "demo": demo,
+                "outcomes": {"correct": 600, "incorrect": 590, "truncated": 10},
+                "dataset": {"id": "TIGER-Lab/MMLU-Pro", "revision": "0123456789abcdef", "source": if demo { "demo" } else { "hub" }},
+                "cost": {"input_usd": 1.0, "output_usd": 1.5, "total_usd": 2.5},
+                "metrics": {"latency_ms": {"p50": 850, "p95": 12000}}}]
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_score_never_stands_without_what_it_is_made_of() {
+        let text = results(&[run(false)]).to_string();
+        for part in [
+            "50.0 % (25.0–75.0)",
+            "100.0 %",
+            "1,200",
+            "600 correct, 590 incorrect, 10 truncated",
+            "$2.50",
+            "850 ms / 12.0 s",
+            "TIGER-Lab/MMLU-Pro @ 0123456789ab",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("DEMO"));
+    }
+
+    #[test]
+    fn demo_data_is_said_loudly() {
+        let demo = [run(true)];
+        assert!(results(&demo).to_string().contains("mmlu_pro (DEMO)"));
+        assert!(demo_banner(&demo).unwrap().contains("DEMO DATA in mmlu_pro"));
+        assert!(demo_banner(&[run(false)]).is_none());
+        assert!(runs(&demo).to_string().contains("mmlu_pro (DEMO)"));
+    }
+}

@@ -1,0 +1,320 @@
+//! What the API answers, as far as it is shown. Fields that an older or compatible server lacks have defaults.
+
+use std::collections::BTreeMap;
+
+use bench_domain::{Outcome, RunStatus, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// A run as `/api/runs/{id}` answers it.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) id: String,
+    pub(crate) status: RunStatus,
+    model_slug: String,
+    provider: String,
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    pub(crate) overall_score: Option<f64>,
+    #[serde(default)]
+    pub(crate) error_message: Option<String>,
+    #[serde(default)]
+    pub(crate) subset_pct: u32,
+    #[serde(default)]
+    pub(crate) subset_count: Option<u64>,
+    #[serde(default)]
+    pub(crate) subset_seed: Option<String>,
+    pub(crate) created_at: Timestamp,
+    #[serde(default)]
+    pub(crate) started_at: Option<Timestamp>,
+    #[serde(default)]
+    pub(crate) completed_at: Option<Timestamp>,
+    #[serde(default)]
+    pub(crate) coverage: Option<f64>,
+    #[serde(default)]
+    pub(crate) demo: bool,
+    #[serde(default)]
+    pub(crate) queue_position: Option<u64>,
+    #[serde(default)]
+    pub(crate) cost: Option<Cost>,
+    pub(crate) benchmarks: Vec<Benchmark>,
+}
+
+/// One benchmark of a run.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(crate) struct Benchmark {
+    pub(crate) benchmark_name: String,
+    pub(crate) status: String,
+    #[serde(default)]
+    pub(crate) score: Option<f64>,
+    #[serde(default)]
+    pub(crate) score_of_graded: Option<f64>,
+    #[serde(default)]
+    pub(crate) interval: Option<Interval>,
+    #[serde(default)]
+    pub(crate) coverage: Option<f64>,
+    #[serde(default)]
+    pub(crate) accuracy_all: Option<f64>,
+    #[serde(default)]
+    pub(crate) error_message: Option<String>,
+    #[serde(default)]
+    pub(crate) outcomes: Option<BTreeMap<String, u64>>,
+    #[serde(default)]
+    pub(crate) sampled_items: u64,
+    #[serde(default)]
+    pub(crate) planned_samples: u64,
+    #[serde(default)]
+    pub(crate) completed_samples: u64,
+    #[serde(default)]
+    pub(crate) graded_samples: u64,
+    #[serde(default)]
+    pub(crate) correct_samples: u64,
+    #[serde(default)]
+    pub(crate) samples_per_item: Option<u32>,
+    #[serde(default)]
+    pub(crate) dataset: Option<Dataset>,
+    #[serde(default)]
+    pub(crate) demo: bool,
+    #[serde(default)]
+    pub(crate) protocol: Option<String>,
+    #[serde(default)]
+    pub(crate) generation: Option<Map<String, Value>>,
+    #[serde(default)]
+    pub(crate) input_tokens: u64,
+    #[serde(default)]
+    pub(crate) output_tokens: u64,
+    #[serde(default)]
+    pub(crate) cost: Option<Cost>,
+    #[serde(default)]
+    pub(crate) metrics: Option<Map<String, Value>>,
+}
+
+/// A 95 % interval.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Interval {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+}
+
+/// What tokens cost, in US dollars.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct Cost {
+    pub(crate) total_usd: f64,
+}
+
+/// Where the items come from.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Dataset {
+    pub(crate) id: String,
+    pub(crate) revision: String,
+    pub(crate) source: String,
+    #[serde(default)]
+    pub(crate) digest: String,
+    #[serde(default)]
+    pub(crate) note: Option<String>,
+}
+
+/// A page of runs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Runs {
+    pub(crate) runs: Vec<Run>,
+    pub(crate) total: u64,
+}
+
+/// A run as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct RunSummary<'a> {
+    id: &'a str,
+    status: RunStatus,
+    model: String,
+    /// Names only; `results` has what came out.
+    benchmarks: Vec<&'a str>,
+    score: Option<f64>,
+    coverage: Option<f64>,
+    demo: bool,
+    created_at: Timestamp,
+    started_at: Option<Timestamp>,
+    completed_at: Option<Timestamp>,
+    error: Option<&'a str>,
+    results: Vec<BenchmarkSummary<'a>>,
+}
+
+/// A benchmark of a run as `--json` prints it.
+#[derive(Debug, Serialize)]
+struct BenchmarkSummary<'a> {
+    benchmark: &'a str,
+    status: &'a str,
+    score: Option<f64>,
+    interval_95: Option<Interval>,
+    coverage: Option<f64>,
+    score_of_graded: Option<f64>,
+    accuracy_all: Option<f64>,
+    items: u64,
+    samples_per_item: Option<u32>,
+    planned: u64,
+    done: u64,
+    graded: u64,
+    correct: u64,
+    outcomes: Option<&'a BTreeMap<String, u64>>,
+    input_tokens: u64,
+    output_tokens: u64,
+    cost_usd: Option<f64>,
+    latency_ms: Option<Latency>,
+    dataset: Option<&'a Dataset>,
+    demo: bool,
+    protocol: Option<&'a str>,
+    generation: Option<&'a Map<String, Value>>,
+    metrics: Option<&'a Map<String, Value>>,
+    error: Option<&'a str>,
+}
+
+/// Time from request to the end of the answer, in milliseconds.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Latency {
+    pub(crate) p50: f64,
+    pub(crate) p95: f64,
+}
+
+impl Run {
+    /// The model as `--model` takes it.
+    pub(crate) fn model(&self) -> String {
+        match &self.model {
+            Some(model) => model.clone(),
+            None => format!("{}/{}", self.provider, self.model_slug),
+        }
+    }
+
+    /// The model's name at its provider, for what has little room.
+    pub(crate) fn model_slug(&self) -> &str {
+        &self.model_slug
+    }
+
+    /// What scripts read.
+    pub(crate) fn summary(&self) -> RunSummary<'_> {
+        RunSummary {
+            id: &self.id,
+            status: self.status,
+            model: self.model(),
+            benchmarks: self.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str()).collect(),
+            score: self.overall_score,
+            coverage: self.coverage,
+            demo: self.demo,
+            created_at: self.created_at,
+            started_at: self.started_at,
+            completed_at: self.completed_at,
+            error: self.error_message.as_deref(),
+            results: self.benchmarks.iter().map(Benchmark::summary).collect(),
+        }
+    }
+}
+
+impl Benchmark {
+    fn summary(&self) -> BenchmarkSummary<'_> {
+        BenchmarkSummary {
+            benchmark: &self.benchmark_name,
+            status: &self.status,
+            score: self.score,
+            interval_95: self.interval,
+            coverage: self.coverage,
+            score_of_graded: self.score_of_graded,
+            accuracy_all: self.accuracy_all,
+            items: self.sampled_items,
+            samples_per_item: self.samples_per_item,
+            planned: self.planned_samples,
+            done: self.completed_samples,
+            graded: self.graded_samples,
+            correct: self.correct_samples,
+            outcomes: self.outcomes.as_ref(),
+            input_tokens: self.input_tokens,
+            output_tokens: self.output_tokens,
+            cost_usd: self.cost.map(|cost| cost.total_usd),
+            latency_ms: self.latency(),
+            dataset: self.dataset.as_ref(),
+            demo: self.demo,
+            protocol: self.protocol.as_deref(),
+            generation: self.generation.as_ref(),
+            metrics: self.metrics.as_ref(),
+            error: self.error_message.as_deref(),
+        }
+    }
+
+    /// Latencies, once it is over.
+    pub(crate) fn latency(&self) -> Option<Latency> {
+        let latency = self.metrics.as_ref()?.get("latency_ms")?;
+        Some(Latency { p50: latency.get("p50")?.as_f64()?, p95: latency.get("p95")?.as_f64()? })
+    }
+
+    /// Outcomes that occurred, in the order in which they are listed everywhere.
+    pub(crate) fn outcomes(&self) -> Vec<(Outcome, u64)> {
+        let Some(outcomes) = &self.outcomes else { return Vec::new() };
+        let all = Outcome::ALL.into_iter();
+        all.filter_map(|outcome| Some((outcome, *outcomes.get(outcome.as_str())?)))
+            .filter(|(_, n)| *n > 0)
+            .collect()
+    }
+}
+
+/// A sample of `/api/runs/{id}/benchmarks/{name}`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Item {
+    pub(crate) item_id: String,
+    #[serde(default)]
+    pub(crate) sample: u32,
+    #[serde(default)]
+    pub(crate) outcome: Option<String>,
+    pub(crate) score: Option<f64>,
+    #[serde(default)]
+    pub(crate) extracted: Option<String>,
+    pub(crate) expected: Option<String>,
+    pub(crate) latency_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) reason: Option<String>,
+    pub(crate) error: Option<String>,
+}
+
+/// An event of `/api/runs/{id}/events`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Event {
+    #[serde(default)]
+    pub(crate) sequence: u64,
+    pub(crate) event_type: String,
+    pub(crate) benchmark_name: Option<String>,
+    pub(crate) message: String,
+    pub(crate) created_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// What the compatible system answers: none of our own fields.
+    #[test]
+    fn a_run_of_the_compatible_system_is_understood() {
+        let run: Run = serde_json::from_value(json!({
+            "id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "model_id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f91",
+            "model_slug": "a/b", "provider": "chutes", "subset_pct": 50, "subset_count": null, "subset_seed": null,
+            "status": "succeeded", "selected_benchmarks": null, "overall_score": 0.5, "error_message": null,
+            "provider_metadata": null, "started_at": null, "completed_at": null,
+            "created_at": "2026-01-02T03:04:05.000001",
+            "benchmarks": [{"id": "x", "benchmark_name": "mmlu_pro", "status": "succeeded", "total_items": 10,
+                "completed_items": 5, "sampled_items": 5, "score": 0.5, "metrics": {"accuracy": 0.5},
+                "error_message": null, "started_at": null, "completed_at": null}]
+        }))
+        .unwrap();
+        let summary = serde_json::to_value(run.summary()).unwrap();
+        assert_eq!(summary["model"], "chutes/a/b");
+        assert_eq!(summary["benchmarks"], json!(["mmlu_pro"]));
+        assert_eq!(summary["score"], 0.5);
+        assert_eq!(summary["coverage"], Value::Null);
+    }
+
+    #[test]
+    fn outcomes_that_did_not_occur_are_left_out() {
+        let outcomes = BTreeMap::from([("truncated".to_owned(), 2), ("correct".to_owned(), 0)]);
+        let benchmark = Benchmark { outcomes: Some(outcomes), ..Benchmark::default() };
+        assert_eq!(benchmark.outcomes(), [(Outcome::Truncated, 2)]);
+    }
+}

@@ -1,0 +1,12 @@
+//! The real `bench`: files in, command, exit code and output.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
+
+mod keys;
+mod provider;
+mod run;
+mod score;
+mod serve;
+mod support;
+mod usage;
+mod verify;

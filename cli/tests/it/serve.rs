@@ -1,0 +1,94 @@
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Stdio};
+
+use serde_json::json;
+
+use crate::support::Place;
+
+/// A server that ends with the test.
+struct Server {
+    child: Child,
+    address: String,
+    _out: BufReader<ChildStdout>,
+}
+
+impl Server {
+    fn start(place: &Place, more: &[&str]) -> Self {
+        let args = [&["serve", "--port", "0"], more].concat();
+        let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        out.read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Serving ").unwrap_or_else(|| panic!("{line:?}")).to_owned();
+        Self { child, address, _out: out }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn every_command_works_against_a_server() {
+    let server_place = Place::new();
+    let server = Server::start(&server_place, &[]);
+    let place = Place::new();
+    let at = ["--server", server.address.as_str()];
+    let with = |args: &[&str]| [args, &at].concat().into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let json = |args: &[&str]| {
+        let args = with(args);
+        place.json(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let runs = json(&[
+        "run",
+        "--model",
+        "oracle",
+        "--benchmark",
+        "mmlu_pro",
+        "--demo",
+        "--subset-count",
+        "3",
+        "--json",
+    ]);
+    assert_eq!((&runs[0]["status"], &runs[0]["files"]["verified"]), (&json!("succeeded"), &json!(true)));
+    let id = runs[0]["id"].as_str().unwrap();
+    assert_eq!(json(&["runs", "--json"])[0]["id"], id);
+    assert_eq!(json(&["runs", id, "--items", "--json"]).as_array().unwrap().len(), 3);
+    assert_eq!(json(&["compare", id, id, "--json"])["benchmarks"][0]["items"], 3);
+    assert!(json(&["benchmarks", "--json"]).as_array().unwrap().len() > 1);
+    assert!(!json(&["models", "--json"]).as_array().unwrap().is_empty());
+    assert_eq!(json(&["keys", "--json"])["keys"][0]["status"], "current");
+    let zip = json(&["export", id, "--json"])["file"].as_str().unwrap().to_owned();
+    assert_eq!(json(&["verify", &zip, "--json"])["valid"], true);
+    // This machine does not know the server's key.
+    assert_eq!(place.bench(&["verify", &zip]).code, 1);
+    let args = with(&["cancel", id]);
+    place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>()).refused(1, "cannot be canceled");
+    let args = with(&["run", "--model", "replay:x.jsonl"]);
+    place
+        .bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
+        .refused(2, "stored responses cannot be sent");
+    assert!(!place.path("data").exists());
+}
+
+#[test]
+fn a_port_in_use_is_one_sentence() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let place = Place::new();
+    place.bench(&["serve", "--port", &port]).refused(1, &format!("port {port} is in use"));
+    assert!(!place.path("data").exists());
+}
+
+#[test]
+fn a_request_to_end_is_heard() {
+    let place = Place::new();
+    let mut server = Server::start(&place, &[]);
+    let killed =
+        std::process::Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}

@@ -1,0 +1,234 @@
+//! Two runs on the same items.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use bench_domain::statistics::{PairedComparison, PairedSample, compare_paired};
+use bench_domain::{BenchmarkName, Outcome, RunId};
+use bench_state::{BenchmarkRecord, RunWithBenchmarks};
+use bench_web::ApiError;
+use bench_web::error::ErrorBody;
+use bench_web::views::DatasetView;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::Api;
+use crate::requests::{run_id, run_not_found};
+
+/// Samples read at once.
+const PAGE: u64 = 1_000;
+/// Samples of a benchmark that are compared at most: they are held in memory.
+const SAMPLES_MAX: u64 = 500_000;
+
+/// Two runs, benchmark by benchmark.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ComparisonView {
+    /// The first run.
+    pub a: ComparedRun,
+    /// The second run.
+    pub b: ComparedRun,
+    /// Benchmarks that both have.
+    pub benchmarks: Vec<BenchmarkComparison>,
+    /// Benchmarks that only the first has.
+    pub only_in_a: Vec<String>,
+    /// Benchmarks that only the second has.
+    pub only_in_b: Vec<String>,
+}
+
+/// One side of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ComparedRun {
+    /// The run.
+    #[schema(value_type = String, format = "uuid")]
+    pub id: RunId,
+    /// Its model, with its provider.
+    pub model: String,
+    /// Its status.
+    pub status: String,
+    /// Its overall score.
+    pub overall_score: Option<f64>,
+}
+
+/// One benchmark of both runs, over the items that both have graded.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct BenchmarkComparison {
+    /// The benchmark.
+    pub benchmark_name: String,
+    /// Score of the first run.
+    pub score_a: Option<f64>,
+    /// Score of the second run.
+    pub score_b: Option<f64>,
+    /// Graded over planned samples of the first run.
+    pub coverage_a: Option<f64>,
+    /// Graded over planned samples of the second run.
+    pub coverage_b: Option<f64>,
+    /// Dataset of the first run.
+    pub dataset_a: Option<DatasetView>,
+    /// Dataset of the second run.
+    pub dataset_b: Option<DatasetView>,
+    /// Whether both used the same items, by their digest. If not, items are still matched by id: one id may
+    /// then stand for two versions of an item.
+    pub same_dataset: bool,
+    /// Whether both used the same prompt template, settings of answers and samples per item.
+    pub same_protocol: bool,
+    /// What makes the comparison doubtful, one sentence each.
+    pub warnings: Vec<String>,
+    /// Differences are first less second: positive where the first is better.
+    #[serde(flatten)]
+    #[schema(value_type = Object)]
+    pub paired: PairedComparison,
+}
+
+/// Compares two runs that are over: for each benchmark that both have, the difference of their scores on the
+/// items that both have graded, its interval, and the exact McNemar test.
+#[utoipa::path(
+    get, path = "/api/runs/{run_id}/compare/{other_id}", tag = "runs",
+    params(
+        ("run_id" = String, Path, description = "The first run"),
+        ("other_id" = String, Path, description = "The second run"),
+    ),
+    responses(
+        (status = 200, body = ComparisonView),
+        (status = 400, body = ErrorBody, description = "One of them is not over, or they have no benchmark in common"),
+        (status = 404, body = ErrorBody, description = "There is no such run"),
+    ),
+)]
+pub(crate) async fn get_comparison(
+    State(api): State<Arc<Api>>,
+    Path((a, b)): Path<(String, String)>,
+) -> Result<Json<ComparisonView>, ApiError> {
+    compare_runs(&api, run_id(&a)?, run_id(&b)?).await.map(Json)
+}
+
+/// Compares two runs that are over.
+///
+/// # Errors
+/// 404 when there is no such run; 400 when one is not over or they have no benchmark in common.
+pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonView, ApiError> {
+    let (a, b) = (over(api, a).await?, over(api, b).await?);
+    let mut benchmarks = Vec::new();
+    for record in &a.benchmarks {
+        if let Some(other) = b.benchmark(record.name.as_str()) {
+            benchmarks.push(compare_benchmarks(api, (&a, record), (&b, other)).await?);
+        }
+    }
+    if benchmarks.is_empty() {
+        return Err(ApiError::bad_request("The runs have no benchmark in common"));
+    }
+    let only = |of: &RunWithBenchmarks, other: &RunWithBenchmarks| {
+        let names = of.benchmarks.iter().map(|record| &record.name);
+        names.filter(|name| other.benchmark(name.as_str()).is_none()).map(BenchmarkName::to_string).collect()
+    };
+    let (only_in_a, only_in_b) = (only(&a, &b), only(&b, &a));
+    Ok(ComparisonView { a: side(&a), b: side(&b), benchmarks, only_in_a, only_in_b })
+}
+
+async fn over(api: &Api, run: RunId) -> Result<RunWithBenchmarks, ApiError> {
+    let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
+    if found.run.state.status().is_open() {
+        return Err(ApiError::bad_request("Run must be completed before comparison"));
+    }
+    Ok(found)
+}
+
+fn side(found: &RunWithBenchmarks) -> ComparedRun {
+    ComparedRun {
+        id: found.run.spec.id,
+        model: found.run.spec.model.qualified(),
+        status: found.run.state.status().to_string(),
+        overall_score: found.run.state.overall_score(),
+    }
+}
+
+struct Graded {
+    item_id: String,
+    score: f64,
+    correct: bool,
+}
+
+async fn compare_benchmarks(
+    api: &Api,
+    (run_a, a): (&RunWithBenchmarks, &BenchmarkRecord),
+    (run_b, b): (&RunWithBenchmarks, &BenchmarkRecord),
+) -> Result<BenchmarkComparison, ApiError> {
+    let graded_a = graded(api, run_a.run.spec.id, a).await?;
+    let graded_b = graded(api, run_b.run.spec.id, b).await?;
+    let paired = compare_paired(paired_samples(&graded_a), paired_samples(&graded_b));
+    let dataset =
+        |record: &BenchmarkRecord| record.plan.as_ref().map(|plan| DatasetView::from(&plan.dataset));
+    let (dataset_a, dataset_b) = (dataset(a), dataset(b));
+    let same_dataset = match (&dataset_a, &dataset_b) {
+        (Some(a), Some(b)) => a.digest == b.digest,
+        _ => false,
+    };
+    let same_protocol = match (&a.plan, &b.plan) {
+        (Some(a), Some(b)) => {
+            a.prompt_digest == b.prompt_digest
+                && a.generation == b.generation
+                && a.samples_per_item == b.samples_per_item
+        }
+        _ => false,
+    };
+    let mut warnings = Vec::new();
+    if a.plan.is_none() || b.plan.is_none() {
+        warnings.push("One of the runs ended before this benchmark was planned.".to_owned());
+    } else if !same_dataset {
+        warnings
+            .push("The runs used different revisions of the dataset; items are matched by id.".to_owned());
+    }
+    if a.plan.is_some() && b.plan.is_some() && !same_protocol {
+        warnings
+            .push("The runs differ in prompt template, settings of answers or samples per item.".to_owned());
+    }
+    let is_demo =
+        |dataset: &Option<DatasetView>| dataset.as_ref().is_some_and(|dataset| dataset.source == "demo");
+    if is_demo(&dataset_a) || is_demo(&dataset_b) {
+        warnings.push("Demo data: the scores say nothing about the real benchmark.".to_owned());
+    }
+    let coverage = |record: &BenchmarkRecord| record.state.report().map(|report| report.coverage);
+    let score = |record: &BenchmarkRecord| record.state.report().and_then(|report| report.score);
+    Ok(BenchmarkComparison {
+        benchmark_name: a.name.to_string(),
+        score_a: score(a),
+        score_b: score(b),
+        coverage_a: coverage(a),
+        coverage_b: coverage(b),
+        dataset_a,
+        dataset_b,
+        same_dataset,
+        same_protocol,
+        warnings,
+        paired,
+    })
+}
+
+fn paired_samples(graded: &[Graded]) -> impl Iterator<Item = PairedSample<'_>> {
+    graded.iter().map(|sample| PairedSample {
+        item: &sample.item_id,
+        score: sample.score,
+        correct: sample.correct,
+    })
+}
+
+async fn graded(api: &Api, run: RunId, benchmark: &BenchmarkRecord) -> Result<Vec<Graded>, ApiError> {
+    let samples = benchmark.plan.as_ref().map_or(0, bench_domain::run::Plan::samples);
+    if samples > SAMPLES_MAX {
+        return Err(ApiError::bad_request(format!(
+            "{} has {samples} samples; at most {SAMPLES_MAX} can be compared",
+            benchmark.name
+        )));
+    }
+    let mut graded = Vec::new();
+    let mut offset = 0;
+    while offset < samples {
+        for sample in api.state.samples_page(run, benchmark, offset, PAGE).await? {
+            let Some(finished) = sample.finished else { continue };
+            let Some(score) = finished.verdict.score.filter(|score| score.is_finite()) else { continue };
+            let correct = finished.verdict.outcome == Outcome::Correct;
+            graded.push(Graded { item_id: sample.item_id, score, correct });
+        }
+        offset += PAGE;
+    }
+    Ok(graded)
+}

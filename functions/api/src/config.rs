@@ -1,0 +1,167 @@
+//! What the API reads from the environment, read once.
+
+use std::time::Duration;
+
+use bench_domain::run::COVERAGE_MIN_DEFAULT;
+use bench_inference::{InferenceConfig, ModelName, ProviderKind};
+use bench_web::ServerConfig;
+
+const MAINTENANCE_MESSAGE: &str = "The server is under maintenance; runs cannot be created right now.";
+/// Runs that the estimate of the queue takes to be evaluated at a time, unless said otherwise.
+const QUEUE_SLOTS_DEFAULT: usize = 3;
+const QUEUE_SLOTS_MAX: usize = 10_000;
+
+/// Settings of the API.
+///
+/// | variable | default | meaning |
+/// | --- | --- | --- |
+/// | `MAINTENANCE_MODE`, `MAINTENANCE_MESSAGE` | false, a sentence | creation of runs is refused with 503 |
+/// | `ADMIN_SECRET` | none | the operator's secret; without it nobody is admin |
+/// | `BENCH_ALLOWED_ORIGINS` | none | origins whose pages may use the API, comma-separated |
+/// | `DEFAULT_MODEL`, `BENCH_MODELS` | none | models that are listed besides the catalogue, `provider/model`, comma-separated |
+/// | `WORKER_MAX_CONCURRENT` | 3 | runs evaluated at a time, for the estimate of the queue |
+/// | `BENCH_COVERAGE_MIN` | 0.9 | coverage below which a benchmark has no score |
+/// | `SKIP_MODEL_SYNC` | false | the provider's list of models is never asked for |
+///
+/// The variables of [`InferenceConfig`] apply besides.
+#[derive(Debug, Clone)]
+pub struct ApiConfig {
+    /// Whether creation of runs is refused.
+    pub maintenance_mode: bool,
+    /// What is told then.
+    pub maintenance_message: String,
+    /// The operator's secret.
+    pub admin_secret: Option<String>,
+    /// How the server is reached. `server.local` says that whoever has no key sits at this machine.
+    pub server: ServerConfig,
+    /// Version of this program.
+    pub software: String,
+    /// Runs evaluated at a time.
+    pub queue_slots: usize,
+    /// Coverage below which a benchmark has no score, 0 to 1.
+    pub coverage_min: f64,
+    /// Providers.
+    pub inference: InferenceConfig,
+    /// Models that are listed besides the catalogue.
+    pub models: Vec<ModelName>,
+    /// Whether providers' lists of models are asked for.
+    pub sync_models: bool,
+    /// Whether an event stream stays open; where waiting is paid for it ends with what there is.
+    pub streaming: bool,
+    /// How often an open event stream looks for events.
+    pub poll_every: Duration,
+    /// How long an open event stream is silent at most.
+    pub keep_alive_every: Duration,
+    /// How long an order waits for a provider's list of models.
+    pub availability_wait: Duration,
+}
+
+impl ApiConfig {
+    /// Reads the variables through `var`, which gives `None` for one that is not set. `local` says that the
+    /// server is bound to loopback.
+    ///
+    /// # Errors
+    /// One sentence that names the variable and what is wrong with it.
+    pub fn from_vars(
+        var: impl Fn(&str) -> Option<String>,
+        local: bool,
+        software: impl Into<String>,
+    ) -> Result<Self, String> {
+        let var =
+            |name: &str| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+        let flag = |name: &str| match var(name).map(|value| value.to_lowercase()).as_deref() {
+            None | Some("0" | "false" | "no" | "off") => Ok(false),
+            Some("1" | "true" | "yes" | "on") => Ok(true),
+            Some(other) => Err(format!("{name}: `{other}` is neither true nor false")),
+        };
+        Ok(Self {
+            maintenance_mode: flag("MAINTENANCE_MODE")?,
+            maintenance_message: var("MAINTENANCE_MESSAGE").unwrap_or_else(|| MAINTENANCE_MESSAGE.to_owned()),
+            admin_secret: var("ADMIN_SECRET"),
+            server: ServerConfig::from_vars(var, local)?,
+            software: software.into(),
+            queue_slots: match var("WORKER_MAX_CONCURRENT") {
+                None => QUEUE_SLOTS_DEFAULT,
+                Some(text) => {
+                    text.parse().ok().filter(|slots| (1..=QUEUE_SLOTS_MAX).contains(slots)).ok_or_else(
+                        || format!("WORKER_MAX_CONCURRENT: `{text}` is not from 1 to {QUEUE_SLOTS_MAX}"),
+                    )?
+                }
+            },
+            coverage_min: match var("BENCH_COVERAGE_MIN") {
+                None => COVERAGE_MIN_DEFAULT,
+                Some(text) => text
+                    .parse()
+                    .ok()
+                    .filter(|share| (0.0..=1.0).contains(share))
+                    .ok_or_else(|| format!("BENCH_COVERAGE_MIN: `{text}` is not from 0 to 1"))?,
+            },
+            inference: InferenceConfig::from_vars(var).map_err(|error| error.to_string())?,
+            models: models(var)?,
+            sync_models: !flag("SKIP_MODEL_SYNC")?,
+            streaming: true,
+            poll_every: Duration::from_millis(700),
+            keep_alive_every: Duration::from_secs(15),
+            availability_wait: Duration::from_secs(5),
+        })
+    }
+}
+
+fn models(var: impl Fn(&str) -> Option<String>) -> Result<Vec<ModelName>, String> {
+    let mut models = Vec::new();
+    for variable in ["DEFAULT_MODEL", "BENCH_MODELS"] {
+        let list = var(variable).unwrap_or_default();
+        for text in list.split(',').map(str::trim).filter(|text| !text.is_empty()) {
+            let model = ModelName::parse(text).map_err(|error| format!("{variable}: {error}"))?;
+            // Stored responses are a file on one machine, no model that a run could be ordered for.
+            if model.provider != ProviderKind::Replay && !models.contains(&model) {
+                models.push(model);
+            }
+        }
+    }
+    Ok(models)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(vars: &[(&str, &str)]) -> Result<ApiConfig, String> {
+        let var =
+            |name: &str| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        ApiConfig::from_vars(var, true, "1.2.3")
+    }
+
+    #[test]
+    fn an_empty_environment_gives_the_documented_defaults() {
+        let config = read(&[("ADMIN_SECRET", " ")]).unwrap();
+        assert!(!config.maintenance_mode && config.sync_models && config.streaming && config.server.local);
+        assert_eq!((config.admin_secret, config.queue_slots, config.coverage_min), (None, 3, 0.9));
+        assert!(config.models.is_empty() && config.maintenance_message.ends_with('.'));
+    }
+
+    #[test]
+    fn models_are_listed_once_and_files_never() {
+        let config = read(&[
+            ("DEFAULT_MODEL", "chutes/a/b"),
+            ("BENCH_MODELS", "lmstudio/x, chutes/a/b ,replay:answers.jsonl,"),
+        ]);
+        let names: Vec<String> = config.unwrap().models.iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["chutes/a/b", "lmstudio/x"]);
+    }
+
+    #[test]
+    fn a_bad_variable_is_named() {
+        for (name, value) in [
+            ("MAINTENANCE_MODE", "maybe"),
+            ("WORKER_MAX_CONCURRENT", "0"),
+            ("BENCH_COVERAGE_MIN", "90"),
+            ("BENCH_COVERAGE_MIN", "NaN"),
+            ("BENCH_MODELS", "gpt"),
+            ("BENCH_ALLOWED_ORIGINS", "*"),
+            ("CHUTES_API_BASE_URL", "x"),
+        ] {
+            assert!(read(&[(name, value)]).unwrap_err().starts_with(name), "{name}={value}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What every handler works with.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use bench_blobs::Blobs;
+use bench_datasets::Library;
+use bench_domain::RunId;
+use bench_inference::ChatClient;
+use bench_queue::Queues;
+use bench_state::State;
+use bench_state::credentials::{Credentials, LocalKey};
+use bench_web::Access;
+use bench_web::views::SummaryView;
+use tokio::sync::Semaphore;
+
+use crate::ApiConfig;
+use crate::availability::Offers;
+use crate::benchmarks::Cached;
+use crate::estimate::Schedule;
+
+/// Event streams that are open at once; who comes later gets what there is and asks again.
+const STREAMS_MAX: usize = 512;
+/// Summaries of closed benchmarks that are kept.
+const SUMMARIES_MAX: usize = 256;
+
+/// The API's services and settings.
+pub struct Api {
+    /// Runs and samples.
+    pub state: State,
+    /// Where messages go.
+    pub queues: Queues,
+    /// Prompts and answers.
+    pub blobs: Blobs,
+    /// Callers' keys.
+    pub credentials: Credentials,
+    /// What datasets there are.
+    pub library: Library,
+    /// Tells callers apart.
+    pub access: Access,
+    /// Settings.
+    pub config: ApiConfig,
+    pub(crate) chat: ChatClient,
+    pub(crate) streams: Arc<Semaphore>,
+    pub(crate) schedule: Mutex<Option<(Instant, Arc<Schedule>)>>,
+    pub(crate) offers: Mutex<Offers>,
+    pub(crate) datasets: Mutex<Option<(Instant, Arc<Vec<Cached>>)>>,
+    pub(crate) synced: Mutex<Option<Instant>>,
+    summaries: Mutex<HashMap<SummaryKey, SummaryView>>,
+}
+
+/// A closed benchmark of a run in one generation: its samples do not change any more.
+pub(crate) type SummaryKey = (RunId, u32, String);
+
+impl fmt::Debug for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
+impl Api {
+    /// The API over these services. `owner_key` makes the hash by which the holder of a key is known.
+    pub fn new(
+        state: State,
+        queues: Queues,
+        blobs: Blobs,
+        credentials: Credentials,
+        library: Library,
+        owner_key: Arc<LocalKey>,
+        config: ApiConfig,
+    ) -> Self {
+        let access =
+            Access { local: config.server.local, admin_secret: config.admin_secret.clone(), owner_key };
+        let chat = ChatClient::new(config.inference.http_options());
+        Self {
+            state,
+            queues,
+            blobs,
+            credentials,
+            library,
+            access,
+            config,
+            chat,
+            streams: Arc::new(Semaphore::new(STREAMS_MAX)),
+            schedule: Mutex::default(),
+            offers: Mutex::default(),
+            datasets: Mutex::default(),
+            synced: Mutex::default(),
+            summaries: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn kept_summary(&self, key: &SummaryKey) -> Option<SummaryView> {
+        held(&self.summaries).get(key).cloned()
+    }
+
+    pub(crate) fn keep_summary(&self, key: SummaryKey, summary: SummaryView) {
+        let mut summaries = held(&self.summaries);
+        if summaries.len() >= SUMMARIES_MAX {
+            // They can all be made again; which ones are wanted next is not known.
+            summaries.clear();
+        }
+        summaries.insert(key, summary);
+    }
+}
+
+/// What is behind a lock that is never held across a wait. A thread that panicked with it left a whole value.
+pub(crate) fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

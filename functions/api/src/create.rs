@@ -1,0 +1,342 @@
+//! Ordering a run.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bench_domain::run::{DatasetChoice, Owner};
+use bench_domain::{BenchmarkName, RunId, RunSpec, Timestamp};
+use bench_queue::Message;
+use bench_state::{EventKind, Idempotency, NewEvent, RunWithBenchmarks};
+use bench_web::auth::bearer_key;
+use bench_web::body::read_object;
+use bench_web::error::ErrorBody;
+use bench_web::views::RunView;
+use bench_web::{ApiError, Caller};
+use http::{HeaderMap, StatusCode};
+use serde::Serialize;
+use serde_json::json;
+use utoipa::ToSchema;
+
+use crate::lookup::{FoundModel, find_model};
+use crate::order::OrderBody;
+use crate::{Api, Order, Orderer, availability, run_view};
+
+const NO_BENCHMARKS: &str = "No matching benchmarks found for selected_benchmarks";
+
+/// A run that an order led to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Created {
+    /// The run.
+    pub run: RunWithBenchmarks,
+    /// Whether this order made it; else an earlier one under the same idempotency key did.
+    pub is_new: bool,
+    /// Names in the order that are no benchmarks. They were left out.
+    pub ignored: Vec<String>,
+}
+
+/// A run that was just ordered.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CreatedView {
+    #[serde(flatten)]
+    run: RunView,
+    /// Names in the order that are no benchmarks. They were left out.
+    ignored_benchmarks: Vec<String>,
+}
+
+/// Orders a run on the operator's key.
+///
+/// A server that is bound to loopback asks for no key. Any other takes the caller's, as a bearer token, and
+/// uses it as `/api/runs/api` does; the operator's secret orders on the operator's key.
+#[utoipa::path(
+    post, path = "/api/runs", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    request_body = OrderBody,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeat under the same key within a day makes no second run")),
+    responses(
+        (status = 201, body = CreatedView, description = "The run, queued"),
+        (status = 200, body = CreatedView, description = "The run that an earlier request under this Idempotency-Key made"),
+        (status = 400, body = ErrorBody, description = "Unknown benchmarks or provider, or a dataset whose terms were not accepted"),
+        (status = 401, body = ErrorBody, description = "A key is needed"),
+        (status = 403, body = ErrorBody, description = "The provider refuses the key"),
+        (status = 404, body = ErrorBody, description = "There is no such model"),
+        (status = 413, body = ErrorBody, description = "The body has more than 1 MiB"),
+        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
+        (status = 503, body = ErrorBody, description = "Maintenance"),
+    ),
+)]
+pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    let order = Order::read(read_object(&parts.headers, body).await?)?.keyed(&parts.headers)?;
+    refuse_in_maintenance(&api)?;
+    // Whether there is such a model is told to everybody, whose run it will be is asked after that.
+    let orderer = orderer(&api, &parts.headers);
+    let found = find_model(&api, &order, orderer.as_ref().ok()).await?;
+    answer(&api, place(&api, order, orderer?, found).await?).await
+}
+
+/// Orders a run on the caller's own key.
+///
+/// The key is stored encrypted until the run is over, and used for the model's provider only.
+#[utoipa::path(
+    post, path = "/api/runs/api", tag = "runs", security(("key" = [])),
+    request_body = OrderBody,
+    params(("Idempotency-Key" = Option<String>, Header, description = "A repeat under the same key within a day makes no second run")),
+    responses(
+        (status = 201, body = CreatedView, description = "The run, queued"),
+        (status = 200, body = CreatedView, description = "The run that an earlier request under this Idempotency-Key made"),
+        (status = 400, body = ErrorBody, description = "Unknown benchmarks or provider, or a dataset whose terms were not accepted"),
+        (status = 401, body = ErrorBody, description = "The key is missing or cannot be one"),
+        (status = 403, body = ErrorBody, description = "The provider refuses the key"),
+        (status = 404, body = ErrorBody, description = "There is no such model"),
+        (status = 413, body = ErrorBody, description = "The body has more than 1 MiB"),
+        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
+        (status = 503, body = ErrorBody, description = "Maintenance"),
+    ),
+)]
+pub(crate) async fn post_run_with_key(
+    State(api): State<Arc<Api>>,
+    request: Request,
+) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    let fields = read_object(&parts.headers, body).await?;
+    let key = bearer_key(&parts.headers)?;
+    let order = Order::read(fields)?.keyed(&parts.headers)?;
+    refuse_in_maintenance(&api)?;
+    let orderer = Orderer { owner: api.access.owner_of(&key), api_key: Some(key) };
+    answer(&api, create_run(&api, order, orderer).await?).await
+}
+
+async fn answer(api: &Api, created: Created) -> Result<Response, ApiError> {
+    let status = if created.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let run = run_view(api, &created.run).await?;
+    Ok((status, Json(CreatedView { run, ignored_benchmarks: created.ignored })).into_response())
+}
+
+fn refuse_in_maintenance(api: &Api) -> Result<(), ApiError> {
+    if api.config.maintenance_mode {
+        return Err(ApiError::unavailable(api.config.maintenance_message.clone()));
+    }
+    Ok(())
+}
+
+/// On whose behalf `/api/runs` is called.
+fn orderer(api: &Api, headers: &HeaderMap) -> Result<Orderer, ApiError> {
+    if api.config.server.local {
+        return Ok(Orderer::local());
+    }
+    match api.access.caller(headers)? {
+        Caller::Admin | Caller::Local => Ok(Orderer::local()),
+        Caller::Key { owner, .. } => {
+            Ok(Orderer { owner: Owner::Key(owner), api_key: Some(bearer_key(headers)?) })
+        }
+        Caller::Anonymous => Err(ApiError::unauthorized("Missing Authorization header")),
+    }
+}
+
+/// Makes a run and queues it.
+///
+/// The caller's key is stored before the run, so that there is no run without its key. When the message
+/// cannot be sent the run stays queued; reconciliation sends it.
+///
+/// # Errors
+/// As the answers of `POST /api/runs` say; nothing was made then.
+pub async fn create_run(api: &Api, order: Order, orderer: Orderer) -> Result<Created, ApiError> {
+    let found = find_model(api, &order, Some(&orderer)).await?;
+    place(api, order, orderer, found).await
+}
+
+async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> Result<Created, ApiError> {
+    let idempotency = order.idempotency_key.as_ref().map(|key| Idempotency {
+        owner: orderer.name(),
+        key: key.clone(),
+        digest: order.digest(),
+    });
+    if let Some(idempotency) = &idempotency
+        && let Some(earlier) = earlier_run(api, idempotency).await?
+    {
+        return Ok(earlier);
+    }
+    availability::check(api, &found, &orderer).await?;
+    let (benchmarks, ignored) = select(order.benchmarks.as_deref())?;
+    let datasets = datasets(api, &order, &benchmarks)?;
+    let spec = RunSpec {
+        id: RunId::random(),
+        model: found.model,
+        selected_benchmarks: selected(order.benchmarks.as_deref(), &benchmarks),
+        benchmarks,
+        subset: order.subset,
+        items: order.items,
+        samples: order.samples,
+        generation: order.generation,
+        datasets,
+        owner: orderer.owner.clone(),
+        auth: orderer.auth(),
+        config: order.config,
+        coverage_min: order.trusted.coverage_min.unwrap_or(api.config.coverage_min),
+        price: found.price,
+        software: api.config.software.clone(),
+        created_at: Timestamp::now(),
+    };
+    if let Some(key) = &orderer.api_key {
+        api.credentials.put(spec.id, key).await?;
+    }
+    let event = created_event(&spec, &ignored);
+    let made = api.state.create_run(&spec, &event, idempotency.as_ref(), spec.created_at).await;
+    if !matches!(made, Ok(true)) && orderer.api_key.is_some() {
+        forget_key(api, spec.id).await;
+    }
+    if !made? {
+        // The same order came twice at the same time, and the other one was faster.
+        let earlier = match &idempotency {
+            Some(idempotency) => earlier_run(api, idempotency).await?,
+            None => None,
+        };
+        return earlier.ok_or_else(|| ApiError::conflict("The run was not created; send the order again."));
+    }
+    let run = api.state.run_with_benchmarks(spec.id).await?;
+    let run = run.ok_or_else(|| ApiError::internal(format!("run {} is gone", spec.id)))?;
+    let message = Message::Plan { run: spec.id, generation: run.run.generation };
+    if let Err(error) = api.queues.send(&message, Duration::ZERO).await {
+        tracing::error!(run.id = %spec.id, %error, "Run {} waits for reconciliation: {error}", spec.id);
+    }
+    *crate::context::held(&api.schedule) = None;
+    tracing::info!(run.id = %spec.id, model = %spec.model.qualified(), "Created run {}", spec.id);
+    Ok(Created { run, is_new: true, ignored })
+}
+
+/// Removes the key of a run that was not made, unless it was made after all.
+async fn forget_key(api: &Api, run: RunId) {
+    let removed = match api.state.run(run).await {
+        Ok(Some(_)) => return,
+        Ok(None) => api.credentials.delete(run).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = removed {
+        tracing::error!(run.id = %run, %error, "The key of run {run}, which was not made, was not removed: {error}");
+    }
+}
+
+/// The run that was made under this key, if there is one.
+async fn earlier_run(api: &Api, idempotency: &Idempotency) -> Result<Option<Created>, ApiError> {
+    let Some((run, digest)) = api.state.run_of_key(idempotency).await? else { return Ok(None) };
+    if digest != idempotency.digest {
+        return Err(ApiError::unprocessable("This Idempotency-Key was used for another order."));
+    }
+    let run = api.state.run_with_benchmarks(run).await?;
+    let run =
+        run.ok_or_else(|| ApiError::conflict("The run made under this Idempotency-Key was deleted."))?;
+    Ok(Some(Created { run, is_new: false, ignored: Vec::new() }))
+}
+
+/// The benchmarks of an order, in its order and without duplicates, and the names that are none.
+fn select(names: Option<&[String]>) -> Result<(Vec<BenchmarkName>, Vec<String>), ApiError> {
+    let named: Vec<&str> =
+        names.unwrap_or_default().iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
+    let (mut known, mut ignored) = (Vec::new(), Vec::new());
+    let all = || bench_benchmarks::all().iter().map(|benchmark| benchmark.name());
+    let wanted: Vec<&str> = if named.is_empty() { all().collect() } else { named };
+    for text in wanted {
+        let name = text.parse::<BenchmarkName>().ok();
+        match name.filter(|name| bench_benchmarks::find(name.as_str()).is_some()) {
+            Some(name) if known.contains(&name) => {}
+            Some(name) => known.push(name),
+            None => ignored.push(text.chars().take(80).collect()),
+        }
+    }
+    if known.is_empty() {
+        return Err(ApiError::bad_request(NO_BENCHMARKS));
+    }
+    Ok((known, ignored))
+}
+
+/// What is kept of the request's list: its known names, or nothing when it named none.
+fn selected(names: Option<&[String]>, known: &[BenchmarkName]) -> Option<Vec<String>> {
+    let named = names.unwrap_or_default().iter().any(|name| !name.trim().is_empty());
+    named.then(|| known.iter().map(ToString::to_string).collect())
+}
+
+/// Where the items come from, as far as the order says; refuses what cannot be had.
+fn datasets(
+    api: &Api,
+    order: &Order,
+    benchmarks: &[BenchmarkName],
+) -> Result<BTreeMap<BenchmarkName, DatasetChoice>, ApiError> {
+    let given = &order.trusted.datasets;
+    if let Some(other) = given.keys().find(|name| !benchmarks.contains(name)) {
+        return Err(ApiError::bad_request(format!(
+            "A dataset was given for {other}, which is not to be run."
+        )));
+    }
+    let mut datasets = BTreeMap::new();
+    for name in benchmarks {
+        let choice = match given.get(name) {
+            Some(choice) => choice.clone(),
+            None if order.demo => DatasetChoice::Demo,
+            None => DatasetChoice::Hub,
+        };
+        if let Some(benchmark) = bench_benchmarks::find(name.as_str()) {
+            let check = api.library.check(benchmark, &choice);
+            check.map_err(|error| ApiError::bad_request(error.to_string()))?;
+        }
+        if choice != DatasetChoice::Hub {
+            datasets.insert(name.clone(), choice);
+        }
+    }
+    Ok(datasets)
+}
+
+fn created_event(spec: &RunSpec, ignored: &[String]) -> NewEvent {
+    let subset = &spec.subset;
+    let part = match (spec.items.len(), subset.count) {
+        (0, Some(count)) => format!("{count} items"),
+        (0, None) => format!("{}% subset", subset.pct),
+        (named, _) => format!("{named} named items"),
+    };
+    let mut message = format!("Run created for model {} with {part}", spec.model.slug);
+    if !ignored.is_empty() {
+        message.push_str(&format!("; left out as unknown: {}", ignored.join(", ")));
+    }
+    let mut data = json!({
+        "model_slug": spec.model.slug,
+        "provider": spec.model.provider,
+        "subset_pct": subset.pct,
+        "subset_count": subset.count,
+        "subset_seed": subset.seed,
+        "benchmark_count": spec.benchmarks.len(),
+    });
+    if !ignored.is_empty() {
+        data["ignored_benchmarks"] = json!(ignored);
+    }
+    NewEvent::new(EventKind::RunCreated, message).with(data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn unknown_benchmarks_are_left_out_and_told() {
+        let list = names(&[" MMLU_Pro ", "nope", "mmlu_pro", "", "a/b", "aime_2025"]);
+        let (known, ignored) = select(Some(&list)).unwrap();
+        assert_eq!(known.iter().map(BenchmarkName::as_str).collect::<Vec<_>>(), ["mmlu_pro", "aime_2025"]);
+        assert_eq!(ignored, ["nope", "a/b"]);
+        assert_eq!(selected(Some(&list), &known), Some(names(&["mmlu_pro", "aime_2025"])));
+        assert_eq!(select(Some(&names(&["nope"]))).unwrap_err().message(), NO_BENCHMARKS);
+    }
+
+    #[test]
+    fn no_choice_is_all() {
+        for list in [None, Some(names(&[])), Some(names(&["", "  "]))] {
+            let (known, ignored) = select(list.as_deref()).unwrap();
+            assert_eq!((known.len(), ignored.len()), (bench_benchmarks::all().len(), 0));
+            assert_eq!(selected(list.as_deref(), &known), None);
+        }
+    }
+}

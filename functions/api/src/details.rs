@@ -1,0 +1,235 @@
+//! One benchmark of a run with its items.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use bench_blobs::BlobError;
+use bench_domain::{RunId, SampleRef};
+use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
+use bench_web::error::ErrorBody;
+use bench_web::views::{ItemView, RunBenchmarkView, SummaryBuilder, SummaryView, counts_of, item_view};
+use bench_web::{ApiError, Caller, FieldReader};
+use futures_util::{StreamExt, stream};
+use http::{HeaderMap, Uri};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::Api;
+use crate::benchmarks::published_items;
+use crate::requests::run_id;
+
+/// Bodies read at once.
+const BODIES_AT_ONCE: usize = 16;
+/// Samples read at once for a summary.
+const SUMMARY_PAGE: u64 = 1_000;
+/// An open benchmark of at most so many samples is summed up anew for each request; a larger one shows what
+/// its counters tell, until it is over.
+const OPEN_SAMPLES_MAX: u64 = 2_000;
+/// Bytes of texts in an answer where answers have a bound (API Gateway: 10 MB, Lambda: 6 MB with all escapes).
+const PAGE_BYTES_MAX: usize = 3 * 1024 * 1024;
+const CURSOR_CHARS_MAX: usize = 32;
+
+/// One benchmark of a run with a page of its items.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct DetailsView {
+    /// The benchmark.
+    pub benchmark: RunBenchmarkView,
+    /// The page.
+    pub items: ItemsPage,
+    /// Sums over all samples that are over.
+    pub summary: SummaryView,
+}
+
+/// A page of samples, in the order of the plan: by item, then by sample.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ItemsPage {
+    /// The samples, those that are not over included.
+    pub items: Vec<ItemView>,
+    /// Samples planned.
+    pub total: u64,
+    /// How many were asked for; fewer where the size of an answer is bounded and the texts are long.
+    pub limit: u64,
+    /// How many were left out before these.
+    pub offset: u64,
+    /// Where the next page begins, for `cursor`; null at the end.
+    pub next_cursor: Option<String>,
+}
+
+/// One benchmark of a run with a page of its items.
+///
+/// Prompts, answers and gold answers of gated datasets are shown to the run's owner only.
+#[utoipa::path(
+    get, path = "/api/runs/{run_id}/benchmarks/{benchmark_name}", tag = "runs",
+    security((), ("key" = []), ("admin" = [])),
+    params(
+        ("run_id" = String, Path, description = "The run"),
+        ("benchmark_name" = String, Path, description = "The benchmark"),
+        ("limit" = Option<u64>, Query, description = "Samples, at most 500, default 100"),
+        ("offset" = Option<u64>, Query, description = "Samples to leave out, default 0"),
+        ("cursor" = Option<String>, Query, description = "next_cursor of the page before, instead of offset"),
+    ),
+    responses((status = 200, body = DetailsView), (status = 404, body = ErrorBody), (status = 422, body = ErrorBody)),
+)]
+pub(crate) async fn get_details(
+    State(api): State<Arc<Api>>,
+    Path((run, name)): Path<(String, String)>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<DetailsView>, ApiError> {
+    let mut fields = FieldReader::of_query(&uri);
+    let limit = fields.integer("limit", 100, 0, 500);
+    let offset = fields.integer("offset", 0, 0, u64::MAX);
+    let cursor = fields.maybe_text("cursor", CURSOR_CHARS_MAX);
+    let from = cursor.filter(|cursor| !cursor.is_empty()).map(|cursor| cursor.parse::<u64>());
+    if matches!(from, Some(Err(_))) {
+        fields.note("value_error", "cursor", "Input should be the next_cursor of a page");
+    }
+    fields.finish()?;
+    let offset = from.and_then(Result::ok).unwrap_or(offset);
+    let run = run_id(&run).map_err(|_| not_found())?;
+    let caller = api.access.reader(&headers);
+    benchmark_details(&api, run, &name, offset, limit, &caller).await.map(Json)
+}
+
+fn not_found() -> ApiError {
+    ApiError::not_found("Benchmark not found in run")
+}
+
+/// One benchmark of a run with its samples from `offset` on, `limit` at most, as `caller` may see them.
+///
+/// # Errors
+/// 404 when the run does not have it.
+pub async fn benchmark_details(
+    api: &Api,
+    run: RunId,
+    name: &str,
+    offset: u64,
+    limit: u64,
+    caller: &Caller,
+) -> Result<DetailsView, ApiError> {
+    let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_found)?;
+    let record = found.benchmark(name).ok_or_else(not_found)?;
+    let counts = counts_of(&api.state, run, record).await?;
+    let benchmark = RunBenchmarkView::new(&found.run, record, &counts, published_items(name));
+    let hidden = is_private(record) && !caller.owns(&found.run.spec.owner);
+    let total = benchmark.planned_samples;
+    let samples = api.state.samples_page(run, record, offset, limit).await?;
+    let read = samples.len() as u64;
+    let items = items(api, &found.run, record, samples, hidden).await?;
+    let shown = items.len() as u64;
+    let next = offset.saturating_add(shown);
+    let summary = match summary(api, &found.run, record, total).await? {
+        Some(summary) => summary,
+        None => SummaryView::of_counts(&counts, found.run.spec.price),
+    };
+    let items = ItemsPage {
+        items,
+        total,
+        limit: if shown < read { shown } else { limit },
+        offset,
+        next_cursor: (shown > 0 && next < total).then(|| next.to_string()),
+    };
+    Ok(DetailsView { benchmark, items, summary })
+}
+
+/// Whether the terms of the dataset keep its texts private.
+fn is_private(record: &BenchmarkRecord) -> bool {
+    let from_hub = record.plan.as_ref().is_none_or(|plan| plan.dataset.source == "hub");
+    from_hub && bench_benchmarks::find(record.name.as_str()).is_some_and(|known| known.spec().gate.is_some())
+}
+
+async fn items(
+    api: &Api,
+    run: &RunRecord,
+    benchmark: &BenchmarkRecord,
+    samples: Vec<SampleRecord>,
+    hidden: bool,
+) -> Result<Vec<ItemView>, ApiError> {
+    let read = |sample: SampleRecord| async move {
+        let view = if hidden {
+            item_view(run, benchmark, &sample, None).hide()
+        } else {
+            item(api, run, benchmark, &sample).await?
+        };
+        Ok::<_, ApiError>(view)
+    };
+    let mut views = Vec::with_capacity(samples.len());
+    let mut bytes = 0_usize;
+    let mut all = stream::iter(samples.into_iter().map(read)).buffered(BODIES_AT_ONCE);
+    while let Some(view) = all.next().await {
+        let view = view?;
+        bytes = bytes.saturating_add(text_bytes(&view));
+        if !api.config.streaming && bytes > PAGE_BYTES_MAX && !views.is_empty() {
+            break;
+        }
+        views.push(view);
+    }
+    Ok(views)
+}
+
+fn text_bytes(view: &ItemView) -> usize {
+    let texts = [&view.prompt, &view.response, &view.expected, &view.reasoning];
+    texts.into_iter().flatten().map(String::len).sum()
+}
+
+/// A sample with its stored answer. One that is lost or damaged is told in its place: it must not hide the others.
+async fn item(
+    api: &Api,
+    run: &RunRecord,
+    benchmark: &BenchmarkRecord,
+    sample: &SampleRecord,
+) -> Result<ItemView, ApiError> {
+    let stored = sample.finished.as_ref().and_then(|finished| finished.body.as_ref());
+    let (Some(stored), Some(plan)) = (stored, &benchmark.plan) else {
+        return Ok(item_view(run, benchmark, sample, None));
+    };
+    let address = SampleRef {
+        run: run.spec.id,
+        benchmark: benchmark.name.clone(),
+        plan: plan.attempt,
+        shards: plan.shards,
+        position: sample.position,
+    };
+    let problem = match api.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await {
+        Ok(Some((body, _))) => return Ok(item_view(run, benchmark, sample, Some(&body))),
+        Ok(None) => "the stored answer is missing",
+        Err(error @ (BlobError::Damaged { .. } | BlobError::TooLarge { .. })) => {
+            tracing::error!(run.id = %run.spec.id, %error, "The answer to sample {address} cannot be read: {error}");
+            "the stored answer is damaged"
+        }
+        Err(error) => return Err(ApiError::internal(error)),
+    };
+    let mut view = item_view(run, benchmark, sample, None);
+    view.add_error(problem);
+    Ok(view)
+}
+
+/// Sums over all samples; `None` for a large benchmark that is not over.
+async fn summary(
+    api: &Api,
+    run: &RunRecord,
+    benchmark: &BenchmarkRecord,
+    samples: u64,
+) -> Result<Option<SummaryView>, ApiError> {
+    let is_closed = benchmark.state.report().is_some();
+    let key = (run.spec.id, run.generation, benchmark.name.to_string());
+    if let Some(kept) = api.kept_summary(&key).filter(|_| is_closed) {
+        return Ok(Some(kept));
+    }
+    if !is_closed && samples > OPEN_SAMPLES_MAX {
+        return Ok(None);
+    }
+    let mut builder = SummaryBuilder::default();
+    let mut offset = 0;
+    while offset < samples {
+        let page = api.state.samples_page(run.spec.id, benchmark, offset, SUMMARY_PAGE).await?;
+        page.iter().filter_map(|sample| sample.finished.as_ref()).for_each(|finished| builder.add(finished));
+        offset += SUMMARY_PAGE;
+    }
+    let summary = builder.finish(run.spec.price);
+    if is_closed {
+        api.keep_summary(key, summary.clone());
+    }
+    Ok(Some(summary))
+}

@@ -1,0 +1,225 @@
+//! What happens to a run: as a stream, or a page at a time.
+//!
+//! Every event is sent, however many there are and whenever somebody asks: they are numbered without gaps,
+//! and the run's status is read before the events, so that none can come between the last one and `done`.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use bench_domain::RunId;
+use bench_state::Event;
+use bench_web::error::ErrorBody;
+use bench_web::views::EventView;
+use bench_web::{ApiError, FieldReader};
+use bytes::Bytes;
+use futures_util::stream;
+use http::{HeaderMap, Uri, header};
+use serde::Serialize;
+use tokio::sync::OwnedSemaphorePermit;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::Api;
+use crate::requests::{run_id, run_not_found};
+
+/// Events read at once.
+const PAGE: u32 = 200;
+/// When a client whose stream was ended for other reasons than the run's end comes again.
+const RETRY_MS: u32 = 3_000;
+const TEXT_CHARS_MAX: usize = 100;
+const LAST_EVENT_ID: &str = "last-event-id";
+const DONE: &str = "event: done\ndata: {}\n\n";
+
+/// A page of events.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct EventsView {
+    /// The events, in order.
+    events: Vec<EventView>,
+    /// For `cursor`, to get what comes after these.
+    cursor: String,
+    /// Whether the run is over and these are its last events.
+    done: bool,
+}
+
+/// What happens to a run.
+///
+/// A stream of server-sent events; after the last event of a run that is over comes `event: done`. With
+/// `Accept: application/json` or `cursor` it is a page instead. Go on after an event with its id, or its
+/// number, in `Last-Event-ID` (header or query).
+#[utoipa::path(
+    get, path = "/api/runs/{run_id}/events", tag = "runs",
+    params(
+        ("run_id" = String, Path, description = "The run"),
+        ("Last-Event-ID" = Option<String>, Query, description = "Only what comes after this event"),
+        ("cursor" = Option<String>, Query, description = "A page of what comes after this number"),
+        ("limit" = Option<u64>, Query, description = "Events of a page, at most 1000, default 200"),
+    ),
+    responses(
+        (status = 200, content((String = "text/event-stream"), (EventsView = "application/json"))),
+        (status = 404, body = ErrorBody),
+        (status = 422, body = ErrorBody),
+    ),
+)]
+pub(crate) async fn get_events(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Response, ApiError> {
+    let mut fields = FieldReader::of_query(&uri);
+    let cursor = fields.maybe_text("cursor", TEXT_CHARS_MAX);
+    let from = cursor.as_deref().map(|text| if text.is_empty() { Ok(0) } else { text.parse::<u64>() });
+    if matches!(from, Some(Err(_))) {
+        fields.note("value_error", "cursor", "Input should be the cursor of a page");
+    }
+    let limit = fields.integer("limit", PAGE.into(), 1, 1_000);
+    let last =
+        ["Last-Event-ID", LAST_EVENT_ID].into_iter().find_map(|name| fields.maybe_text(name, TEXT_CHARS_MAX));
+    fields.finish()?;
+    let run = run_id(&run)?;
+    api.state.run(run).await?.ok_or_else(run_not_found)?;
+    let sent = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let after = match (from.and_then(Result::ok), last.or(sent)) {
+        (Some(from), _) => from,
+        (None, Some(last)) => number_of(&api, run, last.trim()).await?,
+        (None, None) => 0,
+    };
+    if cursor.is_some() || wants_json(&headers) {
+        let (events, after, done) = page(&api, run, after, u32::try_from(limit).unwrap_or(PAGE)).await?;
+        let events = events.into_iter().map(EventView::from).collect();
+        return Ok(Json(EventsView { events, cursor: after.to_string(), done }).into_response());
+    }
+    Ok(event_stream(api, run, after))
+}
+
+fn wants_json(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accept.contains("application/json") && !accept.contains("text/event-stream")
+}
+
+/// The number of the event that a client saw last; 0, everything, for one that is not known.
+async fn number_of(api: &Api, run: RunId, last: &str) -> Result<u64, ApiError> {
+    if let Ok(number) = last.parse() {
+        return Ok(number);
+    }
+    let Ok(id) = Uuid::try_parse(last) else { return Ok(0) };
+    let mut after = 0;
+    loop {
+        let events = api.state.events(run, after, PAGE).await?;
+        if let Some(event) = events.iter().find(|event| event.id == id) {
+            return Ok(event.sequence);
+        }
+        match events.last() {
+            Some(event) => after = event.sequence,
+            None => return Ok(0),
+        }
+    }
+}
+
+/// Events after a number, the number of the last of them, and whether nothing comes after these.
+async fn page(api: &Api, run: RunId, after: u64, limit: u32) -> Result<(Vec<Event>, u64, bool), ApiError> {
+    // The status first: what ended the run wrote its event together with it.
+    let is_over = api.state.run(run).await?.is_none_or(|run| !run.state.status().is_open());
+    let events = api.state.events(run, after, limit).await?;
+    let last = events.last().map_or(after, |event| event.sequence);
+    let done = is_over && (events.is_empty() || api.state.last_event(run).await? <= last);
+    Ok((events, last, done))
+}
+
+struct Following {
+    api: Arc<Api>,
+    run: RunId,
+    after: u64,
+    said_at: Instant,
+    is_new: bool,
+    ends: bool,
+    /// The right to keep the stream open; without it the stream ends with what there is.
+    open: Option<OwnedSemaphorePermit>,
+}
+
+fn event_stream(api: Arc<Api>, run: RunId, after: u64) -> Response {
+    let open = Arc::clone(&api.streams).try_acquire_owned().ok().filter(|_| api.config.streaming);
+    let following = Following { api, run, after, said_at: Instant::now(), is_new: true, ends: false, open };
+    let chunks = stream::unfold(following, |mut following| async move {
+        let chunk = following.next().await?;
+        Some((Ok::<_, Infallible>(Bytes::from(chunk)), following))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream; charset=utf-8"),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    (headers, Body::from_stream(chunks)).into_response()
+}
+
+impl Following {
+    /// What is sent next; `None` at the end.
+    async fn next(&mut self) -> Option<String> {
+        if self.ends {
+            return None;
+        }
+        loop {
+            let (events, after, done) = match page(&self.api, self.run, self.after, PAGE).await {
+                Ok(page) => page,
+                Err(error) => {
+                    // Half a stream is no harm: the client comes again with the last event that it saw.
+                    tracing::warn!(run.id = %self.run, %error, "An event stream of run {} broke off: {error}", self.run);
+                    self.ends = true;
+                    return Some(format!("retry: {RETRY_MS}\n\n"));
+                }
+            };
+            self.after = after;
+            let mut text: String = events.into_iter().map(message).collect();
+            let drained = text.is_empty();
+            if done {
+                text.push_str(DONE);
+                self.ends = true;
+            } else if self.open.is_none() && drained {
+                text = format!("retry: {RETRY_MS}\n\n");
+                self.ends = true;
+            } else if drained && (self.is_new || self.said_at.elapsed() >= self.api.config.keep_alive_every) {
+                // At the beginning, so that the client knows at once that it is connected.
+                text = ": waiting\n\n".to_owned();
+            }
+            if !text.is_empty() {
+                self.is_new = false;
+                self.said_at = Instant::now();
+                return Some(text);
+            }
+            tokio::time::sleep(self.api.config.poll_every).await;
+        }
+    }
+}
+
+/// One unnamed message. JSON has no line breaks outside of its texts' escapes.
+fn message(event: Event) -> String {
+    let view = EventView::from(event);
+    match serde_json::to_string(&view) {
+        Ok(json) => format!("id: {}\ndata: {json}\n\n", view.id),
+        Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_sent_to_who_asks_for_it_alone() {
+        let asks = |accept: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::ACCEPT, accept.parse().unwrap());
+            wants_json(&headers)
+        };
+        assert!(asks("application/json"));
+        assert!(!asks("text/event-stream"));
+        assert!(!asks("*/*"));
+        assert!(!asks("text/event-stream, application/json"));
+        assert!(!wants_json(&HeaderMap::new()));
+    }
+}

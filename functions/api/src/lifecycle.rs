@@ -1,0 +1,247 @@
+//! Cancel, delete and requeue.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use bench_domain::run::AuthMode;
+use bench_domain::{RunId, Timestamp};
+use bench_queue::Message;
+use bench_state::credentials::ApiKey;
+use bench_state::{EventKind, NewEvent, RunRecord, Transition};
+use bench_web::auth::bearer_key;
+use bench_web::error::ErrorBody;
+use bench_web::{ApiError, Caller};
+use http::{HeaderMap, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::Api;
+use crate::context::held;
+use crate::requests::{run_id, run_not_found};
+
+/// Times that a write which others keep changing is read anew.
+const RACES_MAX: u32 = 20;
+
+/// That it was done.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct DoneView {
+    /// Always true; what was not done is an error.
+    success: bool,
+    message: String,
+}
+
+fn done(message: &str) -> Json<DoneView> {
+    Json(DoneView { success: true, message: message.to_owned() })
+}
+
+fn not_cancelable() -> ApiError {
+    ApiError::bad_request("Run cannot be canceled (may already be completed or not found)")
+}
+
+fn not_requeueable() -> ApiError {
+    ApiError::bad_request("Run cannot be requeued (must be failed or canceled)")
+}
+
+fn raced() -> ApiError {
+    ApiError::conflict("The run kept changing; try again.")
+}
+
+/// Cancels a run that is queued or running. It stays canceled; what was answered is kept.
+#[utoipa::path(
+    post, path = "/api/runs/{run_id}/cancel", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    params(("run_id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, body = DoneView),
+        (status = 400, body = ErrorBody, description = "There is no such run, or it is over"),
+        (status = 401, body = ErrorBody, description = "A key is needed"),
+        (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
+    ),
+)]
+pub(crate) async fn post_cancel(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<DoneView>, ApiError> {
+    let run = run_id(&run).map_err(|_| not_cancelable())?;
+    let record = api.state.run(run).await?.ok_or_else(not_cancelable)?;
+    api.access.caller(&headers)?.must_own(&record.spec.owner)?;
+    cancel_run(&api, run).await?;
+    Ok(done("Run canceled"))
+}
+
+/// Cancels a run that is queued or running, whoever asks.
+///
+/// # Errors
+/// 400 when there is no such run or it is over.
+pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
+    for _ in 0..RACES_MAX {
+        let record = api.state.run(run).await?.ok_or_else(not_cancelable)?;
+        let now = Timestamp::now();
+        let next = record.state.cancel(now).map_err(|_| not_cancelable())?;
+        let event = NewEvent::new(EventKind::RunCanceled, "Run canceled by user");
+        if api.state.change_run(&record, &next, record.generation, &event, now).await? == Transition::Raced {
+            continue;
+        }
+        *held(&api.schedule) = None;
+        // From here on the run is canceled; what follows is also done by the finisher, who hears of it.
+        finish(api, &record).await;
+        if let Err(error) = api.state.skip_open_benchmarks(run, "Run canceled", now).await {
+            tracing::warn!(run.id = %run, %error, "The finisher closes the benchmarks of run {run}: {error}");
+        }
+        if let Err(error) = api.credentials.delete(run).await {
+            tracing::warn!(run.id = %run, %error, "The finisher removes the key of run {run}: {error}");
+        }
+        tracing::info!(run.id = %run, "Canceled run {run}");
+        return Ok(());
+    }
+    Err(raced())
+}
+
+/// Lets the finisher do what remains to be done.
+async fn finish(api: &Api, record: &RunRecord) {
+    let run = record.spec.id;
+    let message = Message::Finish { run, generation: record.generation };
+    if let Err(error) = api.queues.send(&message, Duration::ZERO).await {
+        tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");
+    }
+}
+
+/// Deletes a run that is over, with all that is stored of it.
+#[utoipa::path(
+    delete, path = "/api/runs/{run_id}", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    params(("run_id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, body = DoneView),
+        (status = 400, body = ErrorBody, description = "It is not over"),
+        (status = 401, body = ErrorBody, description = "A key is needed"),
+        (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
+        (status = 404, body = ErrorBody, description = "There is no such run"),
+    ),
+)]
+pub(crate) async fn delete(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<DoneView>, ApiError> {
+    let run = run_id(&run)?;
+    let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
+    api.access.caller(&headers)?.must_own(&record.spec.owner)?;
+    delete_run(&api, run).await?;
+    Ok(done("Run deleted"))
+}
+
+/// Deletes a run that is over, whoever asks. It is gone at once; what is stored of it is removed by the finisher.
+///
+/// # Errors
+/// 404 when there is no such run, 400 when it is not over.
+pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
+    for _ in 0..RACES_MAX {
+        let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
+        if record.state.status().is_open() {
+            return Err(ApiError::bad_request("Run cannot be deleted before it is over; cancel it first"));
+        }
+        if api.state.mark_deleted(&record).await? == Transition::Done {
+            finish(api, &record).await;
+            if let Err(error) = api.credentials.delete(run).await {
+                tracing::warn!(run.id = %run, %error, "The finisher removes the key of run {run}: {error}");
+            }
+            tracing::info!(run.id = %run, "Deleted run {run}");
+            return Ok(());
+        }
+    }
+    Err(raced())
+}
+
+/// Queues a run again that failed or was canceled: only what was not graded is asked again.
+///
+/// A run that was made with the caller's own key takes the key anew, as a bearer token.
+#[utoipa::path(
+    post, path = "/api/admin/runs/{run_id}/requeue", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    params(("run_id" = String, Path, description = "The run")),
+    responses(
+        (status = 200, body = DoneView),
+        (status = 400, body = ErrorBody, description = "It is neither failed nor canceled, or its key is missing"),
+        (status = 401, body = ErrorBody, description = "A key is needed"),
+        (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
+    ),
+)]
+pub(crate) async fn post_requeue(
+    State(api): State<Arc<Api>>,
+    Path(run): Path<String>,
+    headers: HeaderMap,
+) -> Result<Json<DoneView>, ApiError> {
+    let caller = api.access.caller(&headers)?;
+    if caller == Caller::Anonymous {
+        return Err(ApiError::unauthorized("Invalid admin secret"));
+    }
+    let run = run_id(&run).map_err(|_| not_requeueable())?;
+    let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
+    let key = headers.contains_key(header::AUTHORIZATION).then(|| bearer_key(&headers)).transpose()?;
+    // The key is missing rather than somebody else's: the person at this machine is told what to send.
+    let lacks_key = caller == Caller::Local && record.spec.auth == AuthMode::ApiKey;
+    if !lacks_key {
+        caller.must_own(&record.spec.owner)?;
+    }
+    requeue_run(&api, run, key).await?;
+    Ok(done("Run requeued"))
+}
+
+/// Queues a run again that failed or was canceled, whoever asks. `key` is the caller's own, for a run that was
+/// made with one; any other run ignores it.
+///
+/// # Errors
+/// 400 when there is no such run, it is neither failed nor canceled, or its key is missing.
+pub async fn requeue_run(api: &Api, run: RunId, key: Option<ApiKey>) -> Result<(), ApiError> {
+    for _ in 0..RACES_MAX {
+        let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
+        let next = record.state.requeue().map_err(|_| not_requeueable())?;
+        if record.spec.auth == AuthMode::ApiKey {
+            let key = key.as_ref().ok_or_else(|| {
+                ApiError::bad_request(
+                    "Run was made with a key of its own, which was not kept: send it again as Authorization: Bearer",
+                )
+            })?;
+            api.credentials.put(run, key).await?;
+        }
+        let generation = record.generation.saturating_add(1);
+        let event = NewEvent::new(EventKind::RunRequeued, "Run requeued");
+        let now = Timestamp::now();
+        match api.state.change_run(&record, &next, generation, &event, now).await {
+            Ok(Transition::Done) => {}
+            Ok(Transition::Raced) => {
+                forget_key_unless_open(api, &record).await;
+                continue;
+            }
+            Err(error) => {
+                forget_key_unless_open(api, &record).await;
+                return Err(error.into());
+            }
+        }
+        *held(&api.schedule) = None;
+        let message = Message::Plan { run, generation };
+        if let Err(error) = api.queues.send(&message, Duration::ZERO).await {
+            tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");
+        }
+        tracing::info!(run.id = %run, run.generation = generation, "Requeued run {run}");
+        return Ok(());
+    }
+    Err(raced())
+}
+
+/// Removes a key again that was stored for a requeue which did not take place.
+async fn forget_key_unless_open(api: &Api, record: &RunRecord) {
+    let run = record.spec.id;
+    if record.spec.auth != AuthMode::ApiKey {
+        return;
+    }
+    let removed = match api.state.run(run).await {
+        Ok(Some(now)) if now.state.status().is_open() => return,
+        Ok(_) => api.credentials.delete(run).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = removed {
+        tracing::error!(run.id = %run, %error, "The key of run {run}, which is over, was not removed: {error}");
+    }
+}

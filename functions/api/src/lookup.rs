@@ -1,0 +1,273 @@
+//! Which model an order means.
+
+use std::time::{Duration, Instant};
+
+use bench_domain::run::ModelRef;
+use bench_domain::{ModelId, Price};
+use bench_inference::{Endpoint, EndpointError, ModelName, ProviderKind, Secret};
+use bench_state::ModelRecord;
+use bench_web::ApiError;
+use uuid::Uuid;
+
+use crate::context::held;
+use crate::models::{all_models, sync_models};
+use crate::{Api, Order, Orderer};
+
+/// An order for a model that nobody knows makes the catalogue be read again, but not more often than this.
+const SYNC_EVERY: Duration = Duration::from_secs(60);
+const NOT_FOUND: &str = "Model not found";
+const NOT_FOUND_WITH_KEY: &str =
+    "Model not found. Provide a bench runner model UUID, Chutes chute_id, or model slug.";
+const MISMATCH: &str = "Model does not match selected provider";
+
+/// A model that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FoundModel {
+    pub(crate) model: ModelRef,
+    pub(crate) kind: ProviderKind,
+    pub(crate) chute_id: Option<String>,
+    pub(crate) price: Option<Price>,
+}
+
+/// Finds the model of an order. `orderer` is `None` as long as nobody is known to order.
+pub(crate) async fn find_model(
+    api: &Api,
+    order: &Order,
+    orderer: Option<&Orderer>,
+) -> Result<FoundModel, ApiError> {
+    let provider = wanted_provider(order.provider.as_deref())?;
+    if let Some(found) = replay(order)? {
+        return Ok(found);
+    }
+    let with_key = orderer.is_some_and(|orderer| orderer.api_key.is_some());
+    if let Some(record) = in_catalogue(&all_models(api).await?, &order.model, provider)? {
+        return found(record, order);
+    }
+    if let Some(found) = by_name(api, order, provider, orderer)? {
+        return Ok(found);
+    }
+    let may_be_listed = provider.is_none_or(|kind| kind == ProviderKind::Chutes);
+    if with_key && may_be_listed && may_sync(api) {
+        match sync_models(api).await {
+            Ok(_) => {
+                if let Some(record) = in_catalogue(&all_models(api).await?, &order.model, provider)? {
+                    return found(record, order);
+                }
+            }
+            Err(error) => tracing::warn!(%error, "The catalogue could not be read again: {error}"),
+        }
+    }
+    Err(ApiError::not_found(if with_key { NOT_FOUND_WITH_KEY } else { NOT_FOUND }))
+}
+
+/// The provider's address with the key that the run will use.
+pub(crate) fn endpoint(
+    api: &Api,
+    kind: ProviderKind,
+    orderer: Option<&Orderer>,
+) -> Result<Endpoint, EndpointError> {
+    let inference = &api.config.inference;
+    // Nobody can have meant the server's own machine where there is nothing but a default.
+    let is_default = || inference.lmstudio.base_url.as_deref() == ProviderKind::LmStudio.default_base_url();
+    if kind == ProviderKind::LmStudio && !api.config.server.local && is_default() {
+        return Err(EndpointError::NoBaseUrl { provider: kind });
+    }
+    match orderer.and_then(|orderer| Secret::new(orderer.api_key.as_ref()?.expose())) {
+        Some(key) => inference.endpoint_with_key(kind, key),
+        None => inference.endpoint(kind),
+    }
+}
+
+fn wanted_provider(name: Option<&str>) -> Result<Option<ProviderKind>, ApiError> {
+    match name.map(str::trim) {
+        None | Some("") => Ok(None),
+        Some("gremium-openai" | "gremium-anthropic") => {
+            Err(ApiError::bad_request("Gremium provider is not enabled."))
+        }
+        Some(name) => match ProviderKind::from_name(name) {
+            Some(kind) if kind != ProviderKind::Replay => Ok(Some(kind)),
+            _ => Err(ApiError::bad_request("Unsupported provider")),
+        },
+    }
+}
+
+/// Stored responses: only the command line has them.
+fn replay(order: &Order) -> Result<Option<FoundModel>, ApiError> {
+    let Some(replay_key) = &order.trusted.replay_key else { return Ok(None) };
+    let name = ModelName::parse(&order.model).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    if name.provider != ProviderKind::Replay {
+        return Err(ApiError::bad_request(
+            "Stored responses were given for a model that is not replay:FILE.",
+        ));
+    }
+    let provider = name.provider.as_str();
+    let model = ModelRef {
+        id: ModelId::of(provider, &name.slug),
+        provider: provider.to_owned(),
+        slug: name.slug,
+        base_url: None,
+        replay_key: Some(replay_key.clone()),
+    };
+    Ok(Some(FoundModel { model, kind: ProviderKind::Replay, chute_id: None, price: None }))
+}
+
+/// By id, provider's id or slug. Without a wanted provider the public catalogue's comes first.
+fn in_catalogue<'a>(
+    models: &'a [ModelRecord],
+    wanted: &str,
+    provider: Option<ProviderKind>,
+) -> Result<Option<&'a ModelRecord>, ApiError> {
+    let wanted = wanted.trim();
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let first = |matches: &dyn Fn(&ModelRecord) -> bool| {
+        let of = |name: &str| models.iter().find(|model| model.provider == name && matches(model));
+        match provider {
+            Some(kind) => of(kind.as_str()),
+            None => of("chutes").or_else(|| models.iter().find(|model| matches(model))),
+        }
+    };
+    if let Ok(id) = Uuid::try_parse(wanted) {
+        if let Some(model) = models.iter().find(|model| model.id == ModelId(id)) {
+            let matches = provider.is_none_or(|kind| kind.as_str() == model.provider);
+            return if matches { Ok(Some(model)) } else { Err(ApiError::bad_request(MISMATCH)) };
+        }
+        let is_chute =
+            |text: &Option<String>| text.as_deref().and_then(|text| Uuid::try_parse(text).ok()) == Some(id);
+        if let Some(model) = first(&|model| is_chute(&model.chute_id)) {
+            return Ok(Some(model));
+        }
+    }
+    Ok(first(&|model| model.slug == wanted)
+        .or_else(|| first(&|model| model.chute_id.as_deref() == Some(wanted))))
+}
+
+fn found(record: &ModelRecord, order: &Order) -> Result<FoundModel, ApiError> {
+    let kind = ProviderKind::from_name(&record.provider)
+        .ok_or_else(|| ApiError::internal(format!("the catalogue names provider `{}`", record.provider)))?;
+    let model = ModelRef {
+        id: record.id,
+        provider: record.provider.clone(),
+        slug: record.slug.clone(),
+        base_url: order.trusted.base_url.clone(),
+        replay_key: None,
+    };
+    Ok(FoundModel { model, kind, chute_id: record.chute_id.clone(), price: record.price })
+}
+
+/// `provider/slug`, or a slug with the provider given apart, where that provider is set up.
+fn by_name(
+    api: &Api,
+    order: &Order,
+    provider: Option<ProviderKind>,
+    orderer: Option<&Orderer>,
+) -> Result<Option<FoundModel>, ApiError> {
+    let name = match (ModelName::parse(&order.model), provider) {
+        (Ok(name), None) => name,
+        (Ok(name), Some(kind)) if name.provider == kind => name,
+        (Ok(name), Some(_)) if name.provider != ProviderKind::Oracle && !is_slug_of(&name, provider) => {
+            return Err(ApiError::bad_request(MISMATCH));
+        }
+        // The public catalogue of Chutes says what there is; of the others nobody does.
+        (_, Some(kind))
+            if kind.is_remote() && kind != ProviderKind::Chutes && !order.model.trim().is_empty() =>
+        {
+            ModelName { provider: kind, slug: order.model.trim().to_owned() }
+        }
+        _ => return Ok(None),
+    };
+    if name.provider == ProviderKind::Replay {
+        return Ok(None);
+    }
+    if name.provider.is_remote() && order.trusted.base_url.is_none() {
+        endpoint(api, name.provider, orderer).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    }
+    let model = ModelRef {
+        id: ModelId::of(name.provider.as_str(), &name.slug),
+        provider: name.provider.as_str().to_owned(),
+        slug: name.slug,
+        base_url: order.trusted.base_url.clone(),
+        replay_key: None,
+    };
+    Ok(Some(FoundModel { model, kind: name.provider, chute_id: None, price: None }))
+}
+
+/// OpenRouter's own slugs may begin like a provider's name.
+fn is_slug_of(name: &ModelName, provider: Option<ProviderKind>) -> bool {
+    provider == Some(ProviderKind::OpenRouter) && name.provider == ProviderKind::Chutes
+}
+
+fn may_sync(api: &Api) -> bool {
+    let mut synced = held(&api.synced);
+    let due = api.config.sync_models && synced.is_none_or(|at| at.elapsed() >= SYNC_EVERY);
+    if due {
+        *synced = Some(Instant::now());
+    }
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bench_domain::Timestamp;
+
+    fn model(provider: &str, slug: &str, chute_id: Option<&str>) -> ModelRecord {
+        ModelRecord {
+            id: ModelId::of(provider, slug),
+            slug: slug.to_owned(),
+            name: slug.to_owned(),
+            provider: provider.to_owned(),
+            tagline: None,
+            user: None,
+            logo: None,
+            chute_id: chute_id.map(str::to_owned),
+            instance_count: 1,
+            is_active: false,
+            price: None,
+            synced_at: Timestamp::default(),
+        }
+    }
+
+    #[test]
+    fn a_model_is_found_by_every_identifier() {
+        const CHUTE: &str = "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90";
+        let models = [
+            model("openrouter", "a/b", None),
+            model("chutes", "a/b", Some(CHUTE)),
+            model("chutes", "c", Some("odd")),
+        ];
+        let find = |wanted: &str, provider| {
+            let found = in_catalogue(&models, wanted, provider).map_err(|error| error.message())?;
+            Ok(found.map(|model| format!("{}/{}", model.provider, model.slug)))
+        };
+        let chutes_ab = Ok(Some("chutes/a/b".to_owned()));
+        assert_eq!(find("a/b", None), chutes_ab);
+        assert_eq!(find("a/b", Some(ProviderKind::OpenRouter)), Ok(Some("openrouter/a/b".to_owned())));
+        assert_eq!(find(CHUTE, None), chutes_ab);
+        assert_eq!(find(&CHUTE.to_uppercase().replace('-', ""), None), chutes_ab);
+        assert_eq!(find(&ModelId::of("chutes", "a/b").to_string(), None), chutes_ab);
+        assert_eq!(find("odd", None), Ok(Some("chutes/c".to_owned())));
+        let id = ModelId::of("openrouter", "a/b").to_string();
+        assert_eq!(find(&id, Some(ProviderKind::Chutes)), Err(MISMATCH.to_owned()));
+        assert_eq!(find(&id, None), Ok(Some("openrouter/a/b".to_owned())));
+        for unknown in ["", "  ", "A/B", "00000000-0000-4000-8000-000000000000"] {
+            assert_eq!(find(unknown, None), Ok(None), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn providers_are_named_as_in_the_catalogue() {
+        assert_eq!(wanted_provider(None), Ok(None));
+        assert_eq!(wanted_provider(Some(" ")), Ok(None));
+        assert_eq!(wanted_provider(Some("oracle")), Ok(Some(ProviderKind::Oracle)));
+        for (name, text) in [
+            ("gremium-openai", "Gremium provider is not enabled."),
+            ("replay", "Unsupported provider"),
+            ("Chutes!", "Unsupported provider"),
+        ] {
+            let error = wanted_provider(Some(name)).unwrap_err();
+            assert_eq!((error.status().as_u16(), error.message().as_str()), (400, text));
+        }
+    }
+}

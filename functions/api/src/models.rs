@@ -1,0 +1,267 @@
+//! The catalogue of models.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use bench_domain::{ModelId, Price, Timestamp};
+use bench_inference::{ModelName, ProviderKind};
+use bench_state::ModelRecord;
+use bench_web::error::ErrorBody;
+use bench_web::{ApiError, FieldReader};
+use futures_util::{StreamExt, TryStreamExt, stream};
+use http::{HeaderMap, Uri};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{Api, ApiConfig};
+
+/// The provider whose public list is synchronised.
+const CATALOGUE_PROVIDER: &str = "chutes";
+/// Records written at once.
+const WRITES_AT_ONCE: usize = 16;
+const SEARCH_CHARS_MAX: usize = 512;
+
+/// A model that runs can be made for.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ModelView {
+    /// Its id.
+    #[schema(value_type = String, format = "uuid")]
+    pub id: ModelId,
+    /// Its name at the provider.
+    pub slug: String,
+    /// Its name for people.
+    pub name: String,
+    /// Who answers.
+    pub provider: String,
+    /// One line about it.
+    pub tagline: Option<String>,
+    /// Who published it.
+    pub user: Option<String>,
+    /// Address of a picture.
+    pub logo: Option<String>,
+    /// The provider's own id.
+    pub chute_id: Option<String>,
+    /// Instances that serve it; 0 where that is not known.
+    pub instance_count: i64,
+    /// Whether runs should be made for it.
+    pub is_active: bool,
+
+    /// Its name with its provider, as the command line takes it.
+    pub model: String,
+    /// Price of a million tokens of prompt, in US dollars.
+    pub input_per_million_usd: Option<f64>,
+    /// Price of a million tokens of answer, in US dollars.
+    pub output_per_million_usd: Option<f64>,
+}
+
+impl From<ModelRecord> for ModelView {
+    fn from(record: ModelRecord) -> Self {
+        let price = record.price;
+        Self {
+            model: qualified(&record.provider, &record.slug),
+            id: record.id,
+            slug: record.slug,
+            name: record.name,
+            provider: record.provider,
+            tagline: record.tagline,
+            user: record.user,
+            logo: record.logo,
+            chute_id: record.chute_id,
+            instance_count: record.instance_count,
+            is_active: record.is_active,
+            input_per_million_usd: price.map(|price| price.input_per_million_usd),
+            output_per_million_usd: price.map(|price| price.output_per_million_usd),
+        }
+    }
+}
+
+/// A page of models.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ModelsView {
+    models: Vec<ModelView>,
+    /// How many match in all.
+    total: usize,
+}
+
+/// What a synchronisation did.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct SyncedView {
+    /// Models in the provider's list.
+    synced: usize,
+    message: String,
+}
+
+fn qualified(provider: &str, slug: &str) -> String {
+    if provider == ProviderKind::Oracle.as_str() { slug.to_owned() } else { format!("{provider}/{slug}") }
+}
+
+/// Models that runs can be made for, the most served ones first. Never empty: the oracle is always there.
+#[utoipa::path(
+    get, path = "/api/models", tag = "catalogue",
+    params(
+        ("search" = Option<String>, Query, description = "Part of the name or slug, in any case"),
+        ("provider" = Option<String>, Query, description = "Only models of this provider"),
+        ("limit" = Option<u64>, Query, description = "At most 500, default 100"),
+        ("offset" = Option<u64>, Query, description = "Models to leave out, default 0"),
+    ),
+    responses((status = 200, body = ModelsView), (status = 422, body = ErrorBody)),
+)]
+pub(crate) async fn get_models(State(api): State<Arc<Api>>, uri: Uri) -> Result<Json<ModelsView>, ApiError> {
+    let mut fields = FieldReader::of_query(&uri);
+    let search = fields.maybe_text("search", SEARCH_CHARS_MAX).unwrap_or_default();
+    let provider = fields.maybe_text("provider", SEARCH_CHARS_MAX);
+    let limit = fields.integer("limit", 100, 0, 500);
+    let offset = fields.integer("offset", 0, 0, u64::MAX);
+    fields.finish()?;
+    let matching = list_models(&api, &search, provider.as_deref()).await?;
+    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    let total = matching.len();
+    let models = matching.into_iter().skip(place(offset)).take(place(limit)).collect();
+    Ok(Json(ModelsView { models, total }))
+}
+
+/// Active models whose name or slug contains `search` in any case, in the order in which they are listed.
+///
+/// # Errors
+/// When the catalogue cannot be read.
+pub async fn list_models(
+    api: &Api,
+    search: &str,
+    provider: Option<&str>,
+) -> Result<Vec<ModelView>, ApiError> {
+    let wanted = search.to_lowercase();
+    let mut models = all_models(api).await?;
+    models.retain(|model| {
+        let matches = wanted.is_empty()
+            || model.name.to_lowercase().contains(&wanted)
+            || model.slug.to_lowercase().contains(&wanted);
+        model.is_active && matches && provider.is_none_or(|provider| model.provider == provider)
+    });
+    models.sort_by(|a, b| b.instance_count.cmp(&a.instance_count).then_with(|| a.name.cmp(&b.name)));
+    Ok(models.into_iter().map(ModelView::from).collect())
+}
+
+/// The catalogue, and what is always or by configuration there besides.
+pub(crate) async fn all_models(api: &Api) -> Result<Vec<ModelRecord>, ApiError> {
+    let mut models = api.state.models().await?;
+    let known: HashSet<ModelId> = models.iter().map(|model| model.id).collect();
+    models.extend(built_in(&api.config).into_iter().filter(|model| !known.contains(&model.id)));
+    Ok(models)
+}
+
+fn built_in(config: &ApiConfig) -> Vec<ModelRecord> {
+    let oracle = ModelName { provider: ProviderKind::Oracle, slug: ProviderKind::Oracle.as_str().to_owned() };
+    let mut names = vec![oracle];
+    names.extend(config.models.iter().filter(|model| model.provider != ProviderKind::Oracle).cloned());
+    names
+        .into_iter()
+        .map(|ModelName { provider, slug }| {
+            let is_oracle = provider == ProviderKind::Oracle;
+            ModelRecord {
+                id: ModelId::of(provider.as_str(), &slug),
+                name: slug.clone(),
+                slug,
+                provider: provider.as_str().to_owned(),
+                tagline: is_oracle
+                    .then(|| "Answers with each item's own gold answer; no key, no network".to_owned()),
+                user: None,
+                logo: None,
+                chute_id: None,
+                instance_count: 0,
+                is_active: true,
+                price: None,
+                synced_at: Timestamp::default(),
+            }
+        })
+        .collect()
+}
+
+/// Takes over the provider's list of models.
+#[utoipa::path(
+    post, path = "/api/admin/sync-models", tag = "catalogue", security(("admin" = [])),
+    responses((status = 200, body = SyncedView), (status = 401, body = ErrorBody), (status = 500, body = ErrorBody)),
+)]
+pub(crate) async fn post_sync(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+) -> Result<Json<SyncedView>, ApiError> {
+    api.access.caller(&headers)?.must_operate()?;
+    let synced = sync_models(&api).await?;
+    Ok(Json(SyncedView { synced, message: format!("Synced {synced} models") }))
+}
+
+/// Takes over the provider's public list of models; tells how many it has. Models that it has no more become
+/// inactive.
+///
+/// # Errors
+/// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
+pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
+    let listed = api.chat.list_public_models(&api.config.inference.models_api_url).await;
+    let listed = listed.map_err(ApiError::internal)?;
+    let offered = gateway(api).await;
+    let now = Timestamp::now();
+    let mut models: HashMap<String, ModelRecord> = HashMap::with_capacity(listed.len());
+    for model in listed {
+        let offer = offered.get(&model.slug).or_else(|| offered.get(model.chute_id.as_ref()?));
+        let is_active = if offered.is_empty() { model.is_language_model } else { offer.is_some() };
+        let record = ModelRecord {
+            id: ModelId::of(CATALOGUE_PROVIDER, &model.slug),
+            slug: model.slug,
+            name: model.name,
+            provider: CATALOGUE_PROVIDER.to_owned(),
+            tagline: model.tagline,
+            user: model.user,
+            logo: model.logo,
+            chute_id: model.chute_id,
+            instance_count: model.instance_count.into(),
+            is_active,
+            price: model.price.or_else(|| offer.copied().flatten()),
+            synced_at: now,
+        };
+        models.insert(record.slug.clone(), record);
+    }
+    let synced = models.len();
+    if synced == 0 {
+        return Err(ApiError::internal(
+            "the provider's list of models is empty; the catalogue was left as it is",
+        ));
+    }
+    let vanished = api.state.models().await?.into_iter().filter(|known| {
+        known.provider == CATALOGUE_PROVIDER && known.is_active && !models.contains_key(&known.slug)
+    });
+    let vanished: Vec<ModelRecord> =
+        vanished.map(|known| ModelRecord { is_active: false, ..known }).collect();
+    let gone = vanished.len();
+    let write = |record: ModelRecord| async move { api.state.put_model(&record).await };
+    stream::iter(models.into_values().chain(vanished).map(write))
+        .buffer_unordered(WRITES_AT_ONCE)
+        .try_collect::<()>()
+        .await?;
+    tracing::info!(models.count = synced, models.vanished = gone, "Synchronised {synced} models");
+    Ok(synced)
+}
+
+/// What the gateway offers to the operator's key: names and provider's ids with their price. Empty when that
+/// is not known.
+async fn gateway(api: &Api) -> HashMap<String, Option<Price>> {
+    let Ok(endpoint) = api.config.inference.endpoint(ProviderKind::Chutes) else { return HashMap::new() };
+    match api.chat.list_gateway_models(&endpoint).await {
+        Ok(models) => models
+            .into_iter()
+            .filter(|model| model.is_language_model)
+            .flat_map(|model| {
+                let price = model.price;
+                [Some(model.slug), Some(model.name), model.chute_id]
+                    .into_iter()
+                    .flatten()
+                    .map(move |id| (id, price))
+            })
+            .collect(),
+        Err(error) => {
+            tracing::warn!(%error, "The gateway's list of models is not known: {error}");
+            HashMap::new()
+        }
+    }
+}

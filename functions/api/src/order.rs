@@ -1,0 +1,307 @@
+//! What is ordered, and by whom.
+
+use std::collections::BTreeMap;
+
+use bench_domain::run::{AuthMode, DatasetChoice, Owner, SAMPLES_PER_ITEM_MAX};
+use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS};
+use bench_domain::{BenchmarkName, Generation, Subset};
+use bench_state::credentials::ApiKey;
+use bench_web::{ApiError, FieldReader};
+use http::HeaderMap;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
+
+/// Characters of a model's name.
+const MODEL_CHARS_MAX: usize = 512;
+/// Benchmarks that a request may name, known or not.
+const BENCHMARKS_MAX: usize = 200;
+/// Items that a request may name: they are stored with the run.
+const ITEMS_MAX: usize = 1_000;
+const ITEM_CHARS_MAX: usize = 255;
+/// Bytes of all item ids together.
+const ITEMS_BYTES_MAX: usize = 100_000;
+/// Bytes of `config`, which is stored with the run.
+const CONFIG_BYTES_MAX: usize = 64 * 1024;
+const TEMPERATURE_MAX: f64 = 2.0;
+const MAX_TOKENS_MAX: u64 = 10_000_000;
+const IDEMPOTENCY_CHARS_MAX: usize = 255;
+
+/// An order for a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Order {
+    /// The model: a catalogue id, a provider's id, a slug, or `provider/slug`.
+    pub model: String,
+    /// The provider that must have it; `None` leaves it open.
+    pub provider: Option<String>,
+    /// Which part of each benchmark.
+    pub subset: Subset,
+    /// The benchmarks by name; `None` means all.
+    pub benchmarks: Option<Vec<String>>,
+    /// Only these items instead of a subset. Empty: no such choice.
+    pub items: Vec<String>,
+    /// Samples per item; `None` leaves it to each benchmark's protocol.
+    pub samples: Option<u32>,
+    /// Settings of the answers that replace the protocol's, where set.
+    pub generation: Generation,
+    /// Use the items that the program brings along.
+    pub demo: bool,
+    /// Free-form JSON of the caller, as text.
+    pub config: Option<String>,
+    /// The caller's key for this order: a repeat makes no second run.
+    pub idempotency_key: Option<String>,
+    /// What only the command line may set.
+    pub trusted: Trusted,
+}
+
+/// What only the command line may set: files and addresses are never taken from a request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trusted {
+    /// Where the provider answers.
+    pub base_url: Option<String>,
+    /// The object that holds stored responses, for `replay:FILE`.
+    pub replay_key: Option<String>,
+    /// Where the items of a benchmark come from.
+    pub datasets: BTreeMap<BenchmarkName, DatasetChoice>,
+    /// Coverage below which a benchmark has no score, 0 to 1.
+    pub coverage_min: Option<f64>,
+}
+
+/// Who orders, and whose key is used.
+#[derive(Debug, Clone)]
+pub struct Orderer {
+    /// Who may change the run.
+    pub owner: Owner,
+    /// The caller's own key; `None` uses the operator's.
+    pub api_key: Option<ApiKey>,
+}
+
+impl Orderer {
+    /// The person at this machine, on the operator's key.
+    pub const fn local() -> Self {
+        Self { owner: Owner::Local, api_key: None }
+    }
+
+    pub(crate) const fn auth(&self) -> AuthMode {
+        match self.api_key {
+            Some(_) => AuthMode::ApiKey,
+            None => AuthMode::System,
+        }
+    }
+
+    /// The owner's name in idempotency keys.
+    pub(crate) fn name(&self) -> String {
+        match &self.owner {
+            Owner::Local => "local".to_owned(),
+            Owner::Key(hash) => format!("key-{hash}"),
+        }
+    }
+}
+
+/// The body of an order.
+#[derive(Debug, ToSchema)]
+#[schema(as = Order, example = json!({
+    "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"], "subset_count": 10, "subset_seed": "demo", "demo": true
+}))]
+#[allow(dead_code)] // describes what `Order::read` reads
+pub(crate) struct OrderBody {
+    /// The model: an id of the catalogue, the provider's own id, a slug, or `provider/slug`.
+    model_id: String,
+    /// `chutes`, `openrouter`, `lmstudio`, `openai-compatible` or `oracle`.
+    provider: Option<String>,
+    /// Share of the items in percent, 1 to 100.
+    #[schema(default = 100, minimum = 1, maximum = 100)]
+    subset_pct: u32,
+    /// Number of items; wins over the share.
+    #[schema(minimum = 1)]
+    subset_count: Option<u64>,
+    /// What the choice of items depends on; the run's id when not given.
+    #[schema(max_length = 128)]
+    subset_seed: Option<String>,
+    /// Benchmarks by name; null or empty means all. Unknown ones are left out, as long as one remains.
+    selected_benchmarks: Option<Vec<String>>,
+    /// Kept with the run, used by nothing.
+    #[schema(value_type = Option<Object>)]
+    config: Option<()>,
+    /// Samples per item; the benchmark's own number when not given.
+    #[schema(minimum = 1, maximum = 1000)]
+    samples: Option<u32>,
+    /// Randomness of the answers, 0 to 2; the benchmark's own when not given.
+    temperature: Option<f64>,
+    /// Upper bound of an answer in tokens; the benchmark's own when not given.
+    max_tokens: Option<u32>,
+    /// Only these items, by their ids.
+    items: Option<Vec<String>>,
+    /// Use the items that the program brings along; the scores then say nothing about the real benchmark.
+    demo: Option<bool>,
+}
+
+impl Order {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// 422 with every problem.
+    pub(crate) fn read(mut fields: FieldReader) -> Result<Self, ApiError> {
+        let model = fields.text("model_id", MODEL_CHARS_MAX);
+        let pct = fields.integer("subset_pct", 100, 1, 100);
+        let count = fields.maybe_integer("subset_count", 1, MAX_COUNT_ITEMS);
+        let seed = fields.maybe_text("subset_seed", MAX_SEED_CHARS);
+        let benchmarks = fields.maybe_texts("selected_benchmarks", BENCHMARKS_MAX, ITEM_CHARS_MAX);
+        let config = fields.maybe_object("config").map(|object| Value::Object(object).to_string());
+        if config.as_ref().is_some_and(|config| config.len() > CONFIG_BYTES_MAX) {
+            fields.note("too_long", "config", format!("Object should have at most {CONFIG_BYTES_MAX} bytes"));
+        }
+        let provider = fields.maybe_text("provider", MODEL_CHARS_MAX);
+        let samples = fields.maybe_integer("samples", 1, SAMPLES_PER_ITEM_MAX.into());
+        let temperature = fields.maybe_number("temperature", 0.0, TEMPERATURE_MAX);
+        let max_tokens = fields.maybe_integer("max_tokens", 1, MAX_TOKENS_MAX);
+        let items = fields.maybe_texts("items", ITEMS_MAX, ITEM_CHARS_MAX).unwrap_or_default();
+        if items.iter().map(String::len).sum::<usize>() > ITEMS_BYTES_MAX {
+            fields.note(
+                "too_long",
+                "items",
+                format!("Ids should have at most {ITEMS_BYTES_MAX} bytes together"),
+            );
+        }
+        let demo = fields.flag("demo");
+        fields.finish()?;
+        let subset = Subset::new(u32::try_from(pct).unwrap_or(100), count, seed.as_deref())
+            .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+        let narrow = |number: u64| u32::try_from(number).ok();
+        Ok(Self {
+            model,
+            provider,
+            subset,
+            benchmarks,
+            items,
+            samples: samples.and_then(narrow),
+            generation: Generation {
+                temperature,
+                max_tokens: max_tokens.and_then(narrow),
+                ..Generation::default()
+            },
+            demo,
+            config,
+            idempotency_key: None,
+            trusted: Trusted::default(),
+        })
+    }
+
+    /// The same order under the key in the request's headers, if there is one.
+    ///
+    /// # Errors
+    /// 422 for a key that is too long or not visible ASCII.
+    pub(crate) fn keyed(mut self, headers: &HeaderMap) -> Result<Self, ApiError> {
+        let Some(value) = headers.get("idempotency-key") else { return Ok(self) };
+        let key = value.to_str().unwrap_or_default().trim();
+        let legal = !key.is_empty()
+            && key.len() <= IDEMPOTENCY_CHARS_MAX
+            && key.bytes().all(|byte| byte.is_ascii_graphic());
+        if !legal {
+            return Err(ApiError::unprocessable(format!(
+                "Idempotency-Key must be 1 to {IDEMPOTENCY_CHARS_MAX} visible ASCII characters."
+            )));
+        }
+        self.idempotency_key = Some(key.to_owned());
+        Ok(self)
+    }
+
+    /// Digest of what is ordered: equal for equal orders.
+    pub(crate) fn digest(&self) -> String {
+        let Self { model, provider, subset, benchmarks, items, samples, generation, demo, config, .. } = self;
+        let Trusted { base_url, replay_key, datasets, coverage_min } = &self.trusted;
+        let text = json!([
+            model,
+            provider,
+            subset,
+            benchmarks,
+            items,
+            samples,
+            generation,
+            demo,
+            config,
+            base_url,
+            replay_key,
+            datasets,
+            coverage_min,
+        ])
+        .to_string();
+        hex::encode(Sha256::digest(text.as_bytes()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(body: Value) -> Result<Order, ApiError> {
+        Order::read(FieldReader::of_body(body.as_object().unwrap().clone()))
+    }
+
+    #[test]
+    fn the_body_of_the_compatible_system_is_read() {
+        let order = read(json!({
+            "model_id": "a/b", "subset_pct": "5", "subset_count": null, "subset_seed": "  s ",
+            "selected_benchmarks": ["MMLU_Pro"], "config": { "x": 1 }, "provider": null, "benchmark_names": ["y"],
+        }))
+        .unwrap();
+        assert_eq!(order.subset, Subset { pct: 5, count: None, seed: Some("s".into()) });
+        assert_eq!(order.config.as_deref(), Some(r#"{"x":1}"#));
+        assert_eq!(order.benchmarks.as_deref(), Some(&["MMLU_Pro".to_owned()][..]));
+        let bare = read(json!({ "model_id": "a/b", "subset_seed": "   " })).unwrap();
+        assert_eq!(bare.subset, Subset::default());
+    }
+
+    #[test]
+    fn bounds_are_checked() {
+        for (field, value) in [
+            ("subset_pct", json!(0)),
+            ("subset_pct", json!(101)),
+            ("subset_pct", json!(null)),
+            ("subset_count", json!(0)),
+            ("subset_count", json!(1_u64 << 31)),
+            ("subset_seed", json!("x".repeat(129))),
+            ("model_id", json!(7)),
+            ("selected_benchmarks", json!("mmlu_pro")),
+            ("config", json!([1])),
+            ("config", json!({ "x": "y".repeat(70_000) })),
+            ("samples", json!(0)),
+            ("samples", json!(1_001)),
+            ("temperature", json!(-0.1)),
+            ("max_tokens", json!(0)),
+            ("items", json!(vec!["x".repeat(255); 500])),
+            ("items", json!([1])),
+            ("demo", json!("perhaps")),
+        ] {
+            let mut body = json!({ "model_id": "a/b" });
+            body[field] = value.clone();
+            let error = read(body).unwrap_err();
+            assert_eq!(error.status(), 422, "{field}");
+            assert!(error.message().starts_with(field), "{field}: {}", error.message());
+        }
+        assert!(read(json!({})).unwrap_err().message().contains("Field required"));
+    }
+
+    #[test]
+    fn equal_orders_have_equal_digests() {
+        let body = json!({ "model_id": "a/b", "subset_pct": 5 });
+        let one = read(body.clone()).unwrap();
+        assert_eq!(one.digest(), read(body).unwrap().digest());
+        assert_ne!(one.digest(), read(json!({ "model_id": "a/b", "subset_pct": 6 })).unwrap().digest());
+    }
+
+    #[test]
+    fn idempotency_keys_are_visible_ascii() {
+        let with = |value: &[u8]| {
+            let mut headers = HeaderMap::new();
+            headers.insert("idempotency-key", http::HeaderValue::from_bytes(value).unwrap());
+            Order::default().keyed(&headers)
+        };
+        assert_eq!(with(b"k-1").unwrap().idempotency_key.as_deref(), Some("k-1"));
+        assert!(with(&[b'k'; 255]).is_ok());
+        for bad in [&b""[..], b"a b", &[b'k'; 256], "ü".as_bytes()] {
+            assert_eq!(with(bad).unwrap_err().status(), 422);
+        }
+        assert_eq!(Order::default().keyed(&HeaderMap::new()).unwrap().idempotency_key, None);
+    }
+}

@@ -1,0 +1,131 @@
+//! Root, health, models, benchmarks, sign-in: what the compatible system's HTTP suite asks for.
+
+use crate::server::Server;
+use serde_json::json;
+
+#[tokio::test]
+async fn root_is_json_for_programs_and_a_page_for_browsers() {
+    let server = Server::local().await;
+    let root = server.get("/").await;
+    assert_eq!(root.status, 200);
+    assert_eq!(root.json(), json!({ "name": "Chutes Bench Runner", "version": "0.1.0", "docs": "/docs" }));
+    let run = server.run_of(&["mmlu_pro"]).await;
+    let accept = [("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
+    let page = server.ask("GET", "/", &accept, "").await;
+    assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"));
+    assert!(page.text.contains(&run.to_string()) && page.text.contains("demo"), "{}", page.text);
+    assert!(!page.text.contains("<script"));
+}
+
+#[tokio::test]
+async fn health_and_status() {
+    let server = Server::new(true, &[("MAINTENANCE_MESSAGE", "Back soon.")]).await;
+    assert_eq!(server.get("/api/health").await.json(), json!({ "status": "healthy" }));
+    let status = server.get("/api/status").await.json();
+    assert_eq!(status, json!({ "maintenance_mode": false, "message": "Back soon." }));
+}
+
+#[tokio::test]
+async fn models_are_never_empty() {
+    let server =
+        Server::new(true, &[("DEFAULT_MODEL", "lmstudio/Qwen3-4B"), ("BENCH_MODELS", "chutes/a/b")]).await;
+    let page = server.get("/api/models?limit=10").await.json();
+    let slugs: Vec<&str> =
+        page["models"].as_array().unwrap().iter().map(|m| m["slug"].as_str().unwrap()).collect();
+    assert_eq!(slugs, ["Qwen3-4B", "a/b", "oracle"]);
+    assert_eq!(page["total"], 3);
+    for field in [
+        "id",
+        "slug",
+        "name",
+        "provider",
+        "tagline",
+        "user",
+        "logo",
+        "chute_id",
+        "instance_count",
+        "is_active",
+    ] {
+        assert!(page["models"][0].get(field).is_some(), "{field}");
+    }
+    let of = |query: &'static str| {
+        let server = &server;
+        async move {
+            let page = server.get(&format!("/api/models?{query}")).await.json();
+            (page["models"].as_array().unwrap().len(), page["total"].as_u64().unwrap())
+        }
+    };
+    assert_eq!(of("search=qWEN").await, (1, 1));
+    assert_eq!(of("search=%25").await, (0, 0));
+    assert_eq!(of("provider=oracle").await, (1, 1));
+    assert_eq!(of("provider=nobody").await, (0, 0));
+    assert_eq!(of("limit=1&offset=1").await, (1, 3));
+    assert_eq!(of("limit=0").await, (0, 3));
+    assert_eq!(of("offset=99").await, (0, 3));
+    assert_eq!(server.get("/api/models?limit=-1").await.problems(), ["greater_than_equal"]);
+    assert_eq!(server.get("/api/models?limit=501").await.problems(), ["less_than_equal"]);
+    assert_eq!(server.get("/api/models?offset=x").await.problems(), ["int_parsing"]);
+}
+
+#[tokio::test]
+async fn benchmarks_say_what_they_are() {
+    let server = Server::local().await;
+    let all = server.get("/api/benchmarks").await.json()["benchmarks"].clone();
+    let all = all.as_array().unwrap();
+    assert_eq!(all.len(), bench_benchmarks::all().len());
+    let names: Vec<&str> = all.iter().map(|benchmark| benchmark["name"].as_str().unwrap()).collect();
+    assert!(names.is_sorted() && names.contains(&"mmlu_pro"));
+    for benchmark in all {
+        for field in [
+            "name",
+            "display_name",
+            "description",
+            "category",
+            "is_enabled",
+            "supports_subset",
+            "requires_setup",
+            "setup_notes",
+            "default_selected",
+            "total_items",
+            "avg_item_latency_ms",
+            "protocol",
+            "deviations",
+        ] {
+            assert!(benchmark.get(field).is_some(), "{field}");
+        }
+        assert!(!benchmark["dataset"]["id"].as_str().unwrap().is_empty());
+        assert_eq!(benchmark["dataset"]["revision"], json!(null));
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_signed_in() {
+    let server = Server::local().await;
+    let status = server.get("/api/auth/status").await.json();
+    assert_eq!(
+        status,
+        json!({ "idp_configured": false, "authenticated": false, "user": null, "has_invoke_scope": false })
+    );
+    assert_eq!(server.get("/api/auth/me").await.status, 401);
+    assert_eq!(server.get("/api/auth/login").await.status, 501);
+}
+
+#[tokio::test]
+async fn a_listed_origin_may_ask_from_a_browser() {
+    let server = Server::new(true, &[("BENCH_ALLOWED_ORIGINS", "http://localhost:3000")]).await;
+    let headers = [("origin", "http://localhost:3000"), ("access-control-request-method", "GET")];
+    let reply = server.ask("OPTIONS", "/api/models", &headers, "").await;
+    assert_eq!(reply.status, 200);
+    assert_eq!(reply.headers["access-control-allow-origin"], "http://localhost:3000");
+}
+
+#[tokio::test]
+async fn a_local_server_is_not_used_by_pages_from_elsewhere() {
+    let server = Server::local().await;
+    let foreign = [("host", "rebound.example:8000")];
+    assert_eq!(server.ask("GET", "/api/runs", &foreign, "").await.status, 403);
+    let cross = [("origin", "https://evil.example"), ("content-type", "application/json")];
+    let reply = server.ask("POST", "/api/runs", &cross, r#"{"model_id":"oracle"}"#).await;
+    assert_eq!(reply.status, 403);
+    assert_eq!(server.get("/api/runs").await.json()["total"], 0);
+}

@@ -1,0 +1,112 @@
+//! The OpenAPI document against the router.
+
+use crate::server::Server;
+use serde_json::Value;
+
+/// Routes of the exports function, which stands behind the same address.
+const ELSEWHERE: [&str; 4] = [
+    "/api/runs/{run_id}/export",
+    "/api/exports/public-key",
+    "/.well-known/bench-runner-keys.json",
+    "/api/exports/verify",
+];
+const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
+
+#[tokio::test]
+async fn every_documented_operation_is_there_and_no_other() {
+    let server = Server::local().await;
+    let reply = server.get("/openapi.json").await;
+    let document = reply.json();
+    assert_eq!(document["openapi"], "3.1.0");
+    let mut operations = 0;
+    for (path, documented) in document["paths"].as_object().unwrap() {
+        if ELSEWHERE.contains(&path.as_str()) {
+            continue;
+        }
+        let real = path
+            .replace("{run_id}", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90")
+            .replace("{other_id}", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90")
+            .replace("{benchmark_name}", "mmlu_pro");
+        for method in METHODS {
+            let reply = server.ask(&method.to_uppercase(), &real, &[], "").await;
+            assert!(!reply.text.contains("\"Not Found\""), "{path} is not there");
+            assert_eq!(reply.status != 405, documented.get(method).is_some(), "{method} {path}");
+            operations += usize::from(documented.get(method).is_some());
+        }
+    }
+    assert_eq!(operations, 21);
+}
+
+#[tokio::test]
+async fn every_reference_of_the_document_leads_somewhere() {
+    let document = Server::local().await.get("/openapi.json").await.json();
+    let mut open = vec![&document];
+    let mut references = 0;
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(fields) => {
+                if let Some(Value::String(reference)) = fields.get("$ref") {
+                    assert!(document.pointer(&reference[1..]).is_some(), "{reference}");
+                    references += 1;
+                }
+                open.extend(fields.values());
+            }
+            Value::Array(values) => open.extend(values),
+            _ => {}
+        }
+    }
+    assert!(references > 30);
+    for operation in
+        document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values())
+    {
+        assert!(operation["summary"].is_string(), "{operation}");
+        assert!(operation["responses"].as_object().is_some_and(|responses| !responses.is_empty()));
+    }
+}
+
+#[tokio::test]
+async fn the_page_shows_every_operation_without_anything_from_elsewhere() {
+    let server = Server::local().await;
+    let page = server.get("/docs").await;
+    assert!(page.headers["content-type"].to_str().unwrap().starts_with("text/html"));
+    let document = server.get("/openapi.json").await.json();
+    for path in document["paths"].as_object().unwrap().keys() {
+        assert!(page.text.contains(&format!("<code>{path}</code>")), "{path}");
+    }
+    assert!(page.text.contains("curl"));
+    for outside in ["<script", "<link", "<img", "src=", "url("] {
+        assert!(!page.text.contains(outside), "{outside}");
+    }
+}
+
+/// The views against the document: every field that is sent is described.
+#[tokio::test]
+async fn every_field_of_a_run_is_described() {
+    let server = Server::local().await;
+    let run = server.finished_run(&[bench_domain::Outcome::Correct]).await;
+    let document = server.get("/openapi.json").await.json();
+    let described = |schema: &str, value: &Value| {
+        let properties = document["components"]["schemas"][schema]["properties"].as_object().unwrap();
+        for field in value.as_object().unwrap().keys() {
+            assert!(properties.contains_key(field), "{schema}.{field}");
+        }
+        assert_eq!(
+            properties.len(),
+            value.as_object().unwrap().len(),
+            "{schema}: every field is always present"
+        );
+    };
+    let view = server.get(&format!("/api/runs/{run}")).await.json();
+    described("RunView", &view);
+    described("RunBenchmarkView", &view["benchmarks"][0]);
+    let details = server.get(&format!("/api/runs/{run}/benchmarks/mmlu_pro")).await.json();
+    described("DetailsView", &details);
+    described("ItemsPage", &details["items"]);
+    described("ItemView", &details["items"]["items"][0]);
+    described("SummaryView", &details["summary"]);
+    let events = server.get(&format!("/api/runs/{run}/events?cursor=")).await.json();
+    described("EventsView", &events);
+    described("EventView", &events["events"][0]);
+    described("ModelView", &server.get("/api/models").await.json()["models"][0]);
+    described("BenchmarkView", &server.get("/api/benchmarks").await.json()["benchmarks"][0]);
+}

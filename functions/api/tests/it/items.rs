@@ -1,0 +1,247 @@
+//! Benchmarks of a run: items, their order and pages, sums, and what a view holds.
+
+use crate::server::Server;
+use bench_domain::{Outcome, Position};
+use bench_web::views::item_view;
+use serde_json::json;
+
+const FIELDS: [&str; 17] = [
+    "id",
+    "item_id",
+    "item_hash",
+    "prompt",
+    "response",
+    "expected",
+    "is_correct",
+    "score",
+    "judge_output",
+    "latency_ms",
+    "input_tokens",
+    "output_tokens",
+    "error",
+    "test_code",
+    "item_metadata",
+    "created_at",
+    "outcome",
+];
+
+#[tokio::test]
+async fn a_run_that_is_over_shows_score_coverage_and_every_outcome() {
+    use Outcome::{Correct, Incorrect, NoAnswer, Truncated};
+    let server = Server::local().await;
+    let run = server.finished_run(&[Correct, Correct, Incorrect, NoAnswer, Truncated]).await;
+    let view = server.get(&format!("/api/runs/{run}")).await.json();
+    assert_eq!((&view["status"], &view["overall_score"]), (&json!("succeeded"), &json!(0.4)));
+    assert_eq!((&view["coverage"], &view["demo"]), (&json!(1.0), &json!(true)));
+    assert_eq!(view["progress"], json!({ "completed": 5, "total": 5, "percent": 100.0 }));
+    assert_eq!((&view["input_tokens"], &view["cost"]), (&json!(500), &json!(null)));
+    let benchmark = &view["benchmarks"][0];
+    for (field, value) in [
+        ("status", json!("succeeded")),
+        ("total_items", json!(1_000)),
+        ("sampled_items", json!(5)),
+        ("completed_items", json!(5)),
+        ("score", json!(0.4)),
+        ("accuracy_all", json!(0.4)),
+        ("coverage", json!(1.0)),
+        ("graded_samples", json!(5)),
+        ("samples_per_item", json!(1)),
+        ("protocol", json!("protocol 1")),
+        ("prompt_source", json!("official")),
+    ] {
+        assert_eq!(benchmark[field], value, "{field}");
+    }
+    assert_eq!(benchmark["outcomes"]["truncated"], 1);
+    assert_eq!(benchmark["dataset"]["revision"], "r1");
+    assert_eq!(benchmark["interval"]["method"], "wilson");
+    assert_eq!(benchmark["generation"]["max_tokens"], 2_048);
+    let metrics = &benchmark["metrics"];
+    for (field, value) in [
+        ("accuracy", json!(0.4)),
+        ("total_items", json!(1_000)),
+        ("sampled_items", json!(5)),
+        ("sampled_pct", json!(100)),
+        ("subset_count", json!(null)),
+        ("subset_seed", json!(null)),
+        ("correct", json!(2)),
+        ("score", json!(0.4)),
+        ("coverage", json!(1.0)),
+    ] {
+        assert_eq!(metrics.get(field), Some(&value), "{field}");
+    }
+    let wilson = &metrics["wilson_95"];
+    assert!(wilson["low"].as_f64().unwrap() < 0.4 && wilson["high"].as_f64().unwrap() > 0.4);
+}
+
+#[tokio::test]
+async fn items_come_in_the_order_of_the_plan_with_their_texts() {
+    use Outcome::{Correct, Incorrect, InfrastructureError, NoAnswer, Truncated};
+    let server = Server::local().await;
+    let run = server.finished_run(&[Correct, Incorrect, NoAnswer, Truncated, InfrastructureError]).await;
+    let path = format!("/api/runs/{run}/benchmarks/mmlu_pro");
+    let details = server.get(&path).await.json();
+    assert_eq!(details["items"]["total"], 5);
+    assert_eq!((&details["items"]["limit"], &details["items"]["offset"]), (&json!(100), &json!(0)));
+    let items = details["items"]["items"].as_array().unwrap();
+    let ids: Vec<&str> = items.iter().map(|item| item["item_id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["q0", "q1", "q2", "q3", "q4"]);
+    for item in items {
+        for field in FIELDS {
+            assert!(item.get(field).is_some(), "{field}");
+        }
+    }
+    assert_eq!(items[0]["prompt"], "What is q0?");
+    assert_eq!(items[0]["response"], "The answer is (A).", "without NUL");
+    assert_eq!((&items[0]["expected"], &items[0]["reasoning"]), (&json!("A"), &json!("Hmm.")));
+    assert_eq!(
+        (&items[0]["is_correct"], &items[0]["score"], &items[0]["error"]),
+        (&json!(true), &json!(1.0), &json!(null))
+    );
+    let metadata = &items[0]["item_metadata"];
+    assert_eq!(metadata["usage"], json!({ "prompt_tokens": 100, "completion_tokens": 10, "x": 1.0 }));
+    assert_eq!((&metadata["worker_attempt"], &metadata["worker_attempts"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (&metadata["finish_reason"], &metadata["response_source"]),
+        (&json!("stop"), &json!("content"))
+    );
+    assert_eq!((&metadata["model"], &metadata["max_tokens"]), (&json!("oracle-1"), &json!(2_048)));
+    assert_eq!(
+        (&items[1]["reason"], &items[1]["extracted"], &items[1]["error"]),
+        (&json!("B is not A"), &json!("B"), &json!(null))
+    );
+    assert_eq!(items[2]["error"], "Model produced empty response");
+    assert_eq!(
+        (&items[2]["is_correct"], &items[2]["item_metadata"]["response_source"]),
+        (&json!(false), &json!("reasoning"))
+    );
+    assert_eq!(items[3]["error"], "Response truncated (finish_reason=length)");
+    assert_eq!(
+        (&items[4]["error"], &items[4]["is_correct"]),
+        (&json!("HTTP 500 from Chutes: no"), &json!(null))
+    );
+    assert_eq!((&items[4]["prompt"], &items[4]["outcome"]), (&json!(null), &json!("infrastructure-error")));
+    let summary = &details["summary"];
+    for (field, value) in [
+        ("total_items", json!(5)),
+        ("correct", json!(1)),
+        ("incorrect", json!(3)),
+        ("errors", json!(3)),
+        ("avg_latency_ms", json!(200.0)),
+        ("input_tokens", json!(400)),
+        ("output_tokens", json!(40)),
+        ("total_tokens", json!(440)),
+        ("total_cost_usd", json!(null)),
+        ("pricing_input_per_million_usd", json!(null)),
+    ] {
+        assert_eq!(summary.get(field), Some(&value), "{field}");
+    }
+    assert_eq!(summary["error_breakdown"].as_array().unwrap().len(), 3);
+    assert_eq!(summary["outcomes"]["no-answer"], 1);
+    assert_eq!(
+        details["benchmark"]["started_at"],
+        server.get(&format!("/api/runs/{run}")).await.json()["benchmarks"][0]["started_at"]
+    );
+    // The second time the sums come from memory.
+    assert_eq!(server.get(&path).await.json(), details);
+}
+
+#[tokio::test]
+async fn pages_by_offset_and_by_cursor_show_every_sample_once() {
+    let server = Server::local().await;
+    let run = server.run_of(&["mmlu_pro"]).await;
+    server.plan(run, "mmlu_pro", 250, 2).await;
+    server.commit(run, "mmlu_pro", Position { item: 3, sample: 1 }, Outcome::Correct).await;
+    let path = format!("/api/runs/{run}/benchmarks/mmlu_pro");
+    let mut seen = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = server.get(&format!("{path}?limit=97&cursor={cursor}")).await.json()["items"].clone();
+        assert_eq!(page["total"], 500);
+        for item in page["items"].as_array().unwrap() {
+            seen.push((
+                item["position"].as_u64().unwrap(),
+                item["sample"].as_u64().unwrap(),
+                item["id"].clone(),
+            ));
+        }
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = next.to_owned(),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), 500);
+    assert!(
+        seen.iter().map(|(item, sample, _)| (*item, *sample)).eq((0..250).flat_map(|i| [(i, 0), (i, 1)]))
+    );
+    let page = server.get(&format!("{path}?limit=2&offset=6")).await.json();
+    let items = page["items"]["items"].as_array().unwrap();
+    assert_eq!((&items[0]["outcome"], &items[1]["outcome"]), (&json!(null), &json!("correct")));
+    assert_eq!((&items[0]["created_at"], &items[1]["id"]), (&page["benchmark"]["started_at"], &seen[7].2));
+    assert_eq!((&page["summary"]["total_items"], &page["summary"]["correct"]), (&json!(1), &json!(1)));
+    assert_eq!(page["benchmark"]["completed_samples"], 1);
+    let beyond = server.get(&format!("{path}?offset=500")).await.json();
+    assert_eq!((&beyond["items"]["items"], &beyond["items"]["next_cursor"]), (&json!([]), &json!(null)));
+    assert_eq!(server.get(&format!("{path}?limit=0")).await.json()["items"]["total"], 500);
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_told_in_its_place() {
+    let server = Server::local().await;
+    let run = server.finished_run(&[Outcome::Correct, Outcome::Correct]).await;
+    let (bodies, _) = server.api.blobs.list(&format!("bodies/{run}/"), None).await.unwrap();
+    server.api.blobs.delete(&bodies[0].key).await.unwrap();
+    server.api.blobs.put(&bodies[1].key, "garbage".into(), "application/zstd").await.unwrap();
+    let items =
+        server.get(&format!("/api/runs/{run}/benchmarks/mmlu_pro")).await.json()["items"]["items"].clone();
+    assert_eq!(
+        (&items[0]["error"], &items[0]["is_correct"]),
+        (&json!("the stored answer is missing"), &json!(true))
+    );
+    assert_eq!(items[1]["error"], "the stored answer is damaged");
+}
+
+#[tokio::test]
+async fn a_long_page_is_cut_where_answers_are_bounded() {
+    let text = "x".repeat(2 << 20);
+    for (streaming, shown) in [(true, 3), (false, 1)] {
+        let server = Server::with(true, &[], |config| config.streaming = streaming).await;
+        let run = server.run_of(&["mmlu_pro"]).await;
+        server.plan(run, "mmlu_pro", 3, 1).await;
+        for item in 0..3 {
+            let position = Position { item, sample: 0 };
+            server.commit_text(run, "mmlu_pro", position, Outcome::Correct, &text).await;
+        }
+        let mut path = format!("/api/runs/{run}/benchmarks/mmlu_pro");
+        let page = server.get(&path).await.json()["items"].clone();
+        assert_eq!(page["items"].as_array().unwrap().len(), shown);
+        assert_eq!(page["total"], 3);
+        if streaming {
+            assert_eq!((&page["limit"], &page["next_cursor"]), (&json!(100), &json!(null)));
+        } else {
+            assert_eq!((&page["limit"], &page["next_cursor"]), (&json!(1), &json!("1")));
+            path.push_str("?cursor=1");
+            let next = server.get(&path).await.json()["items"].clone();
+            assert_eq!((&next["items"][0]["item_id"], &next["offset"]), (&json!("q1"), &json!(1)));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_gated_dataset_shows_strangers_ids_digests_and_verdicts_only() {
+    let server = Server::local().await;
+    let run =
+        server.finished_run(&[Outcome::Correct, Outcome::Incorrect, Outcome::InfrastructureError]).await;
+    let found = server.api.state.run_with_benchmarks(run).await.unwrap().unwrap();
+    let record = found.benchmark("mmlu_pro").unwrap();
+    for sample in server.api.state.samples_page(run, record, 0, 3).await.unwrap() {
+        let view = item_view(&found.run, record, &sample, None).hide();
+        let shown = serde_json::to_value(&view).unwrap();
+        for private in ["prompt", "response", "expected", "reasoning", "extracted", "detail"] {
+            assert_eq!(shown[private], json!(null), "{private}");
+        }
+        assert_eq!(shown["hidden"], true);
+        assert!(shown["outcome"].is_string() && shown["item_id"].is_string());
+        // What is wrong with an answer may name the right one; why there is no grade does not.
+        assert_eq!(shown["reason"].is_string(), shown["is_correct"].is_null());
+    }
+}

@@ -1,0 +1,119 @@
+//! Cancel, delete and requeue.
+
+use crate::server::Server;
+use bench_domain::Outcome;
+use bench_queue::{Message, QueueName};
+use bench_state::credentials::ApiKey;
+use serde_json::json;
+
+const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
+
+#[tokio::test]
+async fn a_canceled_run_stays_canceled() {
+    let server = Server::local().await;
+    let run = server.run_of(&["mmlu_pro", "aime_2025"]).await;
+    server.plan(run, "mmlu_pro", 3, 1).await;
+    let reply = server.post(&format!("/api/runs/{run}/cancel"), &[]).await;
+    assert_eq!(
+        (reply.status.as_u16(), reply.json()),
+        (200, json!({ "success": true, "message": "Run canceled" }))
+    );
+    let view = server.get(&format!("/api/runs/{run}")).await.json();
+    assert_eq!(view["status"], "canceled");
+    assert!(view["completed_at"].is_string());
+    for benchmark in view["benchmarks"].as_array().unwrap() {
+        assert_eq!(
+            (&benchmark["status"], &benchmark["error_message"]),
+            (&json!("skipped"), &json!("Run canceled"))
+        );
+    }
+    let again = server.post(&format!("/api/runs/{run}/cancel"), &[]).await;
+    assert_eq!(again.status, 400);
+    assert_eq!(server.messages(QueueName::Finishes).await, [Message::Finish { run, generation: 1 }]);
+    let over = server.finished_run(&[Outcome::Correct]).await;
+    assert_eq!(server.post(&format!("/api/runs/{over}/cancel"), &[]).await.status, 400);
+    assert_eq!(server.get(&format!("/api/runs/{over}")).await.json()["status"], "succeeded");
+}
+
+#[tokio::test]
+async fn a_run_is_deleted_when_it_is_over() {
+    let server = Server::local().await;
+    let run = server.run_of(&["mmlu_pro"]).await;
+    let early = server.ask("DELETE", &format!("/api/runs/{run}"), &[], "").await;
+    assert_eq!(early.status, 400);
+    let run = server.finished_run(&[Outcome::Correct]).await;
+    let reply = server.ask("DELETE", &format!("/api/runs/{run}"), &[], "").await;
+    assert_eq!(
+        (reply.status.as_u16(), reply.json()),
+        (200, json!({ "success": true, "message": "Run deleted" }))
+    );
+    assert_eq!(server.get(&format!("/api/runs/{run}")).await.status, 404);
+    assert_eq!(server.get("/api/runs").await.json()["total"], 1);
+    assert_eq!(server.ask("DELETE", &format!("/api/runs/{run}"), &[], "").await.status, 404);
+    assert_eq!(server.messages(QueueName::Finishes).await, [Message::Finish { run, generation: 1 }]);
+}
+
+#[tokio::test]
+async fn a_failed_run_is_queued_again() {
+    let server = Server::local().await;
+    let run = server.finished_run(&[Outcome::Correct, Outcome::InfrastructureError]).await;
+    let failed = server.get(&format!("/api/runs/{run}")).await.json();
+    assert_eq!((&failed["status"], &failed["benchmarks"][0]["score"]), (&json!("failed"), &json!(null)));
+    assert!(failed["error_message"].as_str().unwrap().contains("only 1 of 2"));
+    server.messages(QueueName::Plans).await;
+    let reply = server.post(&format!("/api/admin/runs/{run}/requeue"), &[]).await;
+    assert_eq!(
+        (reply.status.as_u16(), reply.json()),
+        (200, json!({ "success": true, "message": "Run requeued" }))
+    );
+    let queued = server.get(&format!("/api/runs/{run}")).await.json();
+    assert_eq!((&queued["status"], &queued["generation_number"]), (&json!("queued"), &json!(2)));
+    assert_eq!((&queued["error_message"], &queued["completed_at"]), (&json!(null), &json!(null)));
+    assert_eq!(server.messages(QueueName::Plans).await, [Message::Plan { run, generation: 2 }]);
+    let again = server.post(&format!("/api/admin/runs/{run}/requeue"), &[]).await;
+    assert_eq!(
+        (again.status.as_u16(), again.detail().as_str()),
+        (400, "Run cannot be requeued (must be failed or canceled)")
+    );
+}
+
+#[tokio::test]
+async fn the_callers_key_goes_with_the_run_and_comes_back_with_a_requeue() {
+    let server = Server::local().await;
+    let body = json!({ "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"] });
+    let made = server.order("/api/runs/api", &[KEY], &body).await.json();
+    let run = made["id"].as_str().unwrap().parse().unwrap();
+    let stored = || async { server.api.credentials.get(run).await.unwrap() };
+    assert!(stored().await.is_some());
+    assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &[KEY]).await.status, 200);
+    assert_eq!(stored().await, None);
+    let path = format!("/api/admin/runs/{run}/requeue");
+    for headers in [&[][..], &[("x-admin-secret", "hush")]] {
+        let without = server.post(&path, headers).await;
+        assert_eq!(without.status, 400, "{}", without.text);
+        assert!(without.detail().contains("Authorization: Bearer"));
+    }
+    assert_eq!(stored().await, None);
+    assert_eq!(server.get(&format!("/api/runs/{run}")).await.json()["status"], "canceled");
+    assert_eq!(server.post(&path, &[KEY]).await.status, 200);
+    assert_eq!(stored().await, Some(ApiKey::new("sk-caller")));
+    // A second requeue, too late, does not take the key of the open run away.
+    assert_eq!(server.post(&path, &[KEY]).await.status, 400);
+    assert!(stored().await.is_some());
+    server.post(&format!("/api/runs/{run}/cancel"), &[KEY]).await;
+    assert_eq!(server.ask("DELETE", &format!("/api/runs/{run}"), &[KEY], "").await.status, 200);
+    assert_eq!(stored().await, None);
+}
+
+#[tokio::test]
+async fn cancels_at_the_same_time_tell_of_it_once() {
+    let server = Server::local().await;
+    let run = server.run_of(&["mmlu_pro"]).await;
+    let path = format!("/api/runs/{run}/cancel");
+    let replies = futures_util::future::join_all((0..6).map(|_| server.post(&path, &[]))).await;
+    assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 1);
+    let events = server.get(&format!("/api/runs/{run}/events?cursor=")).await.json();
+    let kinds =
+        events["events"].as_array().unwrap().iter().filter(|event| event["event_type"] == "run_canceled");
+    assert_eq!(kinds.count(), 1);
+}

@@ -1,0 +1,15 @@
+//! The API's router over the embedded services: requests in, statuses and bodies out.
+
+#![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on ends
+
+mod bad_input;
+mod catalogue;
+mod compare;
+mod creation;
+mod document;
+mod events;
+mod items;
+mod lifecycle;
+mod ownership;
+mod server;
+mod upstream;

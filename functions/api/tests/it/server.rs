@@ -1,0 +1,308 @@
+//! A server to ask, and a worker that needs no model.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use bench_api::{Api, ApiConfig, router};
+use bench_blobs::Blobs;
+use bench_datasets::{Library, LibraryConfig};
+use bench_domain::report::ReportBuilder;
+use bench_domain::run::{DatasetUse, Plan};
+use bench_domain::sample::shards_for;
+use bench_domain::{
+    Answer, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Usage,
+    Verdict,
+};
+use bench_embedded::{Durability, Embedded, EmbeddedOptions};
+use bench_queue::{Message, QueueName, QueueSettings, Queues};
+use bench_state::credentials::{Credentials, LocalKey};
+use bench_state::{BodyRef, Claim, EventKind, Finished, NewEvent, PlannedSample, SampleRecord, State};
+use http::{Request, StatusCode};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+pub(crate) struct Server {
+    pub(crate) api: Arc<Api>,
+    pub(crate) embedded: Embedded,
+    router: Router,
+    _dir: tempfile::TempDir,
+}
+
+/// An answer as a test looks at it.
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    pub(crate) fn detail(&self) -> String {
+        self.json()["detail"].as_str().unwrap_or_else(|| panic!("no text: {}", self.text)).to_owned()
+    }
+
+    /// The kinds of problems that a 422 tells.
+    pub(crate) fn problems(&self) -> Vec<String> {
+        assert_eq!(self.status, 422, "{}", self.text);
+        let detail = self.json()["detail"].clone();
+        let problems = detail.as_array().unwrap_or_else(|| panic!("no list: {}", self.text));
+        problems.iter().map(|problem| problem["type"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+impl Server {
+    /// A server that is bound to loopback.
+    pub(crate) async fn local() -> Self {
+        Self::new(true, &[]).await
+    }
+
+    /// A server that is not, whose operator's secret is `hush`.
+    pub(crate) async fn deployed() -> Self {
+        Self::new(false, &[]).await
+    }
+
+    pub(crate) async fn new(local: bool, vars: &[(&str, &str)]) -> Self {
+        Self::with(local, vars, |_| {}).await
+    }
+
+    pub(crate) async fn with(
+        local: bool,
+        vars: &[(&str, &str)],
+        change: impl FnOnce(&mut ApiConfig),
+    ) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let options = EmbeddedOptions::new(dir.path().join("data")).durability(Durability::Normal);
+        let embedded = Embedded::open(options).unwrap();
+        let sdk = embedded.sdk_config();
+        let state = State::new(&sdk, "bench", embedded.epoch());
+        state.ensure_table().await.unwrap();
+        let queues = Queues::create(&sdk, "bench-", QueueSettings::default()).await.unwrap();
+        let blobs = Blobs::new(&sdk, "bench");
+        blobs.ensure_bucket().await.unwrap();
+        let owner_key = Arc::new(LocalKey::new(&[7; 32]).unwrap());
+        let credentials = Credentials::new(&sdk, "keys", Arc::clone(&owner_key) as _);
+        credentials.ensure_table().await.unwrap();
+        let library = Library::new(blobs.clone(), LibraryConfig::new(dir.path().join("downloads")));
+        let vars: BTreeMap<&str, &str> = [("ADMIN_SECRET", "hush"), ("SKIP_MODEL_SYNC", "1")]
+            .into_iter()
+            .chain(vars.iter().copied())
+            .collect();
+        let var = |name: &str| vars.get(name).map(|value| (*value).to_owned());
+        let mut config = ApiConfig::from_vars(var, local, "9.8.7").unwrap();
+        config.poll_every = Duration::from_millis(5);
+        change(&mut config);
+        let api = Arc::new(Api::new(state, queues, blobs, credentials, library, owner_key, config));
+        Self { router: router(Arc::clone(&api)), api, embedded, _dir: dir }
+    }
+
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Body>,
+    ) -> Reply {
+        let mut request = Request::builder().method(method).uri(path);
+        if !headers.iter().any(|(name, _)| *name == "host") {
+            request = request.header("host", "localhost:8000");
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = axum::body::to_bytes(response.into_body(), 64 << 20).await.unwrap();
+        Reply { status, headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
+    }
+
+    pub(crate) async fn get(&self, path: &str) -> Reply {
+        self.ask("GET", path, &[], Body::empty()).await
+    }
+
+    pub(crate) async fn post(&self, path: &str, headers: &[(&str, &str)]) -> Reply {
+        self.ask("POST", path, headers, Body::empty()).await
+    }
+
+    pub(crate) async fn order(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Reply {
+        let mut all = vec![("content-type", "application/json")];
+        all.extend_from_slice(headers);
+        self.ask("POST", path, &all, body.to_string()).await
+    }
+
+    /// Orders a run of the oracle at this machine; its id.
+    pub(crate) async fn run_of(&self, benchmarks: &[&str]) -> RunId {
+        let body = json!({ "model_id": "oracle", "selected_benchmarks": benchmarks, "demo": true });
+        let reply = self.order("/api/runs", &[], &body).await;
+        assert_eq!(reply.status, 201, "{}", reply.text);
+        reply.json()["id"].as_str().unwrap().parse().unwrap()
+    }
+
+    /// Messages that wait in a queue. They stay there for nobody else.
+    pub(crate) async fn messages(&self, queue: QueueName) -> Vec<Message> {
+        let url = self.api.queues.url(queue).unwrap();
+        let client = self.api.queues.client();
+        let received =
+            client.receive_message().queue_url(url).max_number_of_messages(10).send().await.unwrap();
+        received
+            .messages()
+            .iter()
+            .map(|message| Message::from_body(message.body().unwrap()).unwrap())
+            .collect()
+    }
+
+    /// What the planner does: `items` items, each asked `samples_per_item` times.
+    pub(crate) async fn plan(&self, run: RunId, name: &str, items: u64, samples_per_item: u32) {
+        let state = &self.api.state;
+        let now = Timestamp::now();
+        let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
+        if found.run.state.started_at().is_none() {
+            let next = found.run.state.start(now).unwrap();
+            let event = NewEvent::new(EventKind::RunStarted, "Run started");
+            state.change_run(&found.run, &next, 1, &event, now).await.unwrap();
+        }
+        let record = found.benchmark(name).unwrap();
+        let plan = Plan {
+            attempt: 1,
+            shards: shards_for(items),
+            items,
+            samples_per_item,
+            dataset_items: 1_000,
+            dataset: DatasetUse {
+                id: "TIGER-Lab/MMLU-Pro".into(),
+                revision: "r1".into(),
+                source: "demo".into(),
+                digest: "d1".into(),
+                data_key: "datasets/x".into(),
+                note: None,
+            },
+            prompt_digest: "p1".into(),
+            prompt_source: "official".into(),
+            protocol: "protocol 1".into(),
+            generation: Generation { max_tokens: Some(2_048), ..Generation::default() },
+        };
+        let planned: Vec<PlannedSample> = (0..items)
+            .map(|item| PlannedSample {
+                item_id: format!("q{item}"),
+                group: Some("law".into()),
+                offset: 0,
+                length: 1,
+            })
+            .collect();
+        state.write_plan(run, &record.name, &plan, &planned, now).await.unwrap();
+        let next = record.state.start(now).unwrap();
+        state.change_benchmark(run, record, &next, Some(&plan), None, now).await.unwrap();
+    }
+
+    /// What a worker does with one sample. Graded samples and empty answers have a stored body.
+    pub(crate) async fn commit(&self, run: RunId, name: &str, position: Position, outcome: Outcome) {
+        let text = if outcome == Outcome::NoAnswer { "" } else { "The answer is\0 (A)." };
+        self.commit_text(run, name, position, outcome, text).await;
+    }
+
+    /// The same, with what the model answered.
+    pub(crate) async fn commit_text(
+        &self,
+        run: RunId,
+        name: &str,
+        position: Position,
+        outcome: Outcome,
+        text: &str,
+    ) {
+        let state = &self.api.state;
+        let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
+        let record = found.benchmark(name).unwrap();
+        let plan = record.plan.as_ref().unwrap();
+        let sample = SampleRef {
+            run,
+            benchmark: record.name.clone(),
+            plan: plan.attempt,
+            shards: plan.shards,
+            position,
+        };
+        let now = Timestamp::now();
+        let claimed = state.claim(&sample, now, now.plus(Duration::from_secs(60))).await.unwrap();
+        let Claim::Yours(claimed) = claimed else { panic!("{claimed:?}") };
+        let mut answer = Answer::local(text);
+        answer.finish = if outcome == Outcome::Truncated { Finish::Length } else { Finish::Stop };
+        answer.reasoning = Some("Hm\0m.".into());
+        answer.usage = Some(Usage { input_tokens: 100, output_tokens: 10, reasoning_tokens: 0 });
+        answer.usage_raw = Some(r#"{"prompt_tokens":100,"completion_tokens":10,"x":1.0}"#.into());
+        answer.model = Some("oracle-1".into());
+        let body = SampleBody {
+            item_id: claimed.record.item_id.clone(),
+            prompt: Prompt::user(format!("What is {}?", claimed.record.item_id)),
+            answer,
+            expected: "A".into(),
+        };
+        let stored = if outcome.is_graded() {
+            let sha256 = self.api.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
+            Some(BodyRef { attempt: claimed.attempt, sha256 })
+        } else {
+            None
+        };
+        let verdict = match outcome {
+            Outcome::Correct => Verdict::correct("A"),
+            Outcome::Incorrect => Verdict::incorrect("B", "B is not A"),
+            Outcome::InfrastructureError => Verdict::ungraded(outcome, "HTTP 500 from Chutes: no"),
+            other => Verdict::wrong(other, "because"),
+        };
+        let finished = Finished {
+            verdict,
+            item_hash: stored.as_ref().map(|_| "0123456789abcdef".into()),
+            truncated: outcome == Outcome::Truncated,
+            latency_ms: stored.as_ref().map(|_| 200),
+            usage: stored.as_ref().and(body.answer.usage),
+            model: stored.as_ref().and(body.answer.model),
+            body: stored,
+            at: Timestamp::now(),
+        };
+        state.commit(&sample, &record.sort(), claimed.attempt, &finished).await.unwrap();
+    }
+
+    /// What the finisher does.
+    pub(crate) async fn close(&self, run: RunId) {
+        let state = &self.api.state;
+        let now = Timestamp::now();
+        let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
+        let mut scores = Vec::new();
+        let mut failures = Vec::new();
+        for record in &found.benchmarks {
+            let plan = record.plan.as_ref().unwrap();
+            let mut builder = ReportBuilder::default();
+            let samples = state.samples_page(run, record, 0, plan.samples()).await.unwrap();
+            samples.iter().filter_map(SampleRecord::summary).for_each(|sample| builder.add(&sample));
+            let spec = &found.run.spec;
+            let report = builder.finish(plan.items, plan.samples_per_item, spec.coverage_min, spec.price);
+            scores.extend(report.score);
+            failures.extend(report.failure());
+            let next = record.state.close(now, report).unwrap();
+            state.change_benchmark(run, record, &next, None, None, now).await.unwrap();
+        }
+        let fresh = state.run(run).await.unwrap().unwrap();
+        let (next, kind) = if failures.is_empty() {
+            let mean = scores.iter().sum::<f64>() / scores.len() as f64;
+            (fresh.state.succeed(now, Some(mean)).unwrap(), EventKind::RunCompleted)
+        } else {
+            (fresh.state.fail(now, failures.join("; ")).unwrap(), EventKind::RunFailed)
+        };
+        state.change_run(&fresh, &next, fresh.generation, &NewEvent::new(kind, "Over"), now).await.unwrap();
+    }
+
+    /// A run of one benchmark whose items ended in these ways, one sample each.
+    pub(crate) async fn finished_run(&self, outcomes: &[Outcome]) -> RunId {
+        let run = self.run_of(&["mmlu_pro"]).await;
+        self.plan(run, "mmlu_pro", outcomes.len() as u64, 1).await;
+        for (item, outcome) in outcomes.iter().enumerate() {
+            let position = Position { item: u32::try_from(item).unwrap(), sample: 0 };
+            self.commit(run, "mmlu_pro", position, *outcome).await;
+        }
+        self.close(run).await;
+        run
+    }
+}

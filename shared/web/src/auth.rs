@@ -1,0 +1,218 @@
+//! Who calls, and what that caller may change.
+//!
+//! Reading is public. A run belongs to whoever made it: the holder of a key, known by the key's keyed hash,
+//! or the person at this machine when the server is bound to loopback ([`Access::local`]).
+
+use std::fmt;
+use std::sync::Arc;
+
+use bench_domain::run::Owner;
+use bench_state::credentials::{ApiKey, LocalKey};
+use http::{HeaderMap, header};
+use subtle::ConstantTimeEq;
+
+use crate::ApiError;
+
+/// Header with the operator's secret.
+pub const ADMIN_HEADER: &str = "x-admin-secret";
+/// Upper bound of a caller's key, in bytes.
+const KEY_BYTES_MAX: usize = 4_096;
+
+/// What is needed to tell callers apart.
+#[derive(Clone)]
+pub struct Access {
+    /// Whether the server is bound to loopback, so that who has no key is the person at this machine.
+    pub local: bool,
+    /// The operator's secret; without one nobody is admin.
+    pub admin_secret: Option<String>,
+    /// Makes the hash by which the holder of a key is known.
+    pub owner_key: Arc<LocalKey>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("local", &self.local).finish_non_exhaustive()
+    }
+}
+
+/// Who calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caller {
+    /// The operator.
+    Admin,
+    /// The person at this machine.
+    Local,
+    /// The holder of a key.
+    Key {
+        /// The key's keyed hash.
+        owner: String,
+        /// Whether the key was sent to a server that is bound to loopback: without it the caller would
+        /// have been [`Caller::Local`].
+        local: bool,
+    },
+    /// Nobody in particular.
+    Anonymous,
+}
+
+impl Access {
+    /// Who sent these headers.
+    ///
+    /// # Errors
+    /// 401 for a wrong operator's secret or an `Authorization` that cannot be read.
+    pub fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+        if headers.contains_key(ADMIN_HEADER) {
+            return if self.is_admin(headers) {
+                Ok(Caller::Admin)
+            } else {
+                Err(ApiError::unauthorized("Invalid admin secret"))
+            };
+        }
+        if headers.contains_key(header::AUTHORIZATION) {
+            let key = bearer_key(headers)?;
+            return Ok(Caller::Key { owner: self.owner_key.owner_of(&key), local: self.local });
+        }
+        Ok(if self.local { Caller::Local } else { Caller::Anonymous })
+    }
+
+    /// Who sent these headers, when nothing depends on their being right: what is wrong counts as missing.
+    pub fn reader(&self, headers: &HeaderMap) -> Caller {
+        self.caller(headers).unwrap_or(Caller::Anonymous)
+    }
+
+    /// The owner that the holder of a key is.
+    pub fn owner_of(&self, key: &ApiKey) -> Owner {
+        Owner::Key(self.owner_key.owner_of(key))
+    }
+
+    fn is_admin(&self, headers: &HeaderMap) -> bool {
+        let Some(secret) = self.admin_secret.as_deref().filter(|secret| !secret.is_empty()) else {
+            return false;
+        };
+        let given = headers.get(ADMIN_HEADER).map(|value| value.as_bytes()).unwrap_or_default();
+        // Digests, so that not even the length can be told from the time it takes.
+        let digest = |bytes: &[u8]| ring::digest::digest(&ring::digest::SHA256, bytes);
+        digest(given).as_ref().ct_eq(digest(secret.as_bytes()).as_ref()).into()
+    }
+}
+
+impl Caller {
+    /// Whether the caller may cancel, delete and requeue what `owner` made, and see what only owners see.
+    pub fn owns(&self, owner: &Owner) -> bool {
+        match (self, owner) {
+            (Self::Admin, _) | (Self::Local | Self::Key { local: true, .. }, Owner::Local) => true,
+            (Self::Key { owner: caller, .. }, Owner::Key(owner)) => caller == owner,
+            _ => false,
+        }
+    }
+
+    /// Lets owners and the operator pass.
+    ///
+    /// # Errors
+    /// 401 for nobody in particular, 403 for everybody else.
+    pub fn must_own(&self, owner: &Owner) -> Result<(), ApiError> {
+        match self {
+            caller if caller.owns(owner) => Ok(()),
+            Self::Anonymous => Err(ApiError::unauthorized("Missing Authorization header")),
+            _ => Err(ApiError::forbidden("This run belongs to somebody else")),
+        }
+    }
+
+    /// Lets the operator pass, and the person at this machine.
+    ///
+    /// # Errors
+    /// 401 for everybody else.
+    pub fn must_operate(&self) -> Result<(), ApiError> {
+        match self {
+            Self::Admin | Self::Local => Ok(()),
+            _ => Err(ApiError::unauthorized("Invalid admin secret")),
+        }
+    }
+}
+
+/// The key in `Authorization: Bearer …`.
+///
+/// # Errors
+/// 401 when there is none or it cannot be one.
+pub fn bearer_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
+    let value = headers
+        .get(header::AUTHORIZATION)
+        .ok_or_else(|| ApiError::unauthorized("Missing Authorization header"))?;
+    let invalid = || ApiError::unauthorized("Invalid Authorization header");
+    let (scheme, key) = value.to_str().map_err(|_| invalid())?.trim().split_once(' ').ok_or_else(invalid)?;
+    let key = key.trim();
+    let plausible =
+        !key.is_empty() && key.len() <= KEY_BYTES_MAX && key.bytes().all(|b| b.is_ascii_graphic());
+    if !scheme.eq_ignore_ascii_case("bearer") || !plausible {
+        return Err(invalid());
+    }
+    Ok(ApiKey::new(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn access(local: bool, secret: Option<&str>) -> Access {
+        let owner_key = Arc::new(LocalKey::new(&[7; 32]).unwrap());
+        Access { local, admin_secret: secret.map(str::to_owned), owner_key }
+    }
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_str(value).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn keys_are_read_from_the_header() {
+        let text = |value| {
+            bearer_key(&headers(&[("authorization", value)]))
+                .map(|key| key.expose().to_owned())
+                .map_err(|e| e.message())
+        };
+        assert_eq!(text("Bearer sk-1").unwrap(), "sk-1");
+        assert_eq!(text("bEARER   sk-1 ").unwrap(), "sk-1");
+        for bad in ["Bearer", "Bearer ", "Basic sk-1", "sk-1", "Bearer a b", ""] {
+            assert_eq!(text(bad).unwrap_err(), "Invalid Authorization header", "{bad}");
+        }
+        let missing = bearer_key(&HeaderMap::new()).unwrap_err();
+        assert_eq!(
+            (missing.status().as_u16(), missing.message().as_str()),
+            (401, "Missing Authorization header")
+        );
+    }
+
+    #[test]
+    fn nobody_is_admin_without_a_secret() {
+        let sent = headers(&[("x-admin-secret", "hush")]);
+        assert_eq!(access(false, Some("hush")).caller(&sent).unwrap(), Caller::Admin);
+        for secret in [None, Some(""), Some("other"), Some("hushh")] {
+            assert_eq!(access(true, secret).caller(&sent).unwrap_err().message(), "Invalid admin secret");
+        }
+        let empty = headers(&[("x-admin-secret", "")]);
+        assert!(access(false, Some("")).caller(&empty).is_err());
+    }
+
+    #[test]
+    fn a_run_belongs_to_who_made_it() {
+        let (deployed, at_home) = (access(false, None), access(true, None));
+        let (a, b) = (headers(&[("authorization", "Bearer a")]), headers(&[("authorization", "Bearer b")]));
+        let nobody = HeaderMap::new();
+        let of_a = deployed.owner_of(&ApiKey::new("a"));
+        let may = |access: &Access, sent: &HeaderMap, owner: &Owner| access.caller(sent).unwrap().owns(owner);
+        assert!(may(&deployed, &a, &of_a));
+        assert!(!may(&deployed, &b, &of_a));
+        assert!(!may(&deployed, &nobody, &of_a));
+        assert!(!may(&deployed, &nobody, &Owner::Local));
+        assert!(!may(&deployed, &a, &Owner::Local));
+        assert!(may(&at_home, &nobody, &Owner::Local));
+        assert!(may(&at_home, &a, &Owner::Local));
+        assert!(!may(&at_home, &nobody, &of_a));
+        assert!(!may(&at_home, &b, &of_a));
+        assert_eq!(Caller::Anonymous.must_own(&of_a).unwrap_err().status(), 401);
+        assert_eq!(Caller::Local.must_own(&of_a).unwrap_err().status(), 403);
+        assert!(Caller::Admin.must_own(&of_a).is_ok());
+    }
+}

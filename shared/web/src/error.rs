@@ -1,0 +1,172 @@
+//! Errors as callers see them.
+
+use std::fmt::Display;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use bench_state::StateError;
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::fields::FieldError;
+
+/// What stands in an answer instead of an internal cause.
+const INTERNAL: &str = "The server could not answer because of an internal error.";
+
+/// A refusal or a failure: a status and what is told of it.
+///
+/// Made by what it means ([`ApiError::not_found`] and the like). An internal error carries its cause for the
+/// log; the caller never sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ApiError {
+    status: StatusCode,
+    detail: Detail,
+    cause: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Detail {
+    Text(String),
+    Fields(Vec<FieldError>),
+}
+
+/// The body of every error.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ErrorBody {
+    /// One sentence; for a request that was not understood (422) a list of what is wrong, each entry with
+    /// `type`, `loc`, `msg` and `input`.
+    #[schema(value_type = Object)]
+    detail: Detail,
+}
+
+impl ApiError {
+    /// An error with a status of the caller's choice.
+    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: Detail::Text(detail.into()), cause: None }
+    }
+
+    /// 400: it makes no sense, or not now.
+    pub fn bad_request(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    /// 401: the caller has not said who it is.
+    pub fn unauthorized(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, detail)
+    }
+
+    /// 403: the caller may not do that.
+    pub fn forbidden(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, detail)
+    }
+
+    /// 404: there is no such thing.
+    pub fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// 409: somebody else is changing the same thing.
+    pub fn conflict(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, detail)
+    }
+
+    /// 413: more bytes than are read.
+    pub fn too_large(limit_bytes: usize) -> Self {
+        let detail = format!("The request body is larger than {limit_bytes} bytes.");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+    }
+
+    /// 422 in one sentence.
+    pub fn unprocessable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    /// 503: not now.
+    pub fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+    }
+
+    /// 422 with every problem of the request.
+    pub fn validation(problems: Vec<FieldError>) -> Self {
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, detail: Detail::Fields(problems), cause: None }
+    }
+
+    /// 500. The cause goes to the log, when the answer is made.
+    pub fn internal(cause: impl Display) -> Self {
+        Self {
+            status: StatusCode::INTERNAL_SERVER_ERROR,
+            detail: Detail::Text(INTERNAL.to_owned()),
+            cause: Some(cause.to_string()),
+        }
+    }
+
+    /// The status.
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// What is told, as text; for who is no HTTP client. An internal error tells its cause here, since the
+    /// caller is this program itself.
+    pub fn message(&self) -> String {
+        match (&self.cause, &self.detail) {
+            (Some(cause), _) => cause.clone(),
+            (None, Detail::Text(text)) => text.clone(),
+            (None, Detail::Fields(problems)) => {
+                problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            }
+        }
+    }
+}
+
+impl Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message())
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+impl From<StateError> for ApiError {
+    fn from(error: StateError) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        if let Some(cause) = &self.cause {
+            tracing::error!(http.status = self.status.as_u16(), error = %cause, "A request failed: {cause}");
+        }
+        let mut response = (self.status, Json(ErrorBody { detail: self.detail })).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_cause_is_logged_and_not_told() {
+        let error = ApiError::internal("table bench-state is on fire");
+        assert_eq!(error.message(), "table bench-state is on fire");
+        let response = error.into_response();
+        assert_eq!(response.status(), 500);
+        let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body, serde_json::json!({ "detail": INTERNAL }));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_one_sentence() {
+        let response = ApiError::not_found("Run not found").into_response();
+        assert_eq!(response.status(), 404);
+        let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
+        assert_eq!(&body[..], br#"{"detail":"Run not found"}"#);
+    }
+}

@@ -1,0 +1,463 @@
+//! Reading what a caller sent, field by field.
+//!
+//! A [`FieldReader`] notes every problem instead of stopping at the first. Types, texts and the shape of a
+//! problem are those that clients of the compatible system know (section 0.2 of its specification).
+
+use std::fmt;
+
+use axum::extract::Query;
+use http::Uri;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use crate::ApiError;
+
+/// Characters of an input that a problem quotes.
+const QUOTED_CHARS_MAX: usize = 400;
+/// Problems that are told of one request.
+const PROBLEMS_MAX: usize = 50;
+
+/// One thing that is wrong with a request.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct FieldError {
+    /// What kind of problem, such as `missing` or `int_parsing`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Where: `body` or `query`, then the field's name, then an index.
+    #[schema(value_type = Vec<Object>)]
+    pub loc: Vec<Value>,
+    /// What is wrong, for people.
+    pub msg: String,
+    /// What was sent.
+    #[schema(value_type = Object)]
+    pub input: Value,
+    /// The limit that was broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub ctx: Option<Value>,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place: Vec<String> = self
+            .loc
+            .iter()
+            .skip(1)
+            .map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned))
+            .collect();
+        match place.join(".") {
+            place if place.is_empty() => f.write_str(&self.msg),
+            place => write!(f, "{place}: {}", self.msg),
+        }
+    }
+}
+
+/// Which part of a request is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Location {
+    /// The JSON body.
+    Body,
+    /// The query string.
+    Query,
+}
+
+impl Location {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Body => "body",
+            Self::Query => "query",
+        }
+    }
+}
+
+/// Reads fields of a JSON object or of a query string.
+#[derive(Debug)]
+pub struct FieldReader {
+    location: Location,
+    fields: Map<String, Value>,
+    problems: Vec<FieldError>,
+}
+
+impl FieldReader {
+    /// A reader of a body's object.
+    pub const fn of_body(fields: Map<String, Value>) -> Self {
+        Self { location: Location::Body, fields, problems: Vec::new() }
+    }
+
+    /// A reader of a query string; of a repeated name the last value counts.
+    pub fn of_query(uri: &Uri) -> Self {
+        let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri).map(|pairs| pairs.0);
+        let pairs = pairs.unwrap_or_default().into_iter();
+        let fields = pairs.map(|(name, value)| (name, Value::String(value))).collect();
+        Self { location: Location::Query, fields, problems: Vec::new() }
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// 422 with all problems, if there were any.
+    pub fn finish(mut self) -> Result<(), ApiError> {
+        self.problems.truncate(PROBLEMS_MAX);
+        if self.problems.is_empty() { Ok(()) } else { Err(ApiError::validation(self.problems)) }
+    }
+
+    /// Notes a problem that only the caller of this reader can see.
+    pub fn note(&mut self, kind: &'static str, name: &str, msg: impl Into<String>) {
+        let input = self.fields.get(name).cloned().unwrap_or(Value::Null);
+        self.problem(kind, name, msg, input, None);
+    }
+
+    fn problem(
+        &mut self,
+        kind: &'static str,
+        name: &str,
+        msg: impl Into<String>,
+        input: Value,
+        ctx: Option<Value>,
+    ) {
+        self.problem_at(kind, &[name.into()], msg, input, ctx);
+    }
+
+    fn problem_at(
+        &mut self,
+        kind: &'static str,
+        place: &[Value],
+        msg: impl Into<String>,
+        input: Value,
+        ctx: Option<Value>,
+    ) {
+        let mut loc = vec![Value::from(self.location.as_str())];
+        loc.extend_from_slice(place);
+        self.problems.push(FieldError { kind, loc, msg: msg.into(), input: quoted(input), ctx });
+    }
+
+    /// A field that was sent and is not null.
+    fn present(&self, name: &str) -> Option<Value> {
+        self.fields.get(name).filter(|value| !value.is_null()).cloned()
+    }
+
+    /// A text that must be there; empty when there is a problem.
+    pub fn text(&mut self, name: &str, chars_max: usize) -> String {
+        match self.fields.get(name).cloned() {
+            None => {
+                let input = Value::Object(self.fields.clone());
+                self.problem("missing", name, "Field required", input, None);
+                String::new()
+            }
+            Some(value) => self.check_text(name, value, chars_max).unwrap_or_default(),
+        }
+    }
+
+    /// A text, or nothing.
+    pub fn maybe_text(&mut self, name: &str, chars_max: usize) -> Option<String> {
+        let value = self.present(name)?;
+        self.check_text(name, value, chars_max)
+    }
+
+    fn check_text(&mut self, name: &str, value: Value, chars_max: usize) -> Option<String> {
+        let Value::String(text) = value else {
+            self.problem("string_type", name, "Input should be a valid string", value, None);
+            return None;
+        };
+        if text.chars().count() > chars_max {
+            let msg = format!("String should have at most {chars_max} characters");
+            let ctx = json!({ "max_length": chars_max });
+            self.problem("string_too_long", name, msg, Value::String(text), Some(ctx));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A whole number within bounds, both included; the default when it was not sent.
+    pub fn integer(&mut self, name: &str, default: u64, min: u64, max: u64) -> u64 {
+        match self.fields.get(name).cloned() {
+            None => default,
+            Some(value) => self.check_integer(name, value, min, max).unwrap_or(default),
+        }
+    }
+
+    /// A whole number within bounds, both included, or nothing.
+    pub fn maybe_integer(&mut self, name: &str, min: u64, max: u64) -> Option<u64> {
+        let value = self.present(name)?;
+        self.check_integer(name, value, min, max)
+    }
+
+    fn check_integer(&mut self, name: &str, value: Value, min: u64, max: u64) -> Option<u64> {
+        let number = match lenient_integer(&value) {
+            Ok(number) => number,
+            Err((kind, msg)) => {
+                self.problem(kind, name, msg, value, None);
+                return None;
+            }
+        };
+        if number < i128::from(min) {
+            let msg = format!("Input should be greater than or equal to {min}");
+            self.problem("greater_than_equal", name, msg, value, Some(json!({ "ge": min })));
+            return None;
+        }
+        if number > i128::from(max) {
+            let msg = format!("Input should be less than or equal to {max}");
+            self.problem("less_than_equal", name, msg, value, Some(json!({ "le": max })));
+            return None;
+        }
+        u64::try_from(number).ok()
+    }
+
+    /// A number within bounds, both included, or nothing.
+    pub fn maybe_number(&mut self, name: &str, min: f64, max: f64) -> Option<f64> {
+        let value = self.present(name)?;
+        let number = match &value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => text.trim().parse().ok(),
+            _ => None,
+        };
+        let Some(number) = number.filter(|number| number.is_finite()) else {
+            self.problem("float_type", name, "Input should be a valid number", value, None);
+            return None;
+        };
+        if number < min {
+            let msg = format!("Input should be greater than or equal to {min}");
+            self.problem("greater_than_equal", name, msg, value, Some(json!({ "ge": min })));
+            return None;
+        }
+        if number > max {
+            let msg = format!("Input should be less than or equal to {max}");
+            self.problem("less_than_equal", name, msg, value, Some(json!({ "le": max })));
+            return None;
+        }
+        Some(number)
+    }
+
+    /// A truth value; false when it was not sent.
+    pub fn flag(&mut self, name: &str) -> bool {
+        let Some(value) = self.present(name) else { return false };
+        let flag = match &value {
+            Value::Bool(flag) => Some(*flag),
+            Value::String(text) => match text.trim().to_lowercase().as_str() {
+                "true" | "1" | "yes" | "on" => Some(true),
+                "false" | "0" | "no" | "off" => Some(false),
+                _ => None,
+            },
+            Value::Number(number) if number.as_u64() == Some(1) => Some(true),
+            Value::Number(number) if number.as_u64() == Some(0) => Some(false),
+            _ => None,
+        };
+        flag.unwrap_or_else(|| {
+            self.problem("bool_type", name, "Input should be a valid boolean", value, None);
+            false
+        })
+    }
+
+    /// A list of texts, or nothing.
+    pub fn maybe_texts(&mut self, name: &str, entries_max: usize, chars_max: usize) -> Option<Vec<String>> {
+        let value = self.present(name)?;
+        let Value::Array(entries) = value else {
+            self.problem("list_type", name, "Input should be a valid list", value, None);
+            return None;
+        };
+        if entries.len() > entries_max {
+            let msg = format!("List should have at most {entries_max} items");
+            let ctx = json!({ "max_length": entries_max, "actual_length": entries.len() });
+            self.problem("too_long", name, msg, Value::Null, Some(ctx));
+            return None;
+        }
+        let mut texts = Vec::with_capacity(entries.len());
+        for (index, entry) in entries.into_iter().enumerate() {
+            let place = [name.into(), index.into()];
+            match entry {
+                Value::String(text) if text.chars().count() <= chars_max => texts.push(text),
+                Value::String(text) => {
+                    let msg = format!("String should have at most {chars_max} characters");
+                    let ctx = json!({ "max_length": chars_max });
+                    self.problem_at("string_too_long", &place, msg, Value::String(text), Some(ctx));
+                }
+                other => {
+                    self.problem_at("string_type", &place, "Input should be a valid string", other, None);
+                }
+            }
+        }
+        Some(texts)
+    }
+
+    /// An object, or nothing.
+    pub fn maybe_object(&mut self, name: &str) -> Option<Map<String, Value>> {
+        match self.present(name)? {
+            Value::Object(fields) => Some(fields),
+            other => {
+                self.problem("dict_type", name, "Input should be a valid dictionary", other, None);
+                None
+            }
+        }
+    }
+
+    /// A text that must be one of a few, or nothing.
+    pub fn maybe_choice<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl Fn(&str) -> Option<T>,
+    ) -> Option<T> {
+        let text = self.maybe_text(name, usize::MAX)?;
+        let choice = read(&text);
+        if choice.is_none() {
+            let ctx = Some(json!({ "expected": expected }));
+            self.problem("enum", name, format!("Input should be {expected}"), Value::String(text), ctx);
+        }
+        choice
+    }
+}
+
+/// An integer, a float without fraction, a text that is one, or a truth value. Numbers beyond what can be
+/// held come out as the nearest that can: every bound is narrower.
+fn lenient_integer(value: &Value) -> Result<i128, (&'static str, &'static str)> {
+    const FRACTION: (&str, &str) =
+        ("int_from_float", "Input should be a valid integer, got a number with a fractional part");
+    const PARSING: (&str, &str) =
+        ("int_parsing", "Input should be a valid integer, unable to parse string as an integer");
+    #[allow(clippy::cast_possible_truncation)] // `as` saturates, which is what is wanted
+    let whole = |float: f64| if float.fract() == 0.0 { Ok(float as i128) } else { Err(FRACTION) };
+    match value {
+        Value::Bool(flag) => Ok(i128::from(*flag)),
+        Value::Number(number) => match (number.as_i64(), number.as_u64(), number.as_f64()) {
+            (Some(number), _, _) => Ok(number.into()),
+            (_, Some(number), _) => Ok(number.into()),
+            (_, _, Some(float)) if float.is_finite() => whole(float),
+            _ => Err(FRACTION),
+        },
+        Value::String(text) => {
+            let text = text.trim();
+            let (sign, digits) = match text.strip_prefix('-') {
+                Some(digits) => (-1, digits),
+                None => (1, text.strip_prefix('+').unwrap_or(text)),
+            };
+            let (digits, zeros) = digits.split_once('.').unwrap_or((digits, ""));
+            let digits = digits.replace('_', "");
+            if digits.is_empty()
+                || !digits.bytes().all(|b| b.is_ascii_digit())
+                || !zeros.bytes().all(|b| b == b'0')
+            {
+                return Err(PARSING);
+            }
+            Ok(sign * digits.parse::<i128>().unwrap_or(i128::MAX))
+        }
+        _ => Err(("int_type", "Input should be a valid integer")),
+    }
+}
+
+/// What was sent, cut so that an answer is never much larger than its problems.
+fn quoted(input: Value) -> Value {
+    let text = match &input {
+        Value::String(text) => text.clone(),
+        Value::Array(_) | Value::Object(_) => input.to_string(),
+        _ => return input,
+    };
+    match text.char_indices().nth(QUOTED_CHARS_MAX) {
+        None => input,
+        Some((end, _)) => Value::String(format!("{}…", text.get(..end).unwrap_or_default())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reader(body: Value) -> FieldReader {
+        FieldReader::of_body(body.as_object().unwrap().clone())
+    }
+
+    fn kinds(reader: FieldReader) -> Vec<&'static str> {
+        reader.problems.iter().map(|problem| problem.kind).collect()
+    }
+
+    #[test]
+    fn integers_are_read_leniently() {
+        for (sent, number) in [
+            (json!(5), 5),
+            (json!(5.0), 5),
+            (json!("5"), 5),
+            (json!(" +5 "), 5),
+            (json!("5.0"), 5),
+            (json!(true), 1),
+        ] {
+            let mut fields = reader(json!({ "n": sent }));
+            assert_eq!(fields.integer("n", 9, 1, 100), number, "{sent}");
+            assert!(fields.finish().is_ok());
+        }
+        assert_eq!(reader(json!({})).integer("n", 9, 1, 100), 9);
+    }
+
+    #[test]
+    fn what_is_no_integer_is_told_by_its_kind() {
+        for (sent, kind) in [
+            (json!(5.5), "int_from_float"),
+            (json!("five"), "int_parsing"),
+            (json!(""), "int_parsing"),
+            (json!("5.5"), "int_parsing"),
+            (json!("-"), "int_parsing"),
+            (json!(null), "int_type"),
+            (json!([5]), "int_type"),
+            (json!({}), "int_type"),
+            (json!(0), "greater_than_equal"),
+            (json!(-3), "greater_than_equal"),
+            (json!(-1e300), "greater_than_equal"),
+            (json!(101), "less_than_equal"),
+            (json!(u64::MAX), "less_than_equal"),
+            (json!(1e300), "less_than_equal"),
+            (json!("99999999999999999999999999999999999999999999"), "less_than_equal"),
+        ] {
+            let mut fields = reader(json!({ "n": sent }));
+            fields.integer("n", 9, 1, 100);
+            assert_eq!(kinds(fields), [kind], "{sent}");
+        }
+    }
+
+    #[test]
+    fn every_problem_is_told_with_its_place() {
+        let mut fields = reader(json!({ "seed": "x".repeat(129), "names": ["a", 1], "config": [] }));
+        fields.text("model_id", 10);
+        fields.maybe_text("seed", 128);
+        fields.maybe_texts("names", 5, 10);
+        fields.maybe_object("config");
+        let error = serde_json::to_value(&fields.problems).unwrap();
+        assert_eq!(error[0]["type"], "missing");
+        assert_eq!(error[0]["loc"], json!(["body", "model_id"]));
+        assert_eq!(error[1]["ctx"], json!({ "max_length": 128 }));
+        assert_eq!(error[2]["loc"], json!(["body", "names", 1]));
+        assert_eq!(error[3]["type"], "dict_type");
+        assert_eq!(error.as_array().unwrap().len(), 4);
+        assert!(error[3].get("ctx").is_none());
+    }
+
+    #[test]
+    fn a_long_input_is_quoted_in_part() {
+        let mut fields = reader(json!({ "seed": "x".repeat(100_000), "other": "y".repeat(100_000) }));
+        fields.maybe_text("seed", 128);
+        fields.text("model_id", 10);
+        assert!(serde_json::to_string(&fields.problems).unwrap().len() < 2_500);
+    }
+
+    #[test]
+    fn a_query_is_read_like_a_body() {
+        let uri: Uri = "/x?limit=10&search=a%20b&limit=20&odd".parse().unwrap();
+        let mut fields = FieldReader::of_query(&uri);
+        assert_eq!(fields.integer("limit", 100, 0, 500), 20);
+        assert_eq!(fields.maybe_text("search", 100).as_deref(), Some("a b"));
+        assert_eq!(fields.integer("offset", 0, 0, 10), 0);
+        assert!(fields.finish().is_ok());
+        let mut fields = FieldReader::of_query(&"/x?limit=-1".parse().unwrap());
+        fields.integer("limit", 100, 0, 500);
+        assert_eq!(fields.problems[0].loc, [json!("query"), json!("limit")]);
+    }
+
+    #[test]
+    fn flags_and_numbers() {
+        let mut fields = reader(json!({ "a": true, "b": "no", "c": 7, "t": 0.5, "u": 3, "v": "hot" }));
+        assert!(fields.flag("a") && !fields.flag("b") && !fields.flag("z"));
+        assert!(!fields.flag("c"));
+        assert_eq!(fields.maybe_number("t", 0.0, 2.0), Some(0.5));
+        assert_eq!(fields.maybe_number("u", 0.0, 2.0), None);
+        assert_eq!(fields.maybe_number("v", 0.0, 2.0), None);
+        assert_eq!(kinds(fields), ["bool_type", "less_than_equal", "float_type"]);
+    }
+}

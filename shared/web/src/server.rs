@@ -1,0 +1,320 @@
+//! What stands around every router: panics, unknown paths, Host and Origin, CORS, security headers.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use futures_util::FutureExt;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+
+use crate::ApiError;
+
+/// How long a browser may remember an answer to a preflight request, in seconds.
+const PREFLIGHT_AGE_S: &str = "600";
+const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
+/// For answers that are no page.
+const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
+
+/// How a server is reached.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// Whether it is bound to loopback: then Host and Origin must be, too. This keeps pages of other sites
+    /// from using it through the visitor's browser (DNS rebinding, cross-site requests).
+    pub local: bool,
+    /// Origins whose pages may use the API from a browser, such as `https://bench.example`.
+    pub allowed_origins: Vec<String>,
+}
+
+impl ServerConfig {
+    /// Reads `BENCH_ALLOWED_ORIGINS`, a comma-separated list, default empty.
+    ///
+    /// # Errors
+    /// One sentence that names the entry that is no origin.
+    pub fn from_vars(var: impl Fn(&str) -> Option<String>, local: bool) -> Result<Self, String> {
+        let mut allowed_origins = Vec::new();
+        let list = var("BENCH_ALLOWED_ORIGINS").unwrap_or_default();
+        for origin in list.split(',').map(str::trim).filter(|origin| !origin.is_empty()) {
+            let origin = origin.trim_end_matches('/').to_lowercase();
+            if authority_of_origin(&origin).is_none() {
+                return Err(format!(
+                    "BENCH_ALLOWED_ORIGINS: `{origin}` is no origin such as https://bench.example"
+                ));
+            }
+            allowed_origins.push(origin);
+        }
+        Ok(Self { local, allowed_origins })
+    }
+
+    fn allows(&self, origin: &str) -> bool {
+        self.allowed_origins.iter().any(|allowed| allowed.eq_ignore_ascii_case(origin))
+    }
+}
+
+/// Completes a router: call it once, on the router that has all routes.
+///
+/// A panic in a handler becomes a 500; an unknown path 404, a wrong method 405, both as JSON; a path with a
+/// slash too many 307 to the one without. A response that brings a `Content-Security-Policy` keeps it.
+pub fn finish(routes: Router, config: ServerConfig) -> Router {
+    routes
+        .fallback(unknown_path)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(from_fn_with_state(Arc::new(config), around))
+}
+
+async fn unknown_path(uri: Uri) -> Response {
+    match without_last_slash(&uri) {
+        Some(location) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, location)]).into_response(),
+        None => ApiError::not_found("Not Found").into_response(),
+    }
+}
+
+async fn wrong_method() -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+}
+
+/// The same path without its last slash, if that is a path on this server for every browser: `//host/` is not.
+fn without_last_slash(uri: &Uri) -> Option<String> {
+    let path = uri.path().strip_suffix('/')?;
+    let on_this_server = path.len() > 1
+        && path.starts_with('/')
+        && !path.ends_with('/')
+        && !path.starts_with("//")
+        && !path.contains('\\');
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    on_this_server.then(|| format!("{path}{query}"))
+}
+
+async fn around(State(config): State<Arc<ServerConfig>>, request: Request, next: Next) -> Response {
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let allowed =
+        origin.as_ref().filter(|origin| origin.to_str().is_ok_and(|text| config.allows(text))).cloned();
+    let mut response = if config.local && !is_local(&config, &request) {
+        let detail = "This server answers only requests that are addressed to this machine by name.";
+        ApiError::forbidden(detail).into_response()
+    } else if is_preflight(&request) {
+        preflight(request.headers(), allowed.as_ref())
+    } else {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|panic| {
+            ApiError::internal(panic_text(&method, &path, panic.as_ref())).into_response()
+        })
+    };
+    add_headers(response.headers_mut(), allowed, !config.allowed_origins.is_empty());
+    response
+}
+
+fn panic_text(method: &Method, path: &str, panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a text");
+    format!("{method} {path} panicked: {text}")
+}
+
+/// Whether a request is addressed to this machine, and not by a page from elsewhere.
+fn is_local(config: &ServerConfig, request: &Request) -> bool {
+    let sent = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
+    let Some(host) = sent.or_else(|| request.uri().authority().map(|authority| authority.as_str())) else {
+        return false;
+    };
+    if !is_loopback_name(host) {
+        return false;
+    }
+    match request.headers().get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or_default()) {
+        None => true,
+        Some(origin) => {
+            config.allows(origin)
+                || authority_of_origin(origin).is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+        }
+    }
+}
+
+/// `localhost`, `127.0.0.1` or `[::1]`, with any port or none.
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
+        Some(_) if host != "[::1]" => return false,
+        _ => host,
+    };
+    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+}
+
+fn authority_of_origin(origin: &str) -> Option<&str> {
+    let (scheme, authority) = origin.split_once("://")?;
+    let scheme_is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let plain = !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ']);
+    (scheme_is_web && plain).then_some(authority)
+}
+
+fn is_preflight(request: &Request) -> bool {
+    request.method() == Method::OPTIONS
+        && request.headers().contains_key(header::ORIGIN)
+        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD)
+}
+
+fn preflight(headers: &HeaderMap, allowed: Option<&HeaderValue>) -> Response {
+    if allowed.is_none() {
+        return (StatusCode::BAD_REQUEST, "Disallowed CORS origin").into_response();
+    }
+    let mut response = (StatusCode::OK, "OK").into_response();
+    let answer = response.headers_mut();
+    answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
+    answer.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(PREFLIGHT_AGE_S));
+    if let Some(asked) = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS) {
+        answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
+    }
+    response
+}
+
+fn add_headers(headers: &mut HeaderMap, allowed: Option<HeaderValue>, varies: bool) {
+    let mut default = |name: HeaderName, value: &'static str| {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    };
+    default(header::CONTENT_SECURITY_POLICY, NOTHING);
+    default(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
+    default(header::X_FRAME_OPTIONS, "DENY");
+    default(header::REFERRER_POLICY, "no-referrer");
+    default(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
+    default(header::CACHE_CONTROL, "no-store");
+    if varies {
+        headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    if let Some(origin) = allowed {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use axum::routing::get;
+    use tower::ServiceExt;
+
+    fn app(config: ServerConfig) -> Router {
+        async fn panics() -> &'static str {
+            panic!("at the disco")
+        }
+        finish(Router::new().route("/x", get(|| async { "x" })).route("/panic", get(panics)), config)
+    }
+
+    async fn ask(config: &ServerConfig, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+        let mut request = Request::builder().method(method).uri(path);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        app(config.clone()).oneshot(request.body(Body::empty()).unwrap()).await.unwrap()
+    }
+
+    async fn text(response: Response) -> String {
+        let bytes = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        String::from_utf8(bytes.to_vec()).unwrap()
+    }
+
+    #[tokio::test]
+    async fn unknown_paths_methods_and_slashes() {
+        let open = ServerConfig::default();
+        let unknown = ask(&open, "GET", "/nope", &[]).await;
+        assert_eq!(unknown.status(), 404);
+        assert_eq!(text(unknown).await, r#"{"detail":"Not Found"}"#);
+        let wrong = ask(&open, "POST", "/x", &[]).await;
+        assert_eq!(wrong.status(), 405);
+        assert_eq!(text(wrong).await, r#"{"detail":"Method Not Allowed"}"#);
+        let moved = ask(&open, "GET", "/x/?a=1", &[]).await;
+        assert_eq!(moved.status(), 307);
+        assert_eq!(moved.headers()["location"], "/x?a=1");
+        for elsewhere in ["//evil.example/", "///evil.example/", "/\\evil.example/", "/x//"] {
+            let Ok(uri) = elsewhere.parse::<Uri>() else { continue };
+            assert_eq!(without_last_slash(&uri), None, "{elsewhere}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_500_without_its_text() {
+        let response = ask(&ServerConfig::default(), "GET", "/panic", &[]).await;
+        assert_eq!(response.status(), 500);
+        assert!(!text(response).await.contains("disco"));
+    }
+
+    #[tokio::test]
+    async fn a_local_server_is_used_by_its_machine_only() {
+        let local = ServerConfig { local: true, allowed_origins: vec!["http://ui.example".into()] };
+        for (host, origin, status) in [
+            ("localhost:8000", None, 200),
+            ("LOCALHOST", None, 200),
+            ("127.0.0.1:8000", None, 200),
+            ("[::1]:8000", None, 200),
+            ("[::1]", None, 200),
+            ("localhost:8000", Some("http://localhost:8000"), 200),
+            ("localhost:8000", Some("http://ui.example"), 200),
+            ("localhost:8000", Some("http://localhost:9000"), 403),
+            ("localhost:8000", Some("http://evil.example"), 403),
+            ("localhost:8000", Some("null"), 403),
+            ("evil.example", None, 403),
+            ("localhost.evil.example", None, 403),
+            ("127.0.0.1.evil.example:8000", None, 403),
+            ("127.0.0.1:8000:evil", None, 403),
+            ("evil.example:127", None, 403),
+            ("", None, 403),
+        ] {
+            let mut headers = vec![("host", host)];
+            headers.extend(origin.map(|origin| ("origin", origin)));
+            assert_eq!(ask(&local, "GET", "/x", &headers).await.status(), status, "{host} {origin:?}");
+        }
+        assert_eq!(ask(&local, "GET", "/x", &[]).await.status(), 403);
+        assert_eq!(
+            ask(&ServerConfig::default(), "GET", "/x", &[("host", "evil.example")]).await.status(),
+            200
+        );
+    }
+
+    #[tokio::test]
+    async fn only_listed_origins_may_use_it_from_a_browser() {
+        let listed = ServerConfig { local: false, allowed_origins: vec!["https://ui.example".into()] };
+        let asked = [
+            ("origin", "https://ui.example"),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "content-type, x-y"),
+        ];
+        let answer = ask(&listed, "OPTIONS", "/x", &asked).await;
+        assert_eq!(answer.status(), 200);
+        let headers = answer.headers();
+        assert_eq!(headers["access-control-allow-origin"], "https://ui.example");
+        assert_eq!(headers["access-control-allow-credentials"], "true");
+        assert_eq!(headers["access-control-allow-headers"], "content-type, x-y");
+        assert_eq!(headers["access-control-max-age"], "600");
+        assert_eq!(headers["vary"], "Origin");
+        assert_eq!(text(answer).await, "OK");
+        let other = [("origin", "https://evil.example"), ("access-control-request-method", "POST")];
+        let answer = ask(&listed, "OPTIONS", "/x", &other).await;
+        assert_eq!(answer.status(), 400);
+        assert!(!answer.headers().contains_key("access-control-allow-origin"));
+        assert_eq!(text(answer).await, "Disallowed CORS origin");
+        let plain = ask(&listed, "GET", "/x", &asked[..1]).await;
+        assert_eq!(plain.headers()["access-control-allow-origin"], "https://ui.example");
+        assert_eq!(ask(&ServerConfig::default(), "OPTIONS", "/x", &asked).await.status(), 400);
+    }
+
+    #[tokio::test]
+    async fn every_answer_has_security_headers() {
+        for path in ["/x", "/nope", "/panic"] {
+            let answer = ask(&ServerConfig::default(), "GET", path, &[]).await;
+            assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+            assert_eq!(answer.headers()["x-frame-options"], "DENY");
+            assert!(answer.headers()["content-security-policy"].to_str().unwrap().contains("'none'"));
+        }
+    }
+
+    #[test]
+    fn origins_are_checked_when_they_are_read() {
+        let read = |list: &str| ServerConfig::from_vars(|_| Some(list.to_owned()), false);
+        let origins = read(" https://A.example/ , http://localhost:3000,").unwrap().allowed_origins;
+        assert_eq!(origins, ["https://a.example", "http://localhost:3000"]);
+        for bad in ["*", "ui.example", "https://", "https://a/b", "file:///x"] {
+            assert!(read(bad).unwrap_err().contains("BENCH_ALLOWED_ORIGINS"), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! One benchmark of a run.
+
+use bench_domain::report::BenchmarkReport;
+use bench_domain::run::{BenchmarkStatus, DatasetChoice, DatasetUse, Plan};
+use bench_domain::{Generation, Outcome, OutcomeCounts, Timestamp};
+use bench_state::{BenchmarkRecord, RunRecord, ShardCount};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::{CostView, share};
+
+/// One benchmark of a run: what was planned, how far it is, and what came out.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct RunBenchmarkView {
+    /// Its id: the same every time.
+    #[schema(value_type = String, format = "uuid")]
+    pub id: Uuid,
+    /// Its name, such as `mmlu_pro`.
+    pub benchmark_name: String,
+    /// `pending`, `running`, `succeeded`, `failed`, `skipped` or `needs_setup`.
+    #[schema(value_type = String)]
+    pub status: BenchmarkStatus,
+    /// Items of the dataset.
+    pub total_items: u64,
+    /// Items of which every sample is over.
+    pub completed_items: u64,
+    /// Items planned; 0 until the plan is made.
+    pub sampled_items: u64,
+    /// Sum of scores over graded samples; null until it is over, and when too few were graded.
+    pub score: Option<f64>,
+    /// Everything that came out. `accuracy` is correct over planned samples, errors counted as wrong.
+    #[schema(value_type = Option<Object>)]
+    pub metrics: Option<Map<String, Value>>,
+    /// What went wrong or is to be done.
+    pub error_message: Option<String>,
+    /// When its plan was made.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub started_at: Option<Timestamp>,
+    /// When it was closed.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub completed_at: Option<Timestamp>,
+
+    /// Graded over planned samples, 0 to 1; null until planned.
+    pub coverage: Option<f64>,
+    /// Coverage below which there is no score.
+    pub coverage_min: f64,
+    /// Correct over planned samples: what is not right counts as wrong, errors included.
+    pub accuracy_all: Option<f64>,
+    /// The score whatever the coverage.
+    pub score_of_graded: Option<f64>,
+    /// 95 % interval of the score.
+    pub interval: Option<IntervalView>,
+    /// How many samples ended in which way; null until it is over.
+    #[schema(value_type = Option<std::collections::BTreeMap<String, u64>>)]
+    pub outcomes: Option<OutcomeCounts>,
+    /// Samples planned.
+    pub planned_samples: u64,
+    /// Samples that are over.
+    pub completed_samples: u64,
+    /// Of these, graded.
+    pub graded_samples: u64,
+    /// Of these, correct.
+    pub correct_samples: u64,
+    /// Samples per item; null until planned.
+    pub samples_per_item: Option<u32>,
+    /// Where the items come from; null until planned.
+    pub dataset: Option<DatasetView>,
+    /// Whether the items came with the program instead of from the real dataset.
+    pub demo: bool,
+    /// Name of the protocol.
+    pub protocol: Option<String>,
+    /// Where the prompt template came from: `official` or `own`.
+    pub prompt_source: Option<String>,
+    /// Digest of the prompt template.
+    pub prompt_digest: Option<String>,
+    /// Settings of the answers; null until planned.
+    pub generation: Option<GenerationView>,
+    /// Tokens of the prompts so far.
+    pub input_tokens: u64,
+    /// Tokens of the answers so far.
+    pub output_tokens: u64,
+    /// What the tokens so far cost, when the price is known.
+    pub cost: Option<CostView>,
+}
+
+/// The dataset that was used, exactly.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct DatasetView {
+    /// Id at the hub, or the file's name.
+    pub id: String,
+    /// Commit at the hub, or the digest of a local file or of the demo data.
+    pub revision: String,
+    /// `hub`, `local` or `demo`.
+    pub source: String,
+    /// SHA-256 of the normalised content.
+    pub digest: String,
+    /// Why demo data was used without being asked for.
+    pub note: Option<String>,
+}
+
+impl From<&DatasetUse> for DatasetView {
+    fn from(dataset: &DatasetUse) -> Self {
+        let DatasetUse { id, revision, source, digest, note, .. } = dataset.clone();
+        Self { id, revision, source, digest, note }
+    }
+}
+
+/// How answers are generated; null leaves a setting to the provider.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct GenerationView {
+    /// Randomness, 0 to 2.
+    pub temperature: Option<f64>,
+    /// Nucleus sampling, 0 to 1.
+    pub top_p: Option<f64>,
+    /// Upper bound of an answer in tokens.
+    pub max_tokens: Option<u32>,
+    /// Texts that end an answer.
+    pub stop: Vec<String>,
+    /// Seed of the provider's sampler.
+    pub seed: Option<i64>,
+}
+
+impl From<&Generation> for GenerationView {
+    fn from(generation: &Generation) -> Self {
+        let Generation { temperature, top_p, max_tokens, stop, seed } = generation.clone();
+        Self { temperature, top_p, max_tokens, stop, seed }
+    }
+}
+
+/// A 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct IntervalView {
+    /// The lower bound.
+    pub low: f64,
+    /// The upper bound.
+    pub high: f64,
+    /// `wilson` for one sample per item, each right or wrong; else `clustered`, by item.
+    pub method: &'static str,
+}
+
+impl IntervalView {
+    /// The interval that fits the report.
+    pub fn of(report: &BenchmarkReport) -> Option<Self> {
+        let one_each = report.samples_per_item == 1 && report.outcomes.get(Outcome::Partial) == 0;
+        let (interval, method) = if one_each {
+            (report.wilson_95?, "wilson")
+        } else {
+            (report.clustered.and_then(|mean| mean.interval)?, "clustered")
+        };
+        Some(Self { low: interval.low, high: interval.high, method })
+    }
+}
+
+impl RunBenchmarkView {
+    /// The view of a benchmark. `catalogue_items` is the size of its dataset as published, for as long as the
+    /// true one is not known.
+    pub fn new(run: &RunRecord, record: &BenchmarkRecord, counts: &ShardCount, catalogue_items: u64) -> Self {
+        let (spec, state) = (&run.spec, &record.state);
+        let plan = record.plan.as_ref();
+        let report = state.report();
+        let planned_samples = plan.map_or(0, Plan::samples);
+        let demo = match plan {
+            Some(plan) => plan.dataset.is_demo(),
+            None => spec.datasets.get(&record.name) == Some(&DatasetChoice::Demo),
+        };
+        Self {
+            id: spec.id.derive(record.name.as_str()),
+            benchmark_name: record.name.to_string(),
+            status: state.status(),
+            total_items: plan.map_or(catalogue_items, |plan| plan.dataset_items),
+            completed_items: plan.map_or(0, |plan| counts.done / u64::from(plan.samples_per_item.max(1))),
+            sampled_items: plan.map_or(0, |plan| plan.items),
+            score: report.and_then(|report| report.score),
+            metrics: report.map(|report| metrics(run, record, report)),
+            error_message: state.error().map(str::to_owned),
+            started_at: state.started_at(),
+            completed_at: state.completed_at(),
+            coverage: share(counts.graded, planned_samples),
+            coverage_min: spec.coverage_min,
+            accuracy_all: share(counts.correct, planned_samples),
+            score_of_graded: report.and_then(|report| report.score_of_graded),
+            interval: report.and_then(IntervalView::of),
+            outcomes: report.map(|report| report.outcomes),
+            planned_samples,
+            completed_samples: counts.done,
+            graded_samples: counts.graded,
+            correct_samples: counts.correct,
+            samples_per_item: plan.map(|plan| plan.samples_per_item),
+            dataset: plan.map(|plan| DatasetView::from(&plan.dataset)),
+            demo,
+            protocol: plan.map(|plan| plan.protocol.clone()),
+            prompt_source: plan.map(|plan| plan.prompt_source.clone()),
+            prompt_digest: plan.map(|plan| plan.prompt_digest.clone()),
+            generation: plan.map(|plan| GenerationView::from(&plan.generation)),
+            input_tokens: counts.input_tokens,
+            output_tokens: counts.output_tokens,
+            cost: plan.and_then(|_| CostView::new(spec.price, counts.input_tokens, counts.output_tokens)),
+        }
+    }
+}
+
+/// The metrics of a benchmark that is over: what the protocol adds, then the whole report, then the eight keys
+/// of the compatible system, which win over the others.
+///
+/// `accuracy` is the compatible system's formula, correct over planned samples; `score` is ours, over graded
+/// ones, and null when too few were graded.
+pub fn metrics(run: &RunRecord, record: &BenchmarkRecord, report: &BenchmarkReport) -> Map<String, Value> {
+    let subset = &run.spec.subset;
+    let mut metrics = report.extra.clone();
+    if let Ok(Value::Object(mut all)) = serde_json::to_value(report) {
+        all.remove("extra");
+        metrics.extend(all);
+    }
+    metrics.extend(
+        [
+            ("accuracy", json!(report.accuracy_all)),
+            ("total_items", json!(record.plan.as_ref().map_or(0, |plan| plan.dataset_items))),
+            ("sampled_items", json!(report.items)),
+            ("sampled_pct", json!(subset.pct)),
+            ("subset_count", json!(subset.count)),
+            ("subset_seed", json!(subset.seed)),
+            ("correct", json!(report.outcomes.get(Outcome::Correct))),
+            ("score", json!(report.score)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value)),
+    );
+    metrics
+}

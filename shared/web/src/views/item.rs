@@ -1,0 +1,263 @@
+//! One sample of an item: what was asked, what came back, and what it counts for.
+
+use bench_domain::{Outcome, SampleBody, Timestamp};
+use bench_state::{BenchmarkRecord, Finished, RunRecord, SampleRecord};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+/// What stands where the token limit cut an answer off; clients of the compatible system look for it.
+const TRUNCATED: &str = "Response truncated (finish_reason=length)";
+const EMPTY: &str = "Model produced empty response";
+const NOT_FINISHED: &str = "not finished";
+
+/// One sample. Samples are listed in the order of the plan, those that are not over included: they have
+/// neither outcome nor score.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct ItemView {
+    /// Its id: the same every time.
+    #[schema(value_type = String, format = "uuid")]
+    pub id: Uuid,
+    /// The item's id in its dataset.
+    pub item_id: String,
+    /// First 16 hex digits of the digest of the item's identifying text.
+    pub item_hash: Option<String>,
+    /// What the model was shown.
+    pub prompt: Option<String>,
+    /// What it answered.
+    pub response: Option<String>,
+    /// The answer that the dataset holds for right.
+    pub expected: Option<String>,
+    /// Null when it was not graded.
+    pub is_correct: Option<bool>,
+    /// 0 to 1; null when it was not graded.
+    pub score: Option<f64>,
+    /// What a judging model said; null where none is asked.
+    #[schema(value_type = Option<Object>)]
+    pub judge_output: Option<Map<String, Value>>,
+    /// From request to the end of the answer.
+    pub latency_ms: Option<u64>,
+    /// Tokens of the prompt.
+    pub input_tokens: Option<u64>,
+    /// Tokens of the answer, reasoning included.
+    pub output_tokens: Option<u64>,
+    /// Why there is no grade, or what is wrong with the answer besides its grade.
+    pub error: Option<String>,
+    /// Code that tested the answer; null where none does.
+    pub test_code: Option<String>,
+    /// What else is known of the answer.
+    #[schema(value_type = Option<Object>)]
+    pub item_metadata: Option<Map<String, Value>>,
+    /// When it ended; for one that is not over, when the benchmark was planned.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+
+    /// Index of the item in the plan, from 0.
+    pub position: u32,
+    /// Index among the item's samples, from 0.
+    pub sample: u32,
+    /// How it ended: `correct`, `incorrect`, `partial`, `no-answer`, `unparsed`, `truncated`, `refused`,
+    /// `too-long` or `infrastructure-error`; null when it is not over.
+    #[schema(value_type = Option<String>)]
+    pub outcome: Option<Outcome>,
+    /// Why, in one sentence.
+    pub reason: Option<String>,
+    /// What the parser took the answer to be.
+    pub extracted: Option<String>,
+    /// What else the grader has to say.
+    #[schema(value_type = Option<Object>)]
+    pub detail: Option<Map<String, Value>>,
+    /// Group of the item within its benchmark, such as a category.
+    pub group: Option<String>,
+    /// Whether the token limit cut the answer off, also when it was right.
+    pub truncated: bool,
+    /// What the provider delivered apart as reasoning.
+    pub reasoning: Option<String>,
+    /// The model's id as the provider reported it.
+    pub model_reported: Option<String>,
+    /// SHA-256 of the stored prompt and answer.
+    pub body_sha256: Option<String>,
+    /// Whether texts are left out, since the dataset is gated and the caller does not own the run.
+    pub hidden: bool,
+}
+
+/// The view of a sample, with its stored body if there is one.
+pub fn item_view(
+    run: &RunRecord,
+    benchmark: &BenchmarkRecord,
+    record: &SampleRecord,
+    body: Option<&SampleBody>,
+) -> ItemView {
+    let position = record.position;
+    let started_at = benchmark.state.started_at().unwrap_or(run.spec.created_at);
+    let mut view = ItemView {
+        id: run.spec.id.derive(&format!("{}/{position}", benchmark.name)),
+        item_id: record.item_id.clone(),
+        item_hash: None,
+        prompt: body.map(|body| clean(&body.prompt.as_text())),
+        response: body.map(|body| clean(&body.answer.text)),
+        expected: body.map(|body| clean(&body.expected)),
+        is_correct: None,
+        score: None,
+        judge_output: None,
+        latency_ms: None,
+        input_tokens: None,
+        output_tokens: None,
+        error: None,
+        test_code: None,
+        item_metadata: Some(metadata(benchmark, record, body)),
+        created_at: started_at,
+        position: position.item,
+        sample: position.sample,
+        outcome: None,
+        reason: None,
+        extracted: None,
+        detail: None,
+        group: record.group.clone(),
+        truncated: false,
+        reasoning: body.and_then(|body| body.answer.reasoning.as_deref()).map(clean),
+        model_reported: None,
+        body_sha256: None,
+        hidden: false,
+    };
+    let Some(finished) = &record.finished else {
+        if !run.state.status().is_open() {
+            view.error = Some(NOT_FINISHED.to_owned());
+        }
+        return view;
+    };
+    let verdict = &finished.verdict;
+    view.item_hash.clone_from(&finished.item_hash);
+    view.is_correct = verdict.is_correct();
+    view.score = verdict.score;
+    view.latency_ms = finished.latency_ms;
+    view.input_tokens = finished.usage.map(|usage| usage.input_tokens);
+    view.output_tokens = finished.usage.map(|usage| usage.output_tokens);
+    view.error = item_error(finished);
+    view.created_at = finished.at;
+    view.outcome = Some(verdict.outcome);
+    view.reason = Some(clean(&verdict.reason)).filter(|reason| !reason.is_empty());
+    view.extracted = verdict.extracted.as_deref().map(clean);
+    view.detail = (!verdict.detail.is_empty()).then(|| clean_object(verdict.detail.clone()));
+    view.truncated = finished.truncated;
+    view.model_reported.clone_from(&finished.model);
+    view.body_sha256 = finished.body.as_ref().map(|body| body.sha256.clone());
+    view
+}
+
+impl ItemView {
+    /// The same view without what a gated dataset's terms keep private: ids, digests and verdicts stay.
+    #[must_use]
+    pub fn hide(mut self) -> Self {
+        self.prompt = None;
+        self.response = None;
+        self.expected = None;
+        self.reasoning = None;
+        // What was extracted, and what the grader says of it, may be the gold answer.
+        self.extracted = None;
+        self.detail = None;
+        if self.is_correct.is_some() {
+            self.reason = None;
+        }
+        self.hidden = true;
+        self
+    }
+
+    /// Adds to the error; several stand side by side, as in the compatible system.
+    pub fn add_error(&mut self, problem: &str) {
+        self.error = join_error(self.error.take(), problem);
+    }
+}
+
+/// The `error` of a sample that is over. A wrong or unreadable answer is an answer, no error; nothing, a
+/// refusal, a cut and a failure are.
+pub fn item_error(finished: &Finished) -> Option<String> {
+    let verdict = &finished.verdict;
+    let mut error = match verdict.outcome {
+        Outcome::NoAnswer => Some(EMPTY.to_owned()),
+        Outcome::Refused | Outcome::TooLong | Outcome::InfrastructureError if verdict.reason.is_empty() => {
+            Some(verdict.outcome.as_str().to_owned())
+        }
+        Outcome::Refused | Outcome::TooLong | Outcome::InfrastructureError => Some(clean(&verdict.reason)),
+        _ => None,
+    };
+    if finished.truncated || verdict.outcome == Outcome::Truncated {
+        error = join_error(error, TRUNCATED);
+    }
+    error
+}
+
+fn join_error(error: Option<String>, problem: &str) -> Option<String> {
+    Some(match error {
+        None => problem.to_owned(),
+        Some(error) if error.split(" | ").any(|part| part == problem) => error,
+        Some(error) => format!("{error} | {problem}"),
+    })
+}
+
+fn metadata(
+    benchmark: &BenchmarkRecord,
+    record: &SampleRecord,
+    body: Option<&SampleBody>,
+) -> Map<String, Value> {
+    let attempts = record.effort.attempts;
+    let answered_by = record.finished.as_ref().and_then(|finished| finished.body.as_ref());
+    let mut metadata = object(json!({
+        "worker_attempt": answered_by.map_or(attempts, |body| body.attempt),
+        "worker_attempts": attempts,
+        "waits": record.effort.waits,
+    }));
+    if let Some(group) = &record.group {
+        metadata.insert("category".to_owned(), clean(group).into());
+    }
+    let Some(body) = body else { return metadata };
+    let answer = &body.answer;
+    let usage: Option<Value> = answer.usage_raw.as_deref().and_then(|raw| serde_json::from_str(raw).ok());
+    let reasoning = answer.reasoning.as_deref().unwrap_or_default();
+    let source = match (answer.text.is_empty(), reasoning.is_empty()) {
+        (false, _) => Some("content"),
+        (true, false) => Some("reasoning"),
+        (true, true) => None,
+    };
+    let plan = benchmark.plan.as_ref();
+    metadata.extend(object(json!({
+        "usage": usage.map(clean_value),
+        "model": answer.model.as_deref().map(clean),
+        "finish_reason": answer.finish.as_wire().map(clean),
+        "choices_count": 1,
+        "response_source": source,
+        "content_length": answer.text.chars().count(),
+        "reasoning_length": reasoning.chars().count(),
+        "response_attempts": attempts,
+        "max_tokens": plan.and_then(|plan| plan.generation.max_tokens),
+        "request_id": answer.request_id.as_deref().map(clean),
+        "first_token_ms": answer.first_token_ms,
+    })));
+    metadata
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
+/// A text without NUL, which many clients cannot store.
+fn clean(text: &str) -> String {
+    text.replace('\0', "")
+}
+
+fn clean_object(fields: Map<String, Value>) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (clean(&name), clean_value(value))).collect()
+}
+
+fn clean_value(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(clean(&text)),
+        Value::Array(values) => Value::Array(values.into_iter().map(clean_value).collect()),
+        Value::Object(fields) => Value::Object(clean_object(fields)),
+        other => other,
+    }
+}

@@ -1,0 +1,70 @@
+//! Runs, benchmarks, items and events as JSON.
+//!
+//! Each view has every field of the compatible system's object, always present and null when there is nothing
+//! to tell, and fields of our own beside them. A score never stands without its coverage.
+
+mod benchmark;
+mod event;
+mod item;
+mod run;
+mod summary;
+
+pub use benchmark::{DatasetView, GenerationView, IntervalView, RunBenchmarkView, metrics};
+pub use event::EventView;
+pub use item::{ItemView, item_error, item_view};
+pub use run::{Place, ProgressView, RunView};
+pub use summary::{ErrorCount, SummaryBuilder, SummaryView};
+
+use bench_domain::{Cost, Outcome, Price, RunId, Usage};
+use bench_state::{BenchmarkRecord, ShardCount, State, StateError};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// What tokens cost, in US dollars.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct CostView {
+    /// For the prompts.
+    pub input_usd: f64,
+    /// For the answers.
+    pub output_usd: f64,
+    /// Both.
+    pub total_usd: f64,
+}
+
+impl CostView {
+    /// What these tokens cost, when the price is known.
+    pub fn new(price: Option<Price>, input_tokens: u64, output_tokens: u64) -> Option<Self> {
+        let usage = Usage { input_tokens, output_tokens, reasoning_tokens: 0 };
+        let cost: Cost = price?.cost(usage);
+        Some(Self { input_usd: cost.input_usd, output_usd: cost.output_usd, total_usd: cost.total_usd() })
+    }
+}
+
+/// How far a benchmark is: from its report once it has one, else from the counters of its shards.
+///
+/// # Errors
+/// When the counters cannot be read.
+pub async fn counts_of(
+    state: &State,
+    run: RunId,
+    benchmark: &BenchmarkRecord,
+) -> Result<ShardCount, StateError> {
+    if let Some(report) = benchmark.state.report() {
+        return Ok(ShardCount {
+            expected: report.planned,
+            done: report.outcomes.total(),
+            graded: report.graded,
+            correct: report.outcomes.get(Outcome::Correct),
+            input_tokens: report.usage.input_tokens,
+            output_tokens: report.usage.output_tokens,
+        });
+    }
+    let Some(plan) = &benchmark.plan else { return Ok(ShardCount::default()) };
+    let counts = state.shard_counts(run, &benchmark.name, plan.attempt, plan.shards).await?;
+    Ok(counts.into_iter().fold(ShardCount::default(), ShardCount::plus))
+}
+
+#[allow(clippy::cast_precision_loss)] // counts are far below 2^53
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,215 @@
+//! A whole run.
+
+use bench_domain::eta::{EtaBenchmark, EtaRun};
+use bench_domain::run::{DatasetChoice, RunStatus};
+use bench_domain::{ModelId, RunId, Timestamp};
+use bench_state::{RunWithBenchmarks, ShardCount};
+use serde::Serialize;
+use serde_json::{Map, Value};
+use utoipa::ToSchema;
+
+use super::{CostView, GenerationView, RunBenchmarkView, share};
+
+/// A run with its benchmarks.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct RunView {
+    /// Its id.
+    #[schema(value_type = String, format = "uuid")]
+    pub id: RunId,
+    /// The model's id in the catalogue.
+    #[schema(value_type = String, format = "uuid")]
+    pub model_id: ModelId,
+    /// The model's name at the provider.
+    pub model_slug: String,
+    /// Who answers: `chutes`, `openrouter`, `lmstudio`, `openai-compatible`, `oracle` or `replay`.
+    pub provider: String,
+    /// Share of the items in percent.
+    pub subset_pct: u32,
+    /// Number of items; wins over the share.
+    pub subset_count: Option<u64>,
+    /// What the choice of items depends on; the run's id when null.
+    pub subset_seed: Option<String>,
+    /// `queued`, `running`, `succeeded`, `failed` or `canceled`.
+    #[schema(value_type = String)]
+    pub status: RunStatus,
+    /// The benchmarks that were asked for; null means all.
+    pub selected_benchmarks: Option<Vec<String>>,
+    /// Unweighted mean of the benchmarks' scores, once the run succeeded.
+    pub overall_score: Option<f64>,
+    /// What went wrong.
+    pub error_message: Option<String>,
+    /// Always null; other providers of the compatible system fill it.
+    #[schema(value_type = Option<Object>)]
+    pub provider_metadata: Option<Map<String, Value>>,
+    /// When work began.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub started_at: Option<Timestamp>,
+    /// When it was over.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub completed_at: Option<Timestamp>,
+    /// When it was ordered.
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    /// Its benchmarks, in the order of the run.
+    pub benchmarks: Vec<RunBenchmarkView>,
+
+    /// The model's name with its provider, as the command line takes it.
+    pub model: String,
+    /// Whether any of its items came with the program instead of from the real dataset.
+    pub demo: bool,
+    /// Graded over planned samples of all benchmarks; null until something is planned.
+    pub coverage: Option<f64>,
+    /// Coverage below which a benchmark has no score.
+    pub coverage_min: f64,
+    /// Only these items, when the order named them.
+    pub items: Option<Vec<String>>,
+    /// Samples per item, when the order said so.
+    pub samples: Option<u32>,
+    /// The order's own settings of answers.
+    pub generation: GenerationView,
+    /// How often it was queued.
+    pub generation_number: u32,
+    /// How much is done.
+    pub progress: ProgressView,
+    /// Place in the queue, from 1; null unless queued.
+    pub queue_position: Option<u64>,
+    /// Seconds until it is expected to start; null unless queued.
+    pub start_delay_seconds: Option<f64>,
+    /// Seconds until it is expected to be over; null when that cannot be told.
+    pub eta_seconds: Option<f64>,
+    /// Tokens of the prompts so far.
+    pub input_tokens: u64,
+    /// Tokens of the answers so far.
+    pub output_tokens: u64,
+    /// What the tokens so far cost, when the price is known.
+    pub cost: Option<CostView>,
+    /// Version of the program that accepted it.
+    pub software: String,
+}
+
+/// How much of a run is done.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
+pub struct ProgressView {
+    /// Items done.
+    pub completed: u64,
+    /// Items expected.
+    pub total: u64,
+    /// Share done in percent, 0 to 100.
+    pub percent: f64,
+}
+
+/// The place of a queued run.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Place {
+    /// Place in the queue, from 1.
+    pub queue_position: u64,
+    /// Seconds until it is expected to start.
+    pub start_delay_seconds: Option<f64>,
+    /// Seconds until it is expected to be over.
+    pub eta_seconds: Option<f64>,
+}
+
+impl RunView {
+    /// The view of a run.
+    ///
+    /// `counts` are those of its benchmarks, in the same order; `catalogue_items` says how large a benchmark's
+    /// dataset is as published.
+    pub fn new(
+        found: &RunWithBenchmarks,
+        counts: &[ShardCount],
+        catalogue_items: impl Fn(&str) -> u64,
+        now: Timestamp,
+    ) -> Self {
+        let run = &found.run;
+        let (spec, state) = (&run.spec, &run.state);
+        let none = ShardCount::default();
+        let benchmarks: Vec<RunBenchmarkView> = found
+            .benchmarks
+            .iter()
+            .enumerate()
+            .map(|(index, record)| {
+                let counts = counts.get(index).unwrap_or(&none);
+                RunBenchmarkView::new(run, record, counts, catalogue_items(record.name.as_str()))
+            })
+            .collect();
+        let sum = |part: fn(&RunBenchmarkView) -> u64| benchmarks.iter().map(part).sum::<u64>();
+        let planned = sum(|benchmark| benchmark.planned_samples);
+        let (input_tokens, output_tokens) = (sum(|b| b.input_tokens), sum(|b| b.output_tokens));
+        let mut view = Self {
+            id: spec.id,
+            model_id: spec.model.id,
+            model_slug: spec.model.slug.clone(),
+            provider: spec.model.provider.clone(),
+            subset_pct: spec.subset.pct,
+            subset_count: spec.subset.count,
+            subset_seed: spec.subset.seed.clone(),
+            status: state.status(),
+            selected_benchmarks: spec.selected_benchmarks.clone(),
+            overall_score: state.overall_score(),
+            error_message: state.error().map(str::to_owned),
+            provider_metadata: None,
+            started_at: state.started_at(),
+            completed_at: state.completed_at(),
+            created_at: spec.created_at,
+            model: spec.model.qualified(),
+            demo: spec.datasets.values().any(|choice| *choice == DatasetChoice::Demo)
+                || benchmarks.iter().any(|benchmark| benchmark.demo),
+            coverage: share(sum(|benchmark| benchmark.graded_samples), planned),
+            coverage_min: spec.coverage_min,
+            items: (!spec.items.is_empty()).then(|| spec.items.clone()),
+            samples: spec.samples,
+            generation: GenerationView::from(&spec.generation),
+            generation_number: run.generation,
+            progress: ProgressView { completed: 0, total: 0, percent: 0.0 },
+            queue_position: None,
+            start_delay_seconds: None,
+            eta_seconds: None,
+            input_tokens,
+            output_tokens,
+            cost: CostView::new(spec.price, input_tokens, output_tokens).filter(|_| planned > 0),
+            software: spec.software.clone(),
+            benchmarks,
+        };
+        let eta = view.eta();
+        let progress = eta.progress();
+        let remaining = eta.remaining_seconds(now.as_micros());
+        view.progress =
+            ProgressView { completed: progress.completed, total: progress.total, percent: progress.percent };
+        view.eta_seconds = remaining.filter(|_| view.status == RunStatus::Running);
+        view
+    }
+
+    /// The same view, with the place of a queued run.
+    #[must_use]
+    pub fn placed(mut self, place: Option<Place>) -> Self {
+        if let Some(place) = place.filter(|_| self.status == RunStatus::Queued) {
+            self.queue_position = Some(place.queue_position);
+            self.start_delay_seconds = place.start_delay_seconds;
+            self.eta_seconds = place.eta_seconds;
+        }
+        self
+    }
+
+    /// What estimates need of it. The id is left empty.
+    pub fn eta(&self) -> EtaRun<'static> {
+        EtaRun {
+            id: "",
+            status: self.status.as_str(),
+            created_at_us: self.created_at.as_micros(),
+            subset_pct: self.subset_pct,
+            subset_count: self.subset_count,
+            benchmarks: self
+                .benchmarks
+                .iter()
+                .map(|benchmark| EtaBenchmark {
+                    status: benchmark.status.as_str(),
+                    total_items: benchmark.total_items,
+                    sampled_items: benchmark.sampled_items,
+                    completed_items: benchmark.completed_items,
+                    started_at_us: benchmark.started_at.map(Timestamp::as_micros),
+                    completed_at_us: benchmark.completed_at.map(Timestamp::as_micros),
+                })
+                .collect(),
+        }
+    }
+}

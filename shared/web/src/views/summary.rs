@@ -1,0 +1,136 @@
+//! What the samples of a benchmark add up to.
+
+use std::collections::HashMap;
+
+use bench_domain::{Outcome, OutcomeCounts, Price};
+use bench_state::{Finished, ShardCount};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{CostView, item_error};
+
+/// Different error texts that are counted; the rest goes under one heading.
+const ERRORS_MAX: usize = 100;
+const OTHER_ERRORS: &str = "other errors";
+
+/// Sums over all samples of a benchmark that are over.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct SummaryView {
+    /// Samples that are over.
+    pub total_items: u64,
+    /// Right ones.
+    pub correct: u64,
+    /// Graded ones that are not right.
+    pub incorrect: u64,
+    /// Those with an `error`, whatever their grade.
+    pub errors: u64,
+    /// Mean time from request to the end of the answer; null without any, and for a large benchmark until it
+    /// is over.
+    pub avg_latency_ms: Option<f64>,
+    /// Tokens of the prompts.
+    pub input_tokens: u64,
+    /// Tokens of the answers.
+    pub output_tokens: u64,
+    /// Both.
+    pub total_tokens: u64,
+    /// What the prompts cost; this and the next four are null when no price is known.
+    pub input_cost_usd: Option<f64>,
+    /// What the answers cost.
+    pub output_cost_usd: Option<f64>,
+    /// Both.
+    pub total_cost_usd: Option<f64>,
+    /// Price of a million tokens of prompt.
+    pub pricing_input_per_million_usd: Option<f64>,
+    /// Price of a million tokens of answer.
+    pub pricing_output_per_million_usd: Option<f64>,
+    /// How often each error text occurs, most frequent first; empty for a large benchmark until it is over.
+    pub error_breakdown: Vec<ErrorCount>,
+
+    /// Graded samples.
+    pub graded: u64,
+    /// How many ended in which way; null for a large benchmark until it is over.
+    #[schema(value_type = Option<std::collections::BTreeMap<String, u64>>)]
+    pub outcomes: Option<OutcomeCounts>,
+}
+
+/// How often an error occurs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ErrorCount {
+    /// Its text.
+    pub message: String,
+    /// How many samples have it.
+    pub count: u64,
+}
+
+/// Takes samples one by one, in any order.
+#[derive(Debug, Default)]
+pub struct SummaryBuilder {
+    counts: ShardCount,
+    errors: u64,
+    latencies: u64,
+    latency_sum_ms: u64,
+    outcomes: OutcomeCounts,
+    messages: HashMap<String, u64>,
+}
+
+impl SummaryBuilder {
+    /// Counts a sample that is over.
+    pub fn add(&mut self, finished: &Finished) {
+        let outcome = finished.verdict.outcome;
+        self.outcomes.add(outcome);
+        self.counts.done += 1;
+        self.counts.graded += u64::from(outcome.is_graded());
+        self.counts.correct += u64::from(outcome == Outcome::Correct);
+        let usage = finished.usage.unwrap_or_default();
+        self.counts.input_tokens = self.counts.input_tokens.saturating_add(usage.input_tokens);
+        self.counts.output_tokens = self.counts.output_tokens.saturating_add(usage.output_tokens);
+        if let Some(latency_ms) = finished.latency_ms {
+            self.latencies += 1;
+            self.latency_sum_ms = self.latency_sum_ms.saturating_add(latency_ms);
+        }
+        if let Some(error) = item_error(finished) {
+            self.errors += 1;
+            let known = self.messages.len() < ERRORS_MAX || self.messages.contains_key(&error);
+            *self.messages.entry(if known { error } else { OTHER_ERRORS.to_owned() }).or_default() += 1;
+        }
+    }
+
+    /// The sums.
+    #[allow(clippy::cast_precision_loss)] // sums are far below 2^53
+    pub fn finish(self, price: Option<Price>) -> SummaryView {
+        let mut view = SummaryView::of_counts(&self.counts, price);
+        view.errors = self.errors;
+        view.avg_latency_ms =
+            (self.latencies > 0).then(|| self.latency_sum_ms as f64 / self.latencies as f64);
+        view.outcomes = Some(self.outcomes);
+        view.error_breakdown =
+            self.messages.into_iter().map(|(message, count)| ErrorCount { message, count }).collect();
+        view.error_breakdown.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(&b.message)));
+        view
+    }
+}
+
+impl SummaryView {
+    /// What the counters alone can tell: the samples that were not graded are its errors.
+    pub fn of_counts(counts: &ShardCount, price: Option<Price>) -> Self {
+        let cost = CostView::new(price, counts.input_tokens, counts.output_tokens);
+        Self {
+            total_items: counts.done,
+            correct: counts.correct,
+            incorrect: counts.graded.saturating_sub(counts.correct),
+            errors: counts.done.saturating_sub(counts.graded),
+            avg_latency_ms: None,
+            input_tokens: counts.input_tokens,
+            output_tokens: counts.output_tokens,
+            total_tokens: counts.input_tokens.saturating_add(counts.output_tokens),
+            input_cost_usd: cost.map(|cost| cost.input_usd),
+            output_cost_usd: cost.map(|cost| cost.output_usd),
+            total_cost_usd: cost.map(|cost| cost.total_usd),
+            pricing_input_per_million_usd: price.map(|price| price.input_per_million_usd),
+            pricing_output_per_million_usd: price.map(|price| price.output_per_million_usd),
+            error_breakdown: Vec::new(),
+            graded: counts.graded,
+            outcomes: None,
+        }
+    }
+}
