@@ -67,9 +67,20 @@ struct Shared {
     latency: Duration,
     asked: Mutex<HashMap<String, u64>>,
     answered: Mutex<HashMap<String, u64>>,
+    log: Mutex<Vec<Asked>>,
     total: AtomicU64,
+    gone: AtomicU64,
     in_flight: AtomicU64,
     in_flight_max: AtomicU64,
+}
+
+/// A request as the server remembers it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// What stands behind `[item ` in the prompt, or nothing.
+    pub item: String,
+    /// The bearer key that came along.
+    pub key: Option<String>,
 }
 
 impl ModelServer {
@@ -87,7 +98,9 @@ impl ModelServer {
             latency,
             asked: Mutex::default(),
             answered: Mutex::default(),
+            log: Mutex::default(),
             total: AtomicU64::new(0),
+            gone: AtomicU64::new(0),
             in_flight: AtomicU64::new(0),
             in_flight_max: AtomicU64::new(0),
         });
@@ -117,6 +130,21 @@ impl ModelServer {
     /// How often an answer for each item was written out whole.
     pub fn answered(&self) -> HashMap<String, u64> {
         self.shared.answered.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Every request so far, in order.
+    pub fn log(&self) -> Vec<Asked> {
+        self.shared.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Clients that went away while they were kept waiting by [`Reply::Hang`].
+    pub fn gone(&self) -> u64 {
+        self.shared.gone.load(Ordering::Relaxed)
+    }
+
+    /// Requests that are being answered.
+    pub fn in_flight(&self) -> u64 {
+        self.shared.in_flight.load(Ordering::Relaxed)
     }
 
     /// Requests so far.
@@ -206,6 +234,8 @@ async fn answer(
         *count - 1
     };
     let total_before = shared.total.fetch_add(1, Ordering::Relaxed);
+    let asked = Asked { item: item.clone(), key: key.clone() };
+    shared.log.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     let ask = Ask { item, before, total_before, key, body };
     let reply = (shared.rule)(&ask);
     if !shared.latency.is_zero() {
@@ -237,7 +267,10 @@ async fn answer(
         }
         Reply::Nothing => return Ok(false),
         Reply::Hang(time) => {
-            tokio::time::sleep(time).await;
+            // A client that is kept waiting sends nothing more: what can be read is that it went away.
+            if tokio::time::timeout(time, stream.read(&mut [0])).await.is_ok() {
+                shared.gone.fetch_add(1, Ordering::Relaxed);
+            }
             return Ok(false);
         }
     }

@@ -58,7 +58,9 @@ impl Finisher {
 
     async fn finish(&self, run: RunId, generation: u32) -> Result<(), FinishError> {
         for _ in 0..RACES_MAX {
-            let Some(found) = self.state.any_run_with_benchmarks(run).await? else { return Ok(()) };
+            let Some(found) = self.state.any_run_with_benchmarks(run).await? else {
+                return Ok(self.state.note_settled(run, generation).await?);
+            };
             if found.run.deleted {
                 return self.clear_up(run).await;
             }
@@ -147,6 +149,8 @@ impl Finisher {
             report.extra = known.extra_metrics(&tallies(&report, &chance));
         }
         let now = Timestamp::now();
+        // Who follows the events sees the last sample too. Repeated it says the same.
+        self.state.add_event(run.spec.id, &last_progress(benchmark, &report), now).await?;
         let next = benchmark.state.close(now, report).map_err(StateError::from)?;
         let event = closing_event(benchmark, &next);
         let changed = self.state.change_benchmark(run.spec.id, benchmark, &next, None, Some(&event), now).await?;
@@ -160,7 +164,8 @@ impl Finisher {
             _ => "The run ended before this benchmark was complete",
         };
         self.state.skip_open_benchmarks(run.spec.id, why, Timestamp::now()).await?;
-        Ok(self.credentials.delete(run.spec.id).await?)
+        self.credentials.delete_of(run.spec.id, run.generation).await?;
+        Ok(self.state.note_settled(run.spec.id, run.generation).await?)
     }
 
     /// Removes everything of a deleted run; its record goes last.
@@ -193,6 +198,18 @@ fn tallies(report: &BenchmarkReport, chance: &BTreeMap<Option<String>, f64>) -> 
 fn mean(scores: &[Option<f64>]) -> Option<f64> {
     let known: Option<Vec<f64>> = scores.iter().copied().collect();
     known.filter(|known| !known.is_empty()).map(|known| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+fn last_progress(benchmark: &BenchmarkRecord, report: &BenchmarkReport) -> NewEvent {
+    let total = report.planned;
+    let data = serde_json::json!({
+        "completed": report.outcomes.total(),
+        "total": total,
+        "graded": report.graded,
+        "current_accuracy": report.accuracy_all,
+    });
+    let message = format!("Progress: {}/{total}", report.outcomes.total());
+    NewEvent::new(EventKind::BenchmarkProgress, message).of(&benchmark.name).with(data)
 }
 
 fn closing_event(benchmark: &BenchmarkRecord, state: &BenchmarkState) -> NewEvent {

@@ -1,0 +1,147 @@
+//! The caller's key: nowhere in clear text, with its own provider only, gone with its run.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bench_domain::{RunId, RunStatus};
+use bench_tests::model_server::Reply;
+
+use crate::support::{Expected, Order, Settings, World, check, data, runtime};
+
+const KEY: &str = "sk-caller-3f9a1c77d2e84b06";
+const OTHER_KEY: &str = "sk-caller-b80d15e6a9c34f72";
+const OPERATORS_KEY: &str = "sk-operator-51c0e2";
+
+/// Files below a folder whose bytes contain the text.
+fn files_with(folder: &Path, text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files_with(&path, text));
+        } else if let Ok(bytes) = fs::read(&path)
+            && bytes.windows(text.len()).any(|window| window == text.as_bytes())
+        {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+async fn assert_stored(world: &World, run: RunId, stored: bool) {
+    assert_eq!(world.stack.credentials.get(run).await.unwrap().is_some(), stored);
+    for key in [KEY, OTHER_KEY] {
+        assert_eq!(files_with(&world.data_dir(), key), Vec::<String>::new());
+    }
+    // The search finds what is there in clear text, the write-ahead logs included.
+    assert!(!files_with(&world.data_dir(), &run.to_string()).is_empty());
+}
+
+fn settings() -> Settings {
+    Settings { vars: &[("OPENAI_COMPATIBLE_API_KEY", OPERATORS_KEY)], concurrency: 4, ..Settings::default() }
+}
+
+/// Every question came with this key and no other.
+fn assert_sent(world: &World, key: Option<&str>) {
+    let log = world.model.log();
+    assert!(!log.is_empty());
+    assert!(log.iter().all(|asked| asked.key.as_deref() == key));
+}
+
+#[test]
+fn gone_when_the_run_succeeded() {
+    runtime().block_on(async {
+        let settings = Settings { latency: Duration::from_millis(20), ..settings() };
+        let world = World::start(settings, |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(40).with_key(KEY).place(&world).await;
+        world.until("some progress", || async { world.model.total() > 8 }).await;
+        assert_stored(&world, run, true).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_stored(&world, run, false).await;
+        assert_sent(&world, Some(KEY));
+    });
+}
+
+/// Also when the provider repeats the key in its answers and errors.
+#[test]
+fn gone_when_the_run_failed() {
+    runtime().block_on(async {
+        let world = World::start(settings(), |ask| {
+            let key = ask.key.clone().unwrap_or_default();
+            Reply::Status(401, format!(r#"{{"error":{{"message":"bad key {key}"}}}}"#), vec![])
+        })
+        .await;
+        let run = Order::mmlu_pro(40).with_key(KEY).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        check(&world, run, Expected::FAILED).await;
+        let error = world.found(run).await.run.state.error().unwrap().to_owned();
+        assert!(error.contains("bad key ***"), "{error}");
+        assert_stored(&world, run, false).await;
+        assert_sent(&world, Some(KEY));
+    });
+}
+
+#[test]
+fn gone_when_the_run_is_canceled_and_taken_anew_by_requeue() {
+    runtime().block_on(async {
+        let open = Arc::new(AtomicBool::new(false));
+        let is_open = Arc::clone(&open);
+        let world = World::start(settings(), move |ask| match is_open.load(Ordering::SeqCst) {
+            true => Reply::Text(data::right(&ask.item)),
+            false => Reply::Hang(Duration::from_secs(600)),
+        })
+        .await;
+        let run = Order::mmlu_pro(12).with_key(KEY).place(&world).await;
+        world.until("calls in flight", || async { world.model.in_flight() == 4 }).await;
+        assert_stored(&world, run, true).await;
+        world.cancel(run).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
+        world.until("aborted calls", || async { world.model.gone() == 4 }).await;
+        check(&world, run, Expected::CANCELED).await;
+        assert_stored(&world, run, false).await;
+        assert_sent(&world, Some(KEY));
+
+        assert!(bench_api::requeue_run(&world.stack.api, run, None).await.is_err(), "the key was not kept");
+        open.store(true, Ordering::SeqCst);
+        let before = world.model.log().len();
+        world.requeue(run, Some(OTHER_KEY)).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED.generation(2)).await;
+        assert_stored(&world, run, false).await;
+        let log = world.model.log();
+        assert_eq!(log.len(), before + 12);
+        assert!(log[before..].iter().all(|asked| asked.key.as_deref() == Some(OTHER_KEY)));
+    });
+}
+
+/// A late message of the generation that ended does not take the key of the next one.
+#[test]
+fn clearing_up_an_older_generation_leaves_the_new_key() {
+    runtime().block_on(async {
+        let world = World::open(settings(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(3).with_key(KEY).place(&world).await;
+        let credentials = &world.stack.credentials;
+        let key = bench_state::credentials::ApiKey::new(OTHER_KEY);
+        credentials.put_for(run, 2, &key).await.unwrap();
+        credentials.delete_of(run, 1).await.unwrap();
+        assert_eq!(credentials.get(run).await.unwrap(), Some(key));
+        credentials.delete_of(run, 2).await.unwrap();
+        assert_eq!(credentials.get(run).await.unwrap(), None);
+    });
+}
+
+/// An address that was given on the command line never sees the operator's key, which belongs to another one.
+#[test]
+fn the_operators_key_is_not_sent_to_another_address() {
+    runtime().block_on(async {
+        let world = World::start(settings(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(5).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_sent(&world, None);
+        assert_eq!(files_with(&world.data_dir(), OPERATORS_KEY), Vec::<String>::new());
+    });
+}

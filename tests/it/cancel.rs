@@ -1,0 +1,66 @@
+//! A run that is canceled while it runs stays canceled.
+
+use std::time::Duration;
+
+use bench_domain::{BenchmarkStatus, Position, RunStatus};
+use bench_queue::Message;
+use bench_tests::model_server::Reply;
+
+use crate::support::{Expected, Order, Settings, World, check, data, runtime};
+
+const ITEMS: usize = 40;
+const CONCURRENCY: u64 = 8;
+/// Items that are answered; the model is silent about the others.
+const ANSWERED: u64 = 8;
+
+#[test]
+fn cancel_during_a_run_stays_canceled() {
+    runtime().block_on(async {
+        let settings = Settings {
+            concurrency: CONCURRENCY as usize,
+            vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "600")],
+            ..Settings::default()
+        };
+        let world = World::start(settings, |ask| match ask.total_before {
+            0..ANSWERED => Reply::Text(data::right(&ask.item)),
+            _ => Reply::Hang(Duration::from_secs(600)),
+        })
+        .await;
+        let run = Order::mmlu_pro(ITEMS).place(&world).await;
+        world.until("calls in flight", || async { world.model.in_flight() == CONCURRENCY }).await;
+        world.cancel(run).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
+        // The calls in flight are given up: nobody waits for the answers.
+        world.until("aborted calls", || async { world.model.gone() == CONCURRENCY }).await;
+        let samples = check(&world, run, Expected::CANCELED).await;
+        let over = samples["mmlu_pro"].iter().filter(|sample| sample.finished.is_some()).count();
+        assert_eq!(over as u64, ANSWERED);
+        let found = world.found(run).await;
+        assert_eq!(found.benchmarks[0].state.status(), BenchmarkStatus::Skipped);
+        assert_eq!(found.benchmarks[0].state.error(), Some("Run canceled"));
+
+        // Whatever still comes of it changes nothing.
+        let late = World::sample_ref(&found, "mmlu_pro", Position { item: ITEMS as u32 - 1, sample: 0 });
+        let late = [Message::Plan { run, generation: 1 }, Message::Finish { run, generation: 1 }, Message::Sample(late)];
+        world.stack.queues.send_all(&late, Duration::ZERO).await.unwrap();
+        assert_eq!(check(&world, run, Expected::CANCELED).await, samples);
+        assert_eq!(world.found(run).await, found);
+        assert_eq!(world.model.total(), ANSWERED + CONCURRENCY);
+        world.scheduler().reconcile_after(Duration::ZERO).await.unwrap();
+        assert_eq!(check(&world, run, Expected::CANCELED).await, samples);
+    });
+}
+
+#[test]
+fn a_run_canceled_before_it_starts_is_never_asked() {
+    runtime().block_on(async {
+        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(10).and_aime(1).place(&world).await;
+        world.cancel(run).await;
+        world.stack.start().await.unwrap();
+        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
+        let samples = check(&world, run, Expected::CANCELED).await;
+        assert!(samples.values().all(Vec::is_empty));
+        assert_eq!(world.model.total(), 0);
+    });
+}

@@ -1,0 +1,122 @@
+//! Faults of the services, injected by seed: each kind alone, and all together.
+
+use std::time::Duration;
+
+use bench_domain::{Outcome, RunStatus};
+use bench_embedded::faults::FaultKind;
+use bench_tests::model_server::Reply;
+
+use crate::support::{Expected, Order, Settings, World, check, data, runtime};
+
+/// Ten minutes of grace, scaled.
+const GRACE: Duration = Duration::from_secs(2);
+const ITEMS: usize = 60;
+const AIME_ITEMS: usize = 2;
+/// Samples of an AIME item.
+const AIME_SAMPLES: u64 = 4;
+
+/// Runs under these faults, each of which must have struck, and finds nothing wrong afterwards.
+fn survives(faults: &'static str, kinds: &[FaultKind]) {
+    runtime().block_on(async {
+        let settings = Settings { faults, visibility_s: Some(5), ..Settings::default() };
+        let world = World::start(settings, |ask| Reply::Text(data::mostly_right(ask))).await;
+        let run = Order::mmlu_pro(ITEMS).and_aime(AIME_ITEMS).place(&world).await;
+        assert_eq!(world.end_reconciled(run, GRACE).await, RunStatus::Succeeded);
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        for (benchmark, samples) in &samples {
+            for sample in samples {
+                let expected = match data::number(&sample.item_id) % 4 {
+                    3 => Outcome::Incorrect,
+                    _ => Outcome::Correct,
+                };
+                let outcome = sample.finished.as_ref().unwrap().verdict.outcome;
+                assert_eq!(outcome, expected, "{benchmark} {}", sample.item_id);
+            }
+        }
+        // Answers were paid for once: no fault of ours made the model answer again.
+        let asked = world.model.asked();
+        assert_eq!(asked.len(), ITEMS + AIME_ITEMS);
+        for (item, times) in asked {
+            assert_eq!(times, if item.starts_with('a') { AIME_SAMPLES } else { 1 }, "item {item}");
+        }
+        let counts = world.stack.embedded.fault_counts();
+        for kind in kinds {
+            assert!(counts.of(*kind) > 0, "{} never struck", kind.name());
+        }
+    });
+}
+
+#[test]
+fn transactions_that_conflict() {
+    survives("seed=1,conflict=0.2", &[FaultKind::Conflict]);
+}
+
+/// So many that commits are given up: the stored answer is committed by the next attempt.
+#[test]
+fn commits_that_are_given_up() {
+    survives("seed=2,conflict@TransactWriteItems=0.78", &[FaultKind::Conflict]);
+}
+
+#[test]
+fn throttling() {
+    survives("seed=3,throttle=0.05", &[FaultKind::Throttle]);
+}
+
+#[test]
+fn batches_that_are_done_in_part() {
+    survives("seed=4,unprocessed=0.5", &[FaultKind::Unprocessed]);
+}
+
+#[test]
+fn responses_lost_after_the_write() {
+    survives("seed=5,lost-response=0.05", &[FaultKind::LostResponse]);
+}
+
+/// Every single claim and commit is done, and told of only the second time.
+#[test]
+fn claims_and_commits_whose_answers_are_lost() {
+    survives(
+        "seed=6,lost-response@UpdateItem=0.4,lost-response@TransactWriteItems=0.4",
+        &[FaultKind::LostResponse],
+    );
+}
+
+#[test]
+fn every_message_delivered_twice() {
+    survives("seed=7,duplicate=1.0", &[FaultKind::Duplicate]);
+}
+
+#[test]
+fn messages_that_are_lost() {
+    survives("seed=8,lose@bench-plans=1,lose@bench-items=9,lose@bench-finishes=1", &[FaultKind::Lose]);
+}
+
+/// Everything at once.
+fn survives_everything(faults: &'static str) {
+    survives(
+        faults,
+        &[
+            FaultKind::Conflict,
+            FaultKind::Throttle,
+            FaultKind::Unprocessed,
+            FaultKind::LostResponse,
+            FaultKind::Duplicate,
+            FaultKind::Lose,
+        ],
+    );
+}
+
+#[test]
+fn everything_at_once_11() {
+    survives_everything("seed=11,conflict=0.1,throttle=0.02,unprocessed=0.3,lost-response=0.02,duplicate=0.3,lose=4");
+}
+
+#[test]
+fn everything_at_once_12() {
+    survives_everything("seed=12,conflict=0.1,throttle=0.02,unprocessed=0.3,lost-response=0.02,duplicate=0.3,lose=4");
+}
+
+#[test]
+fn everything_at_once_13() {
+    survives_everything("seed=13,conflict=0.1,throttle=0.02,unprocessed=0.3,lost-response=0.02,duplicate=0.3,lose=4");
+}

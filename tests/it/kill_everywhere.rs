@@ -1,0 +1,92 @@
+//! The end of the process at every single call that a run makes to the services.
+//!
+//! A run is worked on by hand until the n-th call is on its way; there everything is dropped. Whether that call
+//! was done is not known, as when a process is killed. Then the next start finishes the run. This for n from 1
+//! until a run ends before its n-th call: there is no moment in a run's life that is not tried.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use bench_embedded::Recorder;
+use bench_tests::model_server::Reply;
+
+use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+
+/// Samples of a run: two of one benchmark, four of the other.
+const PLANNED: u64 = 6;
+
+/// Trips at a call that is counted down to.
+#[derive(Default)]
+struct Tripwire {
+    left: AtomicI64,
+    armed: AtomicBool,
+    tripped: AtomicBool,
+    last: Mutex<String>,
+}
+
+impl Tripwire {
+    fn arm(&self, calls: i64) {
+        self.left.store(calls, Ordering::SeqCst);
+        self.tripped.store(false, Ordering::SeqCst);
+        self.armed.store(true, Ordering::SeqCst);
+    }
+
+    fn called(&self, action: &str) {
+        if self.armed.load(Ordering::SeqCst) && self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.tripped.store(true, Ordering::SeqCst);
+            self.armed.store(false, Ordering::SeqCst);
+            *self.last.lock().unwrap() = action.to_owned();
+        }
+    }
+
+    /// Drives the future to its end or to the call that trips; `true` for the end.
+    async fn drive(&self, work: impl Future<Output = ()>) -> bool {
+        let mut work = pin!(work);
+        poll_fn(|context| match work.as_mut().poll(context) {
+            _ if self.tripped.load(Ordering::SeqCst) => Poll::Ready(false),
+            Poll::Ready(()) => Poll::Ready(true),
+            Poll::Pending => Poll::Pending,
+        })
+        .await
+    }
+}
+
+#[test]
+fn a_run_survives_the_end_of_the_process_at_every_call() {
+    runtime().block_on(async {
+        let wire = Arc::new(Tripwire::default());
+        let watching = Arc::clone(&wire);
+        let recorder = Recorder::new(move |call| watching.called(call.action));
+        let settings = Settings { recorder: Some(recorder), ..Settings::default() };
+        let world = World::open(settings, |ask| Reply::Text(data::mostly_right(ask))).await;
+        let order = Order::mmlu_pro(2).and_aime(1);
+        let (mut starts, mut calls) = (0, 0);
+        loop {
+            calls += 1;
+            let run = order.place(&world).await;
+            let before = world.model.total();
+            let hands = Hands::of(&world, starts);
+            wire.arm(calls);
+            let ended = wire.drive(hands.drain()).await;
+            drop(hands);
+            if ended {
+                check(&world, run, Expected::SUCCEEDED).await;
+                break;
+            }
+            starts += 1;
+            let hands = Hands::of(&world, starts);
+            hands.scheduler.resume().await.unwrap();
+            hands.drain().await;
+            check(&world, run, Expected::SUCCEEDED).await;
+            let (asked, last) = (world.model.total() - before, wire.last.lock().unwrap().clone());
+            // Only an answer that was on its way into the store may be asked for again.
+            let again = u64::from(last == "PutObject");
+            assert!((PLANNED..=PLANNED + again).contains(&asked), "call {calls}, {last}: {asked} questions");
+        }
+        println!("ended at each of {} calls", calls - 1);
+        assert!(calls > 60, "a run makes more calls than {calls}");
+    });
+}

@@ -1,0 +1,151 @@
+//! A worker that outlives its lease, and answers that an attempt left behind.
+
+use std::time::Duration;
+
+use bench_domain::sample::Effort;
+use bench_domain::{Answer, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Verdict};
+use bench_queue::Message;
+use bench_state::{BodyRef, Claim, Commit, Finished};
+use bench_tests::model_server::Reply;
+
+use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+
+const FIRST: Position = Position { item: 0, sample: 0 };
+
+/// A planned run of three items that nobody works on, and its first sample.
+async fn planned() -> (World, Hands, RunId, SampleRef) {
+    let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+    let hands = Hands::of(&world, 0);
+    let run = Order::mmlu_pro(3).place(&world).await;
+    assert!(hands.handle(&Message::Plan { run, generation: 1 }).await);
+    let sample = World::sample_ref(&world.found(run).await, "mmlu_pro", FIRST);
+    (world, hands, run, sample)
+}
+
+/// Takes the sample under a lease that is over when this returns.
+async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
+    let now = Timestamp::now();
+    let Claim::Yours(claimed) = hands.state.claim(sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
+    else {
+        panic!("the sample is free")
+    };
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    claimed.attempt
+}
+
+async fn body_of(world: &World, run: RunId, text: &str) -> SampleBody {
+    let found = world.found(run).await;
+    let samples = world.samples(&found, "mmlu_pro").await;
+    SampleBody {
+        item_id: samples[0].item_id.clone(),
+        prompt: Prompt::user("?"),
+        answer: Answer::local(text),
+        expected: String::new(),
+    }
+}
+
+fn wrongly_finished(attempt: u32, sha256: String) -> Finished {
+    Finished {
+        verdict: Verdict::incorrect("Z", "Late."),
+        body: Some(BodyRef { attempt, sha256 }),
+        item_hash: None,
+        truncated: false,
+        latency_ms: Some(1),
+        usage: None,
+        model: None,
+        at: Timestamp::now(),
+    }
+}
+
+#[test]
+fn a_late_commit_and_its_body_change_nothing() {
+    runtime().block_on(async {
+        let (world, hands, run, sample) = planned().await;
+        let late = claimed_and_outlived(&hands, &sample).await;
+        hands.drain().await;
+        let before = check(&world, run, Expected::SUCCEEDED).await;
+        let report = world.found(run).await.benchmarks;
+        let export = world.stack.exports.clone();
+        drop(export);
+
+        let body = body_of(&world, run, &data::wrong("0")).await;
+        let sha256 = world.stack.blobs.put_body(&sample, late, &body).await.unwrap();
+        let sort = report[0].sort();
+        let finished = wrongly_finished(late, sha256);
+        assert_eq!(hands.state.commit(&sample, &sort, late, &finished).await.unwrap(), Commit::Lost);
+        let now = Timestamp::now();
+        assert!(!hands.state.release(&sample, late, late, now, Effort::default()).await.unwrap());
+
+        assert_eq!(check(&world, run, Expected::SUCCEEDED).await, before);
+        assert_eq!(world.found(run).await.benchmarks, report);
+        let kept = before["mmlu_pro"][0].finished.as_ref().unwrap().body.clone().unwrap();
+        assert_eq!(kept.attempt, late + 1);
+        let (kept, _) = world.stack.blobs.get_body(&sample, kept.attempt, Some(&kept.sha256)).await.unwrap().unwrap();
+        assert_eq!(kept.answer.text, data::right("0"));
+    });
+}
+
+#[test]
+fn a_late_commit_does_not_end_what_another_attempt_holds() {
+    runtime().block_on(async {
+        let (world, hands, run, sample) = planned().await;
+        let late = claimed_and_outlived(&hands, &sample).await;
+        let now = Timestamp::now();
+        let until = now.plus(Duration::from_secs(600));
+        let Claim::Yours(held) = hands.state.claim(&sample, now, until).await.unwrap() else {
+            panic!("the lease is over")
+        };
+        let sort = world.found(run).await.benchmarks[0].sort();
+        let finished = wrongly_finished(late, "0".repeat(64));
+        assert_eq!(hands.state.commit(&sample, &sort, late, &finished).await.unwrap(), Commit::Lost);
+        // The duplicate of a message meets a live lease and is dropped.
+        assert!(hands.handle(&Message::Sample(sample.clone())).await);
+        assert_eq!(world.model.total(), 0);
+        let effort = held.record.effort;
+        assert!(hands.state.release(&sample, held.attempt, held.attempt, now, effort).await.unwrap());
+        hands.drain().await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert!(world.model.asked().values().all(|times| *times == 1));
+    });
+}
+
+#[test]
+fn a_commit_that_is_repeated_counts_once() {
+    runtime().block_on(async {
+        let (world, hands, run, sample) = planned().await;
+        let now = Timestamp::now();
+        let Claim::Yours(claimed) =
+            hands.state.claim(&sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
+        else {
+            panic!("the sample is free")
+        };
+        let body = body_of(&world, run, &data::wrong("0")).await;
+        let sha256 = world.stack.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
+        let sort = world.found(run).await.benchmarks[0].sort();
+        let finished = wrongly_finished(claimed.attempt, sha256);
+        for _ in 0..3 {
+            let committed = hands.state.commit(&sample, &sort, claimed.attempt, &finished).await.unwrap();
+            assert!(matches!(committed, Commit::Done { .. }));
+        }
+        hands.drain().await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!(world.model.total(), 2);
+    });
+}
+
+/// An answer that was stored is graded by the next attempt, and never asked for again.
+#[test]
+fn an_answer_that_was_stored_and_not_committed_is_not_asked_for_again() {
+    runtime().block_on(async {
+        let (world, hands, run, sample) = planned().await;
+        let attempt = claimed_and_outlived(&hands, &sample).await;
+        let body = body_of(&world, run, &data::wrong("0")).await;
+        world.stack.blobs.put_body(&sample, attempt, &body).await.unwrap();
+        hands.drain().await;
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        let finished = samples["mmlu_pro"][0].finished.as_ref().unwrap();
+        assert_eq!(finished.body.as_ref().unwrap().attempt, attempt);
+        assert!(!world.model.asked().contains_key("0"), "it was paid for already");
+        assert_eq!(world.model.total(), 2);
+    });
+}

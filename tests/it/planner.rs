@@ -1,0 +1,220 @@
+//! A planner that is killed half way, and one that comes back from the dead.
+
+use std::time::Duration;
+
+use bench_domain::run::Plan;
+use bench_domain::{BenchmarkState, Position, RunId, SampleRef, Timestamp};
+use bench_queue::Message;
+use bench_state::{EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, Transition};
+use bench_tests::model_server::Reply;
+
+use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+
+const ITEMS: usize = 45;
+
+/// How far the planner comes before it is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Until {
+    Claimed,
+    Started,
+    HalfWritten,
+    Written,
+    Visible,
+    HalfSent,
+    Sent,
+}
+
+/// Plans a run as the planner does, with a plan of its own, and stops there.
+async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u32 {
+    let now = Timestamp::now();
+    let lease = now.plus(Duration::from_secs(3_600));
+    let PlanClaim::Yours { attempt } = hands.state.claim_plan(run, 1, now, lease).await.unwrap() else {
+        panic!("nobody plans the run")
+    };
+    if until == Until::Claimed {
+        return attempt;
+    }
+    let found = world.found(run).await;
+    let started = found.run.state.start(now).unwrap();
+    let event = NewEvent::new(EventKind::RunStarted, "Run started");
+    let changed = hands.state.change_run(&found.run, &started, 1, &event, now).await.unwrap();
+    assert_eq!(changed, Transition::Done);
+    if until == Until::Started {
+        return attempt;
+    }
+    let (plan, items) = other_plan(world, run, attempt).await;
+    let name = &found.benchmarks[0].name;
+    let written = if until == Until::HalfWritten { &items[..ITEMS / 2] } else { &items[..] };
+    hands.state.write_plan(run, name, &plan, written, now).await.unwrap();
+    if until <= Until::Written {
+        return attempt;
+    }
+    make_visible(hands, &found, &plan).await;
+    if until == Until::Visible {
+        return attempt;
+    }
+    let messages: Vec<Message> = (0..u32::try_from(plan.items).unwrap())
+        .map(|item| {
+            Message::Sample(SampleRef {
+                run,
+                benchmark: name.clone(),
+                plan: attempt,
+                shards: plan.shards,
+                position: Position { item, sample: 0 },
+            })
+        })
+        .collect();
+    let some = if until == Until::HalfSent { messages.len() / 2 } else { messages.len() };
+    hands.queues.send_all(&messages[..some], Duration::ZERO).await.unwrap();
+    attempt
+}
+
+/// A plan as the planner makes it: the dataset's items in its own order, backwards.
+async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<PlannedSample>) {
+    let spec = world.found(run).await.run.spec;
+    let benchmark = bench_benchmarks::find("mmlu_pro").unwrap();
+    let choice = &spec.datasets[&spec.benchmarks[0]];
+    let prepared = world.stack.library.prepare(benchmark, choice, &bench_datasets::NoProgress).await.unwrap();
+    let items = prepared.index.items.iter().rev().map(|entry| PlannedSample {
+        item_id: entry.id.clone(),
+        group: entry.group.clone(),
+        offset: entry.offset,
+        length: entry.length,
+    });
+    let items: Vec<PlannedSample> = items.collect();
+    let facts = benchmark.facts();
+    let plan = Plan {
+        attempt,
+        // Not as many as the planner takes: mixing up two plans would show.
+        shards: 3,
+        items: items.len() as u64,
+        samples_per_item: 1,
+        dataset_items: items.len() as u64,
+        dataset: prepared.used,
+        prompt_digest: benchmark.template().digest.clone(),
+        prompt_source: "official".to_owned(),
+        protocol: facts.protocol.to_owned(),
+        generation: (facts.generation)(),
+    };
+    (plan, items)
+}
+
+async fn make_visible(hands: &Hands, found: &RunWithBenchmarks, plan: &Plan) -> Transition {
+    let (record, now) = (&found.benchmarks[0], Timestamp::now());
+    let running = BenchmarkState::Pending.start(now).unwrap();
+    let event = NewEvent::new(EventKind::BenchmarkStarted, "Started").of(&record.name);
+    let run = found.run.spec.id;
+    hands.state.change_benchmark(run, record, &running, Some(plan), Some(&event), now).await.unwrap()
+}
+
+/// Killed there, started again: exactly the plan's samples, each asked once.
+fn survives(until: Until) {
+    runtime().block_on(async {
+        let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(ITEMS).place(&world).await;
+        let dead = plan_until(&Hands::of(&world, 0), &world, run, until).await;
+        // The next start: what the dead planner held is void, its message is there again.
+        let hands = Hands::of(&world, 1);
+        hands.scheduler.resume().await.unwrap();
+        hands.drain().await;
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!(samples["mmlu_pro"].len(), ITEMS);
+        let plan = world.found(run).await.benchmarks[0].plan.clone().unwrap();
+        if until >= Until::Visible {
+            assert_eq!((plan.attempt, plan.shards), (dead, 3), "what was made visible stays the plan");
+        } else {
+            assert!(plan.attempt > dead, "what was not made visible is never read");
+        }
+        assert_eq!(world.model.asked().len(), ITEMS);
+        assert!(world.model.asked().values().all(|times| *times == 1));
+    });
+}
+
+#[test]
+fn killed_after_the_claim() {
+    survives(Until::Claimed);
+}
+
+#[test]
+fn killed_after_the_run_was_started() {
+    survives(Until::Started);
+}
+
+#[test]
+fn killed_while_the_samples_were_written() {
+    survives(Until::HalfWritten);
+}
+
+#[test]
+fn killed_after_the_samples_were_written() {
+    survives(Until::Written);
+}
+
+#[test]
+fn killed_after_the_plan_was_made_visible() {
+    survives(Until::Visible);
+}
+
+#[test]
+fn killed_while_messages_were_sent() {
+    survives(Until::HalfSent);
+}
+
+#[test]
+fn killed_after_all_messages_were_sent() {
+    survives(Until::Sent);
+}
+
+/// A planner that was thought dead writes its plan after another one was made: nobody sees it.
+#[test]
+fn what_a_late_planner_writes_is_seen_by_nobody() {
+    runtime().block_on(async {
+        let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(ITEMS).place(&world).await;
+        let late = Hands::of(&world, 0);
+        let attempt = plan_until(&late, &world, run, Until::Started).await;
+        let as_it_saw_it = world.found(run).await;
+        let hands = Hands::of(&world, 1);
+        assert!(hands.handle(&Message::Plan { run, generation: 1 }).await);
+        let before = world.found(run).await;
+
+        let (plan, items) = other_plan(&world, run, attempt).await;
+        let name = &as_it_saw_it.benchmarks[0].name;
+        late.state.write_plan(run, name, &plan, &items, Timestamp::now()).await.unwrap();
+        assert_eq!(make_visible(&late, &as_it_saw_it, &plan).await, Transition::Raced);
+        // Messages of the plan that did not become one.
+        let stray = |item| SampleRef {
+            run,
+            benchmark: name.clone(),
+            plan: attempt,
+            shards: plan.shards,
+            position: Position { item, sample: 0 },
+        };
+        for item in 0..3 {
+            assert!(late.handle(&Message::Sample(stray(item))).await);
+            assert!(late.bury(&Message::Sample(stray(item))).await);
+        }
+        assert_eq!(world.model.total(), 0);
+        assert_eq!(world.found(run).await.benchmarks, before.benchmarks);
+        hands.drain().await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!(world.model.total(), ITEMS as u64);
+    });
+}
+
+/// Two planners get the same message at the same time.
+#[test]
+fn one_of_two_planners_plans() {
+    runtime().block_on(async {
+        let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(ITEMS).place(&world).await;
+        let (one, other) = (Hands::of(&world, 0), Hands::of(&world, 0));
+        let plan = Message::Plan { run, generation: 1 };
+        let both = futures_util::future::join(one.handle(&plan), other.handle(&plan)).await;
+        assert_eq!(both, (true, true));
+        one.drain().await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!(world.found(run).await.run.plan_attempts, 1);
+        assert_eq!(world.model.total(), ITEMS as u64);
+    });
+}

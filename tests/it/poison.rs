@@ -1,0 +1,186 @@
+//! Messages that nobody can handle.
+
+use std::io::Write;
+use std::sync::{Mutex, Once};
+use std::time::Duration;
+
+use bench_domain::{Outcome, RunStatus};
+use bench_queue::{Depth, MESSAGE_VERSION, QueueName};
+use bench_tests::model_server::Reply;
+use bytes::Bytes;
+
+use crate::support::{Expected, Order, Settings, World, check, data, runtime};
+
+static ERRORS: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Errors;
+
+impl Write for Errors {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        ERRORS.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What is logged as an error, by all tests of this process.
+fn watch_errors() {
+    static WATCHING: Once = Once::new();
+    WATCHING.call_once(|| {
+        let errors = tracing_subscriber::fmt().with_max_level(tracing::Level::ERROR).with_ansi(false);
+        errors.with_writer(|| Errors).init();
+    });
+}
+
+fn errors_with(text: &str) -> usize {
+    let errors = ERRORS.lock().unwrap();
+    String::from_utf8_lossy(&errors).lines().filter(|line| line.contains(text)).count()
+}
+
+/// One item's frame is damaged: its sample is delivered until it is dead, and ends as an error with its cause.
+#[test]
+fn a_sample_whose_handling_always_fails_ends_as_an_error() {
+    watch_errors();
+    runtime().block_on(async {
+        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let order = Order::mmlu_pro(20);
+        let run = order.place(&world).await;
+        let spec = world.found(run).await.run.spec;
+        let choice = &spec.datasets[&spec.benchmarks[0]];
+        let benchmark = bench_benchmarks::find("mmlu_pro").unwrap();
+        let library = &world.stack.library;
+        let index = library.prepare(benchmark, choice, &bench_datasets::NoProgress).await.unwrap().index;
+        let entry = &index.items[7];
+        let mut content = world.stack.blobs.get(&index.data_key).await.unwrap().unwrap().to_vec();
+        let frame = usize::try_from(entry.offset).unwrap()..usize::try_from(entry.offset + entry.length).unwrap();
+        content[frame].fill(0xee);
+        world.stack.blobs.put(&index.data_key, Bytes::from(content), "application/zstd").await.unwrap();
+
+        world.stack.start().await.unwrap();
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        for sample in &samples["mmlu_pro"] {
+            let verdict = &sample.finished.as_ref().unwrap().verdict;
+            if sample.item_id == entry.id {
+                assert_eq!(verdict.outcome, Outcome::InfrastructureError);
+                assert!(verdict.reason.contains("delivered 5 times"), "{}", verdict.reason);
+            } else {
+                assert_eq!(verdict.outcome, Outcome::Correct);
+            }
+        }
+        let found = world.found(run).await;
+        let report = found.benchmarks[0].state.report().unwrap();
+        assert_eq!((report.coverage, report.score), (0.95, Some(1.0)));
+        assert!(!world.model.asked().contains_key(&entry.id));
+    });
+}
+
+/// The whole dataset is gone: every sample ends, and the run says what is missing.
+#[test]
+fn a_run_whose_dataset_is_gone_fails_with_its_coverage() {
+    watch_errors();
+    runtime().block_on(async {
+        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(12).place(&world).await;
+        let hands = crate::support::Hands::of(&world, 0);
+        assert!(hands.handle(&bench_queue::Message::Plan { run, generation: 1 }).await);
+        let plan = world.found(run).await.benchmarks[0].plan.clone().unwrap();
+        world.stack.blobs.delete_prefix(&plan.dataset.data_key).await.unwrap();
+        world.stack.start().await.unwrap();
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        check(&world, run, Expected::FAILED).await;
+        let found = world.found(run).await;
+        let report = found.benchmarks[0].state.report().unwrap();
+        assert_eq!((report.coverage, report.score), (0.0, None));
+        assert!(found.run.state.error().unwrap().contains("12 infrastructure-error"));
+        assert_eq!(world.model.total(), 0);
+    });
+}
+
+#[test]
+fn messages_that_cannot_be_read_are_dropped_visibly() {
+    watch_errors();
+    runtime().block_on(async {
+        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let mut ids = Vec::new();
+        for name in QueueName::ALL {
+            for body in ["", "{", "[]", r#"{"v":1,"kind":"dream"}"#, "\u{1F980}"] {
+                // SQS takes no empty body.
+                let body = if body.is_empty() { " " } else { body };
+                let queues = &world.stack.queues;
+                let send = queues.client().send_message().queue_url(queues.url(name).unwrap()).message_body(body);
+                ids.push(send.message_group_id("stray").send().await.unwrap().message_id.unwrap());
+            }
+        }
+        let run = Order::mmlu_pro(20).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        // Waits until the dead-letter queues are empty, too.
+        check(&world, run, Expected::SUCCEEDED).await;
+        for id in ids {
+            let told = errors_with(&id);
+            assert!(told > 1, "message {id} was dropped without a word");
+        }
+    });
+}
+
+#[test]
+fn a_message_of_a_newer_version_is_put_back() {
+    runtime().block_on(async {
+        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let body = format!(r#"{{"v":{},"kind":"dream","run":"?"}}"#, MESSAGE_VERSION + 1);
+        let queues = &world.stack.queues;
+        for name in QueueName::ALL {
+            let send = queues.client().send_message().queue_url(queues.url(name).unwrap()).message_body(&body);
+            send.send().await.unwrap();
+        }
+        let put_back = Depth { visible: 0, in_flight: 0, delayed: 1 };
+        world
+            .until("messages put back", || async {
+                world.depths().await.iter().all(|(_, live, dead)| *live == put_back && *dead == Depth::default())
+            })
+            .await;
+        let run = Order::mmlu_pro(20).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED.among_others()).await;
+        assert!(world.depths().await.iter().all(|(_, live, dead)| live.delayed == 1 && *dead == Depth::default()));
+    });
+}
+
+/// The dead letter of a sample that somebody finished, holds or waits with changes nothing.
+#[test]
+fn a_dead_letter_does_not_overwrite_what_was_finished() {
+    runtime().block_on(async {
+        let world = World::start(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(5).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let before = check(&world, run, Expected::SUCCEEDED).await;
+        let found = world.found(run).await;
+        let hands = crate::support::Hands::of(&world, 0);
+        for sample in &before["mmlu_pro"] {
+            let sample = World::sample_ref(&found, "mmlu_pro", sample.position);
+            assert!(hands.bury(&bench_queue::Message::Sample(sample)).await);
+        }
+        assert!(hands.bury(&bench_queue::Message::Finish { run, generation: 1 }).await);
+        assert!(hands.bury(&bench_queue::Message::Plan { run, generation: 1 }).await);
+        assert_eq!(check(&world, run, Expected::SUCCEEDED).await, before);
+        assert_eq!(world.found(run).await, found);
+    });
+}
+
+/// A run that cannot be planned, however often: its dead letter fails it.
+#[test]
+fn a_run_that_cannot_be_planned_fails() {
+    runtime().block_on(async {
+        let world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(5).place(&world).await;
+        let hands = crate::support::Hands::of(&world, 0);
+        assert!(hands.bury(&bench_queue::Message::Plan { run, generation: 1 }).await);
+        hands.drain().await;
+        check(&world, run, Expected::FAILED).await;
+        let error = world.found(run).await.run.state.error().unwrap().to_owned();
+        assert!(error.contains("could not be planned in 5 tries"), "{error}");
+        tokio::time::sleep(Duration::ZERO).await;
+    });
+}

@@ -1,0 +1,107 @@
+//! A requeued run asks for what is missing, and for nothing else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bench_domain::{Outcome, RunStatus};
+use bench_tests::model_server::Reply;
+
+use crate::support::{Expected, Order, Settings, World, check, data, runtime};
+
+const ITEMS: usize = 40;
+
+fn ill(item: &str) -> bool {
+    !item.starts_with('a') && data::number(item) < 10
+}
+
+#[test]
+fn requeue_after_a_failure_asks_only_for_what_is_missing() {
+    runtime().block_on(async {
+        let well = Arc::new(AtomicBool::new(false));
+        let is_well = Arc::clone(&well);
+        let world = World::start(Settings::default(), move |ask| match is_well.load(Ordering::SeqCst) {
+            false if ill(&ask.item) => Reply::Status(413, String::new(), vec![]),
+            _ => Reply::Text(data::mostly_right(ask)),
+        })
+        .await;
+        let run = Order::mmlu_pro(ITEMS).and_aime(1).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let first = check(&world, run, Expected::FAILED).await;
+        let aime = world.found(run).await.benchmarks[1].clone();
+
+        well.store(true, Ordering::SeqCst);
+        world.requeue(run, None).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let second = check(&world, run, Expected::SUCCEEDED.generation(2)).await;
+        for (before, after) in first["mmlu_pro"].iter().zip(&second["mmlu_pro"]) {
+            if before.finished.as_ref().unwrap().verdict.outcome == Outcome::TooLong {
+                assert!(after.finished.as_ref().unwrap().verdict.outcome.is_graded());
+            } else {
+                assert_eq!(before, after, "what was graded is left alone");
+            }
+        }
+        assert_eq!(second["aime_2025"], first["aime_2025"]);
+        assert_eq!(world.found(run).await.benchmarks[1], aime, "what succeeded is left alone");
+        for (item, times) in world.model.asked() {
+            let expected = match &item {
+                item if item.starts_with('a') => 4,
+                item if ill(item) => 2,
+                _ => 1,
+            };
+            assert_eq!(times, expected, "item {item}");
+        }
+        let refused = bench_api::requeue_run(&world.stack.api, run, None).await;
+        assert!(refused.is_err(), "a run that succeeded is not requeued");
+    });
+}
+
+/// Canceled with calls in flight, and requeued when all is quiet: only what was not answered is asked.
+#[test]
+fn a_canceled_run_goes_on_where_it_was() {
+    runtime().block_on(async {
+        let settings = Settings {
+            concurrency: 8,
+            vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "600")],
+            ..Settings::default()
+        };
+        let world = World::start(settings, |ask| match ask.total_before {
+            12..20 => Reply::Hang(Duration::from_secs(600)),
+            _ => Reply::Text(data::right(&ask.item)),
+        })
+        .await;
+        let run = Order::mmlu_pro(ITEMS).place(&world).await;
+        world.until("calls in flight", || async { world.model.in_flight() == 8 }).await;
+        world.cancel(run).await;
+        world.until("aborted calls", || async { world.model.gone() == 8 }).await;
+        check(&world, run, Expected::CANCELED).await;
+        world.requeue(run, None).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED.generation(2)).await;
+        let twice = world.model.asked().values().filter(|times| **times == 2).count();
+        assert_eq!((twice, world.model.total()), (8, ITEMS as u64 + 8));
+    });
+}
+
+/// Requeued while the calls of the canceled generation are still in flight: their answers count, and no sample
+/// is left without a message.
+#[test]
+fn a_run_requeued_at_once_keeps_the_answers_in_flight() {
+    runtime().block_on(async {
+        let release = Arc::new(AtomicBool::new(false));
+        let settings = Settings { concurrency: 8, latency: Duration::from_millis(300), ..Settings::default() };
+        let released = Arc::clone(&release);
+        let world = World::start(settings, move |ask| {
+            released.store(true, Ordering::SeqCst);
+            Reply::Text(data::right(&ask.item))
+        })
+        .await;
+        let run = Order::mmlu_pro(ITEMS).place(&world).await;
+        world.until("a call", || async { release.load(Ordering::SeqCst) }).await;
+        world.cancel(run).await;
+        world.requeue(run, None).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED.generation(2)).await;
+        assert_eq!(world.model.total(), ITEMS as u64, "nothing was asked twice");
+    });
+}

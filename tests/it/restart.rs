@@ -1,0 +1,63 @@
+//! The end of the stack in the middle of a run, and its next start.
+
+use std::time::Duration;
+
+use bench_domain::RunStatus;
+use bench_tests::model_server::Reply;
+
+use crate::support::world::End;
+use crate::support::{Expected, Order, Settings, World, check, data, runtime};
+
+const ITEMS: usize = 200;
+const CONCURRENCY: usize = 8;
+
+/// Ends the stack so often while the run is on its way; returns how many questions were asked twice.
+async fn ended(end: End, ends: u64) -> u64 {
+    let settings =
+        Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(10), ..Settings::default() };
+    let mut world = World::start(settings, |ask| Reply::Text(data::mostly_right(ask))).await;
+    let run = Order::mmlu_pro(ITEMS).place(&world).await;
+    for nth in 1..=ends {
+        let enough = nth * ITEMS as u64 / (ends + 1);
+        world.until("some progress", || async { world.model.total() >= enough }).await;
+        world = world.reopen(end).await;
+    }
+    assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+    check(&world, run, Expected::SUCCEEDED).await;
+    assert_eq!(world.model.asked().len(), ITEMS);
+    world.model.total() - ITEMS as u64
+}
+
+#[test]
+fn stopped_with_grace_nothing_is_asked_twice() {
+    runtime().block_on(async {
+        assert_eq!(ended(End::Stopped, 3).await, 0);
+    });
+}
+
+#[test]
+fn killed_only_what_was_in_flight_is_asked_twice() {
+    runtime().block_on(async {
+        let (ends, again) = (4, ended(End::Killed, 4).await);
+        println!("{again} questions asked again after {ends} ends");
+        assert!(again <= ends * CONCURRENCY as u64, "{again} questions asked again");
+    });
+}
+
+/// Stopped while the provider asked to wait: the waits go on, and no attempt is lost.
+#[test]
+fn waits_survive_a_restart() {
+    runtime().block_on(async {
+        let world = World::start(Settings::default(), |ask| match ask.before {
+            0 => Reply::Status(429, String::new(), vec![("retry-after", "2".into())]),
+            _ => Reply::Text(data::right(&ask.item)),
+        })
+        .await;
+        let run = Order::mmlu_pro(10).place(&world).await;
+        world.until("refusals", || async { world.model.total() >= 1 }).await;
+        let world = world.reopen(End::Stopped).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        assert!(samples["mmlu_pro"].iter().all(|sample| sample.effort.failures == 0));
+    });
+}

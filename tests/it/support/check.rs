@@ -1,0 +1,185 @@
+//! The invariants, looked up in everything that is stored of a run.
+
+use std::collections::BTreeMap;
+
+use bench_domain::report::ReportBuilder;
+use bench_domain::run::BenchmarkState;
+use bench_domain::{Outcome, Position, RunId, RunStatus};
+use bench_queue::Depth;
+use bench_state::{BenchmarkRecord, EventKind, RunWithBenchmarks, SampleRecord, ShardCount};
+
+use super::World;
+
+/// What a test expects beyond what must always hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Expected {
+    /// The run's last state.
+    pub(crate) status: RunStatus,
+    /// Its generation.
+    pub(crate) generation: u32,
+    /// Whether messages that cannot be handled are part of the test: the dead-letter queues may have held some.
+    pub(crate) queues_empty: bool,
+}
+
+impl Expected {
+    pub(crate) const SUCCEEDED: Self = Self::of(RunStatus::Succeeded);
+    pub(crate) const FAILED: Self = Self::of(RunStatus::Failed);
+    pub(crate) const CANCELED: Self = Self::of(RunStatus::Canceled);
+
+    const fn of(status: RunStatus) -> Self {
+        Self { status, generation: 1, queues_empty: true }
+    }
+
+    pub(crate) const fn generation(self, generation: u32) -> Self {
+        Self { generation, ..self }
+    }
+
+    /// Other runs are still going on.
+    pub(crate) const fn among_others(self) -> Self {
+        Self { queues_empty: false, ..self }
+    }
+}
+
+/// A benchmark's samples, by its name.
+pub(crate) type Samples = BTreeMap<String, Vec<SampleRecord>>;
+
+/// Checks a run that is over against the invariants; returns its samples for what the test adds.
+pub(crate) async fn check(world: &World, run: RunId, expected: Expected) -> Samples {
+    let found = world.found(run).await;
+    assert_eq!(found.run.state.status(), expected.status, "{:?}", found.run.state);
+    assert_eq!(found.run.generation, expected.generation);
+    let mut all = Samples::new();
+    for benchmark in &found.benchmarks {
+        let samples = world.samples(&found, benchmark.name.as_str()).await;
+        check_samples(benchmark, &samples, expected.status);
+        check_counters(world, run, benchmark, &samples).await;
+        check_report(&found, benchmark, &samples);
+        check_bodies(world, &found, benchmark, &samples).await;
+        all.insert(benchmark.name.to_string(), samples);
+    }
+    check_states(&found);
+    check_events(world, &found).await;
+    let key = world.insist("look for the key", || world.stack.credentials.get(run)).await;
+    assert!(key.is_none(), "the caller's key outlived its run");
+    if expected.queues_empty {
+        let empty = |depth: &Depth| *depth == Depth::default();
+        world
+            .until("empty queues", || async {
+                world.depths().await.iter().all(|(_, live, dead)| empty(live) && empty(dead))
+            })
+            .await;
+    }
+    all
+}
+
+/// The planned samples are there, each once; in a run that was not ended early each is over.
+fn check_samples(benchmark: &BenchmarkRecord, samples: &[SampleRecord], status: RunStatus) {
+    let Some(plan) = &benchmark.plan else {
+        assert!(samples.is_empty());
+        return;
+    };
+    let planned = (0..u32::try_from(plan.items).unwrap())
+        .flat_map(|item| (0..plan.samples_per_item).map(move |sample| Position { item, sample }));
+    let stored: Vec<Position> = samples.iter().map(|sample| sample.position).collect();
+    assert_eq!(stored, planned.collect::<Vec<_>>(), "{}: other samples than planned", benchmark.name);
+    let over = samples.iter().filter(|sample| sample.finished.is_some()).count();
+    if benchmark.state.report().is_some() {
+        assert_eq!(over, samples.len(), "{}: closed with open samples", benchmark.name);
+        assert_eq!(benchmark.shards_done, plan.shards);
+    }
+    if status == RunStatus::Succeeded {
+        assert!(benchmark.state.report().is_some());
+    }
+    for finished in samples.iter().filter_map(|sample| sample.finished.as_ref()) {
+        let verdict = &finished.verdict;
+        assert_eq!(verdict.score.is_some(), verdict.outcome.is_graded());
+        // Whatever is not right says why.
+        assert_eq!(verdict.reason.is_empty(), verdict.outcome == Outcome::Correct, "{verdict:?}");
+    }
+}
+
+/// The shards' counters are the sums of their records.
+async fn check_counters(world: &World, run: RunId, benchmark: &BenchmarkRecord, samples: &[SampleRecord]) {
+    let Some(plan) = &benchmark.plan else { return };
+    let state = &world.stack.state;
+    let stored = world
+        .insist("read counters", || state.shard_counts(run, &benchmark.name, plan.attempt, plan.shards))
+        .await;
+    let mut counted = vec![ShardCount::default(); plan.shards as usize];
+    for sample in samples {
+        let count = &mut counted[(sample.position.item % plan.shards) as usize];
+        count.expected += 1;
+        if let Some(finished) = &sample.finished {
+            let usage = finished.usage.unwrap_or_default();
+            count.done += 1;
+            count.graded += u64::from(finished.verdict.outcome.is_graded());
+            count.correct += u64::from(finished.verdict.outcome == Outcome::Correct);
+            count.input_tokens += usage.input_tokens;
+            count.output_tokens += usage.output_tokens;
+        }
+    }
+    assert_eq!(stored, counted, "{}: counters differ from records", benchmark.name);
+    let closed = counted.iter().filter(|count| count.done == count.expected).count();
+    assert_eq!(benchmark.shards_done as usize, closed, "{}: closed shards", benchmark.name);
+}
+
+/// The report is what the records say.
+fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples: &[SampleRecord]) {
+    let (Some(report), Some(plan)) = (benchmark.state.report(), &benchmark.plan) else { return };
+    let mut builder = ReportBuilder::default();
+    samples.iter().filter_map(SampleRecord::summary).for_each(|summary| builder.add(&summary));
+    let mut again =
+        builder.finish(plan.items, plan.samples_per_item, found.run.spec.coverage_min, found.run.spec.price);
+    again.extra = report.extra.clone();
+    // Through JSON, as the stored one came.
+    let again = serde_json::to_value(&again).unwrap();
+    assert_eq!(serde_json::to_value(report).unwrap(), again, "{}: report differs from records", benchmark.name);
+}
+
+/// Every record's body is there, is the one that was committed, and is of that item.
+async fn check_bodies(
+    world: &World,
+    found: &RunWithBenchmarks,
+    benchmark: &BenchmarkRecord,
+    samples: &[SampleRecord],
+) {
+    for sample in samples {
+        let Some(body) = sample.finished.as_ref().and_then(|finished| finished.body.as_ref()) else { continue };
+        let address = World::sample_ref(found, benchmark.name.as_str(), sample.position);
+        let blobs = &world.stack.blobs;
+        let stored = world
+            .insist("read a body", || blobs.get_body(&address, body.attempt, Some(&body.sha256)))
+            .await;
+        let (stored, _) = stored.unwrap_or_else(|| panic!("{address}: no body"));
+        assert_eq!(stored.item_id, sample.item_id);
+    }
+}
+
+/// A run that is over leaves no benchmark open.
+fn check_states(found: &RunWithBenchmarks) {
+    for benchmark in &found.benchmarks {
+        let open = matches!(benchmark.state, BenchmarkState::Pending | BenchmarkState::Running { .. });
+        assert!(!open, "{} is {}", benchmark.name, benchmark.state.status());
+    }
+}
+
+/// Events are numbered without gaps, and each end is told of once.
+async fn check_events(world: &World, found: &RunWithBenchmarks) {
+    let run = found.run.spec.id;
+    let events = world.insist("read events", || world.stack.state.events(run, 0, 1_000)).await;
+    let numbers: Vec<u64> = events.iter().map(|event| event.sequence).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
+    let count = |kind: EventKind| events.iter().filter(|event| event.event_type == kind).count();
+    assert_eq!(count(EventKind::RunCreated), 1);
+    let ends = [EventKind::RunCompleted, EventKind::RunFailed, EventKind::RunCanceled];
+    let ended: usize = ends.into_iter().map(count).sum();
+    assert_eq!(ended, found.run.generation as usize, "each generation ends once");
+    assert_eq!(count(EventKind::RunRequeued), found.run.generation as usize - 1);
+    for benchmark in &found.benchmarks {
+        let completed = events.iter().filter(|event| {
+            event.event_type == EventKind::BenchmarkCompleted && event.benchmark_name.as_ref() == Some(&benchmark.name)
+        });
+        let succeeded = matches!(benchmark.state, BenchmarkState::Succeeded { .. });
+        assert_eq!(completed.count(), usize::from(succeeded), "{}", benchmark.name);
+    }
+}

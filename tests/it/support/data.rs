@@ -1,0 +1,77 @@
+//! Datasets whose right answers a model server can compute: the item's number is in its text.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use bench_tests::model_server::Ask;
+use serde_json::json;
+
+const LETTERS: &str = "ABCDEFGHIJ";
+const CATEGORIES: [&str; 2] = ["physics", "law"];
+
+/// A folder with so many items in the columns of MMLU-Pro, and a worked example per category.
+pub(crate) fn mmlu_pro(dir: &Path, items: usize) -> PathBuf {
+    let folder = dir.join(format!("mmlu-pro-{items}"));
+    fs::create_dir_all(&folder).unwrap();
+    let row = |number: usize, question: String, worked: &str| {
+        let options: Vec<String> = (0..10).map(|option| format!("{option} apples")).collect();
+        json!({
+            "question_id": number, "question": question, "options": options,
+            "answer": letter(number).to_string(), "answer_index": number % 10, "cot_content": worked,
+            "category": CATEGORIES[number % CATEGORIES.len()], "src": "own",
+        })
+    };
+    let (mut text, mut worked) = (String::new(), String::new());
+    for number in 0..items {
+        writeln!(text, "{}", row(number, format!("[item {number}] How many apples?"), "")).unwrap();
+    }
+    for number in 0..CATEGORIES.len() {
+        let question = format!("How many apples are {number} apples?");
+        writeln!(worked, "{}", row(number, question, "A: Count. The answer is (A).")).unwrap();
+    }
+    fs::write(folder.join("test.jsonl"), text).unwrap();
+    fs::write(folder.join("validation.jsonl"), worked).unwrap();
+    folder
+}
+
+/// A file with so many items in the columns of AIME 2025. Their markers begin with `a`.
+pub(crate) fn aime_2025(dir: &Path, items: usize) -> PathBuf {
+    let file = dir.join(format!("aime-{items}.jsonl"));
+    let rows = (0..items).map(|number| {
+        let problem = format!("[item a{number}] What is {number} + 7?");
+        json!({ "id": format!("I-{number}"), "problem": problem, "answer": (number + 7).to_string() }).to_string() + "\n"
+    });
+    fs::write(&file, rows.collect::<String>()).unwrap();
+    file
+}
+
+fn letter(number: usize) -> char {
+    LETTERS.chars().nth(number % 10).unwrap()
+}
+
+/// The right reply to an item of either dataset.
+pub(crate) fn right(item: &str) -> String {
+    match item.strip_prefix('a') {
+        Some(number) => format!("It is \\boxed{{{}}}.", number.parse::<usize>().unwrap() + 7),
+        None => format!("Let us see. The answer is ({}).", letter(item.parse().unwrap())),
+    }
+}
+
+/// A wrong reply to it.
+pub(crate) fn wrong(item: &str) -> String {
+    match item.strip_prefix('a') {
+        Some(number) => format!("It is \\boxed{{{}}}.", number.parse::<usize>().unwrap() + 8),
+        None => format!("Let us see. The answer is ({}).", letter(item.parse::<usize>().unwrap() + 1)),
+    }
+}
+
+/// Every fourth item is answered wrong.
+pub(crate) fn mostly_right(ask: &Ask) -> String {
+    if number(&ask.item) % 4 == 3 { wrong(&ask.item) } else { right(&ask.item) }
+}
+
+/// The number in an item's marker.
+pub(crate) fn number(item: &str) -> usize {
+    item.trim_start_matches('a').parse().unwrap()
+}

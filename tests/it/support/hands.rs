@@ -1,0 +1,123 @@
+//! The functions driven by hand, one message after the other: nothing happens that a test did not ask for.
+
+use aws_sdk_sqs::types::MessageSystemAttributeName;
+use std::time::Duration;
+
+use bench_datasets::{Library, LibraryConfig};
+use bench_dead_letters::DeadLetters;
+use bench_finisher::Finisher;
+use bench_inference::{ChatClient, InferenceConfig};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, SqsMessage};
+use bench_planner::Planner;
+use bench_queue::{Message, QueueName, Queues};
+use bench_scheduler::Scheduler;
+use bench_state::State;
+use bench_worker::{Worker, WorkerConfig};
+
+use super::World;
+
+/// How long an invocation by hand may take.
+const INVOCATION: Duration = Duration::from_secs(300);
+
+/// Every function, on the services of a stack that drives none of them itself.
+pub(crate) struct Hands {
+    pub(crate) state: State,
+    pub(crate) queues: Queues,
+    planner: Planner,
+    worker: Worker,
+    finisher: Finisher,
+    dead_letters: DeadLetters,
+    pub(crate) scheduler: Scheduler,
+}
+
+impl Hands {
+    /// The functions of a host that was started so many times after the stack's: its leases are void for it.
+    pub(crate) fn of(world: &World, starts: u64) -> Self {
+        let stack = &world.stack;
+        let epoch = stack.state.epoch() + starts;
+        let state = State::new(&stack.embedded.sdk_config(), stack.state.table(), epoch);
+        let (queues, blobs, credentials) =
+            (stack.queues.clone(), stack.blobs.clone(), stack.credentials.clone());
+        let library = LibraryConfig { offline: true, ..LibraryConfig::new(world.files().join("downloads")) };
+        let inference = InferenceConfig::from_vars(|_| None).unwrap();
+        Self {
+            planner: Planner::new(state.clone(), queues.clone(), Library::new(blobs.clone(), library)),
+            worker: Worker::new(
+                state.clone(),
+                queues.clone(),
+                blobs.clone(),
+                credentials.clone(),
+                ChatClient::new(inference.http_options()),
+                inference,
+                WorkerConfig::default(),
+            ),
+            finisher: Finisher { state: state.clone(), queues: queues.clone(), blobs, credentials },
+            dead_letters: DeadLetters { state: state.clone(), queues: queues.clone() },
+            scheduler: Scheduler { state: state.clone(), queues: queues.clone() },
+            state,
+            queues,
+        }
+    }
+
+    /// Handles one message; `false` when it would come again.
+    pub(crate) async fn handle(&self, message: &Message) -> bool {
+        let mut record = SqsMessage::default();
+        record.message_id = Some("by-hand".to_owned());
+        record.body = Some(message.to_body());
+        let mut event = SqsEvent::default();
+        event.records = vec![record];
+        self.call(message.queue(), event).await.batch_item_failures.is_empty()
+    }
+
+    async fn call(&self, queue: QueueName, event: SqsEvent) -> SqsBatchResponse {
+        let deadline = Deadline::after(INVOCATION);
+        match queue {
+            QueueName::Plans => self.planner.handle(event, deadline).await,
+            QueueName::Items => self.worker.handle(event, deadline).await,
+            QueueName::Finishes => self.finisher.handle(event, deadline).await,
+        }
+    }
+
+    /// Handles one message as the dead-letter queue's reader does; `false` when it would come again.
+    pub(crate) async fn bury(&self, message: &Message) -> bool {
+        let mut record = SqsMessage::default();
+        record.message_id = Some("by-hand".to_owned());
+        record.body = Some(message.to_body());
+        let mut event = SqsEvent::default();
+        event.records = vec![record];
+        let response = self.dead_letters.handle(event, message.queue(), Deadline::after(INVOCATION)).await;
+        response.batch_item_failures.is_empty()
+    }
+
+    /// Handles messages one by one until none is left. Received ones stay visible: whoever is stopped in the
+    /// middle leaves them to the next.
+    pub(crate) async fn drain(&self) {
+        loop {
+            let mut any = false;
+            for queue in QueueName::ALL {
+                any |= self.drain_one(queue).await;
+            }
+            if !any {
+                return;
+            }
+        }
+    }
+
+    async fn drain_one(&self, queue: QueueName) -> bool {
+        let url = self.queues.url(queue).unwrap();
+        let receive = self.queues.client().receive_message().queue_url(url).visibility_timeout(0);
+        let received = receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await.unwrap();
+        let Some(message) = received.messages.unwrap_or_default().pop() else { return false };
+        let receipt = message.receipt_handle.clone().unwrap();
+        let mut record = SqsMessage::default();
+        record.message_id = message.message_id;
+        record.body = message.body;
+        record.receipt_handle = Some(receipt.clone());
+        let mut event = SqsEvent::default();
+        event.records = vec![record];
+        if self.call(queue, event).await.batch_item_failures.is_empty() {
+            self.queues.client().delete_message().queue_url(url).receipt_handle(receipt).send().await.unwrap();
+        }
+        true
+    }
+}

@@ -1,0 +1,17 @@
+//! What the tests share: worlds, orders, datasets, and the invariants.
+
+pub(crate) mod check;
+pub(crate) mod data;
+pub(crate) mod hands;
+pub(crate) mod order;
+pub(crate) mod world;
+
+pub(crate) use check::{Expected, check};
+pub(crate) use hands::Hands;
+pub(crate) use order::Order;
+pub(crate) use world::{Settings, World};
+
+/// A stack needs several threads: its services never run on the async runtime, its functions do.
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}

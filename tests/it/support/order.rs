@@ -1,0 +1,112 @@
+//! Runs to be ordered.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use bench_datasets::NoProgress;
+use bench_domain::run::{AuthMode, DatasetChoice, ModelRef, Owner};
+use bench_domain::{BenchmarkName, Generation, ModelId, RunId, RunSpec, Subset, Timestamp};
+use bench_queue::Message;
+use bench_state::credentials::ApiKey;
+use bench_state::{EventKind, NewEvent};
+
+use super::World;
+use super::data;
+
+/// A run: how many items of which benchmarks, and who answers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Order {
+    mmlu_pro: usize,
+    aime_2025: usize,
+    oracle: bool,
+    key: Option<String>,
+}
+
+impl Order {
+    /// So many items of MMLU-Pro's form, one sample each, from the model server.
+    pub(crate) fn mmlu_pro(items: usize) -> Self {
+        Self { mmlu_pro: items, ..Self::default() }
+    }
+
+    /// After those, so many items of AIME's form, four samples each.
+    pub(crate) fn and_aime(self, items: usize) -> Self {
+        Self { aime_2025: items, ..self }
+    }
+
+
+    /// The caller pays with this key.
+    pub(crate) fn with_key(self, key: &str) -> Self {
+        Self { key: Some(key.to_owned()), ..self }
+    }
+
+    fn datasets(&self, world: &World) -> Vec<(&'static str, PathBuf)> {
+        let dir = world.files();
+        let mut datasets = Vec::new();
+        if self.mmlu_pro > 0 {
+            datasets.push(("mmlu_pro", data::mmlu_pro(dir, self.mmlu_pro)));
+        }
+        if self.aime_2025 > 0 {
+            datasets.push(("aime_2025", data::aime_2025(dir, self.aime_2025)));
+        }
+        datasets
+    }
+
+    /// Takes in the datasets and writes the run. No message is sent.
+    pub(crate) async fn create(&self, world: &World) -> RunId {
+        let mut datasets = BTreeMap::new();
+        let mut benchmarks: Vec<BenchmarkName> = Vec::new();
+        for (name, path) in self.datasets(world) {
+            let benchmark = bench_benchmarks::find(name).unwrap();
+            // Injected faults hit this too: who orders tries again.
+            let taken = world
+                .insist("take in a dataset", || world.stack.library.take_in(benchmark, &path, &NoProgress))
+                .await;
+            benchmarks.push(name.parse().unwrap());
+            datasets.insert(name.parse().unwrap(), DatasetChoice::Local { revision: taken.used.revision });
+        }
+        let id = RunId::random();
+        let (provider, base_url) =
+            if self.oracle { ("oracle", None) } else { ("openai-compatible", Some(world.model.base_url())) };
+        let key = self.key.as_ref().map(ApiKey::new);
+        if let Some(key) = &key {
+            world.insist("store the key", || world.stack.credentials.put(id, key)).await;
+        }
+        let spec = RunSpec {
+            id,
+            model: ModelRef {
+                id: ModelId::of(provider, "m"),
+                provider: provider.into(),
+                slug: "m".into(),
+                base_url,
+                replay_key: None,
+            },
+            benchmarks,
+            selected_benchmarks: None,
+            subset: Subset::default(),
+            items: vec![],
+            samples: None,
+            generation: Generation::default(),
+            datasets,
+            owner: key.as_ref().map_or(Owner::Local, |key| world.stack.api.access.owner_of(key)),
+            auth: if key.is_some() { AuthMode::ApiKey } else { AuthMode::System },
+            config: None,
+            coverage_min: 0.9,
+            price: None,
+            software: "test".into(),
+            created_at: Timestamp::now(),
+        };
+        let event = NewEvent::new(EventKind::RunCreated, "Run created");
+        let state = &world.stack.state;
+        world.insist("create the run", || state.create_run(&spec, &event, None, spec.created_at)).await;
+        id
+    }
+
+    /// Creates the run and sends its message.
+    pub(crate) async fn place(&self, world: &World) -> RunId {
+        let run = self.create(world).await;
+        let plan = Message::Plan { run, generation: 1 };
+        world.insist("send the plan", || world.stack.queues.send(&plan, Duration::ZERO)).await;
+        run
+    }
+}
