@@ -83,6 +83,8 @@ fn trouble_is_exit_code_1() {
         (&["compare", missing, missing], "Run not found"),
         (&["cancel", missing], "cannot be canceled"),
         (&["score", "mmlu_pro", "--responses", "none.jsonl"], "could not read none.jsonl"),
+        (&["datasets", "pull", "aime_2025"], "aime_2025: the hub at"),
+        (&["datasets", "rm", "aime_2025", "--revision", "0123"], "nothing of aime_2025"),
         (&["runs", "--server", "http://127.0.0.1:1"], "the server at http://127.0.0.1:1 cannot be used"),
     ];
     for (args, part) in cases {

@@ -10,6 +10,7 @@ use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use bench_domain::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::Mapping;
 use super::delete::Deleter;
@@ -102,8 +103,8 @@ async fn invoke(client: &Client, mapping: &Mapping, deleter: &Deleter, batch: Ve
     let mut event = SqsEvent::default();
     event.records = batch.into_iter().map(record).collect();
     let deadline = Timestamp::now().plus(mapping.timeout);
-    // A task of its own, so that a panic ends this invocation and nothing else.
-    let mut invocation = tokio::spawn((mapping.handler)(event, deadline));
+    // A task of its own, so that a panic ends this invocation and nothing else; it ends with the host.
+    let mut invocation = AbortOnDropHandle::new(tokio::spawn((mapping.handler)(event, deadline)));
     let response = match tokio::time::timeout(mapping.timeout, &mut invocation).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => {

@@ -56,6 +56,10 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Reads the file. Nothing is in flight afterwards; delays go on.
+    ///
+    /// The delivery that the last process ended with is not counted: many messages are in flight when a
+    /// machine is switched off, and none of them is to blame. Otherwise five restarts would make dead letters
+    /// of messages that never failed.
     pub(super) fn load(
         store: Store,
         own_jobs: Sender<service_thread::Message<Job>>,
@@ -63,6 +67,9 @@ impl Engine {
     ) -> rusqlite::Result<Self> {
         let mut engine = Self { store, queues: BTreeMap::new(), ids: HashMap::new(), next_seq: 1, own_jobs };
         engine.read_file(now_ms)?;
+        for message in engine.queues.values_mut().flat_map(|queue| queue.messages.values_mut()) {
+            message.receives = message.receives.saturating_sub(1);
+        }
         Ok(engine)
     }
 

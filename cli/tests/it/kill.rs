@@ -1,0 +1,128 @@
+//! `kill -9` at random moments of a run, again and again, until the run is through.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::process::Stdio;
+use std::time::Duration;
+
+use bench_tests::model_server::{ModelServer, always};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
+
+use crate::support::{Done, Place};
+
+const ITEMS: usize = 500;
+const CONCURRENCY: usize = 16;
+/// Kills that a test run has to survive.
+const KILLS_MIN: usize = 20;
+/// Lives of a process that are tried before the test gives up.
+const LIVES_MAX: usize = 400;
+/// Slow enough that every kill meets calls under way.
+const LATENCY: Duration = Duration::from_millis(60);
+
+/// MMLU-Pro rows with a marker by which the model server tells items apart.
+fn items() -> String {
+    let mut rows = String::new();
+    for number in 0..ITEMS + 1 {
+        let cot = if number == 0 { "A: Let's think step by step. The answer is (B)." } else { "" };
+        let row = json!({
+            "question": format!("[item {number}] Which is the second letter?"), "options": ["A", "B", "C"],
+            "answer": "B", "answer_index": 1, "category": "math", "cot_content": cot, "question_id": number,
+            "src": "own",
+        });
+        let _ = writeln!(rows, "{row}");
+    }
+    rows
+}
+
+#[test]
+fn a_run_survives_twenty_kills_at_any_moment() {
+    let seed = std::env::var("BENCH_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed: u64 = seed.unwrap_or_else(rand::random);
+    println!("seed {seed} (repeat with BENCH_TEST_SEED={seed})");
+    let mut random = StdRng::seed_from_u64(seed);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let server = runtime.block_on(ModelServer::start(LATENCY, always("The answer is (B)."))).unwrap();
+    let place = Place::new();
+    place.write("items.jsonl", items());
+
+    let order = ["--model", "openai-compatible/m", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=items.jsonl"];
+    let base_url = ["--base-url", &server.base_url()].map(str::to_owned);
+    let concurrency = CONCURRENCY.to_string();
+    let (mut run, mut kills, mut in_flight_sum, mut finished) = (None::<String>, 0, 0, false);
+    let mut phases: HashMap<&str, usize> = HashMap::new();
+    let mut answered_before = 0;
+    for life in 0.. {
+        assert!(life < LIVES_MAX, "the run does not get through");
+        let mut command = place.command(&["run", "--json", "--durability", "normal", "--concurrency", &concurrency]);
+        match &run {
+            Some(run) => command.args(["--resume", run]),
+            None => command.args(order).args(&base_url),
+        };
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        // Short lives until there were enough kills, then one that may end by itself.
+        let mut left = match kills {
+            kills if kills < KILLS_MIN => Duration::from_millis(random.random_range(20..=420)),
+            _ => Duration::from_secs(120),
+        };
+        let step = Duration::from_millis(5);
+        let ended = loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                break Some(status);
+            }
+            if left.is_zero() {
+                break None;
+            }
+            std::thread::sleep(step.min(left));
+            left = left.saturating_sub(step);
+        };
+        if ended.is_some() {
+            let done = Done::of(&child.wait_with_output().unwrap());
+            assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+            finished = true;
+            break;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        let asked: u64 = server.asked().values().sum();
+        let answered: u64 = server.answered().values().sum();
+        // What was asked and not written out whole, and what may have been on its way to the disk.
+        in_flight_sum += CONCURRENCY as u64;
+        let phase = match (asked, answered) {
+            (0, _) => "planning",
+            _ if answered as usize >= ITEMS => "finishing",
+            _ if answered == answered_before => "starting",
+            _ => "answering",
+        };
+        answered_before = answered;
+        *phases.entry(phase).or_default() += 1;
+        if run.is_none() {
+            let runs = place.json(&["runs", "--json"]);
+            run = runs[0]["id"].as_str().map(str::to_owned);
+        }
+    }
+    assert!(finished && kills >= KILLS_MIN);
+
+    let asked = server.asked();
+    let again: u64 = asked.values().map(|times| times - 1).sum();
+    println!("{kills} kills in phases {phases:?}; {again} of {ITEMS} answers asked again, at most {in_flight_sum} in flight");
+    assert_eq!(asked.len(), ITEMS, "every item was asked");
+    assert!(again <= in_flight_sum, "{again} answers were asked again, but only {in_flight_sum} could be in flight");
+
+    let run = run.unwrap();
+    let shown = place.json(&["runs", &run, "--json"]);
+    assert_eq!((&shown["status"], &shown["score"], &shown["coverage"]), (&json!("succeeded"), &json!(1.0), &json!(1.0)));
+    assert_eq!(shown["results"][0]["outcomes"]["correct"], ITEMS);
+    // The archive holds every item once, with its answer, and verifies.
+    assert_eq!(place.bench(&["export", &run, "--format", "csv", "--out", "table.csv"]).code, 0);
+    assert_eq!(place.bench(&["export", &run, "--format", "zip", "--out", "results.zip"]).code, 0);
+    assert_eq!(place.bench(&["verify", "results.zip"]).code, 0);
+    let table = std::fs::read_to_string(place.path("table.csv")).unwrap();
+    let mut ids: Vec<&str> = table.lines().filter_map(|line| line.strip_prefix(&*run)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), ITEMS, "every sample stands in the table once");
+    let _: Value = shown;
+}
