@@ -375,15 +375,19 @@ fn master_key(data_dir: &Path) -> anyhow::Result<LocalKey> {
     let path = data_dir.join("master.key");
     let shown = path.display();
     if !path.exists() {
+        // Under another name first: a key that is there is whole. The data directory's lock keeps others out.
         let key = LocalKey::generate()?;
+        let new = data_dir.join("master.key.new");
         let mut file = fs::OpenOptions::new()
             .write(true)
-            .create_new(true)
+            .create(true)
+            .truncate(true)
             .mode(0o600)
-            .open(&path)
+            .open(&new)
             .with_context(|| format!("could not write {shown}"))?;
         file.write_all(&key)
             .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&new, &path))
             .with_context(|| format!("could not write {shown}"))?;
     }
     let mode = fs::metadata(&path).with_context(|| format!("could not read {shown}"))?.permissions().mode();

@@ -69,7 +69,9 @@ async fn main() -> anyhow::Result<()> {
             measure(scenario, &bench).await?;
         }
     }
-    println!("\nratio to the bare client: items/s divided by bare/s; CPU is of the whole command, export included.");
+    println!(
+        "\nratio to the bare client: items/s divided by bare/s; CPU is of the whole command, export included."
+    );
     Ok(())
 }
 
@@ -188,13 +190,26 @@ async fn bare_client(url: &str, requests: usize, concurrency: usize) -> anyhow::
 /// Rows in the columns of MMLU-Pro: 70 worked examples, then the items, about as long as real ones.
 fn items(count: usize) -> String {
     const CATEGORIES: [&str; 14] = [
-        "biology", "business", "chemistry", "computer science", "economics", "engineering", "health", "history",
-        "law", "math", "other", "philosophy", "physics", "psychology",
+        "biology",
+        "business",
+        "chemistry",
+        "computer science",
+        "economics",
+        "engineering",
+        "health",
+        "history",
+        "law",
+        "math",
+        "other",
+        "philosophy",
+        "physics",
+        "psychology",
     ];
     let mut rows = String::new();
     for number in 0..70 + count {
         let example = number < 70;
-        let cot = if example { "A: Let's think step by step. It follows at once. The answer is (B)." } else { "" };
+        let cot =
+            if example { "A: Let's think step by step. It follows at once. The answer is (B)." } else { "" };
         let options: Vec<String> = (0..10).map(|option| format!("{} units", number + option)).collect();
         let context = "The quantities are given in the usual units and nothing else changes. ".repeat(4);
         let row = json!({

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bench_domain::{RunId, RunStatus};
+use bench_domain::{RunId, RunStatus, Timestamp};
+use bench_state::{EventKind, NewEvent};
 use bench_tests::model_server::Reply;
 
 use crate::support::{Expected, Order, Settings, World, check, data, runtime};
@@ -126,7 +127,18 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
         let run = Order::mmlu_pro(3).with_key(KEY).place(&world).await;
         let credentials = &world.stack.credentials;
         let key = bench_state::credentials::ApiKey::new(OTHER_KEY);
-        credentials.put_for(run, 2, &key).await.unwrap();
+        let sealed = credentials.seal(run, 2, &key).await.unwrap();
+        let state = &world.stack.state;
+        for (generation, sealed) in [(1, None), (2, Some(&sealed))] {
+            let record = state.run(run).await.unwrap().unwrap();
+            let now = Timestamp::now();
+            let next = match sealed {
+                None => record.state.cancel(now).unwrap(),
+                Some(_) => record.state.requeue().unwrap(),
+            };
+            let event = NewEvent::new(EventKind::RunRequeued, "Changed");
+            state.change_run_with(&record, &next, generation, &event, now, sealed).await.unwrap();
+        }
         credentials.delete_of(run, 1).await.unwrap();
         assert_eq!(credentials.get(run).await.unwrap(), Some(key));
         credentials.delete_of(run, 2).await.unwrap();

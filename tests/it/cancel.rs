@@ -41,7 +41,11 @@ fn cancel_during_a_run_stays_canceled() {
 
         // Whatever still comes of it changes nothing.
         let late = World::sample_ref(&found, "mmlu_pro", Position { item: ITEMS as u32 - 1, sample: 0 });
-        let late = [Message::Plan { run, generation: 1 }, Message::Finish { run, generation: 1 }, Message::Sample(late)];
+        let late = [
+            Message::Plan { run, generation: 1 },
+            Message::Finish { run, generation: 1 },
+            Message::Sample(late),
+        ];
         world.stack.queues.send_all(&late, Duration::ZERO).await.unwrap();
         assert_eq!(check(&world, run, Expected::CANCELED).await, samples);
         assert_eq!(world.found(run).await, found);

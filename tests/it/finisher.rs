@@ -41,7 +41,8 @@ fn killed_after_closing_one_of_two_benchmarks() {
         let report = builder.finish(plan.items, plan.samples_per_item, 0.9, None);
         let closed = first.state.close(now, report).unwrap();
         let event = NewEvent::new(EventKind::BenchmarkCompleted, "Completed").of(&first.name);
-        let changed = hands.state.change_benchmark(run, first, &closed, None, Some(&event), now).await.unwrap();
+        let changed =
+            hands.state.change_benchmark(run, first, &closed, None, Some(&event), now).await.unwrap();
         assert_eq!(changed, Transition::Done);
 
         assert!(hands.handle(&Message::Finish { run, generation: 1 }).await);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bench_domain::sample::Effort;
 use bench_domain::{Answer, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Verdict};
+use bench_exports::ExportFormat;
 use bench_queue::Message;
 use bench_state::{BodyRef, Claim, Commit, Finished};
 use bench_tests::model_server::Reply;
@@ -25,7 +26,8 @@ async fn planned() -> (World, Hands, RunId, SampleRef) {
 /// Takes the sample under a lease that is over when this returns.
 async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
     let now = Timestamp::now();
-    let Claim::Yours(claimed) = hands.state.claim(sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
+    let Claim::Yours(claimed) =
+        hands.state.claim(sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
     else {
         panic!("the sample is free")
     };
@@ -65,10 +67,8 @@ fn a_late_commit_and_its_body_change_nothing() {
         hands.drain().await;
         let before = check(&world, run, Expected::SUCCEEDED).await;
         let report = world.found(run).await.benchmarks;
-        let export = world.stack.exports.clone();
-        drop(export);
 
-        let body = body_of(&world, run, &data::wrong("0")).await;
+        let body = body_of(&world, run, "Too late: the answer is (J).").await;
         let sha256 = world.stack.blobs.put_body(&sample, late, &body).await.unwrap();
         let sort = report[0].sort();
         let finished = wrongly_finished(late, sha256);
@@ -80,8 +80,13 @@ fn a_late_commit_and_its_body_change_nothing() {
         assert_eq!(world.found(run).await.benchmarks, report);
         let kept = before["mmlu_pro"][0].finished.as_ref().unwrap().body.clone().unwrap();
         assert_eq!(kept.attempt, late + 1);
-        let (kept, _) = world.stack.blobs.get_body(&sample, kept.attempt, Some(&kept.sha256)).await.unwrap().unwrap();
+        let (kept, _) =
+            world.stack.blobs.get_body(&sample, kept.attempt, Some(&kept.sha256)).await.unwrap().unwrap();
         assert_eq!(kept.answer.text, data::right("0"));
+        let table = world.stack.exports.build(run, ExportFormat::Csv).await.unwrap();
+        let table = world.stack.blobs.get(&table.key).await.unwrap().unwrap();
+        let table = String::from_utf8(table.to_vec()).unwrap();
+        assert!(table.contains(&data::right("0")) && !table.contains("Too late"), "{table}");
     });
 }
 

@@ -89,7 +89,8 @@ fn a_canceled_run_goes_on_where_it_was() {
 fn a_run_requeued_at_once_keeps_the_answers_in_flight() {
     runtime().block_on(async {
         let release = Arc::new(AtomicBool::new(false));
-        let settings = Settings { concurrency: 8, latency: Duration::from_millis(300), ..Settings::default() };
+        let settings =
+            Settings { concurrency: 8, latency: Duration::from_millis(300), ..Settings::default() };
         let released = Arc::clone(&release);
         let world = World::start(settings, move |ask| {
             released.store(true, Ordering::SeqCst);

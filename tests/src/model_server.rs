@@ -215,7 +215,8 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Optio
 
 fn item_of(body: &Value) -> String {
     let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let text = messages.iter().filter_map(|message| message["content"].as_str()).next_back().unwrap_or_default();
+    let text =
+        messages.iter().filter_map(|message| message["content"].as_str()).next_back().unwrap_or_default();
     let marked = text.rsplit_once("[item ").and_then(|(_, rest)| rest.split_once(']'));
     marked.map(|(item, _)| item.to_owned()).unwrap_or_default()
 }
@@ -261,7 +262,10 @@ async fn answer(
         }
         Reply::Garbage => {
             let garbage = "<html>\u{fffd} not what you asked for";
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n", garbage.len());
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\n\r\n",
+                garbage.len()
+            );
             stream.write_all(format!("{head}{garbage}").as_bytes()).await?;
             return Ok(true);
         }
@@ -288,7 +292,9 @@ fn streamed(text: &str, finish: Option<&str>, request: &Value) -> Vec<u8> {
                 "choices": [{ "index": 0, "delta": delta, "finish_reason": finish }] })
     };
     let mut events = String::new();
-    for event in [chunk(json!({ "role": "assistant", "content": one }), None), chunk(json!({ "content": two }), None)] {
+    for event in
+        [chunk(json!({ "role": "assistant", "content": one }), None), chunk(json!({ "content": two }), None)]
+    {
         events.push_str(&format!("data: {event}\n\n"));
     }
     if finish.is_some() {
@@ -297,6 +303,9 @@ fn streamed(text: &str, finish: Option<&str>, request: &Value) -> Vec<u8> {
             "usage": { "prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120 } });
         events.push_str(&format!("data: {usage}\n\ndata: [DONE]\n\n"));
     }
-    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n", events.len());
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {}\r\n\r\n",
+        events.len()
+    );
     [head.as_bytes(), events.as_bytes()].concat()
 }

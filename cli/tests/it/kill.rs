@@ -47,7 +47,8 @@ fn a_run_survives_twenty_kills_at_any_moment() {
     let place = Place::new();
     place.write("items.jsonl", items());
 
-    let order = ["--model", "openai-compatible/m", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=items.jsonl"];
+    let order =
+        ["--model", "openai-compatible/m", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=items.jsonl"];
     let base_url = ["--base-url", &server.base_url()].map(str::to_owned);
     let concurrency = CONCURRENCY.to_string();
     let (mut run, mut kills, mut in_flight_sum, mut finished) = (None::<String>, 0, 0, false);
@@ -55,7 +56,8 @@ fn a_run_survives_twenty_kills_at_any_moment() {
     let mut answered_before = 0;
     for life in 0.. {
         assert!(life < LIVES_MAX, "the run does not get through");
-        let mut command = place.command(&["run", "--json", "--durability", "normal", "--concurrency", &concurrency]);
+        let mut command =
+            place.command(&["run", "--json", "--durability", "normal", "--concurrency", &concurrency]);
         match &run {
             Some(run) => command.args(["--resume", run]),
             None => command.args(order).args(&base_url),
@@ -107,13 +109,21 @@ fn a_run_survives_twenty_kills_at_any_moment() {
 
     let asked = server.asked();
     let again: u64 = asked.values().map(|times| times - 1).sum();
-    println!("{kills} kills in phases {phases:?}; {again} of {ITEMS} answers asked again, at most {in_flight_sum} in flight");
+    println!(
+        "{kills} kills in phases {phases:?}; {again} of {ITEMS} answers asked again, at most {in_flight_sum} in flight"
+    );
     assert_eq!(asked.len(), ITEMS, "every item was asked");
-    assert!(again <= in_flight_sum, "{again} answers were asked again, but only {in_flight_sum} could be in flight");
+    assert!(
+        again <= in_flight_sum,
+        "{again} answers were asked again, but only {in_flight_sum} could be in flight"
+    );
 
     let run = run.unwrap();
     let shown = place.json(&["runs", &run, "--json"]);
-    assert_eq!((&shown["status"], &shown["score"], &shown["coverage"]), (&json!("succeeded"), &json!(1.0), &json!(1.0)));
+    assert_eq!(
+        (&shown["status"], &shown["score"], &shown["coverage"]),
+        (&json!("succeeded"), &json!(1.0), &json!(1.0))
+    );
     assert_eq!(shown["results"][0]["outcomes"]["correct"], ITEMS);
     // The archive holds every item once, with its answer, and verifies.
     assert_eq!(place.bench(&["export", &run, "--format", "csv", "--out", "table.csv"]).code, 0);

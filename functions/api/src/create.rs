@@ -148,6 +148,9 @@ pub async fn create_run(api: &Api, order: Order, orderer: Orderer) -> Result<Cre
     place(api, order, orderer, found).await
 }
 
+/// A new run's generation.
+const FIRST_GENERATION: u32 = 1;
+
 async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> Result<Created, ApiError> {
     let idempotency = order.idempotency_key.as_ref().map(|key| Idempotency {
         owner: orderer.name(),
@@ -180,14 +183,12 @@ async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> 
         software: api.config.software.clone(),
         created_at: Timestamp::now(),
     };
-    if let Some(key) = &orderer.api_key {
-        api.credentials.put(spec.id, key).await?;
-    }
+    let key = match &orderer.api_key {
+        Some(key) => Some(api.credentials.seal(spec.id, FIRST_GENERATION, key).await?),
+        None => None,
+    };
     let event = created_event(&spec, &ignored);
-    let made = api.state.create_run(&spec, &event, idempotency.as_ref(), spec.created_at).await;
-    if !matches!(made, Ok(true)) && orderer.api_key.is_some() {
-        forget_key(api, spec.id).await;
-    }
+    let made = api.state.create_run_with(&spec, &event, idempotency.as_ref(), spec.created_at, key).await;
     if !made? {
         // The same order came twice at the same time, and the other one was faster.
         let earlier = match &idempotency {
@@ -205,18 +206,6 @@ async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> 
     *crate::context::held(&api.schedule) = None;
     tracing::info!(run.id = %spec.id, model = %spec.model.qualified(), "Created run {}", spec.id);
     Ok(Created { run, is_new: true, ignored })
-}
-
-/// Removes the key of a run that was not made, unless it was made after all.
-async fn forget_key(api: &Api, run: RunId) {
-    let removed = match api.state.run(run).await {
-        Ok(Some(_)) => return,
-        Ok(None) => api.credentials.delete(run).await,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = removed {
-        tracing::error!(run.id = %run, %error, "The key of run {run}, which was not made, was not removed: {error}");
-    }
 }
 
 /// The run that was made under this key, if there is one.

@@ -90,7 +90,7 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         if let Err(error) = api.state.skip_open_benchmarks(run, "Run canceled", now).await {
             tracing::warn!(run.id = %run, %error, "The finisher closes the benchmarks of run {run}: {error}");
         }
-        if let Err(error) = api.credentials.delete(run).await {
+        if let Err(error) = api.credentials.delete_of(run, record.generation).await {
             tracing::warn!(run.id = %run, %error, "The finisher removes the key of run {run}: {error}");
         }
         tracing::info!(run.id = %run, "Canceled run {run}");
@@ -197,27 +197,22 @@ pub async fn requeue_run(api: &Api, run: RunId, key: Option<ApiKey>) -> Result<(
     for _ in 0..RACES_MAX {
         let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
         let next = record.state.requeue().map_err(|_| not_requeueable())?;
+        let generation = record.generation.saturating_add(1);
+        let mut sealed = None;
         if record.spec.auth == AuthMode::ApiKey {
             let key = key.as_ref().ok_or_else(|| {
                 ApiError::bad_request(
                     "Run was made with a key of its own, which was not kept: send it again as Authorization: Bearer",
                 )
             })?;
-            api.credentials.put(run, key).await?;
+            sealed = Some(api.credentials.seal(run, generation, key).await?);
         }
-        let generation = record.generation.saturating_add(1);
         let event = NewEvent::new(EventKind::RunRequeued, "Run requeued");
         let now = Timestamp::now();
-        match api.state.change_run(&record, &next, generation, &event, now).await {
-            Ok(Transition::Done) => {}
-            Ok(Transition::Raced) => {
-                forget_key_unless_open(api, &record).await;
-                continue;
-            }
-            Err(error) => {
-                forget_key_unless_open(api, &record).await;
-                return Err(error.into());
-            }
+        let changed =
+            api.state.change_run_with(&record, &next, generation, &event, now, sealed.as_ref()).await?;
+        if changed == Transition::Raced {
+            continue;
         }
         *held(&api.schedule) = None;
         let message = Message::Plan { run, generation };
@@ -228,20 +223,4 @@ pub async fn requeue_run(api: &Api, run: RunId, key: Option<ApiKey>) -> Result<(
         return Ok(());
     }
     Err(raced())
-}
-
-/// Removes a key again that was stored for a requeue which did not take place.
-async fn forget_key_unless_open(api: &Api, record: &RunRecord) {
-    let run = record.spec.id;
-    if record.spec.auth != AuthMode::ApiKey {
-        return;
-    }
-    let removed = match api.state.run(run).await {
-        Ok(Some(now)) if now.state.status().is_open() => return,
-        Ok(_) => api.credentials.delete(run).await,
-        Err(error) => Err(error),
-    };
-    if let Err(error) = removed {
-        tracing::error!(run.id = %run, %error, "The key of run {run}, which is over, was not removed: {error}");
-    }
 }

@@ -6,10 +6,14 @@
 use std::time::Duration;
 
 use bench_domain::{Outcome, RunId, SampleRef, Timestamp, Verdict};
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
-use bench_queue::{Message, QueueError, QueueName, Queues, RECEIVES_MAX};
-use bench_state::{Claim, Commit, EventKind, Finished, NewEvent, RunWithBenchmarks, State, StateError, Transition};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_dead_batch};
+use bench_queue::{Message, MessageError, QueueError, QueueName, Queues, RECEIVES_MAX};
+use bench_state::{
+    Claim, Commit, EventKind, Finished, NewEvent, RunWithBenchmarks, State, StateError, Transition,
+};
 
+/// When a sample is tried again whose deliveries came to no attempt.
+const AFTER_OUTAGE: Duration = Duration::from_secs(30);
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
 
@@ -33,17 +37,27 @@ enum DeadLetterError {
 
 impl DeadLetters {
     /// Handles a batch of messages from the dead-letter queue of `queue`.
-    pub async fn handle(&self, event: SqsEvent, queue: QueueName, deadline: Deadline) -> SqsBatchResponse {
-        let unreadable = event.records.iter().filter(|record| {
+    pub async fn handle(
+        &self,
+        mut event: SqsEvent,
+        queue: QueueName,
+        deadline: Deadline,
+    ) -> SqsBatchResponse {
+        // Nobody will ever read those: they are told of and dropped, not kept coming.
+        event.records.retain(|record| {
             let body = record.body.as_deref().unwrap_or_default();
-            matches!(Message::from_body(body), Err(bench_queue::MessageError::Malformed(_)))
+            let readable = !matches!(Message::from_body(body), Err(MessageError::Malformed(_)));
+            if !readable {
+                let message_id = record.message_id.as_deref().unwrap_or_default();
+                tracing::error!(
+                    message_id,
+                    "Dropped a dead letter of queue {} that cannot be read",
+                    queue.as_str()
+                );
+            }
+            readable
         });
-        // Nobody will ever read them: they are told of and dropped, not kept coming.
-        let unreadable: Vec<String> = unreadable.filter_map(|record| record.message_id.clone()).collect();
-        for message_id in &unreadable {
-            tracing::error!(message_id, "Dropped a dead letter of queue {} that cannot be read", queue.as_str());
-        }
-        let mut response = handle_batch(event, queue, &self.queues, |message| async move {
+        handle_dead_batch(event, queue, &self.queues, |message| async move {
             match message {
                 Message::Sample(sample) => self.end_sample(&sample, deadline).await,
                 Message::Plan { run, generation } => {
@@ -56,9 +70,7 @@ impl DeadLetters {
                 }
             }
         })
-        .await;
-        response.batch_item_failures.retain(|failure| !unreadable.contains(&failure.item_identifier));
-        response
+        .await
     }
 
     async fn end_sample(&self, sample: &SampleRef, deadline: Deadline) -> Result<(), DeadLetterError> {
@@ -68,13 +80,24 @@ impl DeadLetters {
             return Ok(());
         }
         let now = Timestamp::now();
-        let attempt = match self.state.claim(sample, now, deadline.0).await? {
-            Claim::Yours(claimed) => claimed.attempt,
+        let claimed = match self.state.claim(sample, now, deadline.0).await? {
+            Claim::Yours(claimed) => claimed,
             // A planned wait has another message.
             Claim::NotDue(_) | Claim::Over | Claim::Gone => return Ok(()),
             Claim::Busy => return Err(DeadLetterError::Busy(sample.clone())),
         };
-        let why = format!("the sample's message was delivered {RECEIVES_MAX} times and no attempt came to an end");
+        let (attempt, record) = (claimed.attempt, &claimed.record);
+        let tried = attempt.saturating_sub(1).saturating_sub(record.cleared);
+        if tried < RECEIVES_MAX {
+            // Deliveries that did not come to an attempt, as in an outage, say nothing about the sample.
+            let due_at = now.plus(AFTER_OUTAGE);
+            if self.state.release(sample, attempt, record.cleared, due_at, record.effort).await? {
+                self.queues.send(&Message::Sample(sample.clone()), AFTER_OUTAGE).await?;
+            }
+            return Ok(());
+        }
+        let why =
+            format!("the sample's message was delivered {RECEIVES_MAX} times and no attempt came to an end");
         tracing::error!(run.id = %sample.run, "Sample {sample} ended as a dead letter");
         let finished = Finished {
             verdict: Verdict::ungraded(Outcome::InfrastructureError, why),

@@ -15,7 +15,8 @@ async fn main() -> anyhow::Result<()> {
     init_tracing();
     let aws = sdk_config().await;
     let server = ServerConfig::from_vars(var, false).map_err(anyhow::Error::msg)?;
-    let access = Access { local: false, admin_secret: var("ADMIN_SECRET"), owner_key: resources::master_key()? };
+    let access =
+        Access { local: false, admin_secret: var("ADMIN_SECRET"), owner_key: resources::master_key()? };
     let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));
     let old = var("BENCH_SIGNING_OLD_PUBLIC_KEYS");
     let keys = KeyRing::from_config(&RingConfig {

@@ -14,7 +14,9 @@ use bench_domain::{Outcome, RunId, RunState, Timestamp};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
 use bench_queue::{Message, QueueName, Queues};
 use bench_state::credentials::Credentials;
-use bench_state::{BenchmarkRecord, EventKind, NewEvent, RunRecord, RunWithBenchmarks, State, StateError, Transition};
+use bench_state::{
+    BenchmarkRecord, EventKind, NewEvent, RunRecord, RunWithBenchmarks, State, StateError, Transition,
+};
 
 /// Samples read at once.
 const PAGE: u64 = 1_000;
@@ -137,14 +139,16 @@ impl Finisher {
             let page = self.state.samples_page(run.spec.id, benchmark, offset, PAGE).await?;
             for sample in &page {
                 sample.summary().iter().for_each(|summary| builder.add(summary));
-                let detail = sample.finished.as_ref().and_then(|finished| finished.verdict.detail.get("chance"));
+                let detail =
+                    sample.finished.as_ref().and_then(|finished| finished.verdict.detail.get("chance"));
                 if let Some(share) = detail.and_then(serde_json::Value::as_f64) {
                     *chance.entry(sample.group.clone()).or_default() += share;
                 }
             }
             offset += PAGE;
         }
-        let mut report = builder.finish(plan.items, plan.samples_per_item, run.spec.coverage_min, run.spec.price);
+        let mut report =
+            builder.finish(plan.items, plan.samples_per_item, run.spec.coverage_min, run.spec.price);
         if let Some(known) = bench_benchmarks::find(benchmark.name.as_str()) {
             report.extra = known.extra_metrics(&tallies(&report, &chance));
         }
@@ -153,7 +157,8 @@ impl Finisher {
         self.state.add_event(run.spec.id, &last_progress(benchmark, &report), now).await?;
         let next = benchmark.state.close(now, report).map_err(StateError::from)?;
         let event = closing_event(benchmark, &next);
-        let changed = self.state.change_benchmark(run.spec.id, benchmark, &next, None, Some(&event), now).await?;
+        let changed =
+            self.state.change_benchmark(run.spec.id, benchmark, &next, None, Some(&event), now).await?;
         Ok((changed == Transition::Done).then_some(next))
     }
 

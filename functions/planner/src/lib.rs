@@ -8,16 +8,21 @@
 mod choose;
 mod requeue;
 
+use std::panic::AssertUnwindSafe;
+
 use bench_benchmarks::Benchmark;
+use bench_blobs::BlobError;
 use bench_datasets::{DatasetError, Library, NoProgress, Progress};
 use bench_domain::run::{BenchmarkState, DatasetChoice, Plan};
 use bench_domain::sample::shards_for;
 use bench_domain::{Generation, Position, RunId, RunSpec, RunState, SampleRef, Timestamp};
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::{
-    BenchmarkRecord, EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, State, StateError, Transition,
+    BenchmarkRecord, EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, State, StateError,
+    Transition,
 };
+use futures_util::FutureExt;
 
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
@@ -43,8 +48,12 @@ enum PlanError {
     State(#[from] StateError),
     #[error(transparent)]
     Queue(#[from] QueueError),
+    #[error(transparent)]
+    Dataset(DatasetError),
     #[error("the run kept changing while it was planned")]
     Races,
+    #[error("planning panicked: {0}")]
+    Panic(String),
 }
 
 /// Why a benchmark of a run cannot be carried out.
@@ -79,22 +88,24 @@ impl Planner {
             PlanClaim::Busy | PlanClaim::Nothing => return Ok(()),
         };
         tracing::info!(run.id = %run, run.generation = generation, plan.attempt = attempt, "Planning run {run}");
-        let planned = self.plan_claimed(run, generation, attempt).await;
-        if planned.is_err() {
-            // So that the message that comes again need not wait for the lease to end.
+        let planned = AssertUnwindSafe(self.plan_claimed(run, generation, attempt)).catch_unwind().await;
+        let planned = planned.unwrap_or_else(|panic| Err(PlanError::Panic(panic_text(panic.as_ref()))));
+        if !matches!(planned, Ok(true)) {
+            // So that whoever plans the run next need not wait for the lease to end.
             self.state.release_plan(run, attempt, Timestamp::now()).await?;
         }
-        planned
+        planned.map(drop)
     }
 
-    async fn plan_claimed(&self, run: RunId, generation: u32, attempt: u32) -> Result<(), PlanError> {
-        let Some(mut found) = self.started(run, generation).await? else { return Ok(()) };
+    /// `false` when the run ended meanwhile.
+    async fn plan_claimed(&self, run: RunId, generation: u32, attempt: u32) -> Result<bool, PlanError> {
+        let Some(mut found) = self.started(run, generation).await? else { return Ok(false) };
         for index in 0..found.benchmarks.len() {
             if index > 0 {
                 // A run that was canceled meanwhile needs no more plans.
                 match self.open_run(run, generation).await? {
                     Some(fresh) => found = fresh,
-                    None => return Ok(()),
+                    None => return Ok(false),
                 }
             }
             let Some(benchmark) = found.benchmarks.get(index) else { continue };
@@ -106,7 +117,7 @@ impl Planner {
             let finish = Message::Finish { run, generation };
             self.queues.send(&finish, std::time::Duration::ZERO).await?;
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn open_run(&self, run: RunId, generation: u32) -> Result<Option<RunWithBenchmarks>, StateError> {
@@ -184,7 +195,7 @@ impl Planner {
         let spec = &found.run.spec;
         let run = spec.id;
         let outcome = match bench_benchmarks::find(record.name.as_str()) {
-            Some(benchmark) => self.prepare(spec, record, benchmark, attempt).await,
+            Some(benchmark) => self.prepare(spec, record, benchmark, attempt).await?,
             None => Err(Obstacle::Failed(format!("this program has no benchmark `{}`", record.name))),
         };
         let now = Timestamp::now();
@@ -206,7 +217,8 @@ impl Planner {
                 (record.state.fail(now, error).map_err(StateError::from)?, None, Some(event))
             }
         };
-        let changed = self.state.change_benchmark(run, record, &next, plan.as_ref(), event.as_ref(), now).await?;
+        let changed =
+            self.state.change_benchmark(run, record, &next, plan.as_ref(), event.as_ref(), now).await?;
         if changed == Transition::Raced {
             // Another attempt was faster: its plan counts.
             tracing::info!(run.id = %run, benchmark = %record.name, "Another attempt planned {}", record.name);
@@ -222,17 +234,23 @@ impl Planner {
         record: &BenchmarkRecord,
         benchmark: &'static dyn Benchmark,
         attempt: u32,
-    ) -> Result<(Plan, Vec<PlannedSample>), Obstacle> {
+    ) -> Result<Result<(Plan, Vec<PlannedSample>), Obstacle>, PlanError> {
         let choice = spec.datasets.get(&record.name).unwrap_or(&DatasetChoice::Hub);
-        let prepared = self.library.prepare(benchmark, choice, self.progress.as_ref()).await.map_err(|error| {
-            match error {
-                DatasetError::Gated { .. } | DatasetError::TokenRefused { .. } => {
-                    Obstacle::NeedsSetup(error.to_string())
-                }
-                other => Obstacle::Failed(other.to_string()),
+        let prepared = match self.library.prepare(benchmark, choice, self.progress.as_ref()).await {
+            Ok(prepared) => prepared,
+            // The store may answer next time: the run is planned again.
+            Err(error @ (DatasetError::Blob(BlobError::Store { .. }) | DatasetError::Interrupted(_))) => {
+                return Err(PlanError::Dataset(error));
             }
-        })?;
-        let chosen = choose::items(spec, &record.name, &prepared.index)?;
+            Err(error @ (DatasetError::Gated { .. } | DatasetError::TokenRefused { .. })) => {
+                return Ok(Err(Obstacle::NeedsSetup(error.to_string())));
+            }
+            Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
+        };
+        let chosen = match choose::items(spec, &record.name, &prepared.index) {
+            Ok(chosen) => chosen,
+            Err(obstacle) => return Ok(Err(obstacle)),
+        };
         let facts = benchmark.facts();
         let template = benchmark.template();
         let items = chosen.len() as u64;
@@ -248,7 +266,7 @@ impl Planner {
             protocol: facts.protocol.to_owned(),
             generation: merged(&(facts.generation)(), &spec.generation),
         };
-        Ok((plan, chosen))
+        Ok(Ok((plan, chosen)))
     }
 
     async fn send_all_samples(&self, run: RunId, benchmark: &BenchmarkRecord) -> Result<(), PlanError> {
@@ -259,7 +277,8 @@ impl Planner {
             .peekable();
         while positions.peek().is_some() {
             let some = positions.by_ref().take(MESSAGES_AT_ONCE);
-            let messages: Vec<Message> = some.map(|position| message(run, benchmark, plan, position)).collect();
+            let messages: Vec<Message> =
+                some.map(|position| message(run, benchmark, plan, position)).collect();
             self.queues.send_all(&messages, std::time::Duration::ZERO).await?;
         }
         Ok(())

@@ -13,7 +13,8 @@ const DOWNLOADS: &str = "/tmp/bench-downloads";
 async fn main() -> anyhow::Result<()> {
     init_tracing();
     let config = sdk_config().await;
-    let library = Library::new(resources::blobs(&config)?, LibraryConfig::from_vars(DOWNLOADS, std::env::vars()));
+    let library =
+        Library::new(resources::blobs(&config)?, LibraryConfig::from_vars(DOWNLOADS, std::env::vars()));
     let planner = Arc::new(Planner::new(resources::state(&config)?, resources::queues(&config), library));
     run_sqs(|event, deadline| {
         let planner = Arc::clone(&planner);

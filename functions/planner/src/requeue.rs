@@ -36,13 +36,18 @@ impl Planner {
         Err(PlanError::Races)
     }
 
-    pub(crate) async fn reopen_ungraded(&self, run: RunId, benchmark: &BenchmarkRecord) -> Result<(), PlanError> {
+    pub(crate) async fn reopen_ungraded(
+        &self,
+        run: RunId,
+        benchmark: &BenchmarkRecord,
+    ) -> Result<(), PlanError> {
         let Some(plan) = &benchmark.plan else { return Ok(()) };
         let sort = benchmark.sort();
         for shard in 0..plan.shards {
             let mut from = None;
             loop {
-                let page = self.state.shard_page(run, &benchmark.name, plan.attempt, shard, true, from).await?;
+                let page =
+                    self.state.shard_page(run, &benchmark.name, plan.attempt, shard, true, from).await?;
                 for record in &page.0 {
                     if matches!(record.state, SampleState::Done { outcome, .. } if !outcome.is_graded()) {
                         let sample = SampleRef {
@@ -65,7 +70,11 @@ impl Planner {
     }
 
     /// Sends a message for every sample that is not over.
-    pub(crate) async fn send_open_samples(&self, run: RunId, benchmark: &BenchmarkRecord) -> Result<(), PlanError> {
+    pub(crate) async fn send_open_samples(
+        &self,
+        run: RunId,
+        benchmark: &BenchmarkRecord,
+    ) -> Result<(), PlanError> {
         let Some(plan) = &benchmark.plan else { return Ok(()) };
         for shard in 0..plan.shards {
             let mut from: Option<Position> = None;

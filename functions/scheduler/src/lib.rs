@@ -16,6 +16,8 @@ pub const GRACE: Duration = Duration::from_secs(600);
 const DOUBLINGS_MAX: u32 = 7;
 /// Runs looked at in one go.
 const RUNS_MAX: u64 = 10_000;
+/// Runs that are over and not cleared up, looked at in one go.
+const UNSETTLED_MAX: usize = 10_000;
 
 /// The scheduler's function.
 pub struct Scheduler {
@@ -50,7 +52,8 @@ pub enum ReconcileError {
 impl Scheduler {
     /// Visits all open runs and sends again what is past due by [`GRACE`].
     pub async fn reconcile(&self) -> Result<Resent, ReconcileError> {
-        self.reconcile_after(GRACE).await
+        // Boxed: the future is deep, and callers nest it further.
+        Box::pin(self.reconcile_after(GRACE)).await
     }
 
     /// For the start of a host that alone works on the state: every lease is void, so whatever is not
@@ -61,22 +64,23 @@ impl Scheduler {
         let lost = depth.visible + depth.in_flight + depth.delayed == 0;
         let mut resent = Resent::default();
         for run in self.open_runs().await? {
-            let Some(found) = self.state.run_with_benchmarks(run).await? else { continue };
-            self.resend_run(&found, Duration::ZERO, &mut resent).await?;
-            if lost {
-                self.resend_samples(&found, Duration::ZERO, &mut resent).await?;
-            }
+            let visited = self.visit(run, When::Now, lost, &mut resent).await;
+            visited.unwrap_or_else(|error| passed_over(run, &error));
         }
+        self.resend_unsettled(When::Now, &mut resent).await?;
         Ok(resent)
     }
 
-    async fn reconcile_after(&self, grace: Duration) -> Result<Resent, ReconcileError> {
+    /// Visits all open runs, and those that are over and not cleared up, and sends again what is past due by
+    /// `grace`.
+    pub async fn reconcile_after(&self, grace: Duration) -> Result<Resent, ReconcileError> {
         let mut resent = Resent::default();
+        let when = When::PastDueBy(grace);
         for run in self.open_runs().await? {
-            let Some(found) = self.state.run_with_benchmarks(run).await? else { continue };
-            self.resend_run(&found, grace, &mut resent).await?;
-            self.resend_samples(&found, grace, &mut resent).await?;
+            let visited = self.visit(run, when, true, &mut resent).await;
+            visited.unwrap_or_else(|error| passed_over(run, &error));
         }
+        self.resend_unsettled(when, &mut resent).await?;
         for run in self.state.list_deleted(RUNS_MAX).await? {
             self.queues.send(&Message::Finish { run, generation: 0 }, Duration::ZERO).await?;
             resent.finishes += 1;
@@ -104,17 +108,44 @@ impl Scheduler {
         Ok(open)
     }
 
+    async fn visit(
+        &self,
+        run: RunId,
+        when: When,
+        samples: bool,
+        resent: &mut Resent,
+    ) -> Result<(), ReconcileError> {
+        let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(()) };
+        self.resend_run(&found, when, resent).await?;
+        if samples {
+            self.resend_samples(&found, when, resent).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets the finisher clear up after runs that are over; its message may have been lost.
+    async fn resend_unsettled(&self, when: When, resent: &mut Resent) -> Result<(), ReconcileError> {
+        for left in self.state.list_unsettled(UNSETTLED_MAX).await? {
+            if when.includes(left.since, 0, Timestamp::now()) {
+                let finish = Message::Finish { run: left.run, generation: left.generation };
+                self.queues.send(&finish, Duration::ZERO).await?;
+                resent.finishes += 1;
+            }
+        }
+        Ok(())
+    }
+
     async fn resend_run(
         &self,
         found: &RunWithBenchmarks,
-        grace: Duration,
+        when: When,
         resent: &mut Resent,
     ) -> Result<(), ReconcileError> {
         let (record, now) = (&found.run, Timestamp::now());
         let (run, generation) = (record.spec.id, record.generation);
         let unplanned = record.planned_generation < generation;
         let complete = found.is_complete();
-        if !(unplanned || complete) || now < record.due_at.plus(doubled(grace, record.resends)) {
+        if !(unplanned || complete) || !when.includes(record.due_at, record.resends, now) {
             return Ok(());
         }
         if unplanned {
@@ -124,7 +155,7 @@ impl Scheduler {
             self.queues.send(&Message::Finish { run, generation }, Duration::ZERO).await?;
             resent.finishes += 1;
         }
-        if !grace.is_zero() {
+        if when != When::Now {
             self.state.note_run_resent(record, now).await?;
         }
         Ok(())
@@ -133,12 +164,14 @@ impl Scheduler {
     async fn resend_samples(
         &self,
         found: &RunWithBenchmarks,
-        grace: Duration,
+        when: When,
         resent: &mut Resent,
     ) -> Result<(), ReconcileError> {
         let run = found.run.spec.id;
         for benchmark in &found.benchmarks {
-            let (BenchmarkState::Running { .. }, Some(plan)) = (&benchmark.state, &benchmark.plan) else { continue };
+            let (BenchmarkState::Running { .. }, Some(plan)) = (&benchmark.state, &benchmark.plan) else {
+                continue;
+            };
             let counts = self.state.shard_counts(run, &benchmark.name, plan.attempt, plan.shards).await?;
             let unfinished = counts.iter().zip(0_u32..).filter(|(count, _)| count.done < count.expected);
             for (_, shard) in unfinished {
@@ -149,7 +182,7 @@ impl Scheduler {
                     let now = Timestamp::now();
                     let mut messages = Vec::new();
                     for record in &open {
-                        if now < record.due_at.plus(doubled(grace, record.resends)) {
+                        if !when.includes(record.due_at, record.resends, now) {
                             continue;
                         }
                         let sample = SampleRef {
@@ -160,7 +193,7 @@ impl Scheduler {
                             position: record.position,
                         };
                         // Noted first: a message too few is sent later, a note too few would repeat it each time.
-                        if grace.is_zero() || self.state.note_resent(&sample, record).await? {
+                        if when == When::Now || self.state.note_resent(&sample, record).await? {
                             messages.push(Message::Sample(sample));
                         }
                     }
@@ -174,6 +207,29 @@ impl Scheduler {
             }
         }
         Ok(())
+    }
+}
+
+/// One run must not keep the others waiting.
+fn passed_over(run: RunId, error: &ReconcileError) {
+    tracing::error!(run.id = %run, %error, "Reconciliation passed over run {run}: {error}");
+}
+
+/// What is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Everything, due or not: nobody else is at work, and leases of the past are void.
+    Now,
+    /// What is past due by so much, doubled with each time that it was sent again.
+    PastDueBy(Duration),
+}
+
+impl When {
+    fn includes(self, due_at: Timestamp, resends: u32, now: Timestamp) -> bool {
+        match self {
+            Self::Now => true,
+            Self::PastDueBy(grace) => now >= due_at.plus(doubled(grace, resends)),
+        }
     }
 }
 

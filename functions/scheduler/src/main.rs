@@ -9,7 +9,8 @@ use bench_scheduler::Scheduler;
 async fn main() -> anyhow::Result<()> {
     init_tracing();
     let config = sdk_config().await;
-    let scheduler = Arc::new(Scheduler { state: resources::state(&config)?, queues: resources::queues(&config) });
+    let scheduler =
+        Arc::new(Scheduler { state: resources::state(&config)?, queues: resources::queues(&config) });
     run_scheduled(|_| {
         let scheduler = Arc::clone(&scheduler);
         async move {

@@ -51,7 +51,8 @@ impl Worker {
                 match replay.lookup(hand.sample.benchmark.as_str(), &record.item_id, sample) {
                     Some(answer) => answer,
                     None => {
-                        let why = format!("no stored response for item `{}`, sample {sample}", record.item_id);
+                        let why =
+                            format!("no stored response for item `{}`, sample {sample}", record.item_id);
                         return self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
                     }
                 }
@@ -65,7 +66,8 @@ impl Worker {
         };
         let body = SampleBody { item_id: record.item_id.clone(), prompt, answer, expected };
         let sha256 = self.store(hand, &body).await?;
-        self.grade_item(hand, benchmark, &item, body, StoredBody { attempt: hand.claimed.attempt, sha256 }).await
+        self.grade_item(hand, benchmark, &item, body, StoredBody { attempt: hand.claimed.attempt, sha256 })
+            .await
     }
 
     async fn ask_provider(
@@ -88,11 +90,8 @@ impl Worker {
             }));
         }
         let time = hand.deadline.left(self.config.reserve).min(self.config.answer_timeout);
-        let request = ChatRequest {
-            model: &hand.run.spec.model.slug,
-            prompt,
-            generation: &benchmark.plan.generation,
-        };
+        let request =
+            ChatRequest { model: &hand.run.spec.model.slug, prompt, generation: &benchmark.plan.generation };
         let call = self.chat.complete(endpoint, &request, Some(Instant::now() + time));
         tokio::pin!(call);
         loop {
@@ -122,12 +121,15 @@ impl Worker {
                 };
                 self.end(hand, Verdict::ungraded(Outcome::TooLong, why)).await
             }
-            FailureKind::Refused => self.end(hand, Verdict::wrong(Outcome::Refused, failure.cause.clone())).await,
+            FailureKind::Refused => {
+                self.end(hand, Verdict::wrong(Outcome::Refused, failure.cause.clone())).await
+            }
             FailureKind::RateLimited => self.wait_for_provider(hand, failure, effort).await,
             FailureKind::Transient | FailureKind::Bad => {
                 let failures = effort.failures + 1;
                 if failures >= self.config.attempts_max {
-                    let why = format!("{} (after {failures} attempts; {})", failure.cause, failure.gave_up_by);
+                    let why =
+                        format!("{} (after {failures} attempts; {})", failure.cause, failure.gave_up_by);
                     return self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
                 }
                 let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures)));
@@ -189,8 +191,12 @@ impl Worker {
 
     /// Leaves the sample as if it had not been taken.
     async fn give_back(&self, hand: &InHand<'_>) -> Result<(), WorkerError> {
-        let effort = hand.claimed.record.effort;
-        self.state.release(hand.sample, hand.claimed.attempt, Timestamp::now(), effort).await?;
+        let (attempt, effort) = (hand.claimed.attempt, hand.claimed.record.effort);
+        self.state.release(hand.sample, attempt, attempt, Timestamp::now(), effort).await?;
+        // Requeued meanwhile: the new generation's message may have met this claim and been dropped.
+        if self.state.run(hand.sample.run).await?.is_some_and(|found| found.state.status().is_open()) {
+            self.queues.send(&Message::Sample(hand.sample.clone()), Duration::ZERO).await?;
+        }
         Ok(())
     }
 }

@@ -90,7 +90,11 @@ impl RunContext {
 
 impl BenchmarkContext {
     /// The support values that an item's prompt needs, each loaded once.
-    pub(crate) async fn support(&self, blobs: &Blobs, item: &Item) -> Result<BTreeMap<String, Value>, WorkerError> {
+    pub(crate) async fn support(
+        &self,
+        blobs: &Blobs,
+        item: &Item,
+    ) -> Result<BTreeMap<String, Value>, WorkerError> {
         let mut values = BTreeMap::new();
         for name in self.benchmark.support_of(item) {
             let cell = {
@@ -121,7 +125,12 @@ pub(crate) struct Contexts {
 }
 
 impl Contexts {
-    pub(crate) fn new(state: State, blobs: Blobs, credentials: Credentials, inference: InferenceConfig) -> Self {
+    pub(crate) fn new(
+        state: State,
+        blobs: Blobs,
+        credentials: Credentials,
+        inference: InferenceConfig,
+    ) -> Self {
         Self {
             state,
             blobs,
@@ -165,7 +174,8 @@ impl Contexts {
         let loaded = Arc::new(loaded);
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if runs.len() >= RUNS_MAX {
-            let oldest = runs.iter().min_by_key(|(_, known)| known.used.load(Ordering::Relaxed)).map(|(id, _)| *id);
+            let oldest =
+                runs.iter().min_by_key(|(_, known)| known.used.load(Ordering::Relaxed)).map(|(id, _)| *id);
             oldest.map(|id| runs.remove(&id));
         }
         runs.insert(run, Arc::clone(&loaded));
@@ -189,9 +199,8 @@ impl Contexts {
             return Ok(true);
         }
         let found = self.state.run(run.spec.id).await?;
-        let open = found.is_some_and(|found| {
-            found.generation == run.generation && found.state.status().is_open()
-        });
+        let open =
+            found.is_some_and(|found| found.generation == run.generation && found.state.status().is_open());
         run.seen_open.store(if open { Timestamp::now().as_micros() } else { 0 }, Ordering::Relaxed);
         if !open {
             self.forget(run.spec.id);
@@ -201,11 +210,13 @@ impl Contexts {
 
     /// Whether a run that is being worked on is still open.
     pub(crate) async fn is_open_now(&self, run: RunId) -> Result<bool, WorkerError> {
-        match self.known(run) {
-            Some(known) => self.is_open(&known).await,
-            // Forgotten: it was seen over, or had to make room.
-            None => Ok(self.state.run(run).await?.is_some_and(|found| found.state.status().is_open())),
+        if let Some(known) = self.known(run)
+            && self.is_open(&known).await?
+        {
+            return Ok(true);
         }
+        // Forgotten, or of an older generation: a requeued run still needs the answer.
+        Ok(self.state.run(run).await?.is_some_and(|found| found.state.status().is_open()))
     }
 
     /// Before when the run's provider must not be asked.

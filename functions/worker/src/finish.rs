@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench_blobs::BlobError;
 use bench_datasets::{Item, load_item};
 use bench_domain::sampling::item_hash;
-use bench_domain::{Finish, Outcome, SampleBody, Timestamp, Verdict};
+use bench_domain::{Finish, Outcome, RunId, SampleBody, Timestamp, Verdict};
 use bench_queue::Message;
 use bench_state::{BodyRef, Commit, EventKind, Finished, NewEvent, ShardCount};
 
@@ -27,7 +27,9 @@ impl Worker {
         for _ in 1..STORE_TRIES {
             match self.blobs.put_body(hand.sample, hand.claimed.attempt, body).await {
                 Ok(sha256) => return Ok(sha256),
-                Err(error) => tracing::warn!(run.id = %hand.sample.run, %error, "Storing an answer failed: {error}"),
+                Err(error) => {
+                    tracing::warn!(run.id = %hand.sample.run, %error, "Storing an answer failed: {error}")
+                }
             }
             tokio::time::sleep(wait).await;
             wait *= 2;
@@ -44,7 +46,8 @@ impl Worker {
     ) -> Result<(), WorkerError> {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
         let record = &hand.claimed.record;
-        let item = load_item(&self.blobs, &benchmark.plan.dataset.data_key, record.offset, record.length).await?;
+        let item =
+            load_item(&self.blobs, &benchmark.plan.dataset.data_key, record.offset, record.length).await?;
         self.grade_item(hand, benchmark, &item, body, stored).await
     }
 
@@ -101,7 +104,7 @@ impl Worker {
                 tracing::info!(run.id = %hand.sample.run, "Sample {} was taken over", hand.sample);
                 return Ok(());
             }
-            Commit::Done { closed: true } => self.finish_if_complete(hand).await?,
+            Commit::Done { closed: true } => self.finish_if_complete(hand.sample.run).await?,
             Commit::Done { closed: false } => {}
         }
         // Nothing depends on it: a sample that is over stays so when its progress cannot be told.
@@ -111,16 +114,20 @@ impl Worker {
         Ok(())
     }
 
-    async fn finish_if_complete(&self, hand: &InHand<'_>) -> Result<(), WorkerError> {
-        let found = self.state.run_with_benchmarks(hand.sample.run).await?;
+    pub(crate) async fn finish_if_complete(&self, run: RunId) -> Result<(), WorkerError> {
+        let found = self.state.run_with_benchmarks(run).await?;
         if let Some(found) = found.filter(bench_state::RunWithBenchmarks::is_complete) {
-            let finish = Message::Finish { run: hand.sample.run, generation: found.run.generation };
+            let finish = Message::Finish { run, generation: found.run.generation };
             self.queues.send(&finish, Duration::ZERO).await?;
         }
         Ok(())
     }
 
-    async fn tell_progress(&self, hand: &InHand<'_>, benchmark: &BenchmarkContext) -> Result<(), WorkerError> {
+    async fn tell_progress(
+        &self,
+        hand: &InHand<'_>,
+        benchmark: &BenchmarkContext,
+    ) -> Result<(), WorkerError> {
         let now = Timestamp::now();
         let last = benchmark.progress_at.load(Ordering::Relaxed);
         let due = now.since(Timestamp::from_micros(last)) >= PROGRESS_EVERY;

@@ -8,6 +8,7 @@ mod ask;
 mod context;
 mod finish;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,10 +17,11 @@ use bench_datasets::DatasetError;
 use bench_domain::sample::Effort;
 use bench_domain::{SampleRef, Timestamp};
 use bench_inference::{ChatClient, InferenceConfig};
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{DELAY_MAX, Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
 use bench_state::{Claim, ClaimedSample, State, StateError};
+use futures_util::FutureExt;
 
 use crate::context::{Contexts, RunContext};
 
@@ -53,14 +55,18 @@ impl WorkerConfig {
         let default = Self::default();
         let number = |name: &str, default: u64| match var(name) {
             None => Ok(default),
-            Some(text) => {
-                text.trim().parse::<u64>().map_err(|_| anyhow::anyhow!("{name}: `{text}` is not a whole number"))
-            }
+            Some(text) => text
+                .trim()
+                .parse::<u64>()
+                .map_err(|_| anyhow::anyhow!("{name}: `{text}` is not a whole number")),
         };
         let attempts = number("WORKER_ITEM_ATTEMPTS", u64::from(default.attempts_max))?;
         Ok(Self {
             attempts_max: u32::try_from(attempts.clamp(1, 100)).unwrap_or(default.attempts_max),
-            patience: Duration::from_secs(number("BENCH_RATE_LIMIT_PATIENCE_SECONDS", default.patience.as_secs())?),
+            patience: Duration::from_secs(number(
+                "BENCH_RATE_LIMIT_PATIENCE_SECONDS",
+                default.patience.as_secs(),
+            )?),
             answer_timeout: Duration::from_secs(
                 number("WORKER_ITEM_TIMEOUT_SECONDS", default.answer_timeout.as_secs())?.max(1),
             ),
@@ -90,6 +96,8 @@ enum WorkerError {
     Blob(#[from] BlobError),
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    #[error("the attempt panicked: {0}")]
+    Panic(String),
 }
 
 /// A sample in hand: what is known while it is worked on.
@@ -133,17 +141,23 @@ impl Worker {
             Claim::Yours(claimed) => *claimed,
             Claim::NotDue(due_at) => return self.send_later(sample, now, due_at).await,
             // Who holds it will finish it; reconciliation sends it again when the lease is over.
-            Claim::Busy | Claim::Over => return Ok(()),
+            Claim::Busy => return Ok(()),
+            // Perhaps by an attempt that could not say any more that the run is complete.
+            Claim::Over => return self.finish_if_complete(sample.run).await,
             Claim::Gone => {
                 tracing::warn!(run.id = %sample.run, "There is no sample {sample}");
                 return Ok(());
             }
         };
         let hand = InHand { run: &run, sample, claimed, deadline };
-        if let Err(error) = self.attempt(&hand).await {
+        // A panic is a failed attempt like any other: five of them make a dead letter.
+        let attempted = AssertUnwindSafe(self.attempt(&hand)).catch_unwind().await;
+        let attempted = attempted.unwrap_or_else(|panic| Err(WorkerError::Panic(panic_text(panic.as_ref()))));
+        if let Err(error) = attempted {
             // Give it back at once: the message comes again sooner than the lease ends.
-            let effort = hand.claimed.record.effort;
-            self.state.release(sample, hand.claimed.attempt, Timestamp::now(), effort).await?;
+            // Not cleared: it may have failed behind storing an answer, which the next attempt then finds.
+            let ClaimedSample { record, attempt } = &hand.claimed;
+            self.state.release(sample, *attempt, record.cleared, Timestamp::now(), record.effort).await?;
             return Err(error);
         }
         Ok(())
@@ -170,7 +184,12 @@ impl Worker {
     }
 
     /// Sends the message again for later; the old one is then not needed any more.
-    async fn send_later(&self, sample: &SampleRef, now: Timestamp, due_at: Timestamp) -> Result<(), WorkerError> {
+    async fn send_later(
+        &self,
+        sample: &SampleRef,
+        now: Timestamp,
+        due_at: Timestamp,
+    ) -> Result<(), WorkerError> {
         // A second more, since SQS counts in whole seconds and waking early means another round.
         let delay = due_at.since(now) + Duration::from_secs(1);
         self.queues.send(&Message::Sample(sample.clone()), delay.min(DELAY_MAX)).await?;
@@ -181,7 +200,8 @@ impl Worker {
     async fn put_off(&self, hand: &InHand<'_>, wait: Duration, effort: Effort) -> Result<(), WorkerError> {
         let now = Timestamp::now();
         let due_at = now.plus(wait);
-        if self.state.release(hand.sample, hand.claimed.attempt, due_at, effort).await? {
+        let attempt = hand.claimed.attempt;
+        if self.state.release(hand.sample, attempt, attempt, due_at, effort).await? {
             self.send_later(hand.sample, now, due_at).await?;
         }
         Ok(())

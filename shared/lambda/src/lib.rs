@@ -8,7 +8,7 @@ pub mod resources;
 mod runtime;
 
 pub use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
-pub use batch::{Handled, handle_batch};
+pub use batch::{Handled, handle_batch, handle_dead_batch};
 pub use runtime::{init_tracing, required, run_http, run_scheduled, run_sqs, sdk_config, var};
 
 use bench_domain::Timestamp;
@@ -28,4 +28,10 @@ impl Deadline {
     pub fn left(self, reserve: Duration) -> Duration {
         self.0.since(Timestamp::now()).saturating_sub(reserve)
     }
+}
+
+/// What a panic said.
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a text").to_owned()
 }

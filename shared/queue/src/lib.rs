@@ -196,7 +196,7 @@ impl Queues {
         url.map(String::as_str).ok_or_else(|| QueueError::NotConfigured(name.as_str(), variable(name)))
     }
 
-    /// The address of a queue's dead-letter queue on the embedded stack.
+    /// The address of a queue's dead-letter queue: its name has `-dead` at the end.
     pub fn dead_letter_url(&self, name: QueueName) -> Result<String, QueueError> {
         Ok(format!("{}-dead", self.url(name)?))
     }
@@ -278,10 +278,18 @@ impl Queues {
 
     /// Lets a message that failed come again sooner than its visibility timeout ends: the `deliveries`-th time
     /// after 5, 20, 80, 320 s.
-    pub async fn come_again(&self, name: QueueName, receipt: &str, deliveries: u32) -> Result<(), QueueError> {
+    /// `dead`: the message is in the queue's dead-letter queue.
+    pub async fn come_again(
+        &self,
+        name: QueueName,
+        dead: bool,
+        receipt: &str,
+        deliveries: u32,
+    ) -> Result<(), QueueError> {
+        let url = if dead { self.dead_letter_url(name)? } else { self.url(name)?.to_owned() };
         let wait = self.again.saturating_mul(4_u32.saturating_pow(deliveries.clamp(1, 5) - 1)).min(DELAY_MAX);
         let wait_s = i32::try_from(wait.as_secs()).unwrap_or(0);
-        let change = self.client.change_message_visibility().queue_url(self.url(name)?).receipt_handle(receipt);
+        let change = self.client.change_message_visibility().queue_url(url).receipt_handle(receipt);
         let changed = change.visibility_timeout(wait_s).send().await;
         changed.map(drop).map_err(|error| QueueError::Service {
             verb: "change a message of",

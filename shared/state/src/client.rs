@@ -1,7 +1,11 @@
 //! The table, and how to reach it.
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::interceptors::InterceptorContext;
+use aws_sdk_dynamodb::config::retry::{ClassifyRetry, RetryAction, RetryConfig};
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use bench_domain::Timestamp;
 
 /// How often a call is sent at most. More than the SDK's three: a claim or a release that is given up leaves
@@ -12,6 +16,8 @@ const TRIES_MAX: u32 = 6;
 #[derive(Debug, Clone)]
 pub struct State {
     pub(crate) client: Client,
+    /// Repeats nothing by itself: transactions are repeated here, and would be with both.
+    pub(crate) once: Client,
     pub(crate) table: String,
     pub(crate) epoch: u64,
 }
@@ -22,10 +28,16 @@ impl State {
     /// `epoch` is the start count of the host: a lease that names another epoch is void. Where hosts
     /// come and go independently, as deployed, it is 0 everywhere.
     pub fn new(config: &aws_types::SdkConfig, table: impl Into<String>, epoch: u64) -> Self {
-        let config = aws_sdk_dynamodb::config::Builder::from(config)
-            .retry_config(RetryConfig::standard().with_max_attempts(TRIES_MAX))
-            .build();
-        Self { client: Client::from_conf(config), table: table.into(), epoch }
+        let client = |retries| {
+            let config = aws_sdk_dynamodb::config::Builder::from(config).retry_config(retries);
+            Client::from_conf(config.retry_classifier(Conflicts).build())
+        };
+        Self {
+            client: client(RetryConfig::standard().with_max_attempts(TRIES_MAX)),
+            once: client(RetryConfig::disabled()),
+            table: table.into(),
+            epoch,
+        }
     }
 
     /// The table's name.
@@ -36,6 +48,27 @@ impl State {
     /// The start count of the host.
     pub const fn epoch(&self) -> u64 {
         self.epoch
+    }
+}
+
+/// A write of one record that meets a transaction is done again. The SDK does not do so by itself.
+#[derive(Debug)]
+struct Conflicts;
+
+impl ClassifyRetry for Conflicts {
+    fn classify_retry(&self, context: &InterceptorContext) -> RetryAction {
+        let error = context.output_or_error().and_then(Result::err);
+        let Some(error) = error.and_then(|error| error.as_operation_error()) else {
+            return RetryAction::NoActionIndicated;
+        };
+        let conflicts = error.downcast_ref().is_some_and(UpdateItemError::is_transaction_conflict_exception)
+            || error.downcast_ref().is_some_and(PutItemError::is_transaction_conflict_exception)
+            || error.downcast_ref().is_some_and(DeleteItemError::is_transaction_conflict_exception);
+        if conflicts { RetryAction::transient_error() } else { RetryAction::NoActionIndicated }
+    }
+
+    fn name(&self) -> &'static str {
+        "conflicts with transactions"
     }
 }
 

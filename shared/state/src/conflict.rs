@@ -42,8 +42,7 @@ impl State {
     ) -> Result<Result<(), Canceled>, StateError> {
         let mut resends = 0;
         loop {
-            let sent =
-                self.client.transact_write_items().set_transact_items(Some(items.clone())).send().await;
+            let sent = self.once.transact_write_items().set_transact_items(Some(items.clone())).send().await;
             let error = match sent {
                 Ok(_) => return Ok(Ok(())),
                 Err(error) => error,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
+    AttributeDefinition, BillingMode, KeySchemaElement, KeyType, Put, ScalarAttributeType, TransactWriteItem,
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -101,6 +101,10 @@ impl KeyWrapper for LocalKey {
     }
 }
 
+/// A caller's key, encrypted and not stored yet.
+#[derive(Debug, Clone)]
+pub struct SealedKey(pub(crate) TransactWriteItem);
+
 /// The table of callers' keys.
 #[derive(Debug, Clone)]
 pub struct Credentials {
@@ -154,28 +158,22 @@ impl Credentials {
         Record::from([("pk".to_owned(), text(format!("RUN#{run}")))])
     }
 
-    /// Stores a caller's key for a new run, encrypted.
-    pub async fn put(&self, run: RunId, api_key: &ApiKey) -> Result<(), StateError> {
-        self.put_for(run, 1, api_key).await
-    }
-
-    /// Stores a caller's key for this generation of a run, encrypted.
-    pub async fn put_for(&self, run: RunId, generation: u32, api_key: &ApiKey) -> Result<(), StateError> {
+    /// Encrypts a caller's key for this generation of a run, to be stored in one write with what it is for: no
+    /// run without its key, and no key without its run.
+    pub async fn seal(&self, run: RunId, generation: u32, api_key: &ApiKey) -> Result<SealedKey, StateError> {
         let context = run.to_string();
         let data_key = random()?;
         let wrapped = self.wrapper.wrap(&data_key, &context).await?;
         let sealed = seal(&aead_key(&data_key)?, api_key.expose().as_bytes(), &context)?;
-        self.client
-            .put_item()
+        let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(Self::key(run)))
             .item("data_key", text(STANDARD.encode(wrapped)))
             .item("sealed", text(STANDARD.encode(sealed)))
             .item("generation", number(generation))
-            .send()
-            .await
-            .map(drop)
-            .map_err(|error| StateError::sdk("store the caller's key", error))
+            .build()
+            .map_err(|error| StateError::damaged(format!("credentials of {run}"), error))?;
+        Ok(SealedKey(TransactWriteItem::builder().put(put).build()))
     }
 
     /// The caller's key of a run, `None` when there is none (any more).

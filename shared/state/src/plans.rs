@@ -21,6 +21,8 @@ use crate::{RunRecord, State, StateError};
 const BATCH_MAX: usize = 25;
 /// How often what a batch left over is sent again.
 const RESENDS_MAX: u32 = 20;
+/// Batches whose records are in memory.
+const BATCHES_AT_ONCE: usize = 32;
 /// Batches in flight.
 const BATCHES_IN_FLIGHT: usize = 8;
 
@@ -150,8 +152,9 @@ impl State {
             .update_item()
             .table_name(&self.table)
             .set_key(Some(keys::run(run)))
-            .update_expression("SET planned_generation = :generation, due_at = :now REMOVE plan_lease_until")
+            .update_expression("SET planned_generation = :generation, due_at = :now, resends = :zero REMOVE plan_lease_until")
             .condition_expression("generation = :generation")
+            .expression_attribute_values(":zero", number(0))
             .expression_attribute_values(":generation", number(generation))
             .expression_attribute_values(":now", number(Timestamp::now().as_micros()))
             .send()
@@ -177,46 +180,23 @@ impl State {
         items: &[PlannedSample],
         now: Timestamp,
     ) -> Result<(), StateError> {
-        let partition = |shard| shard_partition(run, benchmark, plan.attempt, shard);
-        let counts = (0..plan.shards).map(|shard| {
-            let expected = items_in_shard(plan.items, shard, plan.shards) * u64::from(plan.samples_per_item);
-            let mut record = key(partition(shard), COUNT);
-            record.insert("expected".into(), number(expected));
-            // A condition can compare attributes but not calculate: the last sample but one is stored.
-            record.insert("last".into(), number(i128::from(expected) - 1));
-            record.insert("done".into(), number(0));
-            record
-        });
-        let samples = items.iter().enumerate().flat_map(|(index, item)| {
-            let index = u32::try_from(index).unwrap_or(u32::MAX);
-            (0..plan.samples_per_item).map(move |sample| {
-                let position = Position { item: index, sample };
-                let mut record = key(partition(index % plan.shards.max(1)), sample_sort(position));
-                record.insert("state".into(), text("open"));
-                record.insert("due_at".into(), number(now.as_micros()));
-                record.insert("item_id".into(), text(&item.item_id));
-                if let Some(group) = &item.group {
-                    record.insert("group".into(), text(group));
-                }
-                record.insert("offset".into(), number(item.offset));
-                record.insert("length".into(), number(item.length));
-                record
-            })
-        });
-        let mut batches = Vec::new();
-        for record in counts.chain(samples) {
-            let put = PutRequest::builder().set_item(Some(record)).build();
-            let put = put.map_err(|error| StateError::damaged("sample", error))?;
-            match batches.last_mut() {
-                None => batches.push(Vec::with_capacity(BATCH_MAX)),
-                Some(batch) if batch.len() == BATCH_MAX => batches.push(Vec::with_capacity(BATCH_MAX)),
-                Some(_) => {}
+        // A slice at a time: a plan of any size takes the same memory.
+        let total = u64::from(plan.shards) + plan.samples();
+        let slice = (BATCH_MAX * BATCHES_AT_ONCE) as u64;
+        let mut start = 0;
+        while start < total {
+            let end = total.min(start + slice);
+            let mut requests = Vec::with_capacity(BATCH_MAX * BATCHES_AT_ONCE);
+            for index in start..end {
+                let Some(record) = planned_record(run, benchmark, plan, items, now, index) else { continue };
+                let put = PutRequest::builder().set_item(Some(record)).build();
+                let put = put.map_err(|error| StateError::damaged("sample", error))?;
+                requests.push(WriteRequest::builder().put_request(put).build());
             }
-            if let Some(batch) = batches.last_mut() {
-                batch.push(WriteRequest::builder().put_request(put).build());
-            }
+            self.write_batches(requests.chunks(BATCH_MAX).map(<[WriteRequest]>::to_vec).collect()).await?;
+            start = end;
         }
-        self.write_batches(batches).await
+        Ok(())
     }
 
     async fn write_batches(&self, batches: Vec<Vec<WriteRequest>>) -> Result<(), StateError> {
@@ -267,10 +247,50 @@ impl State {
             .await;
         match update {
             Ok(_) => Ok(()),
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) => {
+            Err(error)
+                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
+            {
                 Ok(())
             }
             Err(error) => Err(StateError::sdk("note the resent message", error)),
         }
     }
+}
+
+/// The record of that number of a plan: first the shards' counters, then the samples by item and sample.
+fn planned_record(
+    run: RunId,
+    benchmark: &BenchmarkName,
+    plan: &Plan,
+    items: &[PlannedSample],
+    now: Timestamp,
+    index: u64,
+) -> Option<Record> {
+    let partition = |shard| shard_partition(run, benchmark, plan.attempt, shard);
+    if let Some(shard) = u32::try_from(index).ok().filter(|shard| *shard < plan.shards) {
+        let expected = items_in_shard(plan.items, shard, plan.shards) * u64::from(plan.samples_per_item);
+        let mut record = key(partition(shard), COUNT);
+        record.insert("expected".into(), number(expected));
+        // A condition can compare attributes but not calculate: the last sample but one is stored.
+        record.insert("last".into(), number(i128::from(expected) - 1));
+        record.insert("done".into(), number(0));
+        return Some(record);
+    }
+    let index = index - u64::from(plan.shards);
+    let per_item = u64::from(plan.samples_per_item.max(1));
+    let position = Position {
+        item: u32::try_from(index / per_item).ok()?,
+        sample: u32::try_from(index % per_item).ok()?,
+    };
+    let item = items.get(position.item as usize)?;
+    let mut record = key(partition(position.item % plan.shards.max(1)), sample_sort(position));
+    record.insert("state".into(), text("open"));
+    record.insert("due_at".into(), number(now.as_micros()));
+    record.insert("item_id".into(), text(&item.item_id));
+    if let Some(group) = &item.group {
+        record.insert("group".into(), text(group));
+    }
+    record.insert("offset".into(), number(item.offset));
+    record.insert("length".into(), number(item.length));
+    Some(record)
 }

@@ -34,7 +34,7 @@ impl State {
                 .table_name(&self.table)
                 .set_key(Some(keys::sample(sample)))
                 .update_expression(
-                    "SET #state = :open, due_at = :now, cleared = :attempt, failures = :zero, waits = :zero, resends = :zero \
+                    "SET #state = :open, due_at = :now, failures = :zero, waits = :zero, resends = :zero \
                      REMOVE waiting_since, outcome, score, reason, extracted, detail, finished_at",
                 )
                 .condition_expression("#state = :done AND attempt = :attempt")

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Put, Select, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Put, Select, TransactWriteItem, Update};
 use bench_domain::run::{BenchmarkState, Plan, RunState};
 use bench_domain::{BenchmarkName, RunId, RunSpec, RunStatus, Timestamp};
 
 use crate::attributes::{Reader, Record, json, number, text};
 use crate::client::expires_at;
+use crate::credentials::SealedKey;
 use crate::events::TRIES_MAX;
 use crate::idempotency::REMEMBER_S;
 use crate::keys::{
@@ -170,6 +171,18 @@ impl State {
         idempotency: Option<&Idempotency>,
         due_at: Timestamp,
     ) -> Result<bool, StateError> {
+        self.create_run_with(spec, event, idempotency, due_at, None).await
+    }
+
+    /// The same, together with the caller's key.
+    pub async fn create_run_with(
+        &self,
+        spec: &RunSpec,
+        event: &NewEvent,
+        idempotency: Option<&Idempotency>,
+        due_at: Timestamp,
+        sealed: Option<SealedKey>,
+    ) -> Result<bool, StateError> {
         let state = RunState::Queued;
         let mut run = keys::run(spec.id);
         run.insert("spec".into(), json("run", spec)?);
@@ -193,6 +206,7 @@ impl State {
         if let Some(idempotency) = idempotency {
             items.push(self.put_new(idempotency.record(spec.id, expires_at(spec.created_at, REMEMBER_S)))?);
         }
+        items.extend(sealed.map(|sealed| sealed.0));
         match self.transact("create the run", items).await? {
             Ok(()) => Ok(true),
             // The run's id is new, so its own records can only be there because the first try had worked.
@@ -333,22 +347,38 @@ impl State {
         event: &NewEvent,
         now: Timestamp,
     ) -> Result<Transition, StateError> {
+        self.change_run_with(run, next, generation, event, now, None).await
+    }
+
+    /// The same, together with the caller's new key.
+    pub async fn change_run_with(
+        &self,
+        run: &RunRecord,
+        next: &RunState,
+        generation: u32,
+        event: &NewEvent,
+        now: Timestamp,
+        sealed: Option<&SealedKey>,
+    ) -> Result<Transition, StateError> {
         let id = run.spec.id;
         let mut last = self.last_event(id).await?;
         for _ in 0..TRIES_MAX {
             let update = Update::builder()
                 .table_name(&self.table)
                 .set_key(Some(keys::run(id)))
-                .update_expression(
+                // A plan's lease ends with what it was taken for: a requeued run is planned at once.
+                .update_expression(format!(
                     "SET #state = :state, index_status = :status, generation = :generation, \
-                     due_at = :due, revision = :next",
-                )
+                     due_at = :due, revision = :next, resends = :zero{}",
+                    if generation == run.generation { "" } else { " REMOVE plan_lease_until" }
+                ))
                 .condition_expression("revision = :revision AND attribute_not_exists(deleted)")
                 .expression_attribute_names("#state", "state")
                 .expression_attribute_values(":state", json("run", next)?)
                 .expression_attribute_values(":status", status_partition(next.status().as_str()))
                 .expression_attribute_values(":generation", number(generation))
                 .expression_attribute_values(":due", number(now.as_micros()))
+                .expression_attribute_values(":zero", number(0))
                 .expression_attribute_values(":revision", number(run.revision))
                 .expression_attribute_values(":next", number(run.revision + 1))
                 .build()
@@ -362,6 +392,7 @@ impl State {
                 (false, true) => items.push(self.unsettled_delete(id)?),
                 (true, true) => {}
             }
+            items.extend(sealed.map(|sealed| sealed.0.clone()));
             match self.transact("change the run", items).await? {
                 Ok(()) => return Ok(Transition::Done),
                 Err(canceled) if canceled.condition_failed(0) => {
@@ -440,20 +471,35 @@ impl State {
         benchmark: &BenchmarkRecord,
         generation: u32,
     ) -> Result<(), StateError> {
-        self.client
+        let update = self
+            .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(key(run_partition(run), benchmark.sort())))
             .update_expression("SET enqueued_generation = :generation")
+            // A run that was deleted meanwhile must not come back by half.
+            .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":generation", number(generation))
             .send()
-            .await
-            .map(drop)
-            .map_err(|error| StateError::sdk("note the benchmark's messages", error))
+            .await;
+        match update {
+            Ok(_) => Ok(()),
+            Err(error)
+                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(StateError::sdk("note the benchmark's messages", error)),
+        }
     }
 
     /// Closes the benchmarks that a run left open when it ended. Safe to repeat.
-    pub async fn skip_open_benchmarks(&self, run: RunId, why: &str, now: Timestamp) -> Result<(), StateError> {
+    pub async fn skip_open_benchmarks(
+        &self,
+        run: RunId,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<(), StateError> {
         for _ in 0..TRIES_MAX {
             let Some(found) = self.run_with_benchmarks(run).await? else { return Ok(()) };
             if found.run.state.status().is_open() {
@@ -462,13 +508,50 @@ impl State {
             let mut raced = false;
             for benchmark in &found.benchmarks {
                 let Ok(next) = benchmark.state.skip(now, why) else { continue };
-                raced |= self.change_benchmark(run, benchmark, &next, None, None, now).await? == Transition::Raced;
+                raced |= self.skip_benchmark(&found.run, benchmark, &next).await? == Transition::Raced;
             }
             if !raced {
                 return Ok(());
             }
         }
         Err(StateError::Service { verb: "close the benchmarks", problem: "they kept changing".into() })
+    }
+
+    /// Skips a benchmark if nothing happened to it, nor to its run: one that was requeued meanwhile goes on.
+    async fn skip_benchmark(
+        &self,
+        run: &RunRecord,
+        benchmark: &BenchmarkRecord,
+        next: &BenchmarkState,
+    ) -> Result<Transition, StateError> {
+        let damaged = |error| StateError::damaged("benchmark", error);
+        let unchanged = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(keys::run(run.spec.id)))
+            .condition_expression("revision = :revision")
+            .expression_attribute_values(":revision", number(run.revision))
+            .build()
+            .map_err(damaged)?;
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(run_partition(run.spec.id), benchmark.sort())))
+            .update_expression("SET #state = :state, revision = :next")
+            .condition_expression("revision = :revision")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":state", json("benchmark", next)?)
+            .expression_attribute_values(":revision", number(benchmark.revision))
+            .expression_attribute_values(":next", number(benchmark.revision + 1))
+            .build()
+            .map_err(damaged)?;
+        let items = vec![
+            TransactWriteItem::builder().condition_check(unchanged).build(),
+            TransactWriteItem::builder().update(update).build(),
+        ];
+        // A lost answer looks like a race: what is read next is skipped already.
+        Ok(match self.transact("skip the benchmark", items).await? {
+            Ok(()) => Transition::Done,
+            Err(_) => Transition::Raced,
+        })
     }
 
     /// Hides a run that is over; its records are removed afterwards by [`State::purge_run`].

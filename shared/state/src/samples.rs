@@ -314,7 +314,8 @@ impl State {
             .table_name(&self.table)
             .set_key(Some(keys::sample(sample)))
             .update_expression(
-                "SET #state = :claimed, due_at = :until, epoch = :epoch, claim_token = :token ADD attempt :one",
+                "SET #state = :claimed, due_at = :until, epoch = :epoch, claim_token = :token, resends = :zero \
+                 ADD attempt :one",
             )
             .condition_expression(
                 "attribute_exists(pk) AND #state <> :done \
@@ -327,6 +328,7 @@ impl State {
             .expression_attribute_values(":now", number(now.as_micros()))
             .expression_attribute_values(":epoch", number(self.epoch))
             .expression_attribute_values(":token", number(token))
+            .expression_attribute_values(":zero", number(0))
             .expression_attribute_values(":one", number(1))
             .return_values(ReturnValue::AllNew)
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
@@ -358,15 +360,19 @@ impl State {
 
     /// Gives a claimed sample back, to be handled at `due_at`: a planned wait, a failed attempt, or work
     /// that was interrupted. `false` when the attempt does not hold the sample any more.
+    ///
+    /// `cleared` is the attempt up to which none left an answer behind: the next one looks for one from there on.
     pub async fn release(
         &self,
         sample: &SampleRef,
         attempt: u32,
+        cleared: u32,
         due_at: Timestamp,
         effort: Effort,
     ) -> Result<bool, StateError> {
         let mut expression =
-            "SET #state = :open, due_at = :due, cleared = :attempt, failures = :failures, waits = :waits".to_owned();
+            "SET #state = :open, due_at = :due, cleared = :cleared, failures = :failures, waits = :waits"
+                .to_owned();
         let mut update = self
             .client
             .update_item()
@@ -377,6 +383,7 @@ impl State {
             .expression_attribute_values(":open", text("open"))
             .expression_attribute_values(":claimed", text("claimed"))
             .expression_attribute_values(":attempt", number(attempt))
+            .expression_attribute_values(":cleared", number(cleared))
             .expression_attribute_values(":due", number(due_at.as_micros()))
             .expression_attribute_values(":failures", number(effort.failures))
             .expression_attribute_values(":waits", number(effort.waits));
@@ -563,8 +570,10 @@ impl State {
 
     async fn read_batches(&self, wanted: Vec<Record>) -> Result<Vec<SampleRecord>, StateError> {
         // Collected first: a closure that borrows would make this future not `Send`.
-        let reads: Vec<_> = wanted.chunks(READ_BATCH_MAX).map(|batch| self.read_batch(batch.to_vec())).collect();
-        let read: Vec<Vec<Record>> = stream::iter(reads).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await?;
+        let reads: Vec<_> =
+            wanted.chunks(READ_BATCH_MAX).map(|batch| self.read_batch(batch.to_vec())).collect();
+        let read: Vec<Vec<Record>> =
+            stream::iter(reads).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await?;
         read.iter().flatten().map(SampleRecord::read).collect()
     }
 

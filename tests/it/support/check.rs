@@ -17,7 +17,7 @@ pub(crate) struct Expected {
     pub(crate) status: RunStatus,
     /// Its generation.
     pub(crate) generation: u32,
-    /// Whether messages that cannot be handled are part of the test: the dead-letter queues may have held some.
+    /// Whether nothing else goes on: then all queues are empty at the end, the dead-letter queues too.
     pub(crate) queues_empty: bool,
 }
 
@@ -133,7 +133,12 @@ fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples:
     again.extra = report.extra.clone();
     // Through JSON, as the stored one came.
     let again = serde_json::to_value(&again).unwrap();
-    assert_eq!(serde_json::to_value(report).unwrap(), again, "{}: report differs from records", benchmark.name);
+    assert_eq!(
+        serde_json::to_value(report).unwrap(),
+        again,
+        "{}: report differs from records",
+        benchmark.name
+    );
 }
 
 /// Every record's body is there, is the one that was committed, and is of that item.
@@ -144,12 +149,13 @@ async fn check_bodies(
     samples: &[SampleRecord],
 ) {
     for sample in samples {
-        let Some(body) = sample.finished.as_ref().and_then(|finished| finished.body.as_ref()) else { continue };
+        let Some(body) = sample.finished.as_ref().and_then(|finished| finished.body.as_ref()) else {
+            continue;
+        };
         let address = World::sample_ref(found, benchmark.name.as_str(), sample.position);
         let blobs = &world.stack.blobs;
-        let stored = world
-            .insist("read a body", || blobs.get_body(&address, body.attempt, Some(&body.sha256)))
-            .await;
+        let stored =
+            world.insist("read a body", || blobs.get_body(&address, body.attempt, Some(&body.sha256))).await;
         let (stored, _) = stored.unwrap_or_else(|| panic!("{address}: no body"));
         assert_eq!(stored.item_id, sample.item_id);
     }
@@ -177,7 +183,8 @@ async fn check_events(world: &World, found: &RunWithBenchmarks) {
     assert_eq!(count(EventKind::RunRequeued), found.run.generation as usize - 1);
     for benchmark in &found.benchmarks {
         let completed = events.iter().filter(|event| {
-            event.event_type == EventKind::BenchmarkCompleted && event.benchmark_name.as_ref() == Some(&benchmark.name)
+            event.event_type == EventKind::BenchmarkCompleted
+                && event.benchmark_name.as_ref() == Some(&benchmark.name)
         });
         let succeeded = matches!(benchmark.state, BenchmarkState::Succeeded { .. });
         assert_eq!(completed.count(), usize::from(succeeded), "{}", benchmark.name);

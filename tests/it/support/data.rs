@@ -40,7 +40,9 @@ pub(crate) fn aime_2025(dir: &Path, items: usize) -> PathBuf {
     let file = dir.join(format!("aime-{items}.jsonl"));
     let rows = (0..items).map(|number| {
         let problem = format!("[item a{number}] What is {number} + 7?");
-        json!({ "id": format!("I-{number}"), "problem": problem, "answer": (number + 7).to_string() }).to_string() + "\n"
+        json!({ "id": format!("I-{number}"), "problem": problem, "answer": (number + 7).to_string() })
+            .to_string()
+            + "\n"
     });
     fs::write(&file, rows.collect::<String>()).unwrap();
     file

@@ -106,7 +106,8 @@ impl Hands {
     async fn drain_one(&self, queue: QueueName) -> bool {
         let url = self.queues.url(queue).unwrap();
         let receive = self.queues.client().receive_message().queue_url(url).visibility_timeout(0);
-        let received = receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await.unwrap();
+        let received =
+            receive.message_system_attribute_names(MessageSystemAttributeName::All).send().await.unwrap();
         let Some(message) = received.messages.unwrap_or_default().pop() else { return false };
         let receipt = message.receipt_handle.clone().unwrap();
         let mut record = SqsMessage::default();
@@ -116,7 +117,14 @@ impl Hands {
         let mut event = SqsEvent::default();
         event.records = vec![record];
         if self.call(queue, event).await.batch_item_failures.is_empty() {
-            self.queues.client().delete_message().queue_url(url).receipt_handle(receipt).send().await.unwrap();
+            self.queues
+                .client()
+                .delete_message()
+                .queue_url(url)
+                .receipt_handle(receipt)
+                .send()
+                .await
+                .unwrap();
         }
         true
     }

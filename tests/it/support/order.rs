@@ -19,7 +19,6 @@ use super::data;
 pub(crate) struct Order {
     mmlu_pro: usize,
     aime_2025: usize,
-    oracle: bool,
     key: Option<String>,
 }
 
@@ -33,7 +32,6 @@ impl Order {
     pub(crate) fn and_aime(self, items: usize) -> Self {
         Self { aime_2025: items, ..self }
     }
-
 
     /// The caller pays with this key.
     pub(crate) fn with_key(self, key: &str) -> Self {
@@ -66,19 +64,15 @@ impl Order {
             datasets.insert(name.parse().unwrap(), DatasetChoice::Local { revision: taken.used.revision });
         }
         let id = RunId::random();
-        let (provider, base_url) =
-            if self.oracle { ("oracle", None) } else { ("openai-compatible", Some(world.model.base_url())) };
+        let provider = "openai-compatible";
         let key = self.key.as_ref().map(ApiKey::new);
-        if let Some(key) = &key {
-            world.insist("store the key", || world.stack.credentials.put(id, key)).await;
-        }
         let spec = RunSpec {
             id,
             model: ModelRef {
                 id: ModelId::of(provider, "m"),
                 provider: provider.into(),
                 slug: "m".into(),
-                base_url,
+                base_url: Some(world.model.base_url()),
                 replay_key: None,
             },
             benchmarks,
@@ -98,7 +92,12 @@ impl Order {
         };
         let event = NewEvent::new(EventKind::RunCreated, "Run created");
         let state = &world.stack.state;
-        world.insist("create the run", || state.create_run(&spec, &event, None, spec.created_at)).await;
+        let sealed = match &key {
+            Some(key) => Some(world.stack.credentials.seal(id, 1, key).await.unwrap()),
+            None => None,
+        };
+        let make = || state.create_run_with(&spec, &event, None, spec.created_at, sealed.clone());
+        world.insist("create the run", make).await;
         id
     }
 

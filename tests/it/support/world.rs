@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::types::QueueAttributeName;
+use bench_cli::stack::{Stack, StackOptions};
 use bench_domain::{BenchmarkName, Position, RunId, RunStatus, SampleRef};
 use bench_embedded::{Durability, Recorder};
 use bench_queue::{Depth, QueueName};
@@ -15,8 +16,6 @@ use bench_scheduler::Scheduler;
 use bench_state::credentials::ApiKey;
 use bench_state::{RunWithBenchmarks, SampleRecord};
 use bench_tests::model_server::{Ask, ModelServer, Reply};
-
-use crate::stack::{Stack, StackOptions};
 
 /// Longest wait for anything: a bound of the test, not a claim about speed.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -41,7 +40,14 @@ pub(crate) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { concurrency: 16, faults: "", visibility_s: None, latency: Duration::ZERO, recorder: None, vars: &[] }
+        Self {
+            concurrency: 16,
+            faults: "",
+            visibility_s: None,
+            latency: Duration::ZERO,
+            recorder: None,
+            vars: &[],
+        }
     }
 }
 
@@ -289,7 +295,10 @@ async fn scale_visibility(stack: &Stack, seconds: u32) {
             let client = stack.queues.client();
             let set = || {
                 let seconds = seconds.to_string();
-                client.set_queue_attributes().queue_url(&url).attributes(QueueAttributeName::VisibilityTimeout, seconds)
+                client
+                    .set_queue_attributes()
+                    .queue_url(&url)
+                    .attributes(QueueAttributeName::VisibilityTimeout, seconds)
             };
             while set().send().await.is_err() {}
         }

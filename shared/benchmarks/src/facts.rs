@@ -1,0 +1,109 @@
+//! What a benchmark is, for lists, pages and records.
+
+use bench_domain::Generation;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+/// What does not change about a benchmark.
+#[derive(Debug, Clone, Serialize)]
+pub struct Facts {
+    /// Name in commands and paths.
+    pub name: &'static str,
+    /// Name for people.
+    pub display_name: &'static str,
+    /// One or two sentences.
+    pub description: &'static str,
+    /// Heading under which it is listed.
+    pub category: &'static str,
+    /// Name of the protocol, with what it is pinned to.
+    pub protocol: &'static str,
+    /// Where protocol and data come from.
+    pub sources: &'static [Link],
+    /// Names of its metrics, the main one first.
+    pub metrics: &'static [&'static str],
+    /// How often an item is asked unless a run says otherwise.
+    pub samples_per_item: u32,
+    /// Generation settings unless a run says otherwise.
+    #[serde(serialize_with = "serialize_generation")]
+    pub generation: fn() -> Generation,
+    /// What prompts need besides the item; `None` when nothing.
+    pub support: Option<&'static str>,
+    /// How long one answer may take unless a run says otherwise, in seconds.
+    pub item_timeout_seconds: u64,
+    /// Where this program does something else than the official one.
+    pub deviations: &'static [&'static str],
+    /// Whether a part of the items can be run.
+    pub supports_subset: bool,
+    /// Whether it is part of a run that names no benchmark.
+    pub default_selected: bool,
+    /// What an operator has to do first; empty when nothing.
+    pub setup_notes: &'static str,
+    /// What an item's id is made of.
+    pub item_id: &'static str,
+    /// What a group of items is called, in the plural.
+    pub group_noun: &'static str,
+}
+
+impl Facts {
+    /// Generation settings unless a run says otherwise.
+    pub fn default_generation(&self) -> Generation {
+        (self.generation)()
+    }
+}
+
+/// A page on the web.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// What it is.
+    pub title: &'static str,
+    /// Its address.
+    pub url: &'static str,
+}
+
+/// Where the text around an item comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TemplateSource {
+    /// The official protocol, to the letter.
+    Official,
+    /// This program: the same request in other words.
+    Own,
+}
+
+impl TemplateSource {
+    /// The name in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Official => "official",
+            Self::Own => "own",
+        }
+    }
+}
+
+/// The text around an item, by its digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Template {
+    /// Where it comes from.
+    pub source: TemplateSource,
+    /// SHA-256 of its parts, each followed by a zero byte; lowercase hex.
+    pub digest: String,
+}
+
+impl Template {
+    pub(crate) fn of(source: TemplateSource, parts: &[&str]) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update(part.as_bytes());
+            hasher.update([0]);
+        }
+        Self { source, digest: hex::encode(hasher.finalize()) }
+    }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // the signature that serde asks for
+fn serialize_generation<S: serde::Serializer>(
+    generation: &fn() -> Generation,
+    s: S,
+) -> Result<S::Ok, S::Error> {
+    generation().serialize(s)
+}

@@ -1,0 +1,103 @@
+//! From what an official parser says to a verdict.
+
+use bench_domain::{Answer, Finish, Outcome, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::python;
+
+/// What an official program makes of an answer.
+pub(crate) struct Finding {
+    /// What it took the answer to be.
+    pub(crate) extracted: Option<String>,
+    /// Whether that is right.
+    pub(crate) correct: bool,
+    /// Why it is not, in one sentence; used when the answer was found and is wrong.
+    pub(crate) reason: String,
+    /// What else is worth recording.
+    pub(crate) detail: Map<String, Value>,
+}
+
+/// The verdict: the official program decides what is right; why an answer is not right is told apart here.
+pub(crate) fn settle(answer: &Answer, finding: Finding) -> Verdict {
+    let Finding { extracted, correct, reason, mut detail } = finding;
+    let truncated = answer.finish == Finish::Length;
+    if truncated {
+        detail.insert("truncated".into(), json!(true));
+    }
+    if correct {
+        return Verdict { detail, ..Verdict::correct(extracted.unwrap_or_default()) };
+    }
+    let blank = python::strip(&answer.text).is_empty();
+    let reasoned = answer.reasoning.as_deref().is_some_and(|reasoning| !python::strip(reasoning).is_empty());
+    let (outcome, reason) = if truncated {
+        (Outcome::Truncated, "The token limit cut the answer off before a right answer was given.".to_owned())
+    } else if answer.finish == Finish::Refused {
+        (Outcome::Refused, "The model or its provider refused to answer.".to_owned())
+    } else if blank && reasoned {
+        (Outcome::NoAnswer, "The model reasoned but gave no answer.".to_owned())
+    } else if blank {
+        (Outcome::NoAnswer, "The answer is empty.".to_owned())
+    } else if extracted.is_none() {
+        (Outcome::Unparsed, "No answer was found in the text.".to_owned())
+    } else {
+        (Outcome::Incorrect, reason)
+    };
+    Verdict { extracted, detail, ..Verdict::wrong(outcome, reason) }
+}
+
+/// The verdict on an item that has no gold answer to compare with.
+pub(crate) fn without_gold() -> Verdict {
+    Verdict::ungraded(Outcome::InfrastructureError, "The item has no gold answer to compare with.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(text: &str, finish: Finish, extracted: Option<&str>, correct: bool) -> Verdict {
+        let answer = Answer { finish, ..Answer::local(text) };
+        let finding = Finding {
+            extracted: extracted.map(Into::into),
+            correct,
+            reason: "Expected B.".into(),
+            detail: Map::new(),
+        };
+        settle(&answer, finding)
+    }
+
+    #[test]
+    fn a_right_answer_stays_right_when_it_was_cut_off() {
+        let verdict = verdict("B and", Finish::Length, Some("B"), true);
+        assert_eq!((verdict.outcome, verdict.score), (Outcome::Correct, Some(1.0)));
+        assert_eq!(verdict.detail.get("truncated"), Some(&json!(true)));
+        assert_eq!(verdict.reason, "");
+    }
+
+    #[test]
+    fn why_an_answer_is_wrong_is_told_apart() {
+        for (text, finish, extracted, expected) in [
+            ("C", Finish::Stop, Some("C"), Outcome::Incorrect),
+            ("C", Finish::Length, Some("C"), Outcome::Truncated),
+            ("", Finish::Length, None, Outcome::Truncated),
+            ("I cannot help.", Finish::Refused, None, Outcome::Refused),
+            ("hm", Finish::Stop, None, Outcome::Unparsed),
+            (" \n", Finish::Stop, None, Outcome::NoAnswer),
+            ("", Finish::Unknown, None, Outcome::NoAnswer),
+        ] {
+            let verdict = verdict(text, finish, extracted, false);
+            assert_eq!(verdict.outcome, expected, "{text:?}");
+            assert_eq!(verdict.score, Some(0.0));
+            assert_eq!(verdict.extracted.as_deref(), extracted);
+            assert!(verdict.reason.ends_with('.'), "{:?}", verdict.reason);
+        }
+    }
+
+    #[test]
+    fn reasoning_alone_is_no_answer() {
+        let answer = Answer { reasoning: Some("So it is B.".into()), ..Answer::local("") };
+        let finding = Finding { extracted: None, correct: false, reason: String::new(), detail: Map::new() };
+        let verdict = settle(&answer, finding);
+        assert_eq!(verdict.outcome, Outcome::NoAnswer);
+        assert!(verdict.reason.contains("reasoned"));
+    }
+}

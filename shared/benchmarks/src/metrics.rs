@@ -1,0 +1,87 @@
+//! Metrics by group of items.
+
+use serde_json::{Map, Value, json};
+
+/// How the samples of one group ended.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GroupTally {
+    /// The group, as [`crate::Item::group`] names it.
+    pub group: Option<String>,
+    /// Samples that are right.
+    pub correct: u64,
+    /// Samples that were graded.
+    pub graded: u64,
+    /// Samples that were planned.
+    pub planned: u64,
+    /// What guessing would be worth where an answer is missing: the sum of `detail.chance` of the verdicts.
+    pub chance: f64,
+}
+
+/// Shares as JSON: `null` when there is nothing to divide by.
+#[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
+fn share(part: f64, whole: u64) -> Value {
+    if whole == 0 { Value::Null } else { json!(part / whole as f64) }
+}
+
+/// Accuracy and coverage of each group, and the micro average with missing answers guessed.
+#[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
+pub(crate) fn by_group(noun: &str, groups: &[GroupTally]) -> Map<String, Value> {
+    let mut metrics = Map::new();
+    let mut named = Map::new();
+    for tally in groups {
+        let Some(group) = &tally.group else { continue };
+        named.insert(
+            group.clone(),
+            json!({
+                "accuracy": share(tally.correct as f64, tally.graded),
+                "correct": tally.correct,
+                "graded": tally.graded,
+                "planned": tally.planned,
+                "coverage": share(tally.graded as f64, tally.planned),
+            }),
+        );
+    }
+    if !named.is_empty() {
+        metrics.insert(noun.to_owned(), Value::Object(named));
+    }
+    let chance: f64 = groups.iter().map(|tally| tally.chance).sum();
+    if chance > 0.0 {
+        let correct: u64 = groups.iter().map(|tally| tally.correct).sum();
+        let graded: u64 = groups.iter().map(|tally| tally.graded).sum();
+        metrics.insert("accuracy_chance_adjusted".into(), share(correct as f64 + chance, graded));
+    }
+    metrics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_and_the_guessed_share() {
+        let tally = |group: &str, correct, graded, planned, chance| GroupTally {
+            group: Some(group.into()),
+            correct,
+            graded,
+            planned,
+            chance,
+        };
+        let metrics = by_group("categories", &[tally("law", 1, 4, 5, 0.5), tally("math", 0, 0, 2, 0.0)]);
+        assert_eq!(
+            Value::Object(metrics),
+            json!({
+                "categories": {
+                    "law": {"accuracy": 0.25, "correct": 1, "graded": 4, "planned": 5, "coverage": 0.8},
+                    "math": {"accuracy": null, "correct": 0, "graded": 0, "planned": 2, "coverage": 0.0},
+                },
+                "accuracy_chance_adjusted": 0.375,
+            })
+        );
+    }
+
+    #[test]
+    fn without_groups_there_is_nothing_to_say() {
+        let tally = GroupTally { correct: 3, graded: 4, planned: 4, ..GroupTally::default() };
+        assert!(by_group("parts", &[tally]).is_empty());
+    }
+}

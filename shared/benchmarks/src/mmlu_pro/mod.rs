@@ -1,0 +1,224 @@
+//! MMLU-Pro: multiple choice with up to ten options, five worked examples per category.
+//!
+//! Protocol: TIGER-AI-Lab/MMLU-Pro at f418b116, `evaluate_from_api.py`.
+
+mod extract;
+mod prompt;
+
+use std::collections::BTreeMap;
+
+use bench_datasets::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
+use bench_domain::{Answer, Generation, Prompt, Verdict};
+use serde_json::{Map, Value, json};
+
+use crate::benchmark::{Benchmark, ItemProblem};
+use crate::facts::{Facts, Link, Template, TemplateSource};
+use crate::grading::{self, Finding};
+use extract::{Extraction, LETTERS};
+
+/// MMLU-Pro.
+#[derive(Debug, Clone, Copy)]
+pub struct MmluPro;
+
+static FACTS: Facts = Facts {
+    name: "mmlu_pro",
+    display_name: "MMLU-Pro",
+    description: "Questions with up to ten options from 14 fields, answered with reasoning after five worked examples of the same field.",
+    category: "Core Benchmarks",
+    protocol: "TIGER-AI-Lab/MMLU-Pro f418b116, evaluate_from_api.py: 5-shot chain of thought, three-stage extraction",
+    sources: &[
+        Link { title: "Dataset", url: "https://huggingface.co/datasets/TIGER-Lab/MMLU-Pro" },
+        Link { title: "Official evaluation", url: "https://github.com/TIGER-AI-Lab/MMLU-Pro" },
+        Link { title: "Paper", url: "https://arxiv.org/abs/2406.01574" },
+    ],
+    metrics: &["accuracy", "categories", "accuracy_chance_adjusted"],
+    samples_per_item: 1,
+    generation: || Generation {
+        temperature: Some(0.0),
+        top_p: Some(1.0),
+        max_tokens: Some(4000),
+        ..Generation::default()
+    },
+    support: Some("the worked examples of the item's category, from the validation split"),
+    item_timeout_seconds: 600,
+    deviations: &[
+        "A missing answer counts as wrong; the official scripts put a random option in its place, which cannot be repeated. The expected value of that is shown as accuracy_chance_adjusted.",
+        "Reasoning that a provider delivers apart from the answer is not graded; the official script never sees it.",
+        "The token limit is the official 4000; a reasoning model needs more, and answers that were cut off are counted apart.",
+    ],
+    supports_subset: true,
+    default_selected: true,
+    setup_notes: "",
+    item_id: "row index in the test split, from 0",
+    group_noun: "categories",
+};
+
+static SPEC: DatasetSpec = DatasetSpec {
+    sources: &[HubSource {
+        id: "TIGER-Lab/MMLU-Pro",
+        items: &[Part { config: "default", split: "test" }],
+        support: &[Part { config: "default", split: "validation" }],
+    }],
+    gate: None,
+    licence: "MIT",
+    items: 12_032,
+    demo: DemoData {
+        items: include_str!("../../data/mmlu_pro_test.jsonl"),
+        support: &[("validation", include_str!("../../data/mmlu_pro_validation.jsonl"))],
+    },
+};
+
+/// The letter that is right: the official comparison looks at this column alone.
+fn gold(row: &Row) -> Result<char, RowError> {
+    if let Some(answer) = row.get("answer").filter(|answer| !answer.is_null()) {
+        let letter = answer.as_str().map(str::trim).and_then(|answer| {
+            let mut characters = answer.chars();
+            characters.next().filter(|_| characters.next().is_none())
+        });
+        return letter
+            .filter(|letter| LETTERS.contains(*letter))
+            .ok_or_else(|| RowError::column("answer", "is not one of the letters A to J"));
+    }
+    let index = row.get("answer_index").filter(|index| !index.is_null());
+    let index = index.ok_or_else(|| RowError::column("answer", "is missing"))?;
+    let letter =
+        index.as_u64().and_then(|index| usize::try_from(index).ok()).and_then(|at| LETTERS.chars().nth(at));
+    letter.ok_or_else(|| RowError::column("answer_index", "is not a number from 0 to 9"))
+}
+
+fn text<'a>(row: &'a Row, column: &str) -> Result<&'a str, RowError> {
+    match row.get(column) {
+        Some(Value::String(text)) => Ok(text),
+        Some(Value::Null) | None => Err(RowError::column(column, "is missing")),
+        Some(_) => Err(RowError::column(column, "is not a text")),
+    }
+}
+
+/// The options that are asked: those that are the literal `N/A` are leftovers of an early revision.
+fn options(row: &Row) -> Result<Vec<&str>, RowError> {
+    let options = match row.get("options") {
+        Some(Value::Array(options)) => options,
+        Some(Value::Null) | None => return Err(RowError::column("options", "is missing")),
+        Some(_) => return Err(RowError::column("options", "is not a list")),
+    };
+    let options: Option<Vec<&str>> = options.iter().map(Value::as_str).collect();
+    let mut options =
+        options.ok_or_else(|| RowError::column("options", "has an entry that is not a text"))?;
+    options.retain(|option| *option != "N/A");
+    if options.is_empty() || options.len() > LETTERS.len() {
+        return Err(RowError::column("options", format!("has {} entries instead of 1 to 10", options.len())));
+    }
+    Ok(options)
+}
+
+impl Layout for MmluPro {
+    fn name(&self) -> &'static str {
+        FACTS.name
+    }
+
+    fn spec(&self) -> &DatasetSpec {
+        &SPEC
+    }
+
+    fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
+        text(&row, "question")?;
+        options(&row)?;
+        gold(&row)?;
+        let group = text(&row, "category")?.to_owned();
+        Ok(Some(Item { id: index.to_string(), group: Some(group), row }))
+    }
+
+    fn support(&self, _split: &str, rows: Vec<Row>) -> Result<BTreeMap<String, Value>, RowError> {
+        let mut categories: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+        for row in rows {
+            let category = text(&row, "category")?.to_owned();
+            let example = json!({
+                "question": text(&row, "question")?,
+                "options": options(&row)?,
+                "cot_content": text(&row, "cot_content")?,
+            });
+            categories.entry(category).or_default().push(example);
+        }
+        Ok(categories.into_iter().map(|(category, examples)| (category, Value::Array(examples))).collect())
+    }
+
+    fn is_support(&self, row: &Row) -> bool {
+        row.get("cot_content").and_then(Value::as_str).is_some_and(|text| !text.is_empty())
+    }
+}
+
+impl Benchmark for MmluPro {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn support_of(&self, item: &Item) -> Vec<String> {
+        item.group.iter().cloned().collect()
+    }
+
+    fn template(&self) -> Template {
+        Template::of(TemplateSource::Official, &prompt::PARTS)
+    }
+
+    fn prompt(&self, item: &Item, support: &BTreeMap<String, Value>) -> Result<Prompt, ItemProblem> {
+        let category = text(&item.row, "category")?;
+        let missing = || ItemProblem::SupportMissing {
+            name: category.to_owned(),
+            needed: "worked examples of the item's category, from the validation split",
+        };
+        let examples =
+            support.get(category).and_then(Value::as_array).filter(|examples| !examples.is_empty());
+        let mut message = prompt::header(category);
+        for example in examples.ok_or_else(missing)? {
+            let example = example.as_object().ok_or_else(missing)?;
+            let worked = text(example, "cot_content")?;
+            prompt::push_question(&mut message, text(example, "question")?, &options(example)?, worked);
+        }
+        prompt::push_question(&mut message, text(&item.row, "question")?, &options(&item.row)?, "");
+        Ok(Prompt::user(message))
+    }
+
+    fn expected(&self, item: &Item) -> String {
+        gold(&item.row).map(String::from).unwrap_or_default()
+    }
+
+    fn grade(&self, item: &Item, answer: &Answer) -> Verdict {
+        let Ok(gold) = gold(&item.row) else { return grading::without_gold() };
+        let found = extract::extract(&answer.text);
+        let mut detail = Map::new();
+        detail.insert("parser".into(), json!("mmlu_pro_api"));
+        detail.insert("stage".into(), json!(found.map(|found| found.stage)));
+        let letter = found.map(|Extraction { letter, .. }| letter);
+        if let (None, Some(chance)) = (letter, self.chance(item)) {
+            detail.insert("chance".into(), json!(chance));
+        }
+        let reason =
+            letter.map(|letter| format!("The answer is {letter}; right is {gold}.")).unwrap_or_default();
+        let finding =
+            Finding { extracted: letter.map(String::from), correct: letter == Some(gold), reason, detail };
+        grading::settle(answer, finding)
+    }
+
+    fn oracle(&self, item: &Item) -> String {
+        format!("The answer is ({}).", self.expected(item))
+    }
+
+    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
+        let mut fields = Row::new();
+        fields.insert("answer".into(), Value::String(gold(row)?.to_string()));
+        if row.get("options").is_some_and(|options| !options.is_null()) {
+            options(row)?;
+            fields.extend(row.get("options").map(|options| ("options".to_owned(), options.clone())));
+        }
+        let group = row.get("category").and_then(Value::as_str).map(str::to_owned);
+        Ok(Item { id: String::new(), group, row: fields })
+    }
+
+    fn chance(&self, item: &Item) -> Option<f64> {
+        #[allow(clippy::cast_precision_loss)] // at most ten
+        options(&item.row).ok().map(|options| 1.0 / options.len() as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Grading of stored responses, one line at a time.
+
+use bench_datasets::{Item, Row, RowError};
+use bench_domain::{Answer, Outcome};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::Benchmark;
+
+/// The verdict on one stored response.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScoreLine {
+    /// The line's own id, as it was given.
+    pub id: Value,
+    /// What the parser took the answer to be; `null` when it found none.
+    pub extracted: Option<String>,
+    /// Whether the answer is right.
+    pub correct: bool,
+    /// 0 to 1; `null` when not graded.
+    pub score: Option<f64>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What else the grader has to say, with the `reason` of an answer that is not right.
+    pub detail: Map<String, Value>,
+}
+
+/// Grades one line: `id`, `response`, and either the item or the item's grading fields.
+///
+/// # Errors
+/// A [`RowError`] names the field that is missing or of the wrong type.
+pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> Result<ScoreLine, RowError> {
+    let id = match row.get("id") {
+        Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
+        Some(_) => return Err(RowError::column("id", "is neither a text nor a number")),
+        None => return Err(RowError::column("id", "is missing")),
+    };
+    let response = match row.get("response") {
+        Some(Value::String(response)) => response,
+        Some(_) => return Err(RowError::column("response", "is not a text")),
+        None => return Err(RowError::column("response", "is missing")),
+    };
+    let made;
+    let item = match item {
+        Some(item) => item,
+        None => {
+            made = benchmark.score_row(row)?;
+            &made
+        }
+    };
+    let verdict = benchmark.grade(item, &Answer::local(response.as_str()));
+    let mut detail = verdict.detail;
+    if !verdict.reason.is_empty() {
+        detail.insert("reason".into(), Value::String(verdict.reason));
+    }
+    Ok(ScoreLine {
+        id,
+        extracted: verdict.extracted,
+        correct: verdict.outcome == Outcome::Correct,
+        score: verdict.score,
+        outcome: verdict.outcome,
+        detail,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::find;
+
+    fn score(benchmark: &str, line: Value) -> Result<Value, String> {
+        let Value::Object(row) = line else { return Err("not an object".into()) };
+        score_line(find(benchmark).unwrap(), &row, None)
+            .map(|line| serde_json::to_value(line).unwrap())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn grading_fields_are_enough() {
+        let line = score("aime_2025", json!({"id": "a", "response": "\\boxed{070}", "gold": "70"})).unwrap();
+        assert_eq!(
+            (&line["extracted"], &line["correct"], &line["score"]),
+            (&json!("70"), &json!(true), &json!(1.0))
+        );
+        let line = score("aime_2025", json!({"id": 3, "response": "\\boxed{16}", "answer": 70})).unwrap();
+        assert_eq!((&line["id"], &line["outcome"]), (&json!(3), &json!("incorrect")));
+        assert!(line["detail"]["reason"].is_string());
+        let line = score("mmlu_pro", json!({"id": "m", "response": "the answer is (C)", "answer_index": 2}))
+            .unwrap();
+        assert_eq!(line["outcome"], "correct");
+        let line = score("mmlu_pro", json!({"id": "m", "response": "none", "answer": "C"})).unwrap();
+        assert_eq!((&line["extracted"], &line["outcome"]), (&Value::Null, &json!("unparsed")));
+    }
+
+    #[test]
+    fn the_field_at_fault_is_named() {
+        for (line, field) in [
+            (json!({"response": "x", "gold": 1}), "id"),
+            (json!({"id": [1], "response": "x", "gold": 1}), "id"),
+            (json!({"id": "a", "gold": 1}), "response"),
+            (json!({"id": "a", "response": 7, "gold": 1}), "response"),
+            (json!({"id": "a", "response": "x"}), "answer"),
+            (json!({"id": "a", "response": "x", "gold": "seven"}), "gold"),
+        ] {
+            let error = score("aime_2025", line).unwrap_err();
+            assert!(error.starts_with(&format!("column `{field}`: ")), "{error}");
+        }
+        let error = score("mmlu_pro", json!({"id": "a", "response": "x", "answer": "K"})).unwrap_err();
+        assert!(error.starts_with("column `answer`: "), "{error}");
+    }
+}
