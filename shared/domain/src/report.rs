@@ -238,7 +238,7 @@ mod tests {
             truncated: false,
             latency_ms: Some(100 + u64::from(item)),
             usage: Some(Usage { input_tokens: 10, output_tokens: 5, reasoning_tokens: 0 }),
-            group: Some(if item % 2 == 0 { "even" } else { "odd" }.to_owned()),
+            group: Some(if item.is_multiple_of(2) { "even" } else { "odd" }.to_owned()),
         }
     }
 
