@@ -218,7 +218,11 @@ impl Stack {
                 blobs: blobs.clone(),
                 credentials: credentials.clone(),
             }),
-            dead_letters: Arc::new(DeadLetters { state: state.clone(), queues: queues.clone() }),
+            dead_letters: Arc::new(DeadLetters {
+                state: state.clone(),
+                queues: queues.clone(),
+                after_outage: 6 * options.again,
+            }),
             scheduler: Arc::new(Scheduler { state: state.clone(), queues: queues.clone() }),
         };
         Ok(Self {

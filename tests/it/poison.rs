@@ -77,6 +77,45 @@ fn a_sample_whose_handling_always_fails_ends_as_an_error() {
     });
 }
 
+/// Deliveries that came to no attempt, as in an outage, end nothing: the samples are asked, each once.
+#[test]
+fn dead_letters_of_samples_that_nobody_tried_are_tried() {
+    watch_errors();
+    runtime().block_on(async {
+        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let run = Order::mmlu_pro(8).place(&world).await;
+        let hands = crate::support::Hands::of(&world, 0);
+        assert!(hands.handle(&bench_queue::Message::Plan { run, generation: 1 }).await);
+        let queues = &world.stack.queues;
+        let (alive, dead) =
+            (queues.url(QueueName::Items).unwrap(), queues.dead_letter_url(QueueName::Items).unwrap());
+        let mut moved = 0;
+        while moved < 8 {
+            let received =
+                queues.client().receive_message().queue_url(alive).max_number_of_messages(10).send().await;
+            for message in received.unwrap().messages() {
+                let body = message.body().unwrap();
+                queues.client().send_message().queue_url(&dead).message_body(body).send().await.unwrap();
+                let receipt = message.receipt_handle().unwrap();
+                queues
+                    .client()
+                    .delete_message()
+                    .queue_url(alive)
+                    .receipt_handle(receipt)
+                    .send()
+                    .await
+                    .unwrap();
+                moved += 1;
+            }
+        }
+        world.stack.start().await.unwrap();
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!(world.found(run).await.benchmarks[0].state.report().unwrap().graded, 8);
+        assert_eq!(world.model.total(), 8);
+    });
+}
+
 /// The whole dataset is gone: every sample ends, and the run says what is missing.
 #[test]
 fn a_run_whose_dataset_is_gone_fails_with_its_coverage() {

@@ -12,8 +12,8 @@ use bench_state::{
     Claim, Commit, EventKind, Finished, NewEvent, RunWithBenchmarks, State, StateError, Transition,
 };
 
-/// When a sample is tried again whose deliveries came to no attempt.
-const AFTER_OUTAGE: Duration = Duration::from_secs(30);
+/// [`DeadLetters::after_outage`] where nothing else is said.
+pub const AFTER_OUTAGE: Duration = Duration::from_secs(30);
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
 
@@ -23,6 +23,8 @@ pub struct DeadLetters {
     pub state: State,
     /// The queues.
     pub queues: Queues,
+    /// When a sample is tried again whose deliveries came to no attempt.
+    pub after_outage: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -90,9 +92,9 @@ impl DeadLetters {
         let tried = attempt.saturating_sub(1).saturating_sub(record.cleared);
         if tried < RECEIVES_MAX {
             // Deliveries that did not come to an attempt, as in an outage, say nothing about the sample.
-            let due_at = now.plus(AFTER_OUTAGE);
+            let due_at = now.plus(self.after_outage);
             if self.state.release(sample, attempt, record.cleared, due_at, record.effort).await? {
-                self.queues.send(&Message::Sample(sample.clone()), AFTER_OUTAGE).await?;
+                self.queues.send(&Message::Sample(sample.clone()), self.after_outage).await?;
             }
             return Ok(());
         }

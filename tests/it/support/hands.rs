@@ -52,7 +52,11 @@ impl Hands {
                 WorkerConfig::default(),
             ),
             finisher: Finisher { state: state.clone(), queues: queues.clone(), blobs, credentials },
-            dead_letters: DeadLetters { state: state.clone(), queues: queues.clone() },
+            dead_letters: DeadLetters {
+                state: state.clone(),
+                queues: queues.clone(),
+                after_outage: Duration::ZERO,
+            },
             scheduler: Scheduler { state: state.clone(), queues: queues.clone() },
             state,
             queues,
