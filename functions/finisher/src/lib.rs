@@ -19,7 +19,7 @@ use bench_state::{
 };
 
 /// Samples read at once.
-const PAGE: u64 = 1_000;
+const PAGE: u64 = 200;
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
 

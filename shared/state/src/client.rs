@@ -3,10 +3,13 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::InterceptorContext;
 use aws_sdk_dynamodb::config::retry::{ClassifyRetry, RetryAction, RetryConfig};
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use bench_domain::Timestamp;
+
+use crate::StateError;
 
 /// How often a call is sent at most. More than the SDK's three: a claim or a release that is given up leaves
 /// its sample to the end of a lease.
@@ -69,6 +72,21 @@ impl ClassifyRetry for Conflicts {
 
     fn name(&self) -> &'static str {
         "conflicts with transactions"
+    }
+}
+
+/// Whether the condition of a write held. Any other refusal is an error.
+pub(crate) fn condition_held<T, E>(
+    verb: &'static str,
+    written: Result<T, SdkError<E>>,
+) -> Result<bool, StateError>
+where
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    match written {
+        Ok(_) => Ok(true),
+        Err(error) if error.code() == Some("ConditionalCheckFailedException") => Ok(false),
+        Err(error) => Err(StateError::sdk(verb, error)),
     }
 }
 

@@ -22,6 +22,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::StateError;
 use crate::attributes::{Reader, Record, number, text};
+use crate::client::condition_held;
 
 /// Bytes of a data key and of a master key.
 pub const KEY_BYTES: usize = 32;
@@ -213,15 +214,7 @@ impl Credentials {
             .expression_attribute_values(":generation", number(generation))
             .send()
             .await;
-        match deleted {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(StateError::sdk("remove the caller's key", error)),
-        }
+        condition_held("remove the caller's key", deleted).map(drop)
     }
 
     /// Removes the caller's key of a run. Safe to repeat.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::attributes::{Reader, Record, json, number, text};
+use crate::client::condition_held;
 use crate::conflict::pause;
 use crate::keys::{event_sort, events_partition, key};
 use crate::{State, StateError};
@@ -228,14 +229,6 @@ impl State {
             )
             .send()
             .await;
-        match update {
-            Ok(_) => Ok(true),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(false)
-            }
-            Err(error) => Err(StateError::sdk("note progress", error)),
-        }
+        condition_held("note progress", update)
     }
 }

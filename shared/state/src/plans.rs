@@ -13,6 +13,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::attributes::{Reader, Record, number, text};
 use crate::client::claim_token;
+use crate::client::condition_held;
 use crate::conflict::pause;
 use crate::keys::{self, COUNT, key, sample_sort, shard_partition};
 use crate::{RunRecord, State, StateError};
@@ -134,15 +135,7 @@ impl State {
             .expression_attribute_values(":attempt", number(attempt))
             .send()
             .await;
-        match update {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(StateError::sdk("give the plan back", error)),
-        }
+        condition_held("give the plan back", update).map(drop)
     }
 
     /// Notes that a run is planned and all its messages are sent. From now on its closing is due.
@@ -159,15 +152,7 @@ impl State {
             .expression_attribute_values(":now", number(Timestamp::now().as_micros()))
             .send()
             .await;
-        match update {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(StateError::sdk("note that the run is planned", error)),
-        }
+        condition_held("note that the run is planned", update).map(drop)
     }
 
     /// Writes the counters and samples of a plan. Nobody sees them before the benchmark names the plan,
@@ -245,15 +230,7 @@ impl State {
             .expression_attribute_values(":one", number(1))
             .send()
             .await;
-        match update {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(StateError::sdk("note the resent message", error)),
-        }
+        condition_held("note the resent message", update).map(drop)
     }
 }
 

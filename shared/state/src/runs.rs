@@ -7,7 +7,7 @@ use bench_domain::run::{BenchmarkState, Plan, RunState};
 use bench_domain::{BenchmarkName, RunId, RunSpec, RunStatus, Timestamp};
 
 use crate::attributes::{Reader, Record, json, number, text};
-use crate::client::expires_at;
+use crate::client::{condition_held, expires_at};
 use crate::credentials::SealedKey;
 use crate::events::TRIES_MAX;
 use crate::idempotency::REMEMBER_S;
@@ -482,15 +482,7 @@ impl State {
             .expression_attribute_values(":generation", number(generation))
             .send()
             .await;
-        match update {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(StateError::sdk("note the benchmark's messages", error)),
-        }
+        condition_held("note the benchmark's messages", update).map(drop)
     }
 
     /// Closes the benchmarks that a run left open when it ended. Safe to repeat.

@@ -13,6 +13,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::attributes::{Reader, Record, json, number, text};
 use crate::client::claim_token;
+use crate::client::condition_held;
 use crate::conflict::pause;
 use crate::keys::{self, COUNT, key, sample_sort, shard_partition};
 use crate::{BenchmarkRecord, State, StateError};
@@ -679,14 +680,6 @@ impl State {
             .expression_attribute_values(":due", number(record.due_at.as_micros()))
             .send()
             .await;
-        match update {
-            Ok(_) => Ok(true),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(false)
-            }
-            Err(error) => Err(StateError::sdk("note the resent message", error)),
-        }
+        condition_held("note the resent message", update)
     }
 }

@@ -7,6 +7,7 @@ use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
 use bench_domain::{RunId, Timestamp};
 
 use crate::attributes::{Reader, Record, number, text};
+use crate::client::condition_held;
 use crate::keys::{UNSETTLED, key};
 use crate::{State, StateError};
 
@@ -93,15 +94,7 @@ impl State {
             .expression_attribute_values(":generation", number(generation))
             .send()
             .await;
-        match deleted {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(StateError::sdk("note that the run is settled", error)),
-        }
+        condition_held("note that the run is settled", deleted).map(drop)
     }
 
     /// Removes the record of a run that is gone, whatever it says.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench_domain::Timestamp;
 
 use crate::attributes::{Reader, number, time};
-use crate::client::expires_at;
+use crate::client::{condition_held, expires_at};
 use crate::keys::key;
 use crate::{State, StateError};
 
@@ -48,14 +48,6 @@ impl State {
             .expression_attribute_values(":expires", number(expires_at(until, FORGET_AFTER_S)))
             .send()
             .await;
-        match put {
-            Ok(_) => Ok(()),
-            Err(error)
-                if error.as_service_error().is_some_and(|e| e.is_conditional_check_failed_exception()) =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(StateError::sdk("note the provider's wait", error)),
-        }
+        condition_held("note the provider's wait", put).map(drop)
     }
 }
