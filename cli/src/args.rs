@@ -98,7 +98,8 @@ pub(crate) fn load_env_file() -> anyhow::Result<()> {
 pub(crate) fn start_logs(verbose: u8) {
     let default = match verbose {
         // What is to be known of a dataset is told by the commands themselves.
-        0 => "warn,bench_datasets=error",
+        // The SDK means connections that the services in this process do not have.
+        0 => "warn,bench_datasets=error,aws_smithy_runtime=off,s3s=off",
         1 => "info,dynoxide=warn,s3s=warn,hyper=warn",
         _ => "debug,hyper=info,h2=info,rustls=info",
     };

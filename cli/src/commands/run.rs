@@ -259,7 +259,10 @@ impl Session {
             stack.start().await?;
         }
         let demo_wanted = plan.is_none_or(|plan| plan.demo);
-        let watched = watch::watch(&self.client, runs, &self.datasets, demo_wanted, interrupt).await?;
+        let data_dir = self.stack.as_ref().map(|stack| stack.embedded.data_dir().to_owned());
+        let watch =
+            watch::watch(&self.client, runs, &self.datasets, demo_wanted, interrupt, data_dir.as_deref());
+        let watched = watch.await?;
         let Watched::Over(over) = watched else { return Ok(ExitStatus::Interrupted) };
         results::show(&self.client, self.stack.as_ref(), &over, &work.out, json).await
     }

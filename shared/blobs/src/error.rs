@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt::Display;
 
-use aws_sdk_s3::error::{DisplayErrorContext, SdkError};
+use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStreamError;
 
 /// An object that could not be read or written.
@@ -48,10 +48,14 @@ pub enum BlobError {
 impl BlobError {
     pub(crate) fn sdk<E>(verb: &'static str, key: &str, error: SdkError<E>) -> Self
     where
-        E: Error + 'static,
-        SdkError<E>: Error,
+        E: Error + ProvideErrorMetadata + 'static,
     {
-        Self::Store { verb, key: key.to_owned(), problem: DisplayErrorContext(error).to_string() }
+        let problem = match (error.code(), error.message()) {
+            (Some(code), Some(message)) => format!("{code}: {message}"),
+            (Some(code), None) => code.to_owned(),
+            _ => DisplayErrorContext(error).to_string(),
+        };
+        Self::Store { verb, key: key.to_owned(), problem }
     }
 
     pub(crate) fn stream(key: &str, error: ByteStreamError) -> Self {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::DisplayErrorContext;
+use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
@@ -154,7 +154,7 @@ impl Queues {
                 )
                 .send()
                 .await
-                .map_err(|error| service("create", DisplayErrorContext(error).to_string()))?;
+                .map_err(|error| service("create", told(error)))?;
             let dead_url = dead.queue_url().unwrap_or_default();
             let attributes = client
                 .get_queue_attributes()
@@ -162,7 +162,7 @@ impl Queues {
                 .attribute_names(QueueAttributeName::QueueArn)
                 .send()
                 .await
-                .map_err(|error| service("read", DisplayErrorContext(error).to_string()))?;
+                .map_err(|error| service("read", told(error)))?;
             let arn = attributes.attributes().and_then(|all| all.get(&QueueAttributeName::QueueArn));
             let redrive = format!(
                 r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{RECEIVES_MAX}}}"#,
@@ -179,7 +179,7 @@ impl Queues {
                 .attributes(QueueAttributeName::RedrivePolicy, redrive)
                 .send()
                 .await
-                .map_err(|error| service("create", DisplayErrorContext(error).to_string()))?;
+                .map_err(|error| service("create", told(error)))?;
             urls.insert(name, made.queue_url().unwrap_or_default().to_owned());
         }
         Ok(Self { client, urls, again: settings.again })
@@ -251,7 +251,7 @@ impl Queues {
                 .set_entries(Some(entries.clone()))
                 .send()
                 .await
-                .map_err(|error| service(DisplayErrorContext(error).to_string()))?;
+                .map_err(|error| service(told(error)))?;
             let failed = sent.failed();
             if failed.is_empty() {
                 return Ok(());
@@ -272,7 +272,7 @@ impl Queues {
         sent.map(drop).map_err(|error| QueueError::Service {
             verb: "send to",
             queue: name.as_str(),
-            problem: DisplayErrorContext(error).to_string(),
+            problem: told(error),
         })
     }
 
@@ -294,7 +294,7 @@ impl Queues {
         changed.map(drop).map_err(|error| QueueError::Service {
             verb: "change a message of",
             queue: name.as_str(),
-            problem: DisplayErrorContext(error).to_string(),
+            problem: told(error),
         })
     }
 
@@ -319,7 +319,7 @@ impl Queues {
             .map_err(|error| QueueError::Service {
                 verb: "read",
                 queue: name.as_str(),
-                problem: DisplayErrorContext(error).to_string(),
+                problem: told(error),
             })?;
         let count = |attribute| {
             let text = got.attributes().and_then(|all| all.get(&attribute));
@@ -335,4 +335,16 @@ impl Queues {
 
 fn variable(name: QueueName) -> String {
     format!("BENCH_QUEUE_{}_URL", name.as_str().to_uppercase())
+}
+
+/// What the service said, without the rest of its answer.
+fn told<E>(error: SdkError<E>) -> String
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    match (error.code(), error.message()) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        _ => DisplayErrorContext(error).to_string(),
+    }
 }

@@ -43,7 +43,7 @@ impl StateError {
     where
         E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
     {
-        Self::Service { verb, problem: DisplayErrorContext(error).to_string() }
+        Self::Service { verb, problem: told(error) }
     }
 
     pub(crate) fn damaged(key: impl Into<String>, problem: impl std::fmt::Display) -> Self {
@@ -53,5 +53,17 @@ impl StateError {
     /// Whether the same call may succeed later.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Service { .. })
+    }
+}
+
+/// What the service said, without the rest of its answer.
+fn told<E>(error: SdkError<E>) -> String
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+{
+    match (error.code(), error.message()) {
+        (Some(code), Some(message)) => format!("{code}: {message}"),
+        (Some(code), None) => code.to_owned(),
+        _ => DisplayErrorContext(error).to_string(),
     }
 }

@@ -1,12 +1,14 @@
 //! Waiting for runs, and telling how far they are.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::time::Duration;
 
 use bench_domain::RunId;
 
 use super::interrupt::Interrupt;
 use crate::client::Client;
+use crate::exit::Problem;
 use crate::output;
 use crate::progress::{DatasetProgress, RunProgress};
 use crate::views::Run;
@@ -17,6 +19,9 @@ const LOOK_EVERY_HERE: Duration = Duration::from_millis(250);
 const LOOK_EVERY_THERE: Duration = Duration::from_secs(1);
 /// How often a server may fail in a row: it may be restarting.
 const FAILURES_MAX: u32 = 30;
+
+/// Less room than this on the disk is none: a write in progress needs some to be taken back.
+const DISK_FREE_BYTES_MIN: u64 = 1024 * 1024;
 
 /// How the waiting ended.
 pub(super) enum Watched {
@@ -33,6 +38,7 @@ pub(super) async fn watch(
     datasets: &DatasetProgress,
     demo_wanted: bool,
     interrupt: &Interrupt,
+    data_dir: Option<&Path>,
 ) -> anyhow::Result<Watched> {
     let look_every = if client.address().is_some() { LOOK_EVERY_THERE } else { LOOK_EVERY_HERE };
     let mut progress = RunProgress::new();
@@ -40,6 +46,9 @@ pub(super) async fn watch(
     let mut failures = 0;
     let mut seen: Vec<Run> = Vec::new();
     let watched = loop {
+        if let Some(dir) = data_dir {
+            refuse_full_disk(dir, runs)?;
+        }
         let looked = tokio::select! {
             looked = look(client, runs) => looked,
             () = interrupt.wait() => break Watched::Interrupted,
@@ -80,6 +89,18 @@ pub(super) async fn watch(
     Ok(watched)
 }
 
+/// Without room nothing can be stored, and what is not stored would be asked again for ever.
+fn refuse_full_disk(dir: &Path, runs: &[RunId]) -> anyhow::Result<()> {
+    let Ok(disk) = rustix::fs::statvfs(dir) else { return Ok(()) };
+    if disk.f_bavail.saturating_mul(disk.f_frsize) >= DISK_FREE_BYTES_MIN {
+        return Ok(());
+    }
+    let problem =
+        Problem::failure(format!("the disk that holds {} is full; what is done is kept", dir.display()));
+    let resume: Vec<String> = runs.iter().map(|run| format!("bench run --resume {run}")).collect();
+    Err(problem.hint(format!("make room, then go on with: {}", resume.join("; "))).into())
+}
+
 async fn look(client: &Client, runs: &[RunId]) -> anyhow::Result<Vec<Run>> {
     let mut all = Vec::with_capacity(runs.len());
     for run in runs {
@@ -102,5 +123,20 @@ fn tell_notes(runs: &[Run], demo_wanted: bool, told: &mut HashSet<String>) {
         if told.insert(text.clone()) {
             output::warn(&text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_with_the_way_on() {
+        let run = RunId::random();
+        // A file system without room for anything.
+        let error = refuse_full_disk(Path::new("/proc"), &[run]).unwrap_err();
+        let problem = error.downcast_ref::<Problem>().unwrap();
+        assert!(problem.to_string().contains("/proc is full"), "{problem}");
+        assert!(refuse_full_disk(&std::env::temp_dir(), &[run]).is_ok());
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::DeleteMessageBatchRequestEntry;
 use tokio::sync::{mpsc, oneshot};
 
@@ -97,8 +98,8 @@ async fn delete(client: &Client, queue_url: &str, receipts: Vec<String>) {
             tracing::warn!("{} messages could not be deleted and come again", deleted.failed().len())
         }
         Err(error) => {
-            let error = aws_sdk_sqs::error::DisplayErrorContext(error);
-            tracing::warn!(%error, "Messages could not be deleted and come again: {error}");
+            let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
+            tracing::warn!("Messages could not be deleted and come again: {problem}");
         }
     }
 }

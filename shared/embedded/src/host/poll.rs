@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
 use bench_domain::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -49,8 +50,8 @@ pub(super) async fn run(client: Client, mapping: Mapping, mut stopped: watch::Re
         let messages = match received {
             Ok(received) => received.messages.unwrap_or_default(),
             Err(error) => {
-                let error = aws_sdk_sqs::error::DisplayErrorContext(error);
-                tracing::warn!(mapping = mapping.name, %error, "Receiving failed: {error}");
+                let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
+                tracing::warn!(mapping = mapping.name, "Receiving for {} failed: {problem}", mapping.name);
                 tokio::time::sleep(AFTER_ERROR).await;
                 continue;
             }
@@ -130,8 +131,8 @@ async fn come_again(client: &Client, mapping: &Mapping, receipts: impl Iterator<
     for receipt in receipts {
         let change = client.change_message_visibility().queue_url(&mapping.queue_url).receipt_handle(receipt);
         if let Err(error) = change.visibility_timeout(AFTER_CRASH_S).send().await {
-            let error = aws_sdk_sqs::error::DisplayErrorContext(error);
-            tracing::warn!(mapping = mapping.name, %error, "A message comes again only after its timeout");
+            let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
+            tracing::warn!(mapping = mapping.name, problem, "A message comes again only after its timeout");
         }
     }
 }
