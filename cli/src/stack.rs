@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +32,9 @@ use bench_signing::{KeyRing, RingConfig};
 use bench_state::State;
 use bench_state::credentials::{Credentials, KEY_BYTES, LocalKey};
 use bench_worker::{Worker, WorkerConfig};
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Version of this program, as runs and exports name it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -71,6 +74,8 @@ pub struct StackOptions {
     pub local: bool,
     /// When a message that failed comes again the first time; shorter for tests.
     pub again: Duration,
+    /// Lets programs on this machine reach the bucket, on a free loopback port: presigned addresses work there.
+    pub s3_listener: bool,
     /// Variables of the environment, as every function reads them.
     pub vars: BTreeMap<String, String>,
 }
@@ -87,6 +92,7 @@ impl StackOptions {
             progress: Arc::new(NoProgress),
             local: true,
             again: QueueSettings::default().again,
+            s3_listener: false,
             vars: std::env::vars().collect(),
         }
     }
@@ -110,6 +116,9 @@ pub struct Stack {
     pub api: Arc<Api>,
     /// The exports' functions, for callers in this process.
     pub exports: Arc<Exports>,
+    /// Where the bucket answers to programs on this machine.
+    pub s3_address: Option<SocketAddr>,
+    s3_server: Option<AbortOnDropHandle<()>>,
     concurrency: usize,
     answer_timeout: Duration,
     functions: Functions,
@@ -171,8 +180,22 @@ impl Stack {
         let state = State::new(&config, TABLE, embedded.epoch());
         state.ensure_table().await?;
         let queues = Queues::create(&config, QUEUE_PREFIX, settings).await?;
-        let blobs = Blobs::new(&config, BUCKET);
+        let mut blobs = Blobs::new(&config, BUCKET);
         blobs.ensure_bucket().await?;
+        let (mut s3_address, mut s3_server) = (None, None);
+        if let Some(endpoint) = embedded.s3().filter(|_| options.s3_listener) {
+            let listener =
+                TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no free port for S3")?;
+            let address = listener.local_addr().context("could not read the address of S3")?;
+            let server = axum::serve(listener, Router::new().fallback_service(endpoint));
+            s3_server = Some(AbortOnDropHandle::new(tokio::spawn(async move {
+                if let Err(error) = server.await {
+                    tracing::error!(%error, "S3 ended: {error}");
+                }
+            })));
+            blobs = blobs.presigned_at(&format!("http://{address}"));
+            s3_address = Some(address);
+        }
         let owners = Arc::new(master_key(&options.data_dir)?);
         let credentials = Credentials::new(&config, CREDENTIALS_TABLE, Arc::clone(&owners) as _);
         credentials.ensure_table().await?;
@@ -234,6 +257,8 @@ impl Stack {
             credentials,
             api,
             exports,
+            s3_address,
+            s3_server,
             concurrency: options.concurrency.clamp(1, CONCURRENCY_MAX),
             answer_timeout: worker_config.answer_timeout,
             functions,
@@ -275,6 +300,7 @@ impl Stack {
             drop(running.reconciliation);
             running.host.stop(grace).await;
         }
+        drop(self.s3_server.take());
         self.embedded.close();
     }
 

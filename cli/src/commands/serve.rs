@@ -58,6 +58,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         concurrency: usize::try_from(args.concurrency).unwrap_or(CONCURRENCY_MAX),
         progress: Arc::new(DatasetProgress::default()),
         local,
+        s3_listener: true,
         ..args.data.options()?
     };
     let data_dir = options.data_dir.clone();
@@ -68,6 +69,10 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     stack.start().await?;
     output::print(&format!("Serving http://{address}"))?;
     output::note(&format!("Data directory: {}", data_dir.display()));
+    if let Some(address) = stack.s3_address {
+        let keys = data_dir.join("credentials.json");
+        output::note(&format!("Bodies and exports by S3: http://{address} (keys in {})", keys.display()));
+    }
     output::note(&format!("Models: {providers}"));
     if !local {
         output::warn(

@@ -92,3 +92,37 @@ fn a_request_to_end_is_heard() {
     assert!(killed.success());
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
+
+/// The status and body of a GET over a plain connection.
+fn get(address: &str) -> (u16, String) {
+    use std::io::{Read, Write};
+    let rest = address.strip_prefix("http://").unwrap();
+    let (host, path) = rest.split_once('/').unwrap();
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, answer.split_once("\r\n\r\n").unwrap().1.to_owned())
+}
+
+#[test]
+fn a_presigned_address_works_on_this_machine_until_it_is_changed() {
+    let place = Place::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let (stack, address) = runtime.block_on(async {
+        let mut options = bench_cli::stack::StackOptions::new(place.path("data"));
+        options.s3_listener = true;
+        let stack = bench_cli::stack::Stack::open(options).await.unwrap();
+        stack.blobs.put("exports/x.txt", "signed for you".into(), "text/plain").await.unwrap();
+        let valid = std::time::Duration::from_secs(60);
+        let address = stack.blobs.presign_get("exports/x.txt", "x.txt", valid).await.unwrap();
+        (stack, address)
+    });
+    assert!(address.starts_with(&format!("http://{}/", stack.s3_address.unwrap())), "{address}");
+    let (status, body) = get(&address);
+    assert_eq!(status, 200);
+    assert!(body.contains("signed for you"), "{body}");
+    assert_eq!(get(&address.replace("x.txt?", "y.txt?")).0, 403);
+    runtime.block_on(stack.stop(std::time::Duration::ZERO));
+}

@@ -39,6 +39,8 @@ pub const OBJECT_BYTES_MAX: usize = 256 * 1024 * 1024;
 #[derive(Debug, Clone)]
 pub struct Blobs {
     client: Client,
+    /// Signs addresses for others; another client only where they reach the bucket under another address.
+    presigner: Client,
     bucket: String,
 }
 
@@ -62,7 +64,16 @@ impl Blobs {
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
             .response_checksum_validation(aws_sdk_s3::config::ResponseChecksumValidation::WhenRequired)
             .build();
-        Self { client: Client::from_conf(config), bucket: bucket.into() }
+        let client = Client::from_conf(config);
+        Self { presigner: client.clone(), client, bucket: bucket.into() }
+    }
+
+    /// The same, with addresses for others signed for `endpoint`, such as `http://127.0.0.1:9000`.
+    #[must_use]
+    pub fn presigned_at(mut self, endpoint: &str) -> Self {
+        let config = self.client.config().to_builder().endpoint_url(endpoint).build();
+        self.presigner = Client::from_conf(config);
+        self
     }
 
     /// The bucket's name.
@@ -249,7 +260,7 @@ impl Blobs {
         let request = |problem: String| BlobError::Request { key: key.to_owned(), problem };
         let presigning = PresigningConfig::expires_in(valid).map_err(|error| request(error.to_string()))?;
         let signed = self
-            .client
+            .presigner
             .get_object()
             .bucket(&self.bucket)
             .key(key)
