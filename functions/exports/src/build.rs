@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bench_blobs::Upload;
+use bench_blobs::{Upload, exports_prefix};
 use bench_domain::{RunId, RunStatus, Timestamp};
 use bench_signing::{ArchiveWriter, ManifestFields, SigningKey};
 use bench_state::RunWithBenchmarks;
@@ -25,11 +25,6 @@ use crate::{ExportError, ExportFormat};
 const BODIES_IN_FLIGHT: usize = 16;
 /// Digits of the key's fingerprint in an object's name.
 const FINGERPRINT_PREFIX_CHARS: usize = 16;
-
-/// Everything that is stored of a run's exports starts with this.
-pub fn exports_prefix(run: RunId) -> String {
-    format!("exports/{run}/")
-}
 
 /// A file in the blob store.
 #[derive(Debug, Clone, PartialEq, Eq)]

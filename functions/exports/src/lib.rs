@@ -24,7 +24,8 @@ mod table;
 mod verify;
 mod views;
 
-pub use build::{BuiltExport, exports_prefix};
+pub use bench_blobs::exports_prefix;
+pub use build::BuiltExport;
 pub use context::{
     Exports, ExportsConfig, INLINE_BYTES_MAX_DEFAULT, PRESIGNED_VALID_DEFAULT, UPLOAD_BYTES_MAX_DEFAULT,
 };

@@ -9,7 +9,6 @@ mod context;
 mod finish;
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bench_blobs::{BlobError, Blobs};
@@ -213,6 +212,3 @@ struct StoredBody {
     attempt: u32,
     sha256: String,
 }
-
-/// A worker that several invocations share.
-pub type SharedWorker = Arc<Worker>;
