@@ -8,6 +8,7 @@ pub mod body;
 pub mod budget;
 pub mod eta;
 pub mod ids;
+pub mod job;
 pub mod outcome;
 pub mod report;
 pub mod run;
@@ -22,6 +23,9 @@ pub use answer::{Answer, ChatMessage, Finish, Generation, Image, Prompt, Role};
 pub use body::SampleBody;
 pub use budget::{Budget, LimitReached, Prices, Spending};
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};
+pub use job::{
+    FileContent, Harvested, Job, JobEnd, JobFile, JobReport, JobSpec, JobState, ResultFile, StoredFile,
+};
 pub use outcome::{Outcome, OutcomeCounts, Verdict};
 pub use run::{
     BenchmarkState, BenchmarkStatus, FailureReason, IllegalTransition, RunSpec, RunState, RunStatus,

@@ -1,0 +1,165 @@
+//! Jobs: work in a sandbox that takes longer than one call.
+//!
+//! A benchmark says what is to be run ([`JobSpec`]); whoever runs it hands back what was left ([`JobReport`]). Between the
+//! two stands the [`JobState`], which is saved before each side effect: what was not saved did not happen.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Timestamp;
+
+/// Work for one sandbox: files, and a script over them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSpec {
+    /// What is put into the job's folder first.
+    pub files: Vec<JobFile>,
+    /// Text of a bash script, run in the job's folder with nothing on its standard input.
+    pub script: String,
+    /// How long it may run. Then its processes are killed.
+    pub time_limit: Duration,
+    /// Memory that it needs, in bytes; a host with less for each sandbox may refuse it.
+    pub memory_bytes: u64,
+    /// Files that are read when it is over: those that are there, each up to its bound.
+    pub results: Vec<ResultFile>,
+}
+
+/// A file of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobFile {
+    /// Path within the job's folder: letters, digits, `.`, `_`, `-` and `/`; no `..`.
+    pub path: String,
+    /// What is in it.
+    pub content: FileContent,
+}
+
+/// What is in a file of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileContent {
+    /// These bytes.
+    Bytes(Vec<u8>),
+    /// A file that is too large to be held: an object of the blob store.
+    Stored(StoredFile),
+}
+
+/// A file beside the items of a dataset, as the blob store has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredFile {
+    /// Key of the object, whose bytes are the file's.
+    pub key: String,
+    /// SHA-256 of its bytes, lowercase hex.
+    pub sha256: String,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Where anybody may download it, without a key; `None` where nobody can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+/// A file that a job leaves behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultFile {
+    /// Path within the job's folder, as in [`JobFile::path`].
+    pub path: String,
+    /// Bytes that are read at most; a longer file counts as [`Harvested::TooLong`].
+    pub bytes_max: u64,
+}
+
+/// What was found in the place of a result file. A file that is not there is not listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Harvested {
+    /// Its text; bytes that are not UTF-8 are replaced.
+    Text(String),
+    /// It is longer than was asked for: it has so many bytes.
+    TooLong(u64),
+    /// A link, a folder, a pipe: nothing that is read.
+    NotAFile,
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobEnd {
+    /// Its script ended with this code; 128 + N by signal N.
+    Exited(i32),
+    /// Its time was up, and it was killed.
+    TimedOut,
+    /// It stopped without saying how: something killed all of it.
+    Vanished,
+}
+
+/// What a job left behind. Everything in it was written by untrusted programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobReport {
+    /// How it ended.
+    pub end: JobEnd,
+    /// The result files that are there, by path.
+    pub files: BTreeMap<String, Harvested>,
+    /// The end of what it wrote to standard output.
+    pub stdout_tail: String,
+    /// The end of what it wrote to standard error.
+    pub stderr_tail: String,
+    /// How long it ran, as the sandbox's clock says, in milliseconds.
+    pub elapsed_ms: Option<u64>,
+    /// How the sandbox was kept apart, as its host named it; `None` where the host does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isolation: Option<String>,
+}
+
+impl JobReport {
+    /// The text of a result file.
+    pub fn text(&self, path: &str) -> Option<&str> {
+        match self.files.get(path) {
+            Some(Harvested::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// Where a sample's job stands. Saved before each side effect.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "at")]
+pub enum JobState {
+    /// A sandbox is being asked for. One that was made and not noted ends by itself, by its host's rules.
+    Creating,
+    /// There is a sandbox; files are being put into it, and the script is being started. Both may be done twice.
+    Starting {
+        /// Its id at the host.
+        sandbox: String,
+    },
+    /// The script was started.
+    Running {
+        /// Its id at the host.
+        sandbox: String,
+        /// When.
+        since: Timestamp,
+        /// How often it was looked at.
+        polls: u32,
+    },
+}
+
+impl JobState {
+    /// The sandbox that is in use.
+    pub fn sandbox(&self) -> Option<&str> {
+        match self {
+            Self::Creating => None,
+            Self::Starting { sandbox } | Self::Running { sandbox, .. } => Some(sandbox),
+        }
+    }
+}
+
+/// A sample's job: where it stands, and how often it was begun.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Which sandbox this is for the sample, from 1: one that is lost is followed by another.
+    pub round: u32,
+    /// Where it stands.
+    pub state: JobState,
+}
+
+/// The wait before the n-th look at a running job (n from 1): 1, 2, 4 … 60 s.
+pub fn poll_wait(polls: u32) -> Duration {
+    crate::sample::backoff(polls)
+}
