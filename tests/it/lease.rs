@@ -38,13 +38,7 @@ async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
 async fn body_of(world: &World, run: RunId, text: &str) -> SampleBody {
     let found = world.found(run).await;
     let samples = world.samples(&found, "mmlu_pro").await;
-    SampleBody {
-        item_id: samples[0].item_id.clone(),
-        prompt: Prompt::user("?"),
-        answer: Answer::local(text),
-        expected: String::new(),
-        judgement: None,
-    }
+    SampleBody::new(samples[0].item_id.clone(), Prompt::user("?"), Answer::local(text), "")
 }
 
 fn wrongly_finished(attempt: u32, sha256: String) -> Finished {

@@ -106,7 +106,7 @@ impl DeadLetters {
             }
             return Ok(());
         }
-        let why = match stage {
+        let why = match record.stage() {
             Stage::Answer => {
                 format!(
                     "the sample's message was delivered {RECEIVES_MAX} times and no attempt came to an end"
@@ -114,6 +114,9 @@ impl DeadLetters {
             }
             Stage::Judge => format!(
                 "the judge was to be asked {RECEIVES_MAX} times and no attempt came to an end; the answer is kept"
+            ),
+            Stage::Sandbox => format!(
+                "the answer was to be run {RECEIVES_MAX} times and no attempt came to an end; the answer is kept"
             ),
         };
         tracing::error!(run.id = %sample.run, "Sample {sample} ended as a dead letter");

@@ -67,7 +67,7 @@ fn lost(position: Position) -> SampleRecord {
         resends: 0,
         due_at: Timestamp::default(),
         counted: None,
-        judging: None,
+        turn: None,
         finished: None,
     }
 }

@@ -103,7 +103,7 @@ mod tests {
             resends: 0,
             due_at: Timestamp::default(),
             counted: None,
-            judging: None,
+            turn: None,
             finished: None,
         }
     }

@@ -46,7 +46,7 @@ impl Layout for Sayings {
     }
 
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
-        Ok(Some(Item { id: index.to_string(), group: None, row }))
+        Ok(Some(Item::new(index.to_string(), None, row)))
     }
 }
 
@@ -79,7 +79,7 @@ impl Benchmark for Sayings {
     }
 
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        Ok(Item { id: String::new(), group: None, row: row.clone() })
+        Ok(Item::new("", None, row.clone()))
     }
 }
 
@@ -91,6 +91,7 @@ fn dataset(source: &str, note: Option<&str>) -> DatasetUse {
         digest: "d".into(),
         data_key: "datasets/sayings/data.zst".into(),
         documents: None,
+        attachments: BTreeMap::new(),
         note: note.map(str::to_owned),
     }
 }

@@ -92,7 +92,7 @@ impl Scheduler {
     pub async fn resume(&self) -> Result<Resent, ReconcileError> {
         let lost = Stages {
             answer: self.is_empty(QueueName::Items).await?,
-            judge: self.is_empty(QueueName::Turns).await?,
+            turns: self.is_empty(QueueName::Turns).await?,
         };
         let mut resent = Resent::default();
         for run in self.open_runs().await? {
@@ -154,7 +154,7 @@ impl Scheduler {
     ) -> Result<(), ReconcileError> {
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(()) };
         self.resend_run(&found, when, resent).await?;
-        if stages.answer || stages.judge {
+        if stages.answer || stages.turns {
             self.resend_samples(&found, when, stages, resent).await?;
         }
         Ok(())
@@ -254,17 +254,14 @@ impl Scheduler {
 #[derive(Debug, Clone, Copy)]
 struct Stages {
     answer: bool,
-    judge: bool,
+    turns: bool,
 }
 
 impl Stages {
-    const ALL: Self = Self { answer: true, judge: true };
+    const ALL: Self = Self { answer: true, turns: true };
 
     const fn include(self, stage: Stage) -> bool {
-        match stage {
-            Stage::Answer => self.answer,
-            Stage::Judge => self.judge,
-        }
+        if stage.is_turn() { self.turns } else { self.answer }
     }
 }
 

@@ -23,11 +23,11 @@ impl Turns {
     pub(crate) async fn ask(&self, hand: &InHand<'_>) -> Result<(), AskError> {
         let desk = &self.desk;
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
-        let Some(judging) = &hand.claimed.record.judging else { return Ok(()) };
+        let Some(turn) = &hand.claimed.record.turn else { return Ok(()) };
         let Some(judge) = benchmark.benchmark.judge() else {
             return self.end_without(hand, "this benchmark has no judge").await;
         };
-        let stored = &judging.answer.body;
+        let stored = &turn.answer.body;
         let found = desk.blobs.get_body(hand.sample, stored.attempt, Some(&stored.sha256)).await?;
         let Some((body, _)) = found else {
             return self.end_without(hand, "the stored answer is gone").await;

@@ -42,16 +42,16 @@ impl Turns {
     ) -> Result<(), AskError> {
         let desk = &self.desk;
         let record = &hand.claimed.record;
-        let (Some(judgement), Some(judging)) = (&body.judgement, &record.judging) else {
+        let (Some(judgement), Some(turn)) = (&body.judgement, &record.turn) else {
             return self.end_without(hand, "the stored reply of the judge is gone").await;
         };
         let reply = &judgement.reply;
         // A reply that was counted, and is read again after a requeue, costs nothing more.
         let counted = record.counted == Some(stored.attempt);
         let (spent, usage) = if counted {
-            (Usage::default(), judging.usage)
+            (Usage::default(), turn.usage)
         } else {
-            (hand.run.spent_on(&judgement.prompt, reply), sum(judging.usage, reply.usage))
+            (hand.run.spent_on(&judgement.prompt, reply), sum(turn.usage, reply.usage))
         };
         let body_ref = BodyRef { attempt: stored.attempt, sha256: stored.sha256 };
         let verdict = match case.judge.read(case.item, &body.answer, reply) {
@@ -61,7 +61,7 @@ impl Turns {
             }
             Err(none) => {
                 metrics::count(metrics::REPLIES_WITHOUT_VERDICT, 1.0);
-                let replies = judging.replies.saturating_add(1);
+                let replies = turn.replies.saturating_add(1);
                 if replies < case.judge.facts().replies_max {
                     let noted = Reply { body: body_ref, usage, spent };
                     return self.ask_again(hand, replies, &noted, reply.usage).await;

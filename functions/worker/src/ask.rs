@@ -65,7 +65,7 @@ impl Worker {
                 }
             }
         };
-        let body = SampleBody { item_id: record.item_id.clone(), prompt, answer, expected, judgement: None };
+        let body = SampleBody::new(record.item_id.clone(), prompt, answer, expected);
         let receipt = hand.run.receive(hand.run.spent_on(&body.prompt, &body.answer));
         let stored = desk.store(hand, &body).await?;
         self.grade_item(hand, benchmark, &item, body, stored).await?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_asking::{AskError, BenchmarkContext, InHand, Party, StoredBody};
+use bench_asking::{AskError, BenchmarkContext, InHand, Party, Stage, StoredBody};
 use bench_benchmarks::Grading;
 use bench_datasets::{Item, load_item};
 use bench_domain::sampling::item_hash;
@@ -56,7 +56,8 @@ impl Worker {
         };
         let verdict = match benchmark.benchmark.grade(item, answer) {
             Grading::Done(verdict) => verdict,
-            Grading::NeedsJudge => return self.hand_over(hand, &answered, spent).await,
+            Grading::NeedsJudge => return self.hand_over(hand, Stage::Judge, &answered, spent).await,
+            Grading::NeedsSandbox => return self.hand_over(hand, Stage::Sandbox, &answered, spent).await,
         };
         let Answered { body, item_hash, truncated, latency_ms, usage, model } = answered;
         let finished = Finished {
@@ -75,12 +76,18 @@ impl Worker {
         self.desk.commit(hand, benchmark, &finished, spent).await
     }
 
-    /// Opens the sample for who judges. Nothing is lost when the message is: the sample's record says whose turn
+    /// Opens the sample for who has the next turn. Nothing is lost when the message is: the sample's record says whose turn
     /// it is.
-    async fn hand_over(&self, hand: &InHand<'_>, answered: &Answered, spent: Usage) -> Result<(), AskError> {
+    async fn hand_over(
+        &self,
+        hand: &InHand<'_>,
+        to: Stage,
+        answered: &Answered,
+        spent: Usage,
+    ) -> Result<(), AskError> {
         let desk = &self.desk;
         let (sample, attempt) = (hand.sample, hand.claimed.attempt);
-        match desk.state.hand_over(sample, attempt, answered, spent, Timestamp::now()).await? {
+        match desk.state.hand_over(sample, attempt, to, answered, spent, Timestamp::now()).await? {
             HandedOver::Lost => {
                 desk.count_lost(hand, Some(answered.body.attempt), spent).await?;
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
@@ -88,7 +95,7 @@ impl Worker {
             HandedOver::Done => {
                 desk.told_tokens(answered.usage);
                 metrics::count(metrics::SAMPLES_HANDED_OVER, 1.0);
-                desk.queues.send(&Message::Turn(sample.clone()), Duration::ZERO).await?;
+                desk.queues.send(&Message::of_stage(to, sample.clone()), Duration::ZERO).await?;
             }
         }
         Ok(())

@@ -55,7 +55,7 @@ impl Desk {
                 answers: usage,
                 judge: Usage { input_tokens: 0, output_tokens: 0, reasoning_tokens: 0 },
             },
-            Stage::Judge => Spending::of_judge(usage),
+            Stage::Judge | Stage::Sandbox => Spending::of_judge(usage),
         }
     }
 

@@ -165,7 +165,7 @@ impl Desk {
 const fn usage_of(stage: bench_domain::sample::Stage, finished: &Finished) -> Option<Usage> {
     match stage {
         bench_domain::sample::Stage::Answer => finished.usage,
-        bench_domain::sample::Stage::Judge => None,
+        bench_domain::sample::Stage::Judge | bench_domain::sample::Stage::Sandbox => None,
     }
 }
 

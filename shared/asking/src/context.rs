@@ -95,7 +95,7 @@ impl RunContext {
     pub fn receive(&self, usage: Usage) -> Option<Receipt<'_>> {
         let spent = match self.stage {
             Stage::Answer => Spending::from(usage),
-            Stage::Judge => Spending::of_judge(usage),
+            Stage::Judge | Stage::Sandbox => Spending::of_judge(usage),
         };
         self.ledger.as_ref().map(|ledger| ledger.receive(spent))
     }
@@ -112,7 +112,7 @@ impl RunContext {
     pub fn asked(&self) -> Option<&ModelRef> {
         match self.stage {
             Stage::Answer => Some(&self.spec.model),
-            Stage::Judge => self.spec.judge.as_ref().map(|judge| &judge.model),
+            Stage::Judge | Stage::Sandbox => self.spec.judge.as_ref().map(|judge| &judge.model),
         }
     }
 
@@ -346,7 +346,7 @@ impl Contexts {
         }
         let party = match self.stage {
             Stage::Answer => self.model(&found.run.spec).await?,
-            Stage::Judge => self.judge(&found.run.spec).await?,
+            Stage::Judge | Stage::Sandbox => self.judge(&found.run.spec).await?,
         };
         let spec = found.run.spec;
         let benchmarks = found.benchmarks.into_iter().filter_map(|record| {

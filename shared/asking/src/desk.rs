@@ -111,12 +111,13 @@ impl Desk {
     ) -> SqsBatchResponse {
         let queue = match self.stage {
             Stage::Answer => QueueName::Items,
-            Stage::Judge => QueueName::Turns,
+            Stage::Judge | Stage::Sandbox => QueueName::Turns,
         };
         // Boxed: the future is deep, and callers nest it further.
         let mut work = Box::pin(handle_batch(event, queue, &self.queues, |message| async move {
             match (self.stage, message) {
-                (Stage::Answer, Message::Sample(sample)) | (Stage::Judge, Message::Turn(sample)) => {
+                (Stage::Answer, Message::Sample(sample))
+                | (Stage::Judge | Stage::Sandbox, Message::Turn(sample)) => {
                     self.work(&sample, deadline, attempt).await
                 }
                 _ => Ok(()),
@@ -152,7 +153,7 @@ impl Desk {
             // Who holds it will finish it; reconciliation sends it again when the lease is over.
             Claim::Busy => return Ok(()),
             // Handed over, perhaps by an attempt that could not say so any more.
-            Claim::Elsewhere(Stage::Judge) => {
+            Claim::Elsewhere(Stage::Judge | Stage::Sandbox) => {
                 return Ok(self.queues.send(&Message::Turn(sample.clone()), Duration::ZERO).await?);
             }
             Claim::Elsewhere(Stage::Answer) => return Ok(()),

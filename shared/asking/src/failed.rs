@@ -51,7 +51,7 @@ impl Desk {
     fn told_of(&self, cause: &str) -> String {
         match self.stage {
             Stage::Answer => cause.to_owned(),
-            Stage::Judge => format!("the judge could not be asked: {cause}"),
+            Stage::Judge | Stage::Sandbox => format!("the judge could not be asked: {cause}"),
         }
     }
 

@@ -60,7 +60,7 @@ impl Original {
         }
         let finished = record.finished.as_ref();
         // Handed over and not judged, as in a run that was stopped: the answer is there.
-        let handed_over = record.judging.as_ref().map(|judging| &judging.answer.body);
+        let handed_over = record.unjudged().map(|answer| &answer.body);
         let stored = match (finished.and_then(|finished| finished.body.as_ref()).or(handed_over), finished) {
             (Some(stored), _) => stored,
             (None, Some(finished)) => return Ok(Replayed::Ended(finished.verdict.clone())),
@@ -68,7 +68,7 @@ impl Original {
         };
         match blobs.get_body(&original, stored.attempt, Some(&stored.sha256)).await {
             Ok(Some((body, _))) => {
-                let body = SampleBody { judgement: None, ..body };
+                let body = SampleBody { judgement: None, execution: None, ..body };
                 Ok(Replayed::Answer(Box::new(body)))
             }
             Ok(None) => missing("has lost its stored answer"),

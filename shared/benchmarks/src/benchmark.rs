@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bench_datasets::{Item, Layout, Row, RowError};
+use bench_datasets::{IndexEntry, Item, Layout, Row, RowError};
 use bench_domain::{Answer, Prompt, Verdict};
 use serde_json::{Map, Value};
 
@@ -10,6 +10,9 @@ use crate::facts::{Facts, Template};
 use crate::judge::Judge;
 use crate::material::{Material, Templates};
 use crate::metrics::{self, GroupTally, Metrics};
+use crate::options::{OptionError, OptionFacts, Options};
+use crate::sandbox::SandboxGrader;
+use crate::steps::Steps;
 
 /// Why an item cannot be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,14 +40,16 @@ pub enum Grading {
     Done(Verdict),
     /// A judge has to look at it.
     NeedsJudge,
+    /// It has to be run.
+    NeedsSandbox,
 }
 
 impl Grading {
-    /// The verdict, unless a judge has to give it.
+    /// The verdict, unless it takes a judge or a sandbox.
     pub fn done(self) -> Option<Verdict> {
         match self {
             Self::Done(verdict) => Some(verdict),
-            Self::NeedsJudge => None,
+            Self::NeedsJudge | Self::NeedsSandbox => None,
         }
     }
 }
@@ -101,6 +106,45 @@ pub trait Benchmark: Layout {
     /// Who says what an answer is worth where [`Grading::NeedsJudge`] comes out.
     fn judge(&self) -> Option<&'static dyn Judge> {
         None
+    }
+
+    /// How answers are run where [`Grading::NeedsSandbox`] comes out.
+    fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
+        None
+    }
+
+    /// How an item is asked that takes several questions; `None` where it is one.
+    fn steps(&self) -> Option<&'static dyn Steps> {
+        None
+    }
+
+    /// Settings that a run may give, beside the protocol.
+    fn options(&self) -> &'static [OptionFacts] {
+        &[]
+    }
+
+    /// What this benchmark becomes under these options: `None` where it stays as it is. Names and values are checked
+    /// here, those of [`Self::selects`] included.
+    ///
+    /// # Errors
+    /// One sentence that names the option and what it may be.
+    fn under_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
+        match options.keys().next() {
+            None => Ok(None),
+            Some(name) => Err(OptionError::unknown(name, self.options())),
+        }
+    }
+
+    /// Whether a run with these options asks this item.
+    fn selects(&self, options: &Options, item: &IndexEntry) -> bool {
+        let _ = (options, item);
+        true
+    }
+
+    /// Other ids that stored responses may name the item by.
+    fn aliases(&self, item: &Item) -> Vec<String> {
+        let _ = item;
+        Vec::new()
     }
 
     /// Whether a score is 1 for a right answer and 0 for every other one, so that the mean of scores is a share of

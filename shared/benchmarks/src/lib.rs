@@ -23,8 +23,11 @@ mod judged;
 mod material;
 mod metrics;
 mod mmlu_pro;
+mod options;
 mod python;
+mod sandbox;
 pub mod score;
+mod steps;
 
 use std::collections::BTreeSet;
 
@@ -46,6 +49,9 @@ pub use judge::{Judge, JudgeFacts, NoVerdict};
 pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
+pub use options::{OptionError, OptionFacts, Options};
+pub use sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
+pub use steps::{NextStep, Steps};
 
 /// Every benchmark, in the order in which they are listed.
 pub fn all() -> &'static [&'static dyn Benchmark] {
@@ -97,10 +103,14 @@ pub fn under_protocol(
     })
 }
 
-/// The benchmark as a run has ordered it: under the protocol that it names.
+/// The benchmark as a run has ordered it: under the protocol that it names and with its options.
 pub fn of_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
     let benchmark = find(name.as_str())?;
-    under_protocol(benchmark, spec.protocols.get(name).map(String::as_str)).ok()
+    let benchmark = under_protocol(benchmark, spec.protocols.get(name).map(String::as_str)).ok()?;
+    match spec.options.get(name) {
+        None => Some(benchmark),
+        Some(options) => Some(benchmark.under_options(options).ok()?.unwrap_or(benchmark)),
+    }
 }
 
 /// Those whose items may not be handed on: prompts and answers are for owner and admin only.

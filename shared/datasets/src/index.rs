@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bench_blobs::{BlobError, Blobs, OBJECT_BYTES_MAX, decompress};
+use bench_domain::StoredFile;
 use bench_domain::run::DatasetUse;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,6 +47,9 @@ pub struct Index {
     /// SHA-256 of the archive whose documents are support values too; `None` when there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<String>,
+    /// Files beside the items that jobs need, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attachments: BTreeMap<String, StoredFile>,
     /// Rows that the layout left out.
     pub rows_left_out: u64,
     /// The files it was made of.
@@ -65,6 +69,9 @@ pub struct IndexEntry {
     /// Its group.
     #[serde(default)]
     pub group: Option<String>,
+    /// What a run may choose items by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
     /// Where its frame starts.
     pub offset: u64,
     /// How long its frame is.
@@ -101,6 +108,7 @@ impl Index {
             digest: self.digest.clone(),
             data_key: self.data_key.clone(),
             documents: self.documents.clone(),
+            attachments: self.attachments.clone(),
             note: self.note.clone(),
         }
     }

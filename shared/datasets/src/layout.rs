@@ -17,8 +17,18 @@ pub struct Item {
     /// Group within the benchmark, such as a category.
     #[serde(default)]
     pub group: Option<String>,
+    /// What a run may choose items by, such as the day on which a problem was published.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tags: BTreeMap<String, String>,
     /// The columns.
     pub row: Row,
+}
+
+impl Item {
+    /// An item without tags.
+    pub fn new(id: impl Into<String>, group: Option<String>, row: Row) -> Self {
+        Self { id: id.into(), group, tags: BTreeMap::new(), row }
+    }
 }
 
 /// Part of a dataset at a hub.
@@ -136,6 +146,23 @@ pub struct DocumentArchive {
     pub prefix: &'static str,
 }
 
+/// A file beside the items that jobs in sandboxes need, such as the values that results are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttachmentSpec {
+    /// What the benchmark calls it.
+    pub name: &'static str,
+    /// The dataset at the hub that has it.
+    pub id: &'static str,
+    /// Commit there; `None` takes `main`.
+    pub revision: Option<&'static str>,
+    /// Path within the repository.
+    pub path: &'static str,
+    /// Ending of its name in a local folder, such as `.h5`.
+    pub ending: &'static str,
+    /// The one of the demo items.
+    pub demo: &'static [u8],
+}
+
 /// Terms that must be accepted before a dataset can be downloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gate {
@@ -212,6 +239,11 @@ pub trait Layout: Send + Sync {
     /// Documents that prompts need, in an archive beside the items.
     fn documents(&self) -> Option<&'static DocumentArchive> {
         None
+    }
+
+    /// Files beside the items that jobs need.
+    fn attachments(&self) -> &'static [AttachmentSpec] {
+        &[]
     }
 
     /// Official texts that prompts are made of, loaded at run time.

@@ -44,8 +44,8 @@ pub use documents::document_text;
 pub use error::{ContentError, DatasetError};
 pub use index::{FileFact, Index, IndexEntry, SupportEntry, load_item, load_support};
 pub use layout::{
-    DatasetSpec, DemoData, DocumentArchive, Gate, HubSource, Item, Layout, Part, PartFile, Row, RowError,
-    TemplateOrigin, TemplatePart, TemplateSpec,
+    AttachmentSpec, DatasetSpec, DemoData, DocumentArchive, Gate, HubSource, Item, Layout, Part, PartFile,
+    Row, RowError, TemplateOrigin, TemplatePart, TemplateSpec,
 };
 pub use library::{Library, Prepared, check};
 pub use progress::{NoProgress, Progress, Step};

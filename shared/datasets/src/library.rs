@@ -215,6 +215,7 @@ impl Library {
             inline_support: None,
             documents: documents.map(|documents| documents.archive.sha256),
             borrowed: Default::default(),
+            attachments: Default::default(),
         };
         let index = normalise(&self.blobs, layout, source_files, progress).await?;
         self.note_reference(layout, source, reference, &commit).await?;
@@ -330,6 +331,7 @@ impl Library {
             inline_support: None,
             documents: None,
             borrowed: Default::default(),
+            attachments: Default::default(),
         };
         Ok(Prepared::new(normalise(&self.blobs, layout, source, progress).await?, reason))
     }

@@ -121,6 +121,7 @@ impl Library {
             inline_support: Some(support_splits(layout).first().map_or("support", |split| split).to_owned()),
             documents: documents.map(|documents| documents.archive.sha256),
             borrowed: values,
+            attachments: Default::default(),
         };
         Ok(Prepared::new(normalise(&self.blobs, layout, source, progress).await?, None))
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use bench_blobs::{BlobError, Blobs, OBJECT_BYTES_MAX, Upload, compress};
+use bench_domain::StoredFile;
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -46,6 +47,8 @@ pub(crate) struct Source {
     pub(crate) documents: Option<String>,
     /// Support values that come from another dataset.
     pub(crate) borrowed: BTreeMap<String, Value>,
+    /// Files that jobs need, in the store already.
+    pub(crate) attachments: BTreeMap<String, StoredFile>,
 }
 
 /// Makes a dataset; nothing is visible of it before all of it is there.
@@ -95,6 +98,7 @@ pub(crate) async fn normalise(
         items: entries,
         support,
         documents: made.source.documents,
+        attachments: made.source.attachments,
         rows_left_out: made.rows_left_out,
         files: made.source.facts,
         licence: layout.spec().licence.to_owned(),
@@ -280,7 +284,13 @@ impl Writer {
         let frame = pack(file, &content)?;
         self.upload.write(&frame).await?;
         let length = frame.len() as u64;
-        self.entries.push(IndexEntry { id: item.id, group: item.group, offset: self.offset, length });
+        self.entries.push(IndexEntry {
+            id: item.id,
+            group: item.group,
+            tags: item.tags,
+            offset: self.offset,
+            length,
+        });
         self.offset += length;
         Ok(())
     }

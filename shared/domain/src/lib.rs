@@ -20,7 +20,7 @@ pub mod time;
 pub mod usage;
 
 pub use answer::{Answer, ChatMessage, Finish, Generation, Image, Prompt, Role};
-pub use body::SampleBody;
+pub use body::{Execution, SampleBody, Step};
 pub use budget::{Budget, LimitReached, Prices, Spending};
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};
 pub use job::{

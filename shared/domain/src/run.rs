@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Prices;
+use crate::job::StoredFile;
 use crate::report::BenchmarkReport;
 use crate::{BenchmarkName, Budget, Generation, ModelId, Price, RunId, ScheduleId, Subset, Timestamp};
 
@@ -42,6 +43,9 @@ pub struct RunSpec {
     /// The protocol by its short name, for benchmarks whose default one is not wanted.
     #[serde(default)]
     pub protocols: BTreeMap<BenchmarkName, String>,
+    /// Settings of a benchmark of its own, by name, for those that are not to have their defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<BenchmarkName, BTreeMap<String, String>>,
     /// Who judges, for benchmarks that need a judge; `None` when none does.
     #[serde(default)]
     pub judge: Option<JudgeSpec>,
@@ -477,6 +481,9 @@ pub struct DatasetUse {
     /// SHA-256 of the archive that its documents come from, lowercase hex; `None` where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<String>,
+    /// Files beside the items that jobs need, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attachments: BTreeMap<String, StoredFile>,
     /// Why demo data was used without being asked for.
     #[serde(default)]
     pub note: Option<String>,

@@ -77,6 +77,8 @@ pub enum Stage {
     Answer,
     /// The answer is stored: a judge has to say what it is worth.
     Judge,
+    /// The answer is stored: it has to be run in a sandbox to see what it is worth.
+    Sandbox,
 }
 
 impl Stage {
@@ -85,7 +87,18 @@ impl Stage {
         match self {
             Self::Answer => "answer",
             Self::Judge => "judge",
+            Self::Sandbox => "sandbox",
         }
+    }
+
+    /// The stage of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Answer, Self::Judge, Self::Sandbox].into_iter().find(|stage| stage.as_str() == name)
+    }
+
+    /// Whether it is a turn behind the answer, whose message goes to the queue `turns`.
+    pub const fn is_turn(self) -> bool {
+        !matches!(self, Self::Answer)
     }
 }
 

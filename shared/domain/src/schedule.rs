@@ -85,6 +85,9 @@ pub struct RunTemplate {
     /// The protocol by its short name, for benchmarks whose default one is not wanted.
     #[serde(default)]
     pub protocols: BTreeMap<BenchmarkName, String>,
+    /// Settings of a benchmark of its own, by name, for those that are not to have their defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<BenchmarkName, BTreeMap<String, String>>,
     /// Who judges, for benchmarks that need a judge.
     #[serde(default)]
     pub judge: Option<JudgeSpec>,
@@ -127,6 +130,7 @@ impl Schedule {
             generation: template.generation,
             datasets: template.datasets,
             protocols: template.protocols,
+            options: template.options,
             judge: template.judge,
             rejudges: None,
             owner: self.owner.clone(),
@@ -197,6 +201,7 @@ mod tests {
                 generation: Generation::default(),
                 datasets: BTreeMap::new(),
                 protocols: Default::default(),
+                options: Default::default(),
                 judge: None,
                 config: None,
                 coverage_min: 0.9,

@@ -21,7 +21,7 @@ pub enum Message {
     },
     /// A sample is to be answered and scored.
     Sample(SampleRef),
-    /// A sample's answer is to be judged.
+    /// A sample's answer is to be judged, or run in a sandbox.
     Turn(SampleRef),
     /// All samples of a run are over.
     Finish {
@@ -67,7 +67,7 @@ impl Message {
     pub const fn of_stage(stage: Stage, sample: SampleRef) -> Self {
         match stage {
             Stage::Answer => Self::Sample(sample),
-            Stage::Judge => Self::Turn(sample),
+            Stage::Judge | Stage::Sandbox => Self::Turn(sample),
         }
     }
 

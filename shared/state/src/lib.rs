@@ -79,5 +79,5 @@ pub use samples::{BodyRef, Claim, ClaimedSample, Commit, Finished, SampleRecord,
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord};
 pub use settle::Unsettled;
 pub use spending::Shards;
-pub use turns::{Answered, HandedOver, Judging, Reply};
+pub use turns::{Answered, HandedOver, Reply, Turn};
 pub use unreadable::{UNREADABLE_TEXT_BYTES_MAX, Unreadable};

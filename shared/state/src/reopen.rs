@@ -1,5 +1,5 @@
-//! Requeue: what was not graded is asked again. An answer that was handed over to a judge is kept: it is the judge
-//! who is asked again.
+//! Requeue: what was not graded is asked again. An answer that was handed over to a judge or a sandbox is kept: it is
+//! judged or run again.
 
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use bench_domain::sample::SampleState;
@@ -25,10 +25,10 @@ impl State {
         if record.state.reopen(now).is_err() {
             return Ok(false);
         }
-        // The replies that were noted or committed held no verdict. One behind them was not read yet.
-        let read_up_to = record.judging.as_ref().map_or(record.cleared, |judging| {
+        // What was noted or committed held no verdict. A reply behind it was not read yet.
+        let read_up_to = record.turn.as_ref().map_or(record.cleared, |turn| {
             let last = record.finished.as_ref().and_then(|finished| finished.body.as_ref());
-            record.cleared.max(last.unwrap_or(&judging.answer.body).attempt)
+            record.cleared.max(last.unwrap_or(&turn.answer.body).attempt)
         });
         let usage = record.finished.as_ref().and_then(|finished| finished.usage).unwrap_or_default();
         let mut closed = false;
@@ -42,7 +42,7 @@ impl State {
                 .update_expression(
                     "SET #state = :open, due_at = :now, failures = :zero, waits = :zero, resends = :zero, \
                      replies = :zero, cleared = :cleared \
-                     REMOVE waiting_since, outcome, score, reason, extracted, detail, finished_at",
+                     REMOVE waiting_since, job, outcome, score, reason, extracted, detail, finished_at",
                 )
                 .condition_expression("#state = :done AND attempt = :attempt")
                 .expression_attribute_names("#state", "state")

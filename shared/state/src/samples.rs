@@ -16,7 +16,7 @@ use crate::client::claim_token;
 use crate::client::condition_held;
 use crate::conflict::pause;
 use crate::keys::{self, COUNT, key, sample_sort, shard_partition};
-use crate::turns::{Judging, STAGE};
+use crate::turns::{STAGE, Turn};
 use crate::{BenchmarkRecord, State, StateError};
 
 /// Records of one batch read: DynamoDB's own limit.
@@ -51,8 +51,8 @@ pub struct SampleRecord {
     pub due_at: Timestamp,
     /// The attempt whose answer was last counted as spent: regraded after a requeue it costs nothing again.
     pub counted: Option<u32>,
-    /// The answer that was handed over to a judge, and what the judge has replied; `None` before that.
-    pub judging: Option<Judging>,
+    /// What was handed over to who has the next turn, and what came of it; `None` before that.
+    pub turn: Option<Turn>,
     /// How it ended, once it did.
     pub finished: Option<Finished>,
 }
@@ -282,7 +282,7 @@ impl SampleRecord {
             resends: reader.number_or("resends", 0)?,
             due_at,
             counted: reader.maybe_number("counted")?,
-            judging: Judging::read(&reader)?,
+            turn: Turn::read(&reader)?,
             finished,
         })
     }
@@ -411,7 +411,7 @@ impl State {
         self.claim_in(Stage::Answer, sample, now, lease_until).await
     }
 
-    /// The same for a sample in this stage.
+    /// The same for a sample in this stage, or in any that is a turn if this one is.
     pub async fn claim_in(
         &self,
         stage: Stage,
@@ -420,9 +420,9 @@ impl State {
         lease_until: Timestamp,
     ) -> Result<Claim, StateError> {
         let token = claim_token();
-        let in_stage = match stage {
-            Stage::Answer => "attribute_not_exists(#stage)",
-            Stage::Judge => "attribute_exists(#stage)",
+        let in_stage = match stage.is_turn() {
+            false => "(attribute_not_exists(#stage) OR #stage = :answer)",
+            true => "attribute_exists(#stage) AND #stage <> :answer",
         };
         let update = self
             .client
@@ -440,6 +440,7 @@ impl State {
             .expression_attribute_names("#state", "state")
             .expression_attribute_names("#stage", STAGE)
             .expression_attribute_values(":claimed", text("claimed"))
+            .expression_attribute_values(":answer", text(Stage::Answer.as_str()))
             .expression_attribute_values(":done", text("done"))
             .expression_attribute_values(":until", number(lease_until.as_micros()))
             .expression_attribute_values(":now", number(now.as_micros()))
@@ -466,7 +467,9 @@ impl State {
         let record = SampleRecord::read(old)?;
         Ok(match record.state {
             SampleState::Done { .. } => Claim::Over,
-            SampleState::Open { .. } if record.stage() != stage => Claim::Elsewhere(record.stage()),
+            SampleState::Open { .. } if record.stage().is_turn() != stage.is_turn() => {
+                Claim::Elsewhere(record.stage())
+            }
             SampleState::Open { due_at } => Claim::NotDue(due_at),
             SampleState::Claimed(_) if Reader::new(old).maybe_number("claim_token")? == Some(token) => {
                 let attempt = record.effort.attempts;

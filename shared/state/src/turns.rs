@@ -1,10 +1,11 @@
-//! The second turn of a sample: its answer is stored, a judge has to say what it is worth.
+//! The turns of a sample behind its first question: its answer, or a part of it, is stored; the next question has to be
+//! asked, a judge has to say what the answer is worth, or it has to be run in a sandbox.
 
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
 use bench_domain::sample::Stage;
-use bench_domain::{SampleRef, Spending, Timestamp, Usage, Verdict};
+use bench_domain::{Job, SampleRef, Spending, Timestamp, Usage, Verdict};
 
 use crate::attributes::{Reader, number, text};
 use crate::keys::{self, COUNT, key};
@@ -13,6 +14,8 @@ use crate::{BodyRef, Finished, SampleRecord, State, StateError};
 
 /// The attribute that a sample has from its hand-over on.
 pub(crate) const STAGE: &str = "stage";
+/// The attribute that says where its job in a sandbox stands, as JSON.
+pub(crate) const JOB: &str = "job";
 
 /// A stored answer, as the record of its sample keeps it.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,18 +34,22 @@ pub struct Answered {
     pub model: Option<String>,
 }
 
-/// A sample that a judge has to look at.
+/// A sample that was handed over: what is there of its answer, and whose turn it is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judging {
-    /// The answer.
+pub struct Turn {
+    /// Whose turn it is: [`Stage::Answer`] where the item takes several questions and the next one is to be asked.
+    pub stage: Stage,
+    /// The answer, as far as it was given.
     pub answer: Answered,
-    /// The attempt that asked the model for it; later ones are the judge's. `None` where an older program handed it
-    /// over.
+    /// The attempt that asked the model for the last of it; later ones are the judge's or the sandbox's. `None` before
+    /// the answer is whole, and where an older program handed it over.
     pub answered_by: Option<u32>,
     /// Replies without a verdict since it was handed over or requeued.
     pub replies: u32,
     /// Tokens of all replies so far.
     pub usage: Option<Usage>,
+    /// Where the job in a sandbox stands; `None` before there is one.
+    pub job: Option<Job>,
 }
 
 /// A judge's reply that holds no verdict: the judge is asked again.
@@ -65,15 +72,16 @@ pub enum HandedOver {
     Lost,
 }
 
-impl Judging {
+impl Turn {
     /// From the sample's record; `None` before it was handed over.
     pub(crate) fn read(reader: &Reader<'_>) -> Result<Option<Self>, StateError> {
-        if reader.maybe_text(STAGE).is_none() {
-            return Ok(None);
-        }
+        let Some(stage) = reader.maybe_text(STAGE) else { return Ok(None) };
+        let stage = Stage::from_name(stage)
+            .ok_or_else(|| StateError::damaged(reader.key(), format!("stage `{stage}` is unknown")))?;
         let body = BodyRef::read(reader)?;
         let body = body.ok_or_else(|| StateError::damaged(reader.key(), "no answer was handed over"))?;
         Ok(Some(Self {
+            stage,
             answer: Answered {
                 body,
                 item_hash: reader.maybe_text("item_hash").map(str::to_owned),
@@ -85,6 +93,7 @@ impl Judging {
             answered_by: reader.maybe_number("answered_by")?,
             replies: reader.number_or("replies", 0)?,
             usage: read_usage(reader, JUDGE_USAGE)?,
+            job: reader.maybe_json(JOB)?,
         }))
     }
 }
@@ -92,39 +101,39 @@ impl Judging {
 impl SampleRecord {
     /// Whose turn it is, or was last.
     pub const fn stage(&self) -> Stage {
-        match self.judging {
-            Some(_) => Stage::Judge,
+        match &self.turn {
+            Some(turn) => turn.stage,
             None => Stage::Answer,
         }
     }
 
-    /// The stored prompt and answer: as the sample ended, or as they were handed over to a judge who has not said
-    /// what they are worth.
+    /// The stored prompt and answer: as the sample ended, or as they were handed over and have no verdict.
     pub fn stored(&self) -> Option<&BodyRef> {
-        match (&self.finished, &self.judging) {
+        match (&self.finished, &self.turn) {
             (Some(finished), _) => finished.body.as_ref(),
-            (None, Some(judging)) => Some(&judging.answer.body),
+            (None, Some(turn)) => Some(&turn.answer.body),
             (None, None) => None,
         }
     }
 
-    /// The answer that waits for its judge, or never got a verdict since the run ended first.
+    /// The whole answer that waits for its judge or its sandbox, or never got a verdict since the run ended first.
     pub fn unjudged(&self) -> Option<&Answered> {
-        self.judging.as_ref().filter(|_| self.finished.is_none()).map(|judging| &judging.answer)
+        let turn = self.turn.as_ref().filter(|turn| self.finished.is_none() && turn.stage.is_turn());
+        turn.map(|turn| &turn.answer)
     }
 
-    /// Attempts that asked the model, and those that asked the judge.
+    /// Attempts that asked the model, and those of later turns.
     pub fn attempts(&self) -> (u32, u32) {
         let all = self.effort.attempts;
-        let model = self.judging.as_ref().and_then(|judging| judging.answered_by).unwrap_or(all).min(all);
+        let model = self.turn.as_ref().and_then(|turn| turn.answered_by).unwrap_or(all).min(all);
         (model, all - model)
     }
 
     /// The end of the sample with this verdict, with the answer that was handed over if one was, and without a
     /// reply of the judge.
     pub fn ended(&self, verdict: Verdict, at: Timestamp) -> Finished {
-        let (answer, judge_usage) = match &self.judging {
-            Some(judging) => (Some(judging.answer.clone()), judging.usage),
+        let (answer, judge_usage) = match &self.turn {
+            Some(turn) => (Some(turn.answer.clone()), turn.usage),
             None => (None, None),
         };
         let Some(Answered { body, item_hash, truncated, latency_ms, usage, model }) = answer else {
@@ -159,24 +168,27 @@ impl SampleRecord {
 }
 
 impl State {
-    /// Opens a sample that `attempt` holds for who judges: its answer is stored. `spent` are the answer's tokens,
-    /// which count from now on. Effort starts anew.
+    /// Opens a sample that `attempt` holds for who has the next turn: its answer, or a part of it, is stored. `spent` are
+    /// the tokens that this attempt's answer adds, which count from now on. Effort starts anew.
     pub async fn hand_over(
         &self,
         sample: &SampleRef,
         attempt: u32,
+        to: Stage,
         answered: &Answered,
         spent: Usage,
         now: Timestamp,
     ) -> Result<HandedOver, StateError> {
-        let mut set = "#stage = :judge, answered_by = :body, failures = :zero, waits = :zero, \
-                       replies = :zero, truncated = :truncated"
-            .to_owned();
-        let mut remove = vec!["waiting_since"];
-        let mut values: Values = vec![
-            (":judge", text(Stage::Judge.as_str())),
-            (":truncated", number(u8::from(answered.truncated))),
-        ];
+        let mut set =
+            "#stage = :stage, failures = :zero, waits = :zero, replies = :zero, truncated = :truncated"
+                .to_owned();
+        let mut remove = vec!["waiting_since", JOB];
+        match to.is_turn() {
+            true => set.push_str(", answered_by = :body"),
+            false => remove.push("answered_by"),
+        }
+        let mut values: Values =
+            vec![(":stage", text(to.as_str())), (":truncated", number(u8::from(answered.truncated)))];
         let usage = |part: fn(&Usage) -> u64| answered.usage.as_ref().map(|usage| number(part(usage)));
         let optional: [(&'static str, &'static str, Option<AttributeValue>); 6] = [
             ("item_hash", ":hash", answered.item_hash.as_ref().map(text)),
@@ -197,7 +209,7 @@ impl State {
         }
         remove.extend(JUDGE_USAGE);
         let change = Change { set, remove, values };
-        self.open_for_judge(sample, attempt, &answered.body, change, spent.into(), now).await
+        self.open_for_turn(sample, attempt, &answered.body, change, spent.into(), now).await
     }
 
     /// Opens a sample that `attempt` holds for who judges once more: the stored reply holds no verdict.
@@ -219,11 +231,11 @@ impl State {
         }
         let change = Change { set, remove: vec![], values };
         let spent = Spending::of_judge(reply.spent);
-        self.open_for_judge(sample, attempt, &reply.body, change, spent, now).await
+        self.open_for_turn(sample, attempt, &reply.body, change, spent, now).await
     }
 
     /// Both: the sample is open, and nothing that was stored up to this attempt is looked for again.
-    async fn open_for_judge(
+    async fn open_for_turn(
         &self,
         sample: &SampleRef,
         attempt: u32,

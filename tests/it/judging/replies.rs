@@ -143,7 +143,7 @@ fn a_reply_without_a_verdict_is_never_a_verdict() {
             };
             assert_eq!(finished.judge_usage.map_or(0, |usage| usage.total()), replies * TOKENS, "{item}");
             assert_eq!(finished.usage.unwrap().total(), TOKENS);
-            assert!(finished.body.is_some() && sample.judging.is_some());
+            assert!(finished.body.is_some() && sample.turn.is_some());
         }
     });
 }
@@ -198,7 +198,7 @@ fn a_judge_that_refuses_the_key_fails_the_run_and_no_answer() {
         assert!(error.contains("the judge could not be asked") && error.contains("401"), "{error}");
         let (model, judge) = asked(&world);
         assert!(judge >= 1 && model >= 1);
-        let handed_over = samples(&world, run).await.iter().filter(|sample| sample.judging.is_some()).count();
+        let handed_over = samples(&world, run).await.iter().filter(|sample| sample.turn.is_some()).count();
         assert!(handed_over >= 1);
         assert!(samples(&world, run).await.iter().all(|sample| sample.finished.is_none()));
         paid.store(true, Ordering::SeqCst);

@@ -33,7 +33,7 @@ fn cancel_ends_what_is_being_judged() {
         assert_eq!(world.end_of(run).await, RunStatus::Canceled);
         world.until("aborted calls", || async { world.model.gone() == ITEMS as u64 }).await;
         let stored = check(&world, run, Expected::CANCELED).await;
-        assert!(stored[NAME].iter().all(|sample| sample.finished.is_none() && sample.judging.is_some()));
+        assert!(stored[NAME].iter().all(|sample| sample.finished.is_none() && sample.turn.is_some()));
         // Whatever still comes of it changes nothing.
         let found = world.found(run).await;
         let late = World::sample_ref(&found, NAME, stored[NAME][0].position);
@@ -78,7 +78,7 @@ fn a_lost_turn_is_found() {
             // A second one for the same sample only says again whose turn it is.
             assert!(hands.handle(&Message::Sample(sample)).await);
         }
-        assert!(samples(&world, run).await.iter().all(|sample| sample.judging.is_some()));
+        assert!(samples(&world, run).await.iter().all(|sample| sample.turn.is_some()));
         assert_eq!(asked(&world), (ITEMS as u64, 0));
         for queue in QueueName::ALL {
             let url = world.stack.queues.url(queue).unwrap();

@@ -193,7 +193,7 @@ async fn check_bodies(
         let (stored, _) = stored.unwrap_or_else(|| panic!("{address}: no body"));
         assert_eq!(stored.item_id, sample.item_id);
         // What a judge has graded is stored with what it said.
-        let judged = sample.judging.is_some()
+        let judged = sample.turn.is_some()
             && sample.finished.as_ref().is_some_and(|finished| finished.verdict.outcome.is_graded());
         assert!(!judged || stored.judgement.is_some(), "{address}: a verdict without a reply");
     }

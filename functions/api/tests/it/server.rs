@@ -207,6 +207,7 @@ impl Server {
                 digest: "d1".into(),
                 data_key: "datasets/x".into(),
                 documents: None,
+                attachments: BTreeMap::new(),
                 note: None,
             },
             prompt_digest: "p1".into(),
@@ -266,16 +267,14 @@ impl Server {
         answer.usage = Some(Usage { input_tokens: 100, output_tokens: 10, reasoning_tokens: 0 });
         answer.usage_raw = Some(r#"{"prompt_tokens":100,"completion_tokens":10,"x":1.0}"#.into());
         answer.model = Some("oracle-1".into());
+        let prompt = Prompt::user(format!("What is {}?", claimed.record.item_id));
         let body = SampleBody {
-            item_id: claimed.record.item_id.clone(),
-            prompt: Prompt::user(format!("What is {}?", claimed.record.item_id)),
-            answer,
-            expected: "A".into(),
             judgement: plan.judge.as_ref().map(|judge| Judgement {
                 model: judge.model.clone(),
                 prompt: Prompt::user("Is it right?\0 The gold answer is A."),
                 reply: Answer::local("{\"correct\": \"yes\"}\0"),
             }),
+            ..SampleBody::new(claimed.record.item_id.clone(), prompt, answer, "A")
         };
         let stored = if outcome.is_graded() {
             let sha256 = self.api.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();

@@ -218,6 +218,7 @@ fn spec(run: RunId, benchmark: &BenchmarkName, samples: u32, owner: Owner) -> Ru
         generation: Generation { temperature: Some(0.0), ..Generation::default() },
         datasets: BTreeMap::new(),
         protocols: BTreeMap::new(),
+        options: BTreeMap::new(),
         judge: None,
         rejudges: None,
         owner,
@@ -246,6 +247,7 @@ fn plan_of(attempt: u32, items: u32, samples: u32, source: &str) -> Plan {
             digest: "ab".repeat(32),
             data_key: "datasets/none".to_owned(),
             documents: None,
+            attachments: BTreeMap::new(),
             note: None,
         },
         prompt_digest: "cd".repeat(32),
@@ -339,15 +341,17 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
             true => {
                 let answer = Answer { finish: said.finish.clone(), ..Answer::local(&said.response) };
                 let body = SampleBody {
-                    item_id: item_id(position.item),
-                    prompt: Prompt::user(&said.prompt),
-                    answer,
-                    expected: said.expected.clone(),
                     judgement: self.judge.as_ref().filter(|_| !said.is_handed_over).map(|judge| Judgement {
                         model: judge.model.clone(),
                         prompt: Prompt::user("=Is it right? It should be A."),
                         reply: Answer::local("correct: yes"),
                     }),
+                    ..SampleBody::new(
+                        item_id(position.item),
+                        Prompt::user(&said.prompt),
+                        answer,
+                        said.expected.clone(),
+                    )
                 };
                 let sha256 = stack.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
                 Some(BodyRef { attempt: claimed.attempt, sha256 })
@@ -363,7 +367,10 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
                 usage: Some(usage),
                 model: Some(said.model),
             };
-            let handed = stack.state.hand_over(&sample, claimed.attempt, &answered, usage, after(10)).await;
+            let handed = stack
+                .state
+                .hand_over(&sample, claimed.attempt, Stage::Judge, &answered, usage, after(10))
+                .await;
             assert_eq!(handed.unwrap(), HandedOver::Done);
             return;
         }

@@ -179,7 +179,7 @@ impl Layout for AaLcr {
         paths(&row)?;
         let group = Some(text(&row, "document_category")?.to_owned());
         row.retain(|column, _| COLUMNS.contains(&column.as_str()));
-        Ok(Some(Item { id: index.to_string(), group, row }))
+        Ok(Some(Item::new(index.to_string(), group, row)))
     }
 
     fn support(&self, _split: &str, rows: Vec<Row>) -> Result<BTreeMap<String, Value>, RowError> {

@@ -110,7 +110,7 @@ impl Layout for AaOmniscience {
         text_or_number(&row, "answer")?;
         text(&row, "topic")?;
         let group = Some(text(&row, "domain")?.to_owned());
-        Ok(Some(Item { id: index.to_string(), group, row }))
+        Ok(Some(Item::new(index.to_string(), group, row)))
     }
 }
 

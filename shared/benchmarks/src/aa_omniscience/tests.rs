@@ -58,7 +58,7 @@ fn answers_without_text_need_no_judge() {
     let cut = AaOmniscience.grade(&item(), &Answer { finish: Finish::Length, ..Answer::local("") });
     assert_eq!(cut.done().unwrap().outcome, Outcome::Truncated);
     assert_eq!(AaOmniscience.grade(&item(), &Answer::local("x")), Grading::NeedsJudge);
-    let without_gold = Item { id: String::new(), group: None, row: Row::new() };
+    let without_gold = Item::new("", None, Row::new());
     assert_eq!(AaOmniscience.grade(&without_gold, &Answer::local("x")).done().unwrap().score, None);
 }
 

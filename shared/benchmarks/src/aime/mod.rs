@@ -184,7 +184,7 @@ fn score_row(row: &Row) -> Result<Item, RowError> {
     let gold = gold::of_row(row)?;
     let mut fields = Row::new();
     fields.insert("answer".into(), Value::String(gold.to_string()));
-    Ok(Item { id: String::new(), group: None, row: fields })
+    Ok(Item::new("", None, fields))
 }
 
 /// The part of the examination, where the row's id names it (`I-1` to `II-15`).
@@ -215,7 +215,7 @@ impl Layout for Aime2025 {
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
         problem(&row)?.ok_or_else(|| RowError::column("problem", "is missing"))?;
         gold::of_contest(&row)?;
-        Ok(Some(Item { id: index.to_string(), group: part(&row), row }))
+        Ok(Some(Item::new(index.to_string(), part(&row), row)))
     }
 }
 
@@ -233,7 +233,7 @@ impl Layout for Aime2022To2024 {
             return Ok(None);
         }
         gold::of_contest(&row)?;
-        Ok(Some(Item { id: index.to_string(), group: year(&row), row }))
+        Ok(Some(Item::new(index.to_string(), year(&row), row)))
     }
 }
 

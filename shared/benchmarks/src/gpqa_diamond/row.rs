@@ -52,7 +52,7 @@ pub(super) fn item(index: u64, row: &Row) -> Result<Item, RowError> {
     let domain = row.get(DOMAIN).and_then(Value::as_str).map(str::trim);
     let group = domain.filter(|domain| !domain.is_empty()).map(str::to_owned);
     let kept = KEPT.iter().filter_map(|column| Some(((*column).to_owned(), row.get(*column)?.clone())));
-    Ok(Item { id: index.to_string(), group, row: kept.collect() })
+    Ok(Item::new(index.to_string(), group, kept.collect()))
 }
 
 /// The question and its options as a protocol shows them.
@@ -113,7 +113,7 @@ fn given_letter(row: &Row) -> Result<Option<char>, RowError> {
 pub(super) fn score_row(row: &Row, protocol: Protocol) -> Result<Item, RowError> {
     if let Some(letter) = given_letter(row)? {
         let row = Row::from_iter([(ANSWER.to_owned(), json!(letter))]);
-        return Ok(Item { id: String::new(), group: None, row });
+        return Ok(Item::new("", None, row));
     }
     if row.get(RIGHT).is_none_or(Value::is_null) {
         return Err(RowError::column(ANSWER, "is missing"));

@@ -170,7 +170,7 @@ fn prompt_and_parser_are_of_one_protocol() {
 
 #[test]
 fn an_item_without_gold_is_not_graded() {
-    let item = Item { id: "0".into(), group: None, row: Row::new() };
+    let item = Item::new("0", None, Row::new());
     for benchmark in [&GpqaDiamond as &dyn Benchmark, &GpqaDiamondAuthors] {
         assert_eq!(benchmark.grade(&item, &Answer::local("Answer: (A)")).done().unwrap().score, None);
     }

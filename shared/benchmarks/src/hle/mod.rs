@@ -149,7 +149,7 @@ impl Layout for Hle {
             Some(_) => Some(text(&row, "category")?.to_owned()),
         };
         row.retain(|column, _| COLUMNS.contains(&column.as_str()));
-        Ok(Some(Item { id: index.to_string(), group, row }))
+        Ok(Some(Item::new(index.to_string(), group, row)))
     }
 }
 

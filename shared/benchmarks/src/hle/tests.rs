@@ -148,7 +148,7 @@ fn an_answer_without_text_needs_no_judge() {
     assert_eq!((empty.outcome, empty.score), (Outcome::NoAnswer, Some(0.0)));
     let cut = grade(Answer { finish: Finish::Length, ..Answer::local("") }).done().unwrap();
     assert_eq!(cut.outcome, Outcome::Truncated);
-    let without_gold = Item { id: String::new(), group: None, row: Row::new() };
+    let without_gold = Item::new("", None, Row::new());
     assert_eq!(Hle::OFFICIAL.grade(&without_gold, &Answer::local("x")).done().unwrap().score, None);
 }
 

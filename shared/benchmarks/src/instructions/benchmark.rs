@@ -30,7 +30,7 @@ impl Layout for InstructionSet {
 
     /// Takes every row: what is wrong with one is said of it alone, when it is asked or graded.
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
-        Ok(Some(Item { id: index.to_string(), group: None, row }))
+        Ok(Some(Item::new(index.to_string(), None, row)))
     }
 }
 

@@ -80,7 +80,7 @@ pub(crate) fn score_row(row: &Row) -> Result<Item, RowError> {
         };
         fields.insert(name.to_owned(), value);
     }
-    Ok(Item { id: String::new(), group: None, row: fields })
+    Ok(Item::new("", None, fields))
 }
 
 /// The parameters of one instruction without the padding, which is most of them.

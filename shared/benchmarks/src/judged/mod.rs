@@ -38,5 +38,5 @@ pub(crate) fn score_row(row: &Row, group: &str) -> Result<Item, RowError> {
     fields.insert("answer".into(), Value::String(text_or_number(row, "answer")?));
     fields.extend(row.get("question").map(|question| ("question".to_owned(), question.clone())));
     let group = row.get(group).and_then(Value::as_str).map(str::to_owned);
-    Ok(Item { id: String::new(), group, row: fields })
+    Ok(Item::new("", group, fields))
 }

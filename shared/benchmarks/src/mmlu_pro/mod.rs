@@ -129,7 +129,7 @@ impl Layout for MmluPro {
         options(&row)?;
         gold(&row)?;
         let group = text(&row, "category")?.to_owned();
-        Ok(Some(Item { id: index.to_string(), group: Some(group), row }))
+        Ok(Some(Item::new(index.to_string(), Some(group), row)))
     }
 
     fn support(&self, _split: &str, rows: Vec<Row>) -> Result<BTreeMap<String, Value>, RowError> {
@@ -215,7 +215,7 @@ impl Benchmark for MmluPro {
             fields.extend(row.get("options").map(|options| ("options".to_owned(), options.clone())));
         }
         let group = row.get("category").and_then(Value::as_str).map(str::to_owned);
-        Ok(Item { id: String::new(), group, row: fields })
+        Ok(Item::new("", group, fields))
     }
 
     fn chance(&self, item: &Item) -> Option<f64> {

@@ -91,6 +91,6 @@ fn rows_with_worked_answers_are_support() {
 
 #[test]
 fn an_item_without_gold_is_not_graded() {
-    let item = Item { id: "0".into(), group: None, row: Row::new() };
+    let item = Item::new("0", None, Row::new());
     assert_eq!(MmluPro.grade(&item, &Answer::local("A")).done().unwrap().score, None);
 }

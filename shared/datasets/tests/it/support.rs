@@ -78,7 +78,7 @@ impl Layout for Quiz {
             return Ok(None);
         }
         let id = row.get("id").and_then(Value::as_str).map_or_else(|| index.to_string(), str::to_owned);
-        Ok(Some(Item { id, group, row }))
+        Ok(Some(Item::new(id, group, row)))
     }
 
     fn support(&self, split: &str, rows: Vec<Row>) -> Result<BTreeMap<String, Value>, RowError> {

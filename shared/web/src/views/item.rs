@@ -1,6 +1,7 @@
 //! One sample of an item: what was asked, what came back, and what it counts for.
 
 use bench_domain::body::Judgement;
+use bench_domain::sample::Stage;
 use bench_domain::{Outcome, SampleBody, Timestamp};
 use bench_state::{BenchmarkRecord, Finished, RunRecord, SampleRecord};
 use serde::Serialize;
@@ -248,7 +249,7 @@ fn metadata(
         "worker_attempts": attempts,
         "waits": record.effort.waits,
     }));
-    if record.judging.is_some() {
+    if record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Judge) {
         metadata.insert("judge_attempts".to_owned(), judge_attempts.into());
     }
     if let Some(group) = &record.group {

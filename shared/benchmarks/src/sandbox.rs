@@ -1,0 +1,59 @@
+//! What is run in a sandbox to grade an answer, and what comes of it.
+
+use std::collections::BTreeMap;
+
+use bench_datasets::Item;
+use bench_domain::{JobReport, JobSpec, SampleBody, StoredFile, Verdict};
+use serde::Serialize;
+
+use crate::benchmark::ItemProblem;
+use crate::judge::NoVerdict;
+use crate::material::Templates;
+
+/// What does not change about the execution of a benchmark's answers.
+#[derive(Debug, Clone, Serialize)]
+pub struct SandboxFacts {
+    /// What has to be there beside Python 3 and bash, for people.
+    pub needs: &'static str,
+    /// The official program that grades, by name.
+    pub grader: &'static str,
+    /// How many sandboxes a sample may use up before it ends without a verdict.
+    pub rounds_max: u32,
+    /// What a verdict is, in one sentence.
+    pub verdict: &'static str,
+}
+
+/// What a job may be made of besides the item and the answer.
+#[derive(Debug, Clone, Copy)]
+pub struct JobMaterial<'a> {
+    /// The official texts and programs that were loaded.
+    pub templates: &'a Templates,
+    /// Files beside the items, by name.
+    pub attachments: &'a BTreeMap<String, StoredFile>,
+}
+
+/// How answers to a benchmark are graded by running them. Pure functions: who runs a job is not known here.
+pub trait SandboxGrader: Send + Sync {
+    /// What it is.
+    fn facts(&self) -> &'static SandboxFacts;
+
+    /// The job that grades an answer. Model output goes into files, never into the script's text.
+    ///
+    /// # Errors
+    /// When the item is not as its dataset promises.
+    fn job(&self, item: &Item, body: &SampleBody, material: &JobMaterial<'_>)
+    -> Result<JobSpec, ItemProblem>;
+
+    /// The verdict in what a job left behind, in this round (from 1): what is there was written beside untrusted
+    /// programs. Results that depend on the machine, such as a time limit, may ask for another round.
+    ///
+    /// # Errors
+    /// [`NoVerdict`] when nothing can be said: the job is run again, up to [`SandboxFacts::rounds_max`].
+    fn read(
+        &self,
+        item: &Item,
+        body: &SampleBody,
+        report: &JobReport,
+        round: u32,
+    ) -> Result<Verdict, NoVerdict>;
+}
