@@ -13,7 +13,7 @@ use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::{
     AuthMode, DatasetUse, JudgeSpec, JudgeUse, ModelRef, Owner, Plan, Rejudges, RunState,
 };
-use bench_domain::sample::shards_for;
+use bench_domain::sample::{Stage, shards_for};
 use bench_domain::{
     Answer, BenchmarkName, Finish, Generation, ModelId, Outcome, Position, Prompt, RunId, RunSpec,
     SampleBody, SampleRef, Subset, Timestamp, Usage, Verdict,
