@@ -9,7 +9,7 @@ use bench_datasets::DatasetError;
 use bench_domain::sample::{Effort, Stage};
 use bench_domain::{SampleBody, SampleRef, Timestamp};
 use bench_inference::{ChatClient, InferenceConfig};
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, metrics, panic_text};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{DELAY_MAX, Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
 use bench_state::{Claim, ClaimedSample, State, StateError};
@@ -222,7 +222,6 @@ impl Desk {
         let due_at = now.plus(wait);
         let attempt = hand.claimed.attempt;
         if self.state.release(hand.sample, attempt, attempt, due_at, effort).await? {
-            metrics::count(metrics::SAMPLES_WAITED, 1.0);
             self.send_later(hand.sample, now, due_at).await?;
         }
         Ok(())
