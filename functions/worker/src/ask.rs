@@ -33,7 +33,7 @@ impl Worker {
             }),
             Party::Replay(replay) => {
                 let sample = hand.sample.position.sample;
-                match replay.lookup(hand.sample.benchmark.as_str(), &record.item_id, sample) {
+                match replay.lookup(hand.sample.benchmark.as_str(), &[&record.item_id], sample, None) {
                     Some(answer) => answer,
                     None => {
                         let why =

@@ -3,6 +3,11 @@
 //! One JSON object a line: `response` and `item_id` (or `id`), and if wanted `benchmark`, `sample` (from 0),
 //! `reasoning`, `finish_reason` and `usage`. Other fields are ignored. A line without `benchmark` serves every
 //! benchmark, one without `sample` every sample; the more special line wins.
+//!
+//! An item that takes several questions has either a line for each, with the step's name in `step`, or one line with
+//! `responses`: their texts in the order of the steps, null where the dataset gives a step and nobody is asked.
+//! What is said of the answer (`reasoning` and so on) goes with `response` only. The line of a step wins over
+//! `responses`.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -32,13 +37,22 @@ struct Stored {
     benchmark: Option<u32>,
     sample: Option<u32>,
     line: u32,
-    response: Box<str>,
+    text: Text,
     /// What few lines have.
     extra: Option<Box<Extra>>,
 }
 
+#[derive(Debug)]
+enum Text {
+    /// To the only question, or to the step that [`Extra`] names.
+    One(Box<str>),
+    /// To all questions that are asked, in order.
+    Several(Box<[Box<str>]>),
+}
+
 #[derive(Debug, Default)]
 struct Extra {
+    step: Option<Box<str>>,
     reasoning: Option<Box<str>>,
     finish_reason: Option<Box<str>>,
     usage_raw: Option<Box<str>>,
@@ -65,7 +79,11 @@ struct Line<'a> {
     #[serde(default)]
     sample: Option<u32>,
     #[serde(borrow, default)]
+    step: Option<&'a RawValue>,
+    #[serde(borrow, default)]
     response: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    responses: Option<&'a RawValue>,
     #[serde(default)]
     reasoning: Option<Box<str>>,
     #[serde(default)]
@@ -100,15 +118,38 @@ impl Replay {
         self.responses == 0
     }
 
-    /// The response stored for a sample of an item.
-    pub fn lookup(&self, benchmark: &str, item_id: &str, sample: u32) -> Option<Answer> {
+    /// The response stored for a sample of an item, which may be named by any of these ids: the first one that has
+    /// a response is taken.
+    ///
+    /// `step` is for items that take several questions: the name of the step and how many were asked before it.
+    /// Steps that the dataset gives are not asked and do not count.
+    pub fn lookup(
+        &self,
+        benchmark: &str,
+        ids: &[&str],
+        sample: u32,
+        step: Option<(&str, usize)>,
+    ) -> Option<Answer> {
+        ids.iter().find_map(|id| self.lookup_id(benchmark, id, sample, step))
+    }
+
+    fn lookup_id(
+        &self,
+        benchmark: &str,
+        id: &str,
+        sample: u32,
+        step: Option<(&str, usize)>,
+    ) -> Option<Answer> {
         let serves = |stored: &&Stored| {
             self.benchmark(stored).is_none_or(|name| name == benchmark)
                 && stored.sample.is_none_or(|number| number == sample)
         };
-        let special = |stored: &&Stored| (stored.benchmark.is_some(), stored.sample.is_some());
-        let stored = self.by_item.get(item_id)?.iter().filter(serves).max_by_key(special)?;
-        let mut answer = Answer::local(&*stored.response);
+        let texts = self.by_item.get(id)?.iter().filter(serves);
+        let (stored, text) =
+            texts.filter_map(|stored| Some((stored, stored.text(step)?))).max_by_key(|(stored, _)| {
+                (stored.benchmark.is_some(), stored.sample.is_some(), stored.step().is_some())
+            })?;
+        let mut answer = Answer::local(text);
         if let Some(extra) = &stored.extra {
             answer.reasoning = extra.reasoning.as_deref().map(str::to_owned);
             answer.finish =
@@ -138,33 +179,58 @@ impl Replay {
         })?;
         let item_id = line.item_id.or(line.id).ok_or("there is no `item_id`")?;
         let item_id = item_key(item_id.get()).ok_or("`item_id` is neither a text nor a whole number")?;
-        let response = line.response.ok_or("there is no `response`")?;
-        let response =
-            serde_json::from_str::<Box<str>>(response.get()).map_err(|_| "`response` is no text")?;
+        let step = match line.step {
+            None => None,
+            Some(step) => Some(step_name(step.get()).ok_or("`step` is neither a text nor a number")?),
+        };
+        let (text, count) = match (line.response, line.responses) {
+            (Some(_), Some(_)) => return Err("there are both `response` and `responses`".to_owned()),
+            (None, Some(_)) if step.is_some() => {
+                return Err("`step` goes with `response`, not with `responses`".to_owned());
+            }
+            (None, None) => return Err("there is no `response`".to_owned()),
+            (Some(response), None) => {
+                let text = serde_json::from_str(response.get()).map_err(|_| "`response` is no text")?;
+                (Text::One(text), 1)
+            }
+            (None, Some(responses)) => {
+                let texts: Vec<Option<Box<str>>> = serde_json::from_str(responses.get())
+                    .map_err(|_| "`responses` is no list of texts and nulls")?;
+                let texts: Box<[Box<str>]> = texts.into_iter().flatten().collect();
+                let count = texts.len();
+                (Text::Several(texts), count)
+            }
+        };
         let benchmark = line.benchmark.map(|name| self.intern(&name));
         let slot = self.by_item.entry(item_id).or_default();
-        let same = |stored: &&Stored| stored.benchmark == benchmark && stored.sample == line.sample;
+        let same = |stored: &&Stored| {
+            stored.benchmark == benchmark && stored.sample == line.sample && stored.step() == step.as_deref()
+        };
         if let Some(first) = slot.iter().find(same) {
             return Err(format!(
-                "the same item and sample as in line {}; `sample` tells several apart",
+                "the same item and sample as in line {}; `sample` tells several apart, `step` several questions",
                 first.line
             ));
         }
+        let told = matches!(text, Text::One(_));
         let extra = Extra {
-            reasoning: line.reasoning,
-            finish_reason: line.finish_reason,
-            usage_raw: line.usage.map(|usage| usage.get().into()),
+            step,
+            reasoning: line.reasoning.filter(|_| told),
+            finish_reason: line.finish_reason.filter(|_| told),
+            usage_raw: line.usage.filter(|_| told).map(|usage| usage.get().into()),
         };
-        let has_extra =
-            extra.reasoning.is_some() || extra.finish_reason.is_some() || extra.usage_raw.is_some();
+        let has_extra = extra.step.is_some()
+            || extra.reasoning.is_some()
+            || extra.finish_reason.is_some()
+            || extra.usage_raw.is_some();
         slot.push(Stored {
             benchmark,
             sample: line.sample,
             line: u32::try_from(number).unwrap_or(u32::MAX),
-            response,
+            text,
             extra: has_extra.then(|| Box::new(extra)),
         });
-        self.responses += 1;
+        self.responses += count;
         Ok(())
     }
 
@@ -175,6 +241,31 @@ impl Replay {
             self.benchmarks.len() - 1
         });
         u32::try_from(index).unwrap_or(u32::MAX)
+    }
+}
+
+impl Stored {
+    fn step(&self) -> Option<&str> {
+        self.extra.as_ref()?.step.as_deref()
+    }
+
+    /// What it answers to that question.
+    fn text(&self, step: Option<(&str, usize)>) -> Option<&str> {
+        match (&self.text, self.step(), step) {
+            (Text::One(text), None, None) => Some(text),
+            (Text::One(text), Some(name), Some((asked, _))) if name == asked => Some(text),
+            (Text::Several(texts), _, Some((_, before))) => texts.get(before).map(|text| &**text),
+            _ => None,
+        }
+    }
+}
+
+/// A text as it is, a number as it is written.
+fn step_name(json: &str) -> Option<Box<str>> {
+    match json.as_bytes().first()? {
+        b'"' => serde_json::from_str(json).ok(),
+        b'-' | b'0'..=b'9' => Some(json.into()),
+        _ => None,
     }
 }
 
@@ -197,7 +288,7 @@ mod tests {
     use bench_domain::Usage;
 
     fn text(replay: &Replay, benchmark: &str, item: &str, sample: u32) -> Option<String> {
-        replay.lookup(benchmark, item, sample).map(|answer| answer.text)
+        replay.lookup(benchmark, &[item], sample, None).map(|answer| answer.text)
     }
 
     #[test]
@@ -223,9 +314,50 @@ mod tests {
     fn what_the_provider_said_is_kept() {
         let line = r#"{"item_id":"a","response":"x","reasoning":"r","finish_reason":"length",
             "usage":{"prompt_tokens":2,"completion_tokens":3},"prompt":"ignored"}"#;
-        let answer = Replay::parse(&line.replace('\n', "")).unwrap().lookup("b", "a", 0).unwrap();
+        let answer = Replay::parse(&line.replace('\n', "")).unwrap().lookup("b", &["a"], 0, None).unwrap();
         assert_eq!((answer.finish, answer.reasoning.as_deref()), (Finish::Length, Some("r")));
         assert_eq!(answer.usage, Some(Usage { input_tokens: 2, output_tokens: 3, reasoning_tokens: 0 }));
+    }
+
+    #[test]
+    fn an_item_may_have_other_names() {
+        let replay = Replay::parse(
+            "{\"id\":\"901\",\"response\":\"by number\"}\n{\"id\":\"discs\",\"sample\":1,\"response\":\"by name\"}",
+        )
+        .unwrap();
+        let by = |ids: &[&str], sample| replay.lookup("scicode", ids, sample, None).map(|answer| answer.text);
+        assert_eq!(by(&["0", "901"], 0).as_deref(), Some("by number"));
+        assert_eq!(by(&["discs", "901"], 0).as_deref(), Some("by number"));
+        assert_eq!(by(&["discs", "901"], 1).as_deref(), Some("by name"));
+        assert_eq!(by(&["901", "discs"], 1).as_deref(), Some("by number"));
+        assert_eq!(by(&["0"], 0), None);
+        assert_eq!(by(&[], 0), None);
+    }
+
+    #[test]
+    fn each_step_has_its_response() {
+        let replay = Replay::parse(
+            "{\"id\":76,\"responses\":[\"one\",\"two\",null,\"four\"],\"usage\":{\"prompt_tokens\":2}}\n\
+             {\"id\":76,\"sample\":1,\"step\":\"76.2\",\"response\":\"other two\",\"reasoning\":\"r\"}\n\
+             {\"id\":77,\"step\":77.10,\"response\":\"ten\"}\n{\"id\":77,\"step\":\"77.1\",\"response\":\"one\"}\n\
+             {\"id\":77,\"responses\":[\"listed\"]}\n{\"id\":78,\"response\":\"whole\"}",
+        )
+        .unwrap();
+        assert_eq!(replay.len(), 8, "each text counts, a given step does not");
+        let at = |id: &str, sample, step| replay.lookup("scicode", &[id], sample, Some(step));
+        let text = |id: &str, sample, step| at(id, sample, step).map(|answer| answer.text);
+        assert_eq!(text("76", 0, ("76.1", 0)).as_deref(), Some("one"));
+        assert_eq!(text("76", 0, ("76.4", 2)).as_deref(), Some("four"), "76.3 is given");
+        assert_eq!(text("76", 0, ("76.5", 3)), None);
+        assert_eq!(text("76", 1, ("76.2", 1)).as_deref(), Some("other two"));
+        assert_eq!(text("76", 1, ("76.1", 0)).as_deref(), Some("one"));
+        assert_eq!(at("76", 1, ("76.2", 1)).unwrap().reasoning.as_deref(), Some("r"));
+        assert!(at("76", 0, ("76.1", 0)).unwrap().usage_raw.is_none(), "it is that of all steps");
+        assert_eq!(text("77", 0, ("77.10", 4)).as_deref(), Some("ten"), "a number is taken as written");
+        assert_eq!(text("77", 0, ("77.1", 0)).as_deref(), Some("one"), "a step's line wins");
+        assert_eq!(text("77", 0, ("77.2", 0)).as_deref(), Some("listed"));
+        assert_eq!(text("78", 0, ("78.1", 0)), None, "no response to the whole is one to a step");
+        assert_eq!(replay.lookup("scicode", &["76"], 0, None), None);
     }
 
     #[test]
@@ -243,6 +375,12 @@ mod tests {
         assert!(problem("{\"id\":\"a\",\"response\":null}").contains("no `response`"));
         assert!(problem("{\"id\":\"a\",\"response\":5}").contains("no text"));
         assert!(problem("{\"id\":\"ok\",\"response\":\"again\"}").contains("line 1"));
+        assert!(problem("{\"id\":\"a\",\"responses\":\"x\"}").contains("list of texts"));
+        assert!(problem("{\"id\":\"a\",\"responses\":[\"x\",1]}").contains("list of texts"));
+        assert!(problem("{\"id\":\"a\",\"responses\":[],\"response\":\"x\"}").contains("both"));
+        assert!(problem("{\"id\":\"a\",\"responses\":[],\"step\":\"1\"}").contains("`step` goes with"));
+        assert!(problem("{\"id\":\"a\",\"response\":\"x\",\"step\":[1]}").contains("nor a number"));
+        assert!(problem("{\"id\":\"ok\",\"responses\":[]}").contains("line 1"));
         assert!(Replay::parse("").unwrap().is_empty());
     }
 }
