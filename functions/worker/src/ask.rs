@@ -33,7 +33,11 @@ impl Worker {
             }),
             Party::Replay(replay) => {
                 let sample = hand.sample.position.sample;
-                match replay.lookup(hand.sample.benchmark.as_str(), &[&record.item_id], sample, None) {
+                let aliases = benchmark.benchmark.aliases(&item);
+                let ids: Vec<&str> =
+                    std::iter::once(&record.item_id).chain(&aliases).map(String::as_str).collect();
+                let step = to_ask.step.as_deref().map(|name| (name, to_ask.earlier.len()));
+                match replay.lookup(hand.sample.benchmark.as_str(), &ids, sample, step) {
                     Some(answer) => answer,
                     None => {
                         let why =

@@ -21,7 +21,12 @@ const FULL_WAIT: Duration = Duration::from_secs(2);
 impl Turns {
     /// A step of the job did not work: it is made again, or the job is begun again in another sandbox, or the sample
     /// ends, or the run.
-    pub(crate) async fn job_failed(&self, hand: &InHand<'_>, job: &Job, error: &JobError) -> Result<(), AskError> {
+    pub(crate) async fn job_failed(
+        &self,
+        hand: &InHand<'_>,
+        job: &Job,
+        error: &JobError,
+    ) -> Result<(), AskError> {
         let why = format!("the sandbox host: {error}");
         let waits = hand.claimed.record.effort.waits;
         match error.kind() {
