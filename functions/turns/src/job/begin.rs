@@ -14,10 +14,9 @@ use crate::Turns;
 /// How long a sandbox stays in the ledger beyond its job's time limit: for files on their way, turns that come late,
 /// and a result that is fetched.
 const LEASE_MARGIN: Duration = Duration::from_secs(2 * 3_600);
-/// How long a job's own end may be late.
-const OVERTIME: Duration = Duration::from_secs(120);
-/// When the next part of large files is sent.
-const NEXT_PART: Duration = Duration::from_millis(500);
+/// When more of large files is sent, and when it is asked again whether the sandbox has downloaded them.
+const SEND_AGAIN: Duration = Duration::ZERO;
+const DOWNLOAD_AGAIN: Duration = Duration::from_secs(10);
 
 impl Turns {
     /// Asks for a sandbox.
@@ -80,7 +79,7 @@ impl Turns {
             Err(error) => self.job_failed(hand, &starting, &error).await,
             Ok(Uploaded::Ready) => {
                 let since = Timestamp::now();
-                let until = since.plus(work.spec.time_limit + OVERTIME);
+                let until = since.plus(job::overdue(work.spec.time_limit));
                 let state = JobState::Running { sandbox: sandbox.to_owned(), since, until, polls: 0 };
                 let running = Job { round, state };
                 match self.save(hand, &running).await? {
@@ -88,7 +87,10 @@ impl Turns {
                     false => Ok(()),
                 }
             }
-            Ok(_) => self.go_on_later(hand, NEXT_PART).await,
+            Ok(Uploaded::Underway { is_downloading }) => {
+                let wait = if is_downloading { DOWNLOAD_AGAIN } else { SEND_AGAIN };
+                self.go_on_later(hand, wait).await
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench_asking::{AskError, InHand};
 use bench_domain::job::poll_wait;
 use bench_domain::sample::Effort;
-use bench_domain::{Execution, Job, JobState, SampleBody, Timestamp};
+use bench_domain::{Execution, Job, JobEnd, JobState, SampleBody, Timestamp};
 use bench_lambda::metrics;
 use bench_sandy::job::{self, JobError, JobStatus};
 
@@ -31,12 +31,11 @@ impl Turns {
             };
             match seen {
                 Err(error) => return self.job_failed(hand, job, &error).await,
-                Ok(JobStatus::Over(_)) => return self.harvest(hand, job, sandbox).await,
-                // Its folder was removed, or the host restored the sandbox from an earlier moment.
-                Ok(JobStatus::NotStarted) => {
-                    return self.next_round(hand, job, "the job was lost in its sandbox").await;
+                Ok(status) => {
+                    if let JobStatus::Over(end) = status.once_started() {
+                        return self.harvest(hand, job, sandbox, end).await;
+                    }
                 }
-                Ok(JobStatus::Running { .. }) => {}
             }
             if !self.desk.is_open(hand).await? {
                 self.end_sandbox(sandbox).await;
@@ -44,7 +43,11 @@ impl Turns {
             }
             let now = Timestamp::now();
             if now > *until {
-                return self.next_round(hand, job, "the job did not end at its time limit").await;
+                // It has kept its own time limit from ending it.
+                return match self.stop(sandbox).await {
+                    Ok(()) => self.harvest(hand, job, sandbox, JobEnd::TimedOut).await,
+                    Err(error) => self.job_failed(hand, job, &error).await,
+                };
             }
             if now.plus(wait) > leave_at {
                 break;
@@ -66,16 +69,26 @@ impl Turns {
         self.desk.put_off(hand, wait, effort).await
     }
 
+    async fn stop(&self, sandbox: &str) -> Result<(), JobError> {
+        job::stop(&self.host.sandy, sandbox, &job_name()?).await
+    }
+
     /// Fetches what the job left, stores it, ends the sandbox, and reads it.
-    async fn harvest(&self, hand: &InHand<'_>, job: &Job, sandbox: &str) -> Result<(), AskError> {
+    async fn harvest(
+        &self,
+        hand: &InHand<'_>,
+        job: &Job,
+        sandbox: &str,
+        end: JobEnd,
+    ) -> Result<(), AskError> {
         let Some(work) = self.work(hand).await? else { return Ok(()) };
         let report = match job_name() {
-            Ok(name) => job::harvest(&self.host.sandy, sandbox, &name, &work.spec).await,
+            Ok(name) => job::harvest(&self.host.sandy, sandbox, &name, &work.spec, end).await,
             Err(error) => Err(error),
         };
         let report = match report {
             Ok(report) => report,
-            Err(error) => return self.job_failed(hand, job, &JobError::from(error)).await,
+            Err(error) => return self.job_failed(hand, job, &error).await,
         };
         metrics::count(metrics::JOBS_DONE, 1.0);
         let execution = Some(Execution { round: job.round, report });
