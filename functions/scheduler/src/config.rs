@@ -1,6 +1,7 @@
 //! What the scheduler needs to know.
 
 use bench_inference::{ChatClient, ConfigError, InferenceConfig};
+use bench_sandy::SandyConfig;
 
 /// Settings of the scheduler.
 ///
@@ -9,6 +10,7 @@ use bench_inference::{ChatClient, ConfigError, InferenceConfig};
 /// | `MAINTENANCE_MODE` | false | schedules wait, for an hour at most; open runs go on |
 /// | `MAINTENANCE_MESSAGE` | – | why |
 /// | `SKIP_MODEL_SYNC` | false | the provider's list of models is never asked for |
+/// | `SANDY_BASE_URL`, `SANDY_API_KEY` | – | the sandbox service, where sandboxes that were left over are ended |
 /// | `BENCH_TOPIC_ARN` | – | SNS topic for what people must see |
 ///
 /// Besides those, all variables of [`InferenceConfig`].
@@ -24,6 +26,8 @@ pub struct SchedulerConfig {
     pub inference: InferenceConfig,
     /// Whether the provider's list of models is asked for.
     pub sync_models: bool,
+    /// The sandbox service, whose left-over sandboxes are ended.
+    pub sandy: SandyConfig,
     pub(crate) chat: std::sync::Arc<ChatClient>,
     pub(crate) topic: Option<Topic>,
 }
@@ -63,6 +67,8 @@ impl SchedulerConfig {
             sync_models: !flag("SKIP_MODEL_SYNC")?,
             chat: std::sync::Arc::new(ChatClient::new(inference.http_options())),
             topic: text("BENCH_TOPIC_ARN").map(|arn| Topic { client: aws_sdk_sns::Client::new(sdk), arn }),
+            sandy: SandyConfig::from_vars(&var)
+                .map_err(|problem| ConfigError { variable: "SANDY_BASE_URL", problem })?,
             inference,
         })
     }

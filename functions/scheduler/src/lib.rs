@@ -1,4 +1,4 @@
-//! EventBridge: schedules, reconciliation, model sync, reaping of keys.
+//! EventBridge: schedules, reconciliation, model sync, reaping of keys and sandboxes.
 //!
 //! Messages can be lost. Every open record says when it is due; what is long past due is sent again.
 //! A duplicate does no harm: who receives it looks at the record first.
@@ -9,6 +9,7 @@ mod config;
 mod fire;
 mod notify;
 mod reap;
+mod sandboxes;
 mod task;
 mod tick;
 mod watch;
@@ -26,6 +27,7 @@ use bench_domain::run::BenchmarkState;
 use bench_domain::sample::Stage;
 use bench_domain::{RunId, RunStatus, SampleRef, Timestamp};
 use bench_queue::{Message, QueueError, QueueName, Queues};
+use bench_sandy::Sandy;
 use bench_state::credentials::Credentials;
 use bench_state::{RunFilter, RunWithBenchmarks, State, StateError};
 
@@ -49,6 +51,7 @@ pub struct Scheduler {
     credentials: Credentials,
     config: SchedulerConfig,
     webhooks: WebhookClient,
+    sandy: Sandy,
 }
 
 /// What reconciliation sent again.
@@ -77,7 +80,8 @@ impl Scheduler {
     /// The scheduler over these services.
     pub fn new(state: State, queues: Queues, credentials: Credentials, config: SchedulerConfig) -> Self {
         let webhooks = WebhookClient::new(config.local);
-        Self { state, queues, credentials, config, webhooks }
+        let sandy = Sandy::new(config.sandy.clone());
+        Self { state, queues, credentials, config, webhooks, sandy }
     }
 
     /// Visits all open runs and sends again what is past due by [`GRACE`].

@@ -14,7 +14,7 @@ use bench_state::StateError;
 pub enum Task {
     /// Takes up planned times, and goes on with those that are open. Every minute.
     Tick,
-    /// Sends again what was lost. Every five minutes.
+    /// Sends again what was lost, and ends sandboxes that were left over. Every five minutes.
     Reconcile,
     /// Takes over the provider's list of models. Every hour.
     SyncModels,
@@ -129,7 +129,11 @@ impl Scheduler {
     pub async fn run(&self, task: Task, now: Timestamp) -> Result<Done, SchedulerError> {
         Ok(match task {
             Task::Tick => Done::Ticked(self.tick(now).await?),
-            Task::Reconcile => Done::Resent(self.reconcile().await?),
+            Task::Reconcile => {
+                let resent = self.reconcile().await?;
+                self.end_overdue_sandboxes(now).await?;
+                Done::Resent(resent)
+            }
             Task::SyncModels => Done::Synced(self.sync_models().await?),
             Task::Reap => Done::Reaped(self.reap(now).await?),
         })

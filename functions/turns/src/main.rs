@@ -1,4 +1,4 @@
-//! The judge's turns as a Lambda function.
+//! Turns as a Lambda function.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use bench_asking::{Ledgers, Services};
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Init, Warm, run_sqs};
 use bench_queue::QueueName;
-use bench_turns::{Turns, TurnsConfig};
+use bench_sandy::SandyConfig;
+use bench_turns::{SandboxHost, Turns, TurnsConfig};
 
 // One event at a time, and nearly all of it waiting: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
@@ -22,7 +23,9 @@ async fn main() -> anyhow::Result<()> {
         inference,
         ledgers: Ledgers::default(),
     };
-    let turns = Arc::new(Turns::new(services, TurnsConfig::from_vars(init.vars.lookup())?));
+    let sandy = SandyConfig::from_vars(init.vars.lookup()).map_err(anyhow::Error::msg)?;
+    let config = TurnsConfig::from_vars(init.vars.lookup())?;
+    let turns = Arc::new(Turns::new(services, config, SandboxHost::new(sandy)));
     run_sqs(|event, deadline| {
         let turns = Arc::clone(&turns);
         async move {

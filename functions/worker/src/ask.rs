@@ -1,8 +1,7 @@
 //! Asking a model, and what its failures mean for the sample.
 
 use bench_asking::{AskError, InHand, Original, Party, Question, Reached, Replayed};
-use bench_datasets::load_item;
-use bench_domain::{Answer, Outcome, SampleBody, Verdict};
+use bench_domain::{Answer, Outcome, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};
 
 use crate::Worker;
@@ -16,23 +15,29 @@ impl Worker {
             return self.take_over(hand, original).await;
         }
         let record = &hand.claimed.record;
-        let data_key = &benchmark.plan.dataset.data_key;
-        let item = load_item(&desk.blobs, data_key, record.offset, record.length).await?;
-        let item = benchmark.benchmark.of_sample(&item, hand.sample.position.sample);
+        let item = self.item(hand, benchmark).await?;
         let material = benchmark.material(&desk.blobs, &item).await?;
-        let prompt = match benchmark.benchmark.prompt(&item, &material) {
-            Ok(prompt) => prompt,
+        let to_ask = match self.to_ask(hand, benchmark, &item, &material).await? {
+            Ok(to_ask) => to_ask,
             Err(problem) => {
                 let verdict = Verdict::ungraded(Outcome::InfrastructureError, problem.to_string());
                 return desk.end(hand, verdict).await;
             }
         };
+        let prompt = &to_ask.prompt;
         let expected = benchmark.benchmark.expected(&item);
         let answer = match &hand.run.party {
-            Party::Oracle => Answer::local(benchmark.benchmark.oracle(&item)),
+            Party::Oracle => Answer::local(match (benchmark.benchmark.steps(), &to_ask.step) {
+                (Some(steps), Some(step)) => steps.oracle(&item, step),
+                _ => benchmark.benchmark.oracle(&item),
+            }),
             Party::Replay(replay) => {
                 let sample = hand.sample.position.sample;
-                match replay.lookup(hand.sample.benchmark.as_str(), &[&record.item_id], sample, None) {
+                let aliases = benchmark.benchmark.aliases(&item);
+                let ids: Vec<&str> =
+                    std::iter::once(&record.item_id).chain(&aliases).map(String::as_str).collect();
+                let step = to_ask.step.as_deref().map(|name| (name, to_ask.earlier.len()));
+                match replay.lookup(hand.sample.benchmark.as_str(), &ids, sample, step) {
                     Some(answer) => answer,
                     None => {
                         let why =
@@ -49,7 +54,7 @@ impl Worker {
                 }
                 let question = Question {
                     model: &hand.run.spec.model.slug,
-                    prompt: &prompt,
+                    prompt,
                     generation: &benchmark.plan.generation,
                     reply_schema: None,
                 };
@@ -57,18 +62,18 @@ impl Worker {
                     Reached::Answer(answer) => *answer,
                     Reached::RunOver => return desk.give_back(hand).await,
                     Reached::Failure(failure) => {
-                        desk.count_failed(hand, &prompt, &failure).await;
-                        let failure = benchmark.told(&prompt, failure);
+                        desk.count_failed(hand, prompt, &failure).await;
+                        let failure = benchmark.told(prompt, failure);
                         let tokens = benchmark.benchmark.input_tokens(&item);
                         return self.failed(hand, &failure, tokens).await;
                     }
                 }
             }
         };
-        let body = SampleBody::new(record.item_id.clone(), prompt, answer, expected);
+        let body = to_ask.answered(record.item_id.clone(), answer, expected);
         let receipt = hand.run.receive(hand.run.spent_on(&body.prompt, &body.answer));
         let stored = desk.store(hand, &body).await?;
-        self.grade_item(hand, benchmark, &item, body, stored).await?;
+        self.read_item(hand, benchmark, &item, body, stored).await?;
         if let Some(receipt) = receipt {
             receipt.committed();
         }
@@ -114,7 +119,7 @@ impl Worker {
         match original.replay(&desk.state, &desk.blobs, hand.sample, item_id).await? {
             Replayed::Answer(body) => {
                 let stored = desk.store(hand, &body).await?;
-                self.grade(hand, *body, stored).await
+                self.read(hand, *body, stored).await
             }
             Replayed::Ended(verdict) => desk.end(hand, verdict).await,
             Replayed::Missing(why) => {

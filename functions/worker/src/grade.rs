@@ -15,22 +15,32 @@ use serde_json::Value;
 use crate::Worker;
 
 impl Worker {
-    /// Grades an answer that was stored before.
-    pub(crate) async fn grade(
+    /// Reads an answer that was stored before.
+    pub(crate) async fn read(
         &self,
         hand: &InHand<'_>,
         body: SampleBody,
         stored: StoredBody,
     ) -> Result<(), AskError> {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
+        let item = self.item(hand, benchmark).await?;
+        self.read_item(hand, benchmark, &item, body, stored).await
+    }
+
+    /// The item as this sample asks it.
+    pub(crate) async fn item(
+        &self,
+        hand: &InHand<'_>,
+        benchmark: &BenchmarkContext,
+    ) -> Result<Item, AskError> {
         let record = &hand.claimed.record;
         let data_key = &benchmark.plan.dataset.data_key;
         let item = load_item(&self.desk.blobs, data_key, record.offset, record.length).await?;
-        let item = benchmark.benchmark.of_sample(&item, hand.sample.position.sample);
-        self.grade_item(hand, benchmark, &item, body, stored).await
+        Ok(benchmark.benchmark.of_sample(&item, hand.sample.position.sample).into_owned())
     }
 
-    pub(crate) async fn grade_item(
+    /// Goes on with a stored answer: the next question, a verdict, or the next turn.
+    pub(crate) async fn read_item(
         &self,
         hand: &InHand<'_>,
         benchmark: &BenchmarkContext,
@@ -41,23 +51,23 @@ impl Worker {
         // An answer that was counted, and is graded again after a requeue, costs nothing more.
         let counted = hand.claimed.record.counted == Some(stored.attempt);
         let spent = if counted { Usage::default() } else { hand.run.spent_on(&body.prompt, &body.answer) };
-        let answer = &body.answer;
-        let answered = Answered {
-            body: BodyRef { attempt: stored.attempt, sha256: stored.sha256 },
-            item_hash: Some(item_hash(&identity(item))),
-            truncated: answer.finish == Finish::Length,
-            latency_ms: Some(answer.latency_ms),
-            // The run that asked the model has paid for it.
-            usage: match hand.run.party {
-                Party::Stored(_) => Some(Usage::default()),
-                _ => answer.usage,
-            },
-            model: answer.model.clone(),
-        };
-        let verdict = match benchmark.benchmark.grade(item, answer) {
+        let answered = answered(hand, item, &body, stored);
+        if let Some(steps) = benchmark.benchmark.steps() {
+            let material = benchmark.material(&self.desk.blobs, item).await?;
+            match steps.next(item, &material, &body.steps) {
+                Ok(None) => {}
+                // What cannot be asked ends the sample when it is to be asked: by then this answer is counted.
+                Ok(Some(_)) | Err(_) => {
+                    return self.hand_over(hand, Stage::Answer, &answered, &body, spent).await;
+                }
+            }
+        }
+        let verdict = match benchmark.benchmark.grade(item, &body.answer) {
             Grading::Done(verdict) => verdict,
-            Grading::NeedsJudge => return self.hand_over(hand, Stage::Judge, &answered, spent).await,
-            Grading::NeedsSandbox => return self.hand_over(hand, Stage::Sandbox, &answered, spent).await,
+            Grading::NeedsJudge => return self.hand_over(hand, Stage::Judge, &answered, &body, spent).await,
+            Grading::NeedsSandbox => {
+                return self.hand_over(hand, Stage::Sandbox, &answered, &body, spent).await;
+            }
         };
         let Answered { body, item_hash, truncated, latency_ms, usage, model } = answered;
         let finished = Finished {
@@ -83,6 +93,7 @@ impl Worker {
         hand: &InHand<'_>,
         to: Stage,
         answered: &Answered,
+        body: &SampleBody,
         spent: Usage,
     ) -> Result<(), AskError> {
         let desk = &self.desk;
@@ -93,8 +104,12 @@ impl Worker {
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
             }
             HandedOver::Done => {
-                desk.told_tokens(answered.usage);
-                metrics::count(metrics::SAMPLES_HANDED_OVER, 1.0);
+                // Those of earlier questions were told of before.
+                let asked = !matches!(hand.run.party, Party::Stored(_));
+                desk.told_tokens(body.answer.usage.filter(|_| asked));
+                if to.is_turn() {
+                    metrics::count(metrics::SAMPLES_HANDED_OVER, 1.0);
+                }
                 desk.queues.send(&Message::of_stage(to, sample.clone()), Duration::ZERO).await?;
             }
         }
@@ -102,9 +117,30 @@ impl Worker {
     }
 }
 
+/// What the record keeps of an answer, all questions of its item together.
+fn answered(hand: &InHand<'_>, item: &Item, body: &SampleBody, stored: StoredBody) -> Answered {
+    let last = std::slice::from_ref(&body.answer);
+    let answers =
+        || body.steps.iter().map(|step| &step.answer).chain(if body.steps.is_empty() { last } else { &[] });
+    let usage = match hand.run.party {
+        // The run that asked the model has paid for it.
+        Party::Stored(_) => Some(Usage::default()),
+        _ => answers().filter_map(|answer| answer.usage).reduce(Usage::plus),
+    };
+    Answered {
+        body: BodyRef { attempt: stored.attempt, sha256: stored.sha256 },
+        item_hash: Some(item_hash(&identity(item))),
+        truncated: answers().any(|answer| answer.finish == Finish::Length),
+        latency_ms: Some(answers().map(|answer| answer.latency_ms).sum()),
+        usage,
+        model: body.answer.model.clone(),
+    }
+}
+
 /// What an item is recognised by across revisions of its dataset: its question, else all of it.
 fn identity(item: &Item) -> Value {
-    let question =
-        ["question", "problem", "prompt", "Question"].into_iter().find_map(|name| item.row.get(name));
+    let question = ["question", "problem", "prompt", "Question", "question_content"]
+        .into_iter()
+        .find_map(|name| item.row.get(name));
     question.cloned().unwrap_or_else(|| Value::Object(item.row.clone()))
 }

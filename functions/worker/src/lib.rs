@@ -1,11 +1,13 @@
 //! SQS items: one sample, one answer, one score.
 //!
 //! A sample is claimed, asked, stored, graded and committed, in this order; where a judge has to say what the answer
-//! is worth, it is handed over to `turns` instead of committed. Killed between any two of these the next attempt
+//! is worth, or a sandbox, it is handed over to `turns` instead of committed, and where its item takes several questions
+//! to the next attempt, which asks the next one. Killed between any two of these the next attempt
 //! goes on behind the last one that was finished: an answer that was stored is graded, not asked for again.
 
 mod ask;
 mod grade;
+mod steps;
 
 use async_trait::async_trait;
 use bench_asking::{AskError, Attempt, Desk, InHand, Services, Stage};
@@ -40,7 +42,7 @@ impl Worker {
 impl Attempt for Worker {
     async fn attempt(&self, hand: &InHand<'_>) -> Result<(), AskError> {
         match self.desk.stored_body(hand).await? {
-            Some((body, stored)) => self.grade(hand, body, stored).await,
+            Some((body, stored)) => self.read(hand, body, stored).await,
             None => self.ask(hand).await,
         }
     }

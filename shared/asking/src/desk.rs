@@ -9,7 +9,7 @@ use bench_datasets::DatasetError;
 use bench_domain::sample::{Effort, Stage};
 use bench_domain::{SampleBody, SampleRef, Timestamp};
 use bench_inference::{ChatClient, InferenceConfig};
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, metrics, panic_text};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{DELAY_MAX, Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
 use bench_state::{Claim, ClaimedSample, State, StateError};
@@ -91,6 +91,13 @@ pub struct InHand<'a> {
 pub trait Attempt: Send + Sync {
     /// One attempt. It ends by committing the sample, by putting it off, or with an error: then it is given back.
     async fn attempt(&self, hand: &InHand<'_>) -> Result<(), AskError>;
+
+    /// Clears up after a sample whose run is over or gone. Called with a message that is not needed any more; whoever
+    /// held the sample may still be working.
+    async fn abandoned(&self, sample: &SampleRef) -> Result<(), AskError> {
+        let _ = sample;
+        Ok(())
+    }
 }
 
 impl Desk {
@@ -145,7 +152,7 @@ impl Desk {
         deadline: Deadline,
         attempt: &dyn Attempt,
     ) -> Result<(), AskError> {
-        let Some(run) = self.contexts.open(sample).await? else { return Ok(()) };
+        let Some(run) = self.contexts.open(sample).await? else { return attempt.abandoned(sample).await };
         let now = Timestamp::now();
         let claimed = match self.state.claim_in(self.stage, sample, now, deadline.0).await? {
             Claim::Yours(claimed) => *claimed,
@@ -206,20 +213,28 @@ impl Desk {
         Ok(())
     }
 
-    /// Gives the sample back, to be tried again after `wait`.
-    pub(crate) async fn put_off(
-        &self,
-        hand: &InHand<'_>,
-        wait: Duration,
-        effort: Effort,
-    ) -> Result<(), AskError> {
+    /// Gives the sample back, to be tried again after `wait`: nothing that was stored by now is looked for again.
+    ///
+    /// # Errors
+    /// When a service fails.
+    pub async fn put_off(&self, hand: &InHand<'_>, wait: Duration, effort: Effort) -> Result<(), AskError> {
         let now = Timestamp::now();
         let due_at = now.plus(wait);
         let attempt = hand.claimed.attempt;
         if self.state.release(hand.sample, attempt, attempt, due_at, effort).await? {
-            metrics::count(metrics::SAMPLES_WAITED, 1.0);
             self.send_later(hand.sample, now, due_at).await?;
         }
         Ok(())
+    }
+
+    /// Whether the run is still open: looks at most once a second.
+    ///
+    /// # Errors
+    /// When the state fails.
+    pub async fn is_open(&self, hand: &InHand<'_>) -> Result<bool, AskError> {
+        match self.contexts.open(hand.sample).await? {
+            Some(run) => Ok(run.generation == hand.run.generation),
+            None => Ok(false),
+        }
     }
 }

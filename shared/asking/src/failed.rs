@@ -5,6 +5,7 @@ use std::time::Duration;
 use bench_domain::sample::{Effort, Stage, backoff};
 use bench_domain::{Outcome, Timestamp, Verdict};
 use bench_inference::{Failure, FailureKind};
+use bench_lambda::metrics;
 
 use crate::{AskError, Desk, InHand};
 
@@ -44,6 +45,7 @@ impl Desk {
             return self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
         }
         let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures)));
+        metrics::count(metrics::SAMPLES_WAITED, 1.0);
         self.put_off(hand, wait.min(WAIT_MAX), Effort { failures, ..effort }).await
     }
 
@@ -62,24 +64,44 @@ impl Desk {
         failure: &Failure,
         effort: Effort,
     ) -> Result<(), AskError> {
-        let now = Timestamp::now();
-        let since = effort.waiting_since.unwrap_or(now);
-        if now.since(since) >= self.config.patience {
-            let why = format!(
-                "{} (the runner gave up after waiting {} s)",
-                self.told_of(&failure.cause),
-                now.since(since).as_secs()
-            );
-            return self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
-        }
         let asked = failure.retry_after.unwrap_or(self.contexts.rate_limit_sleep()).min(WAIT_MAX);
-        if failure.status.is_some() {
+        if failure.status.is_some() && !self.is_out_of_patience(&effort, self.config.patience) {
             self.contexts.wait_for(hand.run, asked).await?;
         }
+        let why = self.told_of(&failure.cause);
+        self.wait_or_end(hand, &why, asked, self.config.patience).await
+    }
+
+    /// Puts the sample off for about `wait`, at most an hour, since something that it needs is not to be had now. It
+    /// ends as infrastructure-error with `why` once it has waited for `patience`.
+    ///
+    /// # Errors
+    /// When a service fails.
+    pub async fn wait_or_end(
+        &self,
+        hand: &InHand<'_>,
+        why: &str,
+        wait: Duration,
+        patience: Duration,
+    ) -> Result<(), AskError> {
+        let effort = hand.claimed.record.effort;
+        let now = Timestamp::now();
+        let since = effort.waiting_since.unwrap_or(now);
+        if self.is_out_of_patience(&effort, patience) {
+            let waited = now.since(since).as_secs();
+            let why = format!("{why} (the runner gave up after waiting {waited} s)");
+            return self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
+        }
         // Spread out, so that not all that wait ask again in the same second.
-        let wait = asked + jittered(asked.mul_f64(0.2).max(Duration::from_millis(500)));
+        let wait = wait.min(WAIT_MAX);
+        let wait = wait + jittered(wait.mul_f64(0.2).max(Duration::from_millis(500)));
+        metrics::count(metrics::SAMPLES_WAITED, 1.0);
         let effort = Effort { waits: effort.waits + 1, waiting_since: Some(since), ..effort };
         self.put_off(hand, wait, effort).await
+    }
+
+    fn is_out_of_patience(&self, effort: &Effort, patience: Duration) -> bool {
+        effort.waiting_since.is_some_and(|since| Timestamp::now().since(since) >= patience)
     }
 }
 

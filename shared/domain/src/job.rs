@@ -135,6 +135,8 @@ pub enum JobState {
         sandbox: String,
         /// When.
         since: Timestamp,
+        /// When it is over at the latest, by its own time limit.
+        until: Timestamp,
         /// How often it was looked at.
         polls: u32,
     },

@@ -25,6 +25,10 @@ pub const SAMPLES_JUDGED: &str = "SamplesJudged";
 pub const REPLIES_WITHOUT_VERDICT: &str = "RepliesWithoutVerdict";
 /// Samples that were put off: a busy provider, or a failed attempt that is repeated.
 pub const SAMPLES_WAITED: &str = "SamplesWaited";
+/// Jobs in sandboxes that are over.
+pub const JOBS_DONE: &str = "JobsDone";
+/// Sandboxes that were lost under a job.
+pub const SANDBOXES_LOST: &str = "SandboxesLost";
 /// Messages whose handling failed, and that come again.
 pub const MESSAGES_FAILED: &str = "MessagesFailed";
 /// Messages that arrived in a dead-letter queue.

@@ -144,7 +144,7 @@ fn client(base: &Url) -> Result<reqwest::Client, String> {
     })
 }
 
-fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str().is_some_and(|host| {
         host == "localhost"
             || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -43,6 +43,22 @@ impl SandyConfig {
         Ok(Self { base_url, key: var("SANDY_API_KEY").and_then(Secret::new) })
     }
 
+    /// Whether address and key are there: whether the service can be called at all.
+    pub const fn is_complete(&self) -> bool {
+        self.base_url.is_some() && self.key.is_some()
+    }
+
+    /// Which service it is, as a ledger of sandboxes names it: an id means nothing to another one. Services on this
+    /// machine are all `loopback`, since their ports change with every start. `None` without an address.
+    pub fn host(&self) -> Option<String> {
+        let url = self.base_url.as_ref()?;
+        if crate::client::is_loopback(url) {
+            return Some("loopback".to_owned());
+        }
+        let port = url.port_or_known_default().unwrap_or_default();
+        Some(format!("{}:{port}", url.host_str().unwrap_or_default()))
+    }
+
     pub(crate) fn ready(&self) -> Result<(&Url, &Secret), SandyError> {
         let key = self.key.as_ref().ok_or(SandyError::NoKey)?;
         Ok((self.base_url.as_ref().ok_or(SandyError::NoAddress)?, key))

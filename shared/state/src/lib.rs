@@ -14,6 +14,7 @@
 //! | run over, not settled | `UNSETTLED` | run id | query of the partition by reconciliation |
 //! | claim on closing a run | `FINISHING#id` | generation | conditional writes; expires |
 //! | backpressure | `WAIT#credential#model` | `WAIT` | get; expires |
+//! | sandbox of ours | `SANDBOXES` | id at its host | query of the partition by the reaper; expires |
 //! | message nobody can read | `UNREADABLE` | time of sending, message id | query of the partition; expires |
 //! | idempotency key | `IDEM#owner#key` | `IDEM` | get; expires |
 //! | model | `MODELS` | `provider#slug` | query of the partition |
@@ -35,8 +36,9 @@
 //! **Fencing.** The planner's attempt is part of its samples' keys, a worker's attempt is in the
 //! condition of its commit: what a late process writes is seen by nobody.
 //!
-//! **Stages.** A sample is answered, and where its benchmark wants that, judged: with the answer stored it is open
-//! again with the attribute `stage`, and only who judges can claim it ([`State::hand_over`]).
+//! **Stages.** A sample is answered, and where its benchmark wants that, judged or run in a sandbox: with the answer
+//! stored it is open again with the attribute `stage`, and only who has that turn can claim it ([`State::hand_over`]).
+//! An item that takes several questions is handed over to the next one in the same way.
 //!
 //! **Ambiguous answers.** A write whose answer was lost is sent again; that it then fails because it
 //! had already happened counts as success ([`Commit::Done`] and the like say so).
@@ -50,6 +52,7 @@ mod error;
 mod events;
 mod finishing;
 mod idempotency;
+mod jobs;
 mod judgings;
 mod keys;
 mod models;
@@ -71,6 +74,7 @@ pub use compare::{COMPARED_SAMPLES_MAX, CompareError, Compared};
 pub use error::StateError;
 pub use events::{Event, EventKind, NewEvent};
 pub use idempotency::Idempotency;
+pub use jobs::LedgerEntry;
 pub use judgings::{JudgingRecord, Rejudged};
 pub use models::ModelRecord;
 pub use plans::{PlanClaim, PlannedSample};

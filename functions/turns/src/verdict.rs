@@ -10,7 +10,7 @@ use bench_queue::Message;
 use bench_state::{BodyRef, Finished, HandedOver, Reply};
 
 use crate::Turns;
-use crate::ask::Case;
+use crate::judge::Case;
 
 /// Characters of a reply that a reason quotes.
 const QUOTED_CHARS_MAX: usize = 200;

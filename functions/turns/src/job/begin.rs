@@ -1,0 +1,120 @@
+//! From an answer to a running job.
+
+use std::time::Duration;
+
+use bench_asking::{AskError, InHand};
+use bench_domain::{Job, JobState, Timestamp};
+use bench_sandy::NewSandbox;
+use bench_sandy::job::{self, JobError, Uploaded};
+use bench_state::LedgerEntry;
+
+use super::{Work, job_name};
+use crate::Turns;
+
+/// How long a sandbox stays in the ledger beyond its job's time limit: for files on their way, turns that come late,
+/// and a result that is fetched.
+const LEASE_MARGIN: Duration = Duration::from_secs(2 * 3_600);
+/// When more of large files is sent, and when it is asked again whether the sandbox has downloaded them.
+const SEND_AGAIN: Duration = Duration::ZERO;
+const DOWNLOAD_AGAIN: Duration = Duration::from_secs(10);
+
+impl Turns {
+    /// Asks for a sandbox.
+    pub(crate) async fn begin(&self, hand: &InHand<'_>, round: u32) -> Result<(), AskError> {
+        let Some(work) = self.work(hand).await? else { return Ok(()) };
+        if let Err(error) = job::check(&work.spec) {
+            return self.job_failed(hand, &Job { round, state: JobState::Creating }, &error).await;
+        }
+        let creating = Job { round, state: JobState::Creating };
+        if !self.save(hand, &creating).await? {
+            return Ok(());
+        }
+        let sandbox = match self.host.sandy.create(&NewSandbox::default()).await {
+            Ok(sandbox) => sandbox,
+            Err(error) => return self.job_failed(hand, &creating, &JobError::from(error)).await,
+        };
+        let entry = LedgerEntry {
+            sandbox: sandbox.clone(),
+            host: self.host.name.clone(),
+            sample: hand.sample.clone(),
+            until: Timestamp::now().plus(work.spec.time_limit + LEASE_MARGIN),
+        };
+        let starting = Job { round, state: JobState::Starting { sandbox: sandbox.clone() } };
+        let noted = self.desk.state.note_sandbox(&entry).await;
+        let saved = match noted {
+            Ok(()) => self.save(hand, &starting).await,
+            Err(error) => Err(error.into()),
+        };
+        match saved {
+            Ok(true) => self.start_with(hand, round, &sandbox, &work).await,
+            // Nobody else knows of it.
+            other => {
+                self.end_sandbox(&sandbox).await;
+                other.map(drop)
+            }
+        }
+    }
+
+    /// Puts the job's files into its sandbox and starts it.
+    pub(crate) async fn start(&self, hand: &InHand<'_>, round: u32, sandbox: &str) -> Result<(), AskError> {
+        match self.work(hand).await? {
+            Some(work) => self.start_with(hand, round, sandbox, &work).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn start_with(
+        &self,
+        hand: &InHand<'_>,
+        round: u32,
+        sandbox: &str,
+        work: &Work<'_>,
+    ) -> Result<(), AskError> {
+        let starting = Job { round, state: JobState::Starting { sandbox: sandbox.to_owned() } };
+        if !self.desk.is_open(hand).await? {
+            self.end_sandbox(sandbox).await;
+            return self.desk.give_back(hand).await;
+        }
+        match self.upload_and_start(sandbox, work).await {
+            Err(error) => self.job_failed(hand, &starting, &error).await,
+            Ok(Uploaded::Ready) => {
+                let since = Timestamp::now();
+                let until = since.plus(job::overdue(work.spec.time_limit));
+                let state = JobState::Running { sandbox: sandbox.to_owned(), since, until, polls: 0 };
+                let running = Job { round, state };
+                match self.save(hand, &running).await? {
+                    true => self.look(hand, &running).await,
+                    false => Ok(()),
+                }
+            }
+            Ok(Uploaded::Underway { is_downloading }) => {
+                let wait = if is_downloading { DOWNLOAD_AGAIN } else { SEND_AGAIN };
+                self.go_on_later(hand, wait).await
+            }
+        }
+    }
+
+    async fn upload_and_start(&self, sandbox: &str, work: &Work<'_>) -> Result<Uploaded, JobError> {
+        let (sandy, name) = (&self.host.sandy, job_name()?);
+        self.share_files(&work.spec).await?;
+        let source = self.source();
+        let uploaded = job::upload(sandy, sandbox, &name, &work.spec, &source).await?;
+        if matches!(uploaded, Uploaded::Ready) {
+            job::start(sandy, sandbox, &name, &work.spec).await?;
+        }
+        Ok(uploaded)
+    }
+
+    /// Saves where the job stands. `false` when another attempt has the sample now.
+    pub(crate) async fn save(&self, hand: &InHand<'_>, job: &Job) -> Result<bool, AskError> {
+        let is_same = hand.claimed.record.turn.as_ref().and_then(|turn| turn.job.as_ref()) == Some(job);
+        if is_same {
+            return Ok(true);
+        }
+        let saved = self.desk.state.save_job(hand.sample, hand.claimed.attempt, job).await?;
+        if !saved {
+            tracing::info!(run.id = %hand.sample.run, "Sample {} was taken over", hand.sample);
+        }
+        Ok(saved)
+    }
+}

@@ -1,0 +1,100 @@
+//! Looking at a running job, and fetching what it left.
+
+use std::time::Duration;
+
+use bench_asking::{AskError, InHand};
+use bench_domain::job::poll_wait;
+use bench_domain::sample::Effort;
+use bench_domain::{Execution, Job, JobEnd, JobState, SampleBody, Timestamp};
+use bench_lambda::metrics;
+use bench_sandy::job::{self, JobError, JobStatus};
+
+use super::{Work, job_name};
+use crate::Turns;
+
+/// The first look, and the longest wait between looks of one turn.
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const LOOK_WAIT_MAX: Duration = Duration::from_secs(1);
+
+impl Turns {
+    /// Looks at a running job until it is over, or leaves that to a later turn.
+    pub(crate) async fn look(&self, hand: &InHand<'_>, job: &Job) -> Result<(), AskError> {
+        let JobState::Running { sandbox, since, until, polls } = &job.state else { return Ok(()) };
+        // A job that has run for long is not over within this turn: one look is enough.
+        let linger = if *polls == 0 { self.host.linger } else { Duration::ZERO };
+        let leave_at = Timestamp::now().plus(linger).min(hand.deadline.0.minus(self.desk.config.reserve));
+        let mut wait = FIRST_LOOK;
+        loop {
+            let seen = match job_name() {
+                Ok(name) => job::look(&self.host.sandy, sandbox, &name).await,
+                Err(error) => Err(error),
+            };
+            match seen {
+                Err(error) => return self.job_failed(hand, job, &error).await,
+                Ok(status) => {
+                    if let JobStatus::Over(end) = status.once_started() {
+                        return self.harvest(hand, job, sandbox, end).await;
+                    }
+                }
+            }
+            if !self.desk.is_open(hand).await? {
+                self.end_sandbox(sandbox).await;
+                return self.desk.give_back(hand).await;
+            }
+            let now = Timestamp::now();
+            if now > *until {
+                // It has kept its own time limit from ending it.
+                return match self.stop(sandbox).await {
+                    Ok(()) => self.harvest(hand, job, sandbox, JobEnd::TimedOut).await,
+                    Err(error) => self.job_failed(hand, job, &error).await,
+                };
+            }
+            if now.plus(wait) > leave_at {
+                break;
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(LOOK_WAIT_MAX);
+        }
+        let polls = polls.saturating_add(1);
+        let state = JobState::Running { sandbox: sandbox.clone(), since: *since, until: *until, polls };
+        match self.save(hand, &Job { round: job.round, state }).await? {
+            true => self.go_on_later(hand, poll_wait(polls)).await,
+            false => Ok(()),
+        }
+    }
+
+    /// Leaves the rest to a later turn. What was waited for is there now.
+    pub(crate) async fn go_on_later(&self, hand: &InHand<'_>, wait: Duration) -> Result<(), AskError> {
+        let effort = Effort { failures: 0, waiting_since: None, ..hand.claimed.record.effort };
+        self.desk.put_off(hand, wait, effort).await
+    }
+
+    async fn stop(&self, sandbox: &str) -> Result<(), JobError> {
+        job::stop(&self.host.sandy, sandbox, &job_name()?).await
+    }
+
+    /// Fetches what the job left, stores it, ends the sandbox, and reads it.
+    async fn harvest(
+        &self,
+        hand: &InHand<'_>,
+        job: &Job,
+        sandbox: &str,
+        end: JobEnd,
+    ) -> Result<(), AskError> {
+        let Some(work) = self.work(hand).await? else { return Ok(()) };
+        let report = match job_name() {
+            Ok(name) => job::harvest(&self.host.sandy, sandbox, &name, &work.spec, end).await,
+            Err(error) => Err(error),
+        };
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => return self.job_failed(hand, job, &error).await,
+        };
+        metrics::count(metrics::JOBS_DONE, 1.0);
+        let execution = Some(Execution { round: job.round, report });
+        let body = SampleBody { execution, ..work.body };
+        let stored = self.desk.store(hand, &body).await?;
+        self.end_sandbox(sandbox).await;
+        self.read_execution(hand, &Work { body, ..work }, stored).await
+    }
+}

@@ -1,0 +1,45 @@
+//! Reading what a job left: a verdict, or another round.
+
+use bench_asking::{AskError, InHand, StoredBody};
+use bench_domain::{Job, JobState, Outcome, Timestamp, Usage, Verdict};
+use bench_state::{BodyRef, Finished};
+
+use super::Work;
+use crate::Turns;
+
+impl Turns {
+    /// Commits the verdict in a stored execution. Without one the answer is run again, as often as its benchmark allows.
+    pub(crate) async fn read_execution(
+        &self,
+        hand: &InHand<'_>,
+        work: &Work<'_>,
+        stored: StoredBody,
+    ) -> Result<(), AskError> {
+        let Some(execution) = &work.body.execution else { return Ok(()) };
+        let (round, report) = (execution.round, &execution.report);
+        let verdict = match work.grader.read(&work.item, &work.body, report, round) {
+            Ok(mut verdict) => {
+                if let Some(isolation) = &report.isolation {
+                    verdict.detail.entry("isolation").or_insert_with(|| isolation.as_str().into());
+                }
+                verdict
+            }
+            Err(none) if round < work.grader.facts().rounds_max => {
+                tracing::info!(run.id = %hand.sample.run, "Sample {} is run again: {none}", hand.sample);
+                return self.round(hand, Job { round: round + 1, state: JobState::Creating }).await;
+            }
+            Err(none) => {
+                let times = if round == 1 { "one sandbox".to_owned() } else { format!("{round} sandboxes") };
+                tracing::warn!(run.id = %hand.sample.run, "Sample {}: no verdict in {times}", hand.sample);
+                let why = format!("the answer was run in {times} and got no verdict: {}", none.0);
+                Verdict::ungraded(Outcome::InfrastructureError, why)
+            }
+        };
+        let finished = Finished {
+            body: Some(BodyRef { attempt: stored.attempt, sha256: stored.sha256 }),
+            ..hand.claimed.record.ended(verdict, Timestamp::now())
+        };
+        // What the model's answer cost was counted when it was handed over.
+        self.desk.commit(hand, work.benchmark, &finished, Usage::default()).await
+    }
+}

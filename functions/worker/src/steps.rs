@@ -1,0 +1,59 @@
+//! Items that take several questions: one attempt asks one of them.
+
+use bench_asking::{AskError, BenchmarkContext, InHand};
+use bench_benchmarks::{ItemProblem, Material, NextStep};
+use bench_datasets::Item;
+use bench_domain::{Answer, Prompt, SampleBody, Step};
+
+use crate::Worker;
+
+/// What is to be asked now.
+pub(crate) struct ToAsk {
+    pub(crate) prompt: Prompt,
+    /// Name of the step; `None` for an item that takes one question.
+    pub(crate) step: Option<String>,
+    /// The steps that were answered.
+    pub(crate) earlier: Vec<Step>,
+}
+
+impl ToAsk {
+    /// The body with the answer to it.
+    pub(crate) fn answered(self, item_id: String, answer: Answer, expected: String) -> SampleBody {
+        let Self { prompt, step, earlier: mut steps } = self;
+        if let Some(name) = step {
+            steps.push(Step { name, prompt: prompt.clone(), answer: answer.clone() });
+        }
+        SampleBody { steps, ..SampleBody::new(item_id, prompt, answer, expected) }
+    }
+}
+
+impl Worker {
+    /// The question that is next about an item.
+    pub(crate) async fn to_ask(
+        &self,
+        hand: &InHand<'_>,
+        benchmark: &BenchmarkContext,
+        item: &Item,
+        material: &Material,
+    ) -> Result<Result<ToAsk, ItemProblem>, AskError> {
+        let Some(steps) = benchmark.benchmark.steps() else {
+            let prompt = benchmark.benchmark.prompt(item, material);
+            return Ok(prompt.map(|prompt| ToAsk { prompt, step: None, earlier: Vec::new() }));
+        };
+        let mut earlier = Vec::new();
+        if let Some(turn) = &hand.claimed.record.turn {
+            let stored = &turn.answer.body;
+            let found = self.desk.blobs.get_body(hand.sample, stored.attempt, Some(&stored.sha256)).await?;
+            let Some((body, _)) = found else {
+                let gone = "the stored answers to the item's earlier questions are gone".to_owned();
+                return Ok(Err(ItemProblem::Content(gone)));
+            };
+            earlier = body.steps;
+        }
+        Ok(match steps.next(item, material, &earlier) {
+            Ok(Some(NextStep { name, prompt })) => Ok(ToAsk { prompt, step: Some(name), earlier }),
+            Ok(None) => Err(ItemProblem::Content("the item has no question".to_owned())),
+            Err(problem) => Err(problem),
+        })
+    }
+}

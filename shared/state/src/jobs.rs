@@ -1,0 +1,125 @@
+//! Jobs in sandboxes: where a sample's stands, and the ledger of sandboxes that are ours.
+
+use bench_domain::{Job, SampleRef, Timestamp};
+
+use crate::attributes::{Reader, json, number, text};
+use crate::client::{condition_held, expires_at};
+use crate::keys::{self, key};
+use crate::turns::JOB;
+use crate::{State, StateError};
+
+/// Partition of the ledger.
+const SANDBOXES: &str = "SANDBOXES";
+/// How long an entry is kept that nobody takes out, from the end of its lease.
+const KEEP_S: i64 = 14 * 24 * 3_600;
+
+/// A sandbox of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LedgerEntry {
+    /// Its id at its host.
+    pub sandbox: String,
+    /// The host that made it, as [`State::note_sandbox`] was told. An id means nothing to another one.
+    pub host: String,
+    /// The sample whose job it was made for.
+    pub sample: SampleRef,
+    /// Until when the job may need it. Later anybody may end it.
+    pub until: Timestamp,
+}
+
+impl State {
+    /// Notes where the job of a sample stands that `attempt` holds. `false` when another attempt has the sample now:
+    /// then nothing was changed, and the side effect that was to follow must not happen.
+    ///
+    /// # Errors
+    /// When the table fails.
+    pub async fn save_job(&self, sample: &SampleRef, attempt: u32, job: &Job) -> Result<bool, StateError> {
+        let saved = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::sample(sample)))
+            .update_expression(format!("SET {JOB} = :job"))
+            .condition_expression("#state = :claimed AND attempt = :attempt")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":claimed", text("claimed"))
+            .expression_attribute_values(":attempt", number(attempt))
+            .expression_attribute_values(":job", json("job", job)?)
+            .send()
+            .await;
+        condition_held("note where a job stands", saved)
+    }
+
+    /// Enters a sandbox into the ledger. A repeat changes nothing.
+    ///
+    /// # Errors
+    /// When the table fails.
+    pub async fn note_sandbox(&self, entry: &LedgerEntry) -> Result<(), StateError> {
+        let put = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(key(SANDBOXES, &entry.sandbox)))
+            .item("host", text(&entry.host))
+            .item("sample", json("sample", &entry.sample)?)
+            .item("until", number(entry.until.as_micros()))
+            .item("expires_at", number(expires_at(entry.until, KEEP_S)));
+        put.send().await.map(drop).map_err(|error| StateError::sdk("note a sandbox", error))
+    }
+
+    /// Takes a sandbox out of the ledger: it is gone.
+    ///
+    /// # Errors
+    /// When the table fails.
+    pub async fn forget_sandbox(&self, sandbox: &str) -> Result<(), StateError> {
+        let deleted = self
+            .client
+            .delete_item()
+            .table_name(&self.table)
+            .set_key(Some(key(SANDBOXES, sandbox)))
+            .send()
+            .await;
+        deleted.map(drop).map_err(|error| StateError::sdk("forget a sandbox", error))
+    }
+
+    /// Sandboxes of the ledger whose lease is over, `limit` at most of a page.
+    ///
+    /// # Errors
+    /// When the table fails.
+    pub async fn overdue_sandboxes(
+        &self,
+        now: Timestamp,
+        limit: usize,
+    ) -> Result<Vec<LedgerEntry>, StateError> {
+        let mut found = Vec::new();
+        let mut from = None;
+        loop {
+            let page = self
+                .client
+                .query()
+                .table_name(&self.table)
+                .key_condition_expression("pk = :sandboxes")
+                .filter_expression("#until < :now")
+                .expression_attribute_names("#until", "until")
+                .expression_attribute_values(":sandboxes", text(SANDBOXES))
+                .expression_attribute_values(":now", number(now.as_micros()))
+                .set_exclusive_start_key(from.take())
+                .send()
+                .await
+                .map_err(|error| StateError::sdk("read the ledger of sandboxes", error))?;
+            for record in page.items() {
+                let reader = Reader::new(record);
+                found.push(LedgerEntry {
+                    sandbox: reader.text("sk")?.to_owned(),
+                    host: reader.text("host")?.to_owned(),
+                    sample: reader.json("sample")?,
+                    until: reader.time("until")?,
+                });
+            }
+            from = page.last_evaluated_key;
+            if from.is_none() || found.len() >= limit {
+                found.truncate(limit);
+                return Ok(found);
+            }
+        }
+    }
+}
