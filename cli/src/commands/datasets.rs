@@ -137,11 +137,15 @@ fn pulled(name: &str, prepared: &Prepared, texts: &OfficialTexts, json: bool) ->
         output::json(&json!({
             "benchmark": name, "id": used.id, "source": used.source, "revision": used.revision,
             "digest": used.digest, "items": prepared.index.items.len(), "note": used.note,
-            "official_texts": texts.digests(), "missing_texts": texts.notes,
+            "attachments": used.attachments, "official_texts": texts.digests(), "missing_texts": texts.notes,
         }))?;
     } else {
         let items = format::plural(prepared.index.items.len() as u64, "item");
         output::print(&format!("{name}: {items} of {} at {}", used.id, used.revision))?;
+        for (attachment, file) in &used.attachments {
+            let size = format::bytes(file.bytes);
+            output::print(&format!("{name}: attachment {attachment}, {size}, sha256 {}", file.sha256))?;
+        }
         for (text, sha256) in texts.digests() {
             output::print(&format!("{name}: official text {text}, sha256 {sha256}"))?;
         }
@@ -160,7 +164,8 @@ fn list(datasets: &[CachedDataset], json: bool) -> anyhow::Result<()> {
                 json!({
                     "benchmark": d.benchmark, "variant": d.variant, "id": d.id, "source": d.source,
                     "revision": d.revision,
-                    "digest": d.digest, "items": d.items, "bytes": d.bytes, "note": d.note,
+                    "digest": d.digest, "items": d.items, "bytes": d.bytes,
+                    "attachments": d.attachments, "note": d.note,
                 })
             })
             .collect();
@@ -183,7 +188,10 @@ fn list(datasets: &[CachedDataset], json: bool) -> anyhow::Result<()> {
             Cell::new(&dataset.source),
             Cell::new(format::short(&dataset.revision)),
             number(format::count(dataset.items)),
-            number(format::bytes(dataset.bytes)),
+            number(match dataset.attachments.values().sum::<u64>() {
+                0 => format::bytes(dataset.bytes),
+                files => format!("{} (files {})", format::bytes(dataset.bytes), format::bytes(files)),
+            }),
             Cell::new(format::short(&dataset.digest)),
         ]);
     }

@@ -24,8 +24,10 @@ pub struct CachedDataset {
     pub digest: String,
     /// Items in it.
     pub items: u64,
-    /// Bytes of all its objects, its documents among them, which it may share with other revisions.
+    /// Bytes of all its objects, its documents and the files that jobs need among them, which it may share with others.
     pub bytes: u64,
+    /// Files that jobs need, by name, and their bytes.
+    pub attachments: BTreeMap<String, u64>,
     /// What must be said of it.
     pub note: Option<String>,
 }
@@ -40,6 +42,12 @@ impl Library {
             let Some(index) = Index::load(&self.blobs, &folder).await? else { continue };
             let archive = index.documents.as_deref().map(keys::documents);
             let shared = archive.and_then(|archive| documents.get(&archive)).copied().unwrap_or_default();
+            let attachments: BTreeMap<_, _> =
+                index.attachments.iter().map(|(name, file)| (name.clone(), file.bytes)).collect();
+            // One file may have several names.
+            let files: BTreeMap<_, _> =
+                index.attachments.values().map(|file| (&file.key, file.bytes)).collect();
+            let shared = shared + files.values().sum::<u64>();
             listed.push(CachedDataset {
                 benchmark: index.benchmark,
                 id: index.id,
@@ -49,6 +57,7 @@ impl Library {
                 digest: index.digest,
                 items: index.items.len() as u64,
                 bytes: bytes + shared,
+                attachments,
                 note: index.note,
             });
         }
@@ -56,33 +65,38 @@ impl Library {
     }
 
     /// Removes the datasets of a benchmark, all of them or those whose revision starts with `revision`;
-    /// tells how many. Runs that refer to them cannot load their items any more. Documents go with the last dataset
-    /// that has them.
+    /// tells how many. Runs that refer to them cannot load their items any more. Documents, and files
+    /// that jobs need, go with the last dataset that has them.
     pub async fn remove(&self, benchmark: &str, revision: Option<&str>) -> Result<u64, DatasetError> {
         let mut removed = 0;
-        let mut archives = BTreeSet::new();
+        let mut shared = Shared::default();
         for folder in self.folders(&format!("{}{benchmark}/", keys::ROOT)).await?.datasets.into_keys() {
             let own = folder.rsplit('/').next().unwrap_or_default();
             if !own.starts_with(revision.unwrap_or_default()) {
                 continue;
             }
-            archives.extend(Index::load(&self.blobs, &folder).await?.and_then(|index| index.documents));
+            if let Some(index) = Index::load(&self.blobs, &folder).await? {
+                shared.note(index);
+            }
             // The index goes first, so that nothing half removed can be seen.
             self.blobs.delete(&keys::index(&folder)).await?;
             self.blobs.delete_prefix(&format!("{folder}/")).await?;
             removed += 1;
         }
-        if archives.is_empty() {
+        if shared.archives.is_empty() && shared.files.is_empty() {
             return Ok(removed);
         }
         for folder in self.folders(keys::ROOT).await?.datasets.into_keys() {
-            if let Some(kept) = Index::load(&self.blobs, &folder).await?.and_then(|index| index.documents) {
-                archives.remove(&kept);
+            if let Some(kept) = Index::load(&self.blobs, &folder).await? {
+                shared.keep(&kept);
             }
         }
-        for archive in archives {
+        for archive in shared.archives {
             self.blobs.delete(&keys::document_list(&archive)).await?;
             self.blobs.delete_prefix(&format!("{}/", keys::documents(&archive))).await?;
+        }
+        for file in shared.files {
+            self.blobs.delete(&file).await?;
         }
         Ok(removed)
     }
@@ -99,6 +113,9 @@ impl Library {
                 if object.key.starts_with(keys::DOCUMENTS) {
                     let folder = object.key.rsplit_once('/').map_or("", |(folder, _)| folder);
                     *documents.entry(folder.to_owned()).or_default() += object.length;
+                    continue;
+                }
+                if object.key.starts_with(keys::FILES) {
                     continue;
                 }
                 // datasets / NAME / vN / SOURCE / REVISION / …
@@ -124,4 +141,31 @@ struct Stored {
     datasets: BTreeMap<String, u64>,
     /// Of archives' documents.
     documents: BTreeMap<String, u64>,
+}
+
+/// What datasets share with others.
+#[derive(Default)]
+struct Shared {
+    /// Digests of archives of documents.
+    archives: BTreeSet<String>,
+    /// Keys of files that jobs need.
+    files: BTreeSet<String>,
+}
+
+impl Shared {
+    /// Notes what may not be needed any more.
+    fn note(&mut self, index: Index) {
+        self.archives.extend(index.documents);
+        self.files.extend(index.attachments.into_values().map(|file| file.key));
+    }
+
+    /// Forgets what is still needed.
+    fn keep(&mut self, index: &Index) {
+        if let Some(archive) = &index.documents {
+            self.archives.remove(archive);
+        }
+        for file in index.attachments.values() {
+            self.files.remove(&file.key);
+        }
+    }
 }

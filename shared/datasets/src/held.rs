@@ -6,11 +6,17 @@ use crate::error::DatasetError;
 use crate::library::Library;
 
 impl Library {
-    /// Whether the items of a dataset that a run has noted can still be loaded. It may have been removed since.
+    /// Whether the items of a dataset that a run has noted can still be loaded, and the files that jobs need. It may have been removed since.
     ///
     /// # Errors
     /// When the store fails.
     pub async fn holds(&self, used: &DatasetUse) -> Result<bool, DatasetError> {
-        Ok(self.blobs.head(&used.data_key).await?.is_some())
+        let files = used.attachments.values().map(|file| &file.key);
+        for key in std::iter::once(&used.data_key).chain(files) {
+            if self.blobs.head(key).await?.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }

@@ -34,7 +34,8 @@ pub struct Index {
     pub revision: String,
     /// SHA-256 of the content, lowercase hex: of each item its JSON and a newline, in order, then of
     /// each support value its name, a tab, its JSON and a newline, by name; then, where there are documents, the
-    /// word `documents`, a tab, the archive's digest and a newline.
+    /// word `documents`, a tab, the archive's digest and a newline; then of each file that jobs need the word
+    /// `attachment`, a tab, its name, a tab, its digest and a newline, by name.
     pub digest: String,
     /// The object that holds the items' frames.
     pub data_key: String,

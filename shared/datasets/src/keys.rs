@@ -11,6 +11,8 @@ pub(crate) const ROOT: &str = "datasets/";
 const TEMPLATES: &str = "templates/";
 /// What the keys of all documents start with. No benchmark is called so.
 pub(crate) const DOCUMENTS: &str = "datasets/documents/";
+/// What the keys of all files that jobs need start with. No benchmark is called so.
+pub(crate) const FILES: &str = "datasets/files/";
 /// How the key of an index ends.
 pub(crate) const INDEX: &str = "/index.json.zst";
 const DATA: &str = "/data.zst";
@@ -65,6 +67,11 @@ pub(crate) fn document_list(archive_sha256: &str) -> String {
 pub(crate) fn document(archive_sha256: &str, name: &str) -> String {
     let name: String = name.nfc().collect();
     format!("{}/{}.json.zst", documents(archive_sha256), unique_slug(&name))
+}
+
+/// A file that jobs need.
+pub(crate) fn file(sha256: &str) -> String {
+    format!("{FILES}{}", slug(sha256))
 }
 
 /// An official text.

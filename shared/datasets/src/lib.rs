@@ -11,6 +11,7 @@
 //! | `datasets/NAME/vN/SOURCE/REVISION/index.json.zst` | [`Index`], written last |
 //! | `datasets/NAME/vN/SOURCE/refs/REF.json.zst` | the revision that a branch last had |
 //! | `datasets/documents/SHA256/…` | the documents of an archive, one object each, and their list |
+//! | `datasets/files/SHA256` | a file that jobs in sandboxes need, as it is |
 //! | `templates/…` | official texts, by their SHA-256 |
 //!
 //! A layout that has a [variant](Layout::variant) has it behind its version, as in `v1-text`.
@@ -21,6 +22,7 @@
 //! - Memory does not grow with the dataset; only ids and offsets of its items are held, and one document of an archive.
 //! - The token goes to the hub's own host only.
 
+mod attachments;
 mod cached;
 mod config;
 mod documents;
@@ -38,6 +40,7 @@ mod rows;
 mod support_cache;
 mod templates;
 
+pub use attachments::{ATTACHMENT_READ_BYTES_MAX, read_attachment};
 pub use cached::CachedDataset;
 pub use config::{LibraryConfig, Token};
 pub use documents::document_text;

@@ -8,6 +8,7 @@ use bench_domain::run::{DatasetChoice, DatasetUse};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::attachments::demo_fact;
 use crate::config::LibraryConfig;
 use crate::error::DatasetError;
 use crate::hub::{Fetched, Hub, RemoteFile, Total, remove};
@@ -190,6 +191,7 @@ impl Library {
             Some(archive) => Some(self.documents_of(source, &repository, archive, progress).await?),
             None => None,
         };
+        let attachments = self.attachments_of_hub(layout, progress).await?;
         let wanted = || items.iter().chain(&support).flat_map(|(_, files)| files);
         let total_bytes = wanted().map(|file| file.bytes).sum();
         let mut downloads = Downloads::new(self.download_folder(source.id, &commit), total_bytes);
@@ -203,6 +205,7 @@ impl Library {
             support_files.push(((*split).to_owned(), files));
         }
         downloads.facts.extend(documents.iter().map(|documents| documents.archive.clone()));
+        downloads.facts.extend(attachments.facts);
         let source_files = Source {
             folder,
             id: source.id.to_owned(),
@@ -215,7 +218,7 @@ impl Library {
             inline_support: None,
             documents: documents.map(|documents| documents.archive.sha256),
             borrowed: Default::default(),
-            attachments: Default::default(),
+            attachments: attachments.files,
         };
         let index = normalise(&self.blobs, layout, source_files, progress).await?;
         self.note_reference(layout, source, reference, &commit).await?;
@@ -310,11 +313,17 @@ impl Library {
             let sha256 = hex::encode(Sha256::digest(text));
             facts.push(FileFact { name: name.clone(), bytes: text.len() as u64, sha256 });
         }
+        for spec in layout.attachments() {
+            let FileFact { name, sha256, .. } = demo_fact(spec);
+            digest.update(format!("{name}\t{sha256}\n"));
+        }
         let revision = hex::encode(digest.finalize());
         let folder = keys::revision(layout, DEMO, &revision);
         if let Some(index) = Index::load(&self.blobs, &folder).await? {
             return Ok(Prepared::new(index, reason));
         }
+        let attachments = self.demo_attachments(layout).await?;
+        facts.extend(attachments.facts);
         let rows = |name: String, text| RowFile { name, input: Input::Text(text) };
         let support = demo.support.iter();
         let source = Source {
@@ -331,7 +340,7 @@ impl Library {
             inline_support: None,
             documents: None,
             borrowed: Default::default(),
-            attachments: Default::default(),
+            attachments: attachments.files,
         };
         Ok(Prepared::new(normalise(&self.blobs, layout, source, progress).await?, reason))
     }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::attachments::Attachments;
 use crate::error::DatasetError;
 use crate::hub::{hash, select};
 use crate::index::{FileFact, Index, load_support};
@@ -47,8 +48,12 @@ impl Library {
     /// layout pins. A benchmark that needs support rows and finds none takes them from the hub's dataset, or
     /// from the demo rows, and then `used.note` says so.
     ///
+    /// Files that jobs need ([`Layout::attachments`](crate::Layout::attachments)) lie in the same folder: each one that
+    /// a row names (for `.h5` in its column `h5_file`), else the only one with that ending, else that of the hub is
+    /// taken. The first is known by the layout's name for it; where rows name several, each also by its own.
+    ///
     /// # Errors
-    /// [`DatasetError::Content`] names file, row and column; nothing is left behind.
+    /// [`DatasetError::Content`] names file, row and column; nothing of the dataset is left behind.
     pub async fn take_in(
         &self,
         layout: &dyn Layout,
@@ -91,6 +96,10 @@ impl Library {
             revision.update(format!("documents\t{}\n", documents.archive.sha256));
             facts.push(documents.archive.clone());
         }
+        let rows: Vec<_> = found.iter().map(|file| (file_name(&file.path), file.path.clone())).collect();
+        let attachments = self.attachments_beside(layout, path, &rows, progress).await?;
+        Attachments::update(&attachments.files, &mut revision);
+        facts.extend(attachments.facts);
         let revision = hex::encode(revision.finalize());
         let folder = keys::revision(layout, LOCAL, &revision);
         if let Some(index) = Index::load(&self.blobs, &folder).await? {
@@ -121,7 +130,7 @@ impl Library {
             inline_support: Some(support_splits(layout).first().map_or("support", |split| split).to_owned()),
             documents: documents.map(|documents| documents.archive.sha256),
             borrowed: values,
-            attachments: Default::default(),
+            attachments: attachments.files,
         };
         Ok(Prepared::new(normalise(&self.blobs, layout, source, progress).await?, None))
     }

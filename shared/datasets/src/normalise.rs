@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::attachments::Attachments;
 use crate::error::DatasetError;
 use crate::index::{FORMAT, FileFact, Index, IndexEntry, SupportEntry};
 use crate::keys;
@@ -84,6 +85,7 @@ pub(crate) async fn normalise(
     if let Some(documents) = &made.source.documents {
         digest.update(format!("documents\t{documents}\n"));
     }
+    Attachments::update(&made.source.attachments, &mut digest);
     let index = Index {
         format: FORMAT,
         benchmark: layout.name().to_owned(),

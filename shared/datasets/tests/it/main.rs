@@ -7,6 +7,7 @@ mod parquet_files;
 mod shaped;
 mod support;
 
+mod attachments;
 mod cached;
 mod csv_files;
 mod demo;
