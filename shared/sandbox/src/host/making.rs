@@ -105,6 +105,8 @@ impl SandboxHost {
             Ok(Err(_)) => Err(shut_down()),
             Err(_) => {
                 let wait = self.config.create_wait.as_secs();
+                // It does not count itself among those who wait.
+                drop(place);
                 let why = self.room().why_full().unwrap_or_else(|| "There was no place.".to_owned());
                 Err(HostError::Full {
                     reason: format!("No place for a sandbox came free within {wait} s. {why}"),

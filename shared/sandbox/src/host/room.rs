@@ -161,9 +161,9 @@ impl Room {
             }
             match self.wishes.remove(&key) {
                 Some(Wish::Place { preemptable, granted }) => {
+                    let tenant =
+                        Tenant { priority, preemptable, has_slot: true, made: false, leaving: false };
                     if granted.send(()).is_ok() {
-                        let tenant =
-                            Tenant { priority, preemptable, has_slot: true, made: false, leaving: false };
                         self.tenants.insert(number, tenant);
                     }
                 }

@@ -62,12 +62,17 @@ pub(super) async fn read<T: DeserializeOwned>(
             return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, detail));
         }
     };
-    let value = serde_json::from_slice(&bytes).map_err(|error| {
+    let unexpected = |problem: &str| {
         // What was sent is repeated in parts at most; it goes to nobody else.
-        let problem: String = error.to_string().chars().take(PROBLEM_CHARS_MAX).collect();
+        let problem: String = problem.chars().take(PROBLEM_CHARS_MAX).collect();
         let detail = format!("The body is not the JSON object that is expected: {problem}");
         ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
-    })?;
+    };
+    // A list would be taken for the values of an object's fields.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(unexpected("it does not begin with `{`"));
+    }
+    let value = serde_json::from_slice(&bytes).map_err(|error| unexpected(&error.to_string()))?;
     Ok(Held { value, _permit: permit })
 }
 

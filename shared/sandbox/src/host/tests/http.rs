@@ -275,7 +275,7 @@ async fn what_is_worth_asking_again_says_when() {
     let id = api.made().await;
     *api.counts.all.lock().unwrap()[0].cores.lock().unwrap() = Some(1.0);
     let before = tokio::time::Instant::now();
-    let (status, headers, answer) = api.call("POST", "/api/sandboxes", "{}").await;
+    let (status, headers, answer) = api.call("POST", "/api/sandboxes", r#"{"priority": 3}"#).await;
     assert_eq!((status, &headers["retry-after"]), (503, &"5".parse().unwrap()));
     assert_eq!(before.elapsed(), Duration::from_secs(20));
     assert!(detail(&answer).contains("slot is in use"));

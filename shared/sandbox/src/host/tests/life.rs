@@ -128,6 +128,7 @@ async fn nobody_lives_forever() {
     let unused = host.create(&batch()).await.unwrap();
     let used = host.create(&batch()).await.unwrap();
     let working = host.create(&batch()).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
     let long = {
         let (host, id) = (Arc::clone(&host), working.sandbox_id.clone());
         tokio::spawn(async move {

@@ -24,6 +24,10 @@ async fn the_youngest_preemptable_sandbox_of_lower_priority_gives_way() {
     assert!(matches!(host.get(&young), Err(HostError::Gone(_))));
     let second = host.create(&asked(1, false)).await.unwrap().sandbox_id;
     assert!(host.get(&old).is_err());
+    // All of them work: nobody lends.
+    for fake in counts.all.lock().unwrap().iter() {
+        *fake.cores.lock().unwrap() = Some(1.0);
+    }
     // What is left is not preemptable, or not of lower priority.
     let error = host.create(&asked(1, false)).await.unwrap_err();
     assert!(matches!(error, HostError::Full { .. }));
