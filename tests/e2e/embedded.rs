@@ -9,6 +9,7 @@ use std::time::Duration;
 use bench_cli::stack::{Stack, StackOptions};
 use bench_domain::Timestamp;
 use bench_embedded::{Durability, Recorder, Right};
+use bench_sandy::testing::{KEY, Options, SandyServer};
 use bench_scheduler::Scheduler;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -29,6 +30,8 @@ pub(crate) struct Embedded {
     ticks: AbortOnDropHandle<()>,
     server: AbortOnDropHandle<()>,
     recorded: Arc<Mutex<BTreeSet<Right>>>,
+    /// Runs code until the end.
+    _sandboxes: SandyServer,
     dir: tempfile::TempDir,
 }
 
@@ -42,7 +45,10 @@ impl Embedded {
         let recorder = Recorder::of_rights(move |right| {
             rights.lock().unwrap().insert(right);
         });
-        let vars = vars(&model.base_url());
+        let sandboxes = SandyServer::start(Options::default()).await.unwrap();
+        let mut vars = vars(&model.base_url());
+        vars.insert("SANDY_BASE_URL".to_owned(), sandboxes.base_url());
+        vars.insert("SANDY_API_KEY".to_owned(), KEY.to_owned());
         let mut stack = open(dir.path(), 16, Some(recorder), vars).await;
         stack.start().await.unwrap();
         let (base_url, server) = serve(&stack).await;
@@ -53,7 +59,7 @@ impl Embedded {
             stored: Stored::Files(dir.path().join("data")),
         };
         let target = Target::new(base_url, ADMIN_SECRET.to_owned(), Model::Own(model), aws);
-        (target, Self { stack, ticks, server, recorded, dir })
+        (target, Self { stack, ticks, server, recorded, _sandboxes: sandboxes, dir })
     }
 
     /// Does what would otherwise wait for its clock, stops the stack, and tells what its functions needed

@@ -24,5 +24,6 @@ mod provider;
 mod requeue;
 mod restart;
 mod runtime_api;
+mod sandbox;
 mod schedules;
 mod support;

@@ -30,7 +30,12 @@ const UNSEEN: &[(&str, &str, &str, &str)] = &[
         "its event source mapping receives and deletes; a newer version's plan is put back",
     ),
     ("worker", "sqs:", "bench-items", "the same; samples that must wait are sent again"),
-    ("turns", "sqs:", "bench-turns", "the same; answers whose judge must be waited for are sent again"),
+    (
+        "turns",
+        "sqs:",
+        "bench-turns",
+        "the same; answers whose judge or job must be waited for are sent again",
+    ),
     ("finisher", "sqs:", "bench-finishes", "the same; a newer version's finish is put back"),
     ("dead-letters", "sqs:", "bench-", "the same; what nobody tried is sent to be tried"),
     ("planner", "dynamodb:GetItem", "table/bench-runner", "a write that another one raced"),
@@ -57,6 +62,7 @@ const UNSEEN: &[(&str, &str, &str, &str)] = &[
     ("exports-stream", "s3:PutObject", "bench-runner/uploads/", "as exports"),
     ("scheduler", "dynamodb:BatchGetItem", "table/bench-runner", "comparing with an earlier run"),
     ("scheduler", "dynamodb:DeleteItem", "table/bench-runner-credentials", "keys that a run left over"),
+    ("scheduler", "dynamodb:DeleteItem", "table/bench-runner", "sandboxes that a turn left over"),
     ("scheduler", "sns:Publish", "", "what people must see"),
     ("scheduler", "sqs:SendMessage", "bench-", "messages that were lost"),
 ];

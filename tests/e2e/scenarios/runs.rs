@@ -6,6 +6,22 @@ use serde_json::{Value, json};
 use crate::call::{By, demo, list, number};
 use crate::target::{HANGS, Target};
 
+/// Programs of the demo data, each run in a sandbox of its own.
+pub(super) async fn code_is_run_in_sandboxes(target: &Target) {
+    let order = json!({
+        "model_id": "oracle", "selected_benchmarks": ["livecodebench"], "demo": true, "subset_count": 4, "samples": 1,
+    });
+    let run = target.order(By::Admin, order).await;
+    let done = target.ends(&run, "succeeded").await;
+    assert_eq!((&done["overall_score"], &done["coverage"]), (&json!(1.0), &json!(1.0)));
+    let items = pages(target, &format!("{run}/benchmarks/livecodebench")).await;
+    assert_eq!(items.len(), 4);
+    for item in &items {
+        assert_eq!((&item["is_correct"], &item["outcome"]), (&json!(true), &json!("correct")), "{item:#}");
+        assert!(item["test_code"].as_str().is_some_and(|code| !code.is_empty()), "{item:#}");
+    }
+}
+
 /// Followed as a page follows it: the run and its events, asked for again and again.
 pub(super) async fn followed_to_success(target: &Target) {
     // One of them is judged, by the oracle too.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::report::ReportBuilder;
 use bench_domain::run::BenchmarkState;
+use bench_domain::sample::Stage;
 use bench_domain::{Outcome, Position, RunId, RunState, RunStatus};
 use bench_queue::Depth;
 use bench_state::{BenchmarkRecord, EventKind, RunFilter, RunWithBenchmarks, SampleRecord, ShardCount};
@@ -192,10 +193,15 @@ async fn check_bodies(
             world.insist("read a body", || blobs.get_body(&address, body.attempt, Some(&body.sha256))).await;
         let (stored, _) = stored.unwrap_or_else(|| panic!("{address}: no body"));
         assert_eq!(stored.item_id, sample.item_id);
-        // What a judge has graded is stored with what it said.
-        let judged = sample.turn.is_some()
-            && sample.finished.as_ref().is_some_and(|finished| finished.verdict.outcome.is_graded());
-        assert!(!judged || stored.judgement.is_some(), "{address}: a verdict without a reply");
+        let graded = sample.finished.as_ref().is_some_and(|finished| finished.verdict.outcome.is_graded());
+        match sample.turn.as_ref().filter(|_| graded).map(|turn| turn.stage) {
+            // What a judge has graded is stored with what it said, and what was run with what came of it.
+            Some(Stage::Judge) => assert!(stored.judgement.is_some(), "{address}: a verdict without a reply"),
+            Some(Stage::Sandbox) => {
+                assert!(stored.execution.is_some(), "{address}: a verdict without a report")
+            }
+            Some(Stage::Answer) | None => {}
+        }
     }
 }
 

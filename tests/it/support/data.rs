@@ -81,12 +81,39 @@ pub(crate) fn aa_omniscience(dir: &Path, items: usize) -> PathBuf {
     file
 }
 
+/// A file with so many items in the columns of LiveCodeBench. Their markers begin with `l`; each wants a program that adds
+/// its number to what it reads.
+pub(crate) fn livecodebench(dir: &Path, items: usize) -> PathBuf {
+    let file = dir.join(format!("livecodebench-{items}.jsonl"));
+    let tests = |number: usize, inputs: [usize; 2]| {
+        let tests = inputs.map(|input| {
+            json!({ "input": format!("{input}\n"), "output": format!("{}\n", input + number), "testtype": "stdin" })
+        });
+        json!(tests).to_string()
+    };
+    let rows = (0..items).map(|number| {
+        json!({
+            "question_title": "Sum", "question_content": format!("[item l{number}] Read a number and add {number}."),
+            "platform": "atcoder", "question_id": format!("own_{number}"), "contest_id": "own",
+            "contest_date": "2024-08-01T00:00:00", "starter_code": "", "difficulty": "easy",
+            "public_test_cases": tests(number, [1, 2]), "private_test_cases": tests(number, [10, 20]), "metadata": "{}",
+        })
+        .to_string()
+            + "\n"
+    });
+    fs::write(&file, rows.collect::<String>()).unwrap();
+    file
+}
+
 fn letter(number: usize) -> char {
     LETTERS.chars().nth(number % 10).unwrap()
 }
 
 /// The right reply to an item of any dataset.
 pub(crate) fn right(item: &str) -> String {
+    if let Some(number) = item.strip_prefix('l') {
+        return format!("So:\n```python\nprint(int(input()) + {number})\n```");
+    }
     if let Some(number) = item.strip_prefix('o') {
         return format!("It is gold {number}.");
     }
@@ -111,5 +138,5 @@ pub(crate) fn mostly_right(ask: &Ask) -> String {
 
 /// The number in an item's marker.
 pub(crate) fn number(item: &str) -> usize {
-    item.trim_start_matches(['a', 'o']).parse().unwrap()
+    item.trim_start_matches(['a', 'l', 'o']).parse().unwrap()
 }

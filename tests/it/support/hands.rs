@@ -12,6 +12,7 @@ use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, SqsMessage};
 use bench_planner::Planner;
 use bench_queue::{Message, QueueName, Queues};
 use bench_sandy::SandyConfig;
+use bench_sandy::testing::KEY;
 use bench_scheduler::{Scheduler, SchedulerConfig};
 use bench_state::State;
 use bench_turns::{SandboxHost, Turns, TurnsConfig};
@@ -21,6 +22,19 @@ use super::World;
 
 /// How long an invocation by hand may take.
 const INVOCATION: Duration = Duration::from_secs(300);
+
+/// The world's sandbox host, with which a turn stays until its job is over.
+fn sandbox_host(world: &World) -> SandboxHost {
+    let config = world.sandboxes.as_ref().map(|server| {
+        let vars = |name: &str| match name {
+            "SANDY_BASE_URL" => Some(server.base_url()),
+            "SANDY_API_KEY" => Some(KEY.to_owned()),
+            _ => None,
+        };
+        SandyConfig::from_vars(vars).unwrap()
+    });
+    SandboxHost::new(config.unwrap_or_default()).on_this_machine(world.files().join("sandbox-files"))
+}
 
 /// Every function, on the services of a stack that drives none of them itself.
 pub(crate) struct Hands {
@@ -58,7 +72,7 @@ impl Hands {
         Self {
             planner: Planner::new(state.clone(), queues.clone(), Library::new(blobs.clone(), library)),
             worker: Worker::new(services(), WorkerConfig::default()),
-            turns: Turns::new(services(), TurnsConfig::default(), SandboxHost::new(SandyConfig::default())),
+            turns: Turns::new(services(), TurnsConfig::default(), sandbox_host(world)),
             finisher: Finisher {
                 state: state.clone(),
                 queues: queues.clone(),

@@ -23,6 +23,8 @@ pub(crate) struct Order {
     aime_2025: usize,
     gpqa_diamond: usize,
     aa_omniscience: usize,
+    livecodebench: usize,
+    samples: Option<u32>,
     judge: Option<JudgeSpec>,
     judge_key: Option<String>,
     rejudges: Option<Rejudges>,
@@ -46,6 +48,11 @@ impl Order {
             price: None,
         };
         Self { aa_omniscience: items, judge: Some(judge), ..Self::default() }
+    }
+
+    /// So many items of LiveCodeBench's form, one sample each, from the model server.
+    pub(crate) fn livecodebench(items: usize) -> Self {
+        Self { livecodebench: items, samples: Some(1), ..Self::default() }
     }
 
     /// Nobody judges.
@@ -124,6 +131,9 @@ impl Order {
         if self.aa_omniscience > 0 {
             datasets.push(("aa_omniscience", data::aa_omniscience(dir, self.aa_omniscience)));
         }
+        if self.livecodebench > 0 {
+            datasets.push(("livecodebench", data::livecodebench(dir, self.livecodebench)));
+        }
         datasets
     }
 
@@ -151,7 +161,7 @@ impl Order {
             selected_benchmarks: None,
             subset: Subset::default(),
             items: vec![],
-            samples: None,
+            samples: self.samples,
             generation: Generation::default(),
             datasets,
             protocols: Default::default(),
@@ -176,7 +186,7 @@ impl Order {
             selected_benchmarks: None,
             subset: Subset::default(),
             items: vec![],
-            samples: None,
+            samples: self.samples,
             generation: Generation::default(),
             datasets,
             protocols: Default::default(),

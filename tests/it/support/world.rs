@@ -12,6 +12,7 @@ use bench_cli::stack::{Stack, StackOptions};
 use bench_domain::{BenchmarkName, Position, RunId, RunStatus, SampleRef};
 use bench_embedded::{Durability, Recorder};
 use bench_queue::{Depth, QueueName};
+use bench_sandy::testing::{self, Options, SandyServer};
 use bench_scheduler::Scheduler;
 use bench_state::credentials::ApiKey;
 use bench_state::{RunWithBenchmarks, SampleRecord};
@@ -22,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How a stack is opened.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Settings {
     /// Samples worked on at once.
     pub(crate) concurrency: usize,
@@ -36,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) recorder: Option<Recorder>,
     /// Variables beyond those that all tests set.
     pub(crate) vars: &'static [(&'static str, &'static str)],
+    /// A sandbox host that is like this; none where it is `None`.
+    pub(crate) sandboxes: Option<Options>,
 }
 
 impl Default for Settings {
@@ -47,6 +50,7 @@ impl Default for Settings {
             latency: Duration::ZERO,
             recorder: None,
             vars: &[],
+            sandboxes: None,
         }
     }
 }
@@ -55,6 +59,8 @@ impl Default for Settings {
 pub(crate) struct World {
     pub(crate) stack: Stack,
     pub(crate) model: ModelServer,
+    /// The sandbox host, where there is one.
+    pub(crate) sandboxes: Option<SandyServer>,
     settings: Settings,
     dir: tempfile::TempDir,
 }
@@ -86,13 +92,17 @@ impl World {
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let model = ModelServer::start(settings.latency, Arc::new(rule)).await.unwrap();
-        let stack = open_stack(dir.path(), &settings).await;
-        Self { stack, model, settings, dir }
+        let sandboxes = match &settings.sandboxes {
+            Some(options) => Some(SandyServer::start(options.clone()).await.unwrap()),
+            None => None,
+        };
+        let stack = open_stack(dir.path(), &settings, sandboxes.as_ref()).await;
+        Self { stack, model, sandboxes, settings, dir }
     }
 
     /// Ends the stack and opens it again on the same directory.
     pub(crate) async fn reopen(self, end: End) -> Self {
-        let Self { stack, model, settings, dir } = self;
+        let Self { stack, model, sandboxes, settings, dir } = self;
         match end {
             End::Stopped => stack.stop(Duration::from_secs(10)).await,
             End::Killed => {
@@ -102,9 +112,9 @@ impl World {
                 drop(stack);
             }
         }
-        let mut stack = open_stack(dir.path(), &settings).await;
+        let mut stack = open_stack(dir.path(), &settings, sandboxes.as_ref()).await;
         stack.start().await.unwrap();
-        Self { stack, model, settings, dir }
+        Self { stack, model, sandboxes, settings, dir }
     }
 
     /// Where tests keep files of their own.
@@ -115,6 +125,11 @@ impl World {
     /// The stack's data directory.
     pub(crate) fn data_dir(&self) -> std::path::PathBuf {
         self.dir.path().join("data")
+    }
+
+    /// The sandbox host of this world.
+    pub(crate) fn host(&self) -> &SandyServer {
+        self.sandboxes.as_ref().expect("this world has a sandbox host")
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler {
@@ -255,7 +270,7 @@ impl World {
     }
 }
 
-async fn open_stack(dir: &Path, settings: &Settings) -> Stack {
+async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandyServer>) -> Stack {
     let mut last = String::new();
     // Injected faults hit the opening too: who starts the program tries again.
     for _ in 0..10 {
@@ -276,6 +291,10 @@ async fn open_stack(dir: &Path, settings: &Settings) -> Stack {
             .chain(settings.vars)
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
         );
+        if let Some(server) = sandboxes {
+            options.vars.insert("SANDY_BASE_URL".to_owned(), server.base_url());
+            options.vars.insert("SANDY_API_KEY".to_owned(), testing::KEY.to_owned());
+        }
         match Stack::open(options).await {
             Ok(stack) => {
                 if let Some(seconds) = settings.visibility_s {

@@ -1,0 +1,89 @@
+//! The end of the process at every single call that a run of code makes to the services, and in the middle of jobs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bench_domain::{RunStatus, Timestamp};
+use bench_embedded::Recorder;
+use bench_sandy::testing::Endpoint;
+
+use super::{asked, faultless, right};
+use crate::kill_everywhere::Tripwire;
+use crate::support::world::End;
+use crate::support::{Expected, Hands, Order, Settings, World, check, runtime};
+
+/// However it ends, the model is not asked again once its answer is stored, the sample ends once, and every sandbox is
+/// ended: by its turn, or by the ledger when its lease is over.
+#[test]
+fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
+    runtime().block_on(async {
+        let wire = Arc::new(Tripwire::default());
+        let watching = Arc::clone(&wire);
+        let recorder = Recorder::new(move |call| watching.called(call.action));
+        let world = World::open(Settings { recorder: Some(recorder), ..faultless() }, right).await;
+        let order = Order::livecodebench(1);
+        let (mut starts, mut calls, mut again) = (0, 0, 0);
+        loop {
+            calls += 1;
+            let run = order.place(&world).await;
+            let hands = Hands::of(&world, starts);
+            wire.arm(calls);
+            let ended = wire.drive(hands.drain()).await;
+            drop(hands);
+            let made = world.host().made();
+            if !ended {
+                starts += 1;
+                let hands = Hands::of(&world, starts);
+                hands.scheduler.resume().await.unwrap();
+                hands.drain().await;
+                // A sandbox at most for what was repeated.
+                let told =
+                    format!("call {calls}, {}: {} sandboxes more", wire.last(), world.host().made() - made);
+                assert!(world.host().made() - made <= 1, "{told}");
+            }
+            check(&world, run, Expected::SUCCEEDED).await;
+            again += u64::from(!ended && ["PutObject", "GetObject"].contains(&wire.last().as_str()));
+            let runs = u64::try_from(calls).unwrap();
+            assert!(
+                (runs..=runs + again).contains(&asked(&world)),
+                "call {calls}: {} answers",
+                asked(&world)
+            );
+            if ended {
+                break;
+            }
+        }
+        println!("ended at each of {} calls", calls - 1);
+        assert!(calls > 40, "a run of code makes more calls than {calls}");
+        // What a turn could not end any more is in the ledger, but for a sandbox whose turn was killed before it was
+        // entered: that one is its host's to end.
+        let hands = Hands::of(&world, starts);
+        let left = world.host().open().len();
+        let overdue = Timestamp::now().plus(Duration::from_secs(48 * 3_600));
+        let entered = hands.state.overdue_sandboxes(overdue, 1_000).await.unwrap().len();
+        assert!(
+            hands.scheduler.end_overdue_sandboxes(Timestamp::now()).await.unwrap() == 0,
+            "no lease is over yet"
+        );
+        assert_eq!(world.host().open().len(), left);
+        hands.scheduler.end_overdue_sandboxes(overdue).await.unwrap();
+        assert!(hands.state.overdue_sandboxes(overdue, 1_000).await.unwrap().is_empty());
+        let lost = world.host().open().len();
+        assert!(lost <= 1, "{lost} sandboxes of {left} are in no ledger; {entered} were");
+    });
+}
+
+#[test]
+fn a_kill_in_the_middle_of_jobs_asks_no_model_again() {
+    runtime().block_on(async {
+        let mut world = World::start(Settings { concurrency: 4, ..faultless() }, right).await;
+        let run = Order::livecodebench(12).place(&world).await;
+        for kill in 1..=3_u64 {
+            world.until("some jobs", || async { world.host().calls(Endpoint::Terminate) >= kill * 2 }).await;
+            world = world.reopen(End::Killed).await;
+        }
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert!((12..=12 + 3 * 4).contains(&asked(&world)), "{} answers", asked(&world));
+    });
+}
