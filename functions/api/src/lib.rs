@@ -26,6 +26,7 @@ mod lookup;
 mod models;
 mod openapi;
 mod ops;
+mod options;
 mod order;
 mod page_item;
 mod protocols;
