@@ -29,11 +29,12 @@ use bench_inference::{ChatClient, InferenceConfig, ProviderKind};
 use bench_lambda::{Deadline, KmsKey, SqsBatchResponse, SqsEvent};
 use bench_planner::Planner;
 use bench_queue::{QueueName, QueueSettings, Queues};
+use bench_sandy::SandyConfig;
 use bench_scheduler::{Scheduler, SchedulerConfig};
 use bench_signing::{KeyRing, RingConfig};
 use bench_state::State;
 use bench_state::credentials::{Credentials, KEY_BYTES, KeyWrapper, LocalKey, OwnerKey};
-use bench_turns::Turns;
+use bench_turns::{SandboxHost, Turns};
 use bench_worker::{Worker, WorkerConfig};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
@@ -265,6 +266,8 @@ impl Stack {
         let mut turns_config = worker_config.clone();
         // Operators tell them apart by their names.
         turns_config.identity.worker_id.push_str("/turns");
+        let sandy = SandyConfig::from_vars(var).map_err(anyhow::Error::msg)?;
+        let sandbox_host = SandboxHost::new(sandy);
         let functions = Functions {
             planner: Arc::new(Planner {
                 state: state_of("planner"),
@@ -273,7 +276,7 @@ impl Stack {
                 progress: Box::new(Shared(options.progress)),
             }),
             worker: Arc::new(Worker::new(services_of("worker"), worker_config.clone())),
-            turns: Arc::new(Turns::new(services_of("turns"), turns_config)),
+            turns: Arc::new(Turns::new(services_of("turns"), turns_config, sandbox_host)),
             finisher: Arc::new(Finisher {
                 state: state_of("finisher"),
                 queues: queues_of("finisher"),

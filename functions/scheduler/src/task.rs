@@ -131,7 +131,8 @@ impl Scheduler {
             Task::Tick => Done::Ticked(self.tick(now).await?),
             Task::Reconcile => {
                 let resent = self.reconcile().await?;
-                self.end_overdue_sandboxes(now).await?;
+                // Boxed: the future is deep, and callers nest it further.
+                Box::pin(self.end_overdue_sandboxes(now)).await?;
                 Done::Resent(resent)
             }
             Task::SyncModels => Done::Synced(self.sync_models().await?),

@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use bench_domain::{Answer, Verdict};
+use bench_domain::{Answer, SampleBody, Step, StoredFile, Verdict};
 use serde_json::{Map, Value};
 
 use super::*;
@@ -61,17 +61,45 @@ fn names_are_unique_and_found() {
     assert!(find("mmlu").is_none());
 }
 
-/// What comes of the oracle's answer, with the judge that is the gold answer where one is needed.
-fn of_oracle(benchmark: &dyn Benchmark, item: &Item) -> Verdict {
+/// The oracle's answers to all questions about an item.
+fn oracle_body(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> SampleBody {
     let answer = Answer::local(benchmark.oracle(item));
-    match benchmark.grade(item, &answer) {
+    let Some(steps) = benchmark.steps() else {
+        return SampleBody::new(item.id.as_str(), benchmark.prompt(item, material).unwrap(), answer, "");
+    };
+    let mut answered = Vec::new();
+    while let Some(next) = steps.next(item, material, &answered).unwrap() {
+        let answer = Answer::local(steps.oracle(item, &next.name));
+        answered.push(Step { name: next.name, prompt: next.prompt, answer });
+    }
+    let last = answered.last().expect("an item has a question").clone();
+    SampleBody { steps: answered, ..SampleBody::new(item.id.as_str(), last.prompt, last.answer, "") }
+}
+
+/// What comes of the oracle's answer, with the judge that is the gold answer where one is needed. `None` where only a
+/// sandbox can tell; the tests of the whole system have it run.
+fn of_oracle(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> Option<Verdict> {
+    let body = oracle_body(benchmark, item, material);
+    let answer = body.answer.clone();
+    Some(match benchmark.grade(item, &answer) {
         Grading::Done(verdict) => verdict,
+        Grading::NeedsSandbox => {
+            let file =
+                |name: &str| StoredFile { key: name.into(), sha256: "0".repeat(64), bytes: 1, url: None };
+            let attachments =
+                benchmark.attachments().iter().map(|spec| (spec.name.to_owned(), file(spec.name)));
+            let attachments = attachments.collect();
+            let job = JobMaterial { templates: &material.templates, attachments: &attachments };
+            let job = benchmark.sandbox().unwrap().job(item, &body, &job).unwrap();
+            assert!(!job.script.is_empty() && !job.results.is_empty());
+            return None;
+        }
         Grading::NeedsJudge => {
             let judge = benchmark.judge().unwrap();
             assert!(!judge.prompt(item, &answer, &Templates::new()).unwrap().as_text().is_empty());
             judge.read(item, &answer, &Answer::local(judge.oracle(item, &answer))).unwrap()
         }
-    }
+    })
 }
 
 #[test]
@@ -85,8 +113,9 @@ fn demo_items_can_be_asked_and_answered() {
         for item in &items {
             let prompt = benchmark.prompt(item, &material).unwrap();
             assert!(!prompt.as_text().is_empty());
-            let verdict = of_oracle(*benchmark, item);
-            assert_eq!(verdict.score, Some(1.0), "{} {}: {}", benchmark.name(), item.id, verdict.reason);
+            if let Some(verdict) = of_oracle(*benchmark, item, &material) {
+                assert_eq!(verdict.score, Some(1.0), "{} {}: {}", benchmark.name(), item.id, verdict.reason);
+            }
             assert!(!benchmark.is_support(&item.row));
         }
     }

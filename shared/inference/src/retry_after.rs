@@ -9,8 +9,8 @@ use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 /// Longest wait that is believed: one day.
 const WAIT_SECONDS_MAX: f64 = 86_400.0;
 
-/// The wait asked for. A date counts from the response's own `Date`, so that clocks need not agree.
-pub(crate) fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+/// The wait that a response asks for, at most a day. A date counts from the response's own `Date`, so that clocks need not agree.
+pub fn retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<f64>().ok()) {
         return wait(millis / 1000.0);

@@ -5,79 +5,90 @@ use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use bench_inference::retry_after;
+use reqwest::header::CONTENT_TYPE;
 use reqwest::redirect::Policy;
-use reqwest::{StatusCode, Url};
+use reqwest::{Method, Response, StatusCode, Url};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::read::NotThat;
+use crate::error::{excerpt, says_gone};
 use crate::views::{metrics_of, stats_of};
-use crate::{HostMetric, Resources, SandboxStats, SandyConfig};
+use crate::{HostMetric, Resources, SandboxStats, SandyConfig, SandyError, Timing};
 
-/// Longest answer that is read, in bytes.
-const ANSWER_BYTES_MAX: usize = 1 << 20;
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest answer that is read unless a call says otherwise, in bytes.
+pub(crate) const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// What is read of an answer that says what is wrong, in bytes.
+const COMPLAINT_BYTES_MAX: usize = 8 << 10;
 const RESOURCES_TIMEOUT: Duration = Duration::from_secs(10);
 const METRICS_TIMEOUT: Duration = Duration::from_secs(15);
 const STATS_TIMEOUT: Duration = Duration::from_secs(20);
-
-/// Why the service gave nothing that can be used. No text of the service is repeated.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum SandyError {
-    /// `SANDY_API_KEY` is not set.
-    #[error("Sandy API key is not configured")]
-    NoKey,
-    /// `SANDY_BASE_URL` is not set.
-    #[error("Sandy base URL is not configured")]
-    NoAddress,
-    /// No connection, or it broke off.
-    #[error("Sandy cannot be reached: {0}")]
-    Unreachable(String),
-    /// The call took too long.
-    #[error("Sandy did not answer within {seconds} s")]
-    Timeout {
-        /// The limit.
-        seconds: u64,
-    },
-    /// A status other than success.
-    #[error("Sandy answered with status {0}")]
-    Status(u16),
-    /// More bytes than are read.
-    #[error("Sandy's answer is longer than {ANSWER_BYTES_MAX} bytes")]
-    TooLong,
-    /// JSON of another shape, or none.
-    #[error("Sandy's answer has another shape than expected: {0}")]
-    Shape(String),
-}
-
-impl From<NotThat> for SandyError {
-    fn from(wrong: NotThat) -> Self {
-        Self::Shape(wrong.to_string())
-    }
-}
 
 /// The service.
 #[derive(Debug)]
 pub struct Sandy {
     config: SandyConfig,
     http: OnceLock<Result<reqwest::Client, String>>,
+    pub(crate) timing: Timing,
+}
+
+/// A request. The path's parts are put together with slashes; none has one in it.
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    pub(crate) path: &'a [&'a str],
+    pub(crate) query: &'a [(&'a str, String)],
+    pub(crate) body: Option<Vec<u8>>,
+    /// For the whole call, its answer's body included.
+    pub(crate) timeout: Duration,
+}
+
+/// A call that failed.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub(crate) error: SandyError,
+    /// Whether the service may have seen the request. Without a connection it cannot.
+    pub(crate) was_sent: bool,
+}
+
+impl Failed {
+    pub(crate) fn sent(error: impl Into<SandyError>) -> Self {
+        Self { error: error.into(), was_sent: true }
+    }
+
+    pub(crate) fn unsent(error: SandyError) -> Self {
+        Self { error, was_sent: false }
+    }
 }
 
 impl Sandy {
     /// A client; nothing is called yet.
     pub fn new(config: SandyConfig) -> Self {
-        Self { config, http: OnceLock::new() }
+        Self::with_timing(config, Timing::default())
+    }
+
+    /// A client with other time limits.
+    pub fn with_timing(config: SandyConfig, timing: Timing) -> Self {
+        Self { config, http: OnceLock::new(), timing }
+    }
+
+    /// Whether address and key are set.
+    ///
+    /// # Errors
+    /// [`SandyError::NoKey`], [`SandyError::NoAddress`].
+    pub fn ready(&self) -> Result<(), SandyError> {
+        self.config.ready().map(|_| ())
     }
 
     /// What the host has and whether another sandbox fits. Time limit 10 s, one try.
     pub async fn resources(&self) -> Result<Resources, SandyError> {
-        let answer = self.get("/api/resources", &[], RESOURCES_TIMEOUT).await?;
+        let answer = self.get(&["resources"], &[], RESOURCES_TIMEOUT).await?;
         Ok(Resources::read(&answer)?)
     }
 
     /// How busy the host was in the last hours. Time limit 15 s, one try.
     pub async fn metrics(&self, hours: u64) -> Result<Vec<HostMetric>, SandyError> {
         let query = [("hours", hours.to_string())];
-        let answer = self.get("/api/metrics/timeseries", &query, METRICS_TIMEOUT).await?;
+        let answer = self.get(&["metrics", "timeseries"], &query, METRICS_TIMEOUT).await?;
         Ok(metrics_of(&answer)?)
     }
 
@@ -85,47 +96,155 @@ impl Sandy {
     pub async fn sandboxes(&self, ids: &[String]) -> Result<Vec<SandboxStats>, SandyError> {
         let query = [("ids", ids.join(","))];
         let query: &[_] = if ids.is_empty() { &[] } else { &query };
-        let answer = self.get("/api/sandboxes/stats", query, STATS_TIMEOUT).await?;
+        let answer = self.get(&["sandboxes", "stats"], query, STATS_TIMEOUT).await?;
         Ok(stats_of(&answer)?)
     }
 
     async fn get(
         &self,
-        path: &str,
+        path: &[&str],
         query: &[(&str, String)],
         timeout: Duration,
     ) -> Result<Value, SandyError> {
-        let (base, key) = self.config.ready()?;
-        let mut url = Url::parse(&format!("{}{path}", base.as_str().trim_end_matches('/')))
-            .map_err(|error| SandyError::Unreachable(error.to_string()))?;
-        if !query.is_empty() {
-            url.query_pairs_mut().extend_pairs(query);
-        }
-        let http = self.http.get_or_init(|| client(base)).as_ref();
-        let http = http.map_err(|problem| SandyError::Unreachable(problem.clone()))?;
-        let failed = |error: reqwest::Error| match error.is_timeout() && !error.is_connect() {
-            true => SandyError::Timeout { seconds: timeout.as_secs() },
-            false => SandyError::Unreachable(chain(&error.without_url())),
-        };
-        // The limit holds for the whole call, the body included.
-        let request = http.get(url).bearer_auth(key.expose()).timeout(timeout);
-        let request = request.header(reqwest::header::CONTENT_TYPE, "application/json");
-        let mut response = request.send().await.map_err(failed)?;
+        let call = Call { method: Method::GET, path, query, body: None, timeout };
+        let response = self.send(&call).await.map_err(|failed| failed.error)?;
         if response.status() != StatusCode::OK {
             return Err(SandyError::Status(response.status().as_u16()));
         }
-        let mut body = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(failed)? {
-            if body.len() + piece.len() > ANSWER_BYTES_MAX {
-                return Err(SandyError::TooLong);
+        json(response, ANSWER_BYTES_MAX, timeout).await.map_err(|failed| failed.error)
+    }
+
+    /// Sends a request; the answer may have any status.
+    pub(crate) async fn send(&self, call: &Call<'_>) -> Result<Response, Failed> {
+        let (base, key) = self.config.ready().map_err(Failed::unsent)?;
+        let unreachable = |problem: String| Failed::unsent(SandyError::Unreachable(problem));
+        let mut url = base.clone();
+        match url.path_segments_mut() {
+            Ok(mut parts) => {
+                parts.pop_if_empty().push("api").extend(call.path);
             }
-            body.extend_from_slice(&piece);
+            Err(()) => return Err(unreachable("its address has no path".to_owned())),
         }
-        serde_json::from_slice(&body).map_err(|_| SandyError::Shape("it is not JSON".to_owned()))
+        if !call.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(call.query);
+        }
+        let http = self.http.get_or_init(|| client(base, self.timing.connect)).as_ref();
+        let http = http.map_err(|problem| unreachable(problem.clone()))?;
+        let request = http.request(call.method.clone(), url).bearer_auth(key.expose()).timeout(call.timeout);
+        let mut request = request.header(CONTENT_TYPE, "application/json");
+        if let Some(body) = &call.body {
+            request = request.body(body.clone());
+        }
+        request.send().await.map_err(|error| broken(error, call.timeout))
+    }
+
+    /// Sends a request about one sandbox, and gives the answer only when its status is a success.
+    pub(crate) async fn send_to_sandbox(&self, call: &Call<'_>) -> Result<Response, Failed> {
+        let response = self.send(call).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Err(Failed::sent(SandyError::Gone));
+        }
+        self.success(response, call.timeout, true).await
+    }
+
+    /// The answer when its status is a success, else what it means.
+    pub(crate) async fn success(
+        &self,
+        response: Response,
+        timeout: Duration,
+        is_of_sandbox: bool,
+    ) -> Result<Response, Failed> {
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let status = status.as_u16();
+        if matches!(status, 300..=399 | 401 | 403) {
+            return Err(Failed::sent(SandyError::Status(status)));
+        }
+        let retry_after = retry_after(response.headers(), jiff::Timestamp::now());
+        // A complaint that breaks off is still one.
+        let (said, _) = read_up_to(response, COMPLAINT_BYTES_MAX, timeout).await;
+        let key = self.config.ready().map(|(_, key)| key.expose()).unwrap_or_default();
+        let excerpt = excerpt(&said, key);
+        if is_of_sandbox && says_gone(&String::from_utf8_lossy(&said)) {
+            return Err(Failed::sent(SandyError::Gone));
+        }
+        Err(Failed::sent(match status {
+            408 | 429 | 503 => SandyError::Full { status, retry_after },
+            status => SandyError::Rejected { status, excerpt },
+        }))
+    }
+
+    /// Makes a call up to `tries` times, with doubled waits, as long as `may_repeat` allows it. A longer wait that the
+    /// service asks for is left to the caller.
+    pub(crate) async fn repeated<T, Fut: Future<Output = Result<T, Failed>>>(
+        &self,
+        tries: u32,
+        may_repeat: impl Fn(&Failed) -> bool,
+        call: impl Fn() -> Fut,
+    ) -> Result<T, SandyError> {
+        let mut wait = self.timing.repeat_wait;
+        for _ in 1..tries {
+            match call().await {
+                Ok(done) => return Ok(done),
+                Err(failed) => {
+                    let asked = failed.error.retry_after().unwrap_or_default();
+                    if !may_repeat(&failed) || asked > wait {
+                        return Err(failed.error);
+                    }
+                }
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        call().await.map_err(|failed| failed.error)
     }
 }
 
-fn client(base: &Url) -> Result<reqwest::Client, String> {
+/// Reads an answer as JSON, up to so many bytes.
+pub(crate) async fn json<T: DeserializeOwned>(
+    response: Response,
+    bytes_max: usize,
+    timeout: Duration,
+) -> Result<T, Failed> {
+    let (body, end) = read_up_to(response, bytes_max, timeout).await;
+    end?;
+    serde_json::from_slice(&body).map_err(|_| Failed::sent(SandyError::Shape("it is not JSON".to_owned())))
+}
+
+/// What can be read of an answer, and whether that is all of it.
+async fn read_up_to(
+    mut response: Response,
+    bytes_max: usize,
+    timeout: Duration,
+) -> (Vec<u8>, Result<(), Failed>) {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(None) => return (body, Ok(())),
+            Ok(Some(piece)) => {
+                let room = bytes_max - body.len();
+                body.extend_from_slice(piece.get(..room).unwrap_or(&piece));
+                if piece.len() > room {
+                    return (body, Err(Failed::sent(SandyError::TooLong)));
+                }
+            }
+            Err(error) => return (body, Err(broken(error, timeout))),
+        }
+    }
+}
+
+pub(crate) fn broken(error: reqwest::Error, timeout: Duration) -> Failed {
+    let was_sent = !error.is_connect();
+    let error = match error.is_timeout() && was_sent {
+        true => SandyError::Timeout { seconds: timeout.as_secs() },
+        false => SandyError::Unreachable(chain(&error.without_url())),
+    };
+    Failed { error, was_sent }
+}
+
+fn client(base: &Url, connect_timeout: Duration) -> Result<reqwest::Client, String> {
     // Somebody else may have installed one already; any will do.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
@@ -134,7 +253,7 @@ fn client(base: &Url) -> Result<reqwest::Client, String> {
             // A redirect would carry the key to another host.
             .redirect(Policy::none())
             .referer(false)
-            .connect_timeout(CONNECT_TIMEOUT);
+            .connect_timeout(connect_timeout);
         // No proxy can reach this machine's own servers.
         if is_loopback(base) { builder.no_proxy() } else { builder }
     };

@@ -51,6 +51,11 @@ impl<'a> Fields<'a> {
         self.read(name, "a text", |value| value.as_str().map(cut))
     }
 
+    /// A text of any length.
+    pub(crate) fn long_text(&self, name: &str) -> Result<Option<String>, NotThat> {
+        self.read(name, "a text", |value| value.as_str().map(str::to_owned))
+    }
+
     pub(crate) fn number(&self, name: &str) -> Result<Option<f64>, NotThat> {
         self.read(name, "a number", Value::as_f64)
     }

@@ -11,9 +11,10 @@ use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, SqsMessage};
 use bench_planner::Planner;
 use bench_queue::{Message, QueueName, Queues};
+use bench_sandy::SandyConfig;
 use bench_scheduler::{Scheduler, SchedulerConfig};
 use bench_state::State;
-use bench_turns::{Turns, TurnsConfig};
+use bench_turns::{SandboxHost, Turns, TurnsConfig};
 use bench_worker::{Worker, WorkerConfig};
 
 use super::World;
@@ -57,7 +58,7 @@ impl Hands {
         Self {
             planner: Planner::new(state.clone(), queues.clone(), Library::new(blobs.clone(), library)),
             worker: Worker::new(services(), WorkerConfig::default()),
-            turns: Turns::new(services(), TurnsConfig::default()),
+            turns: Turns::new(services(), TurnsConfig::default(), SandboxHost::new(SandyConfig::default())),
             finisher: Finisher {
                 state: state.clone(),
                 queues: queues.clone(),

@@ -22,7 +22,9 @@ impl Turns {
         let JobState::Running { sandbox, since, until, polls } = &job.state else { return Ok(()) };
         // A job that has run for long is not over within this turn: one look is enough.
         let linger = if *polls == 0 { self.host.linger } else { Duration::ZERO };
-        let leave_at = Timestamp::now().plus(linger).min(hand.deadline.0.minus(self.desk.config.reserve));
+        let now = Timestamp::now();
+        let left = hand.deadline.0.since(now).saturating_sub(self.desk.config.reserve);
+        let leave_at = now.plus(linger.min(left));
         let mut wait = FIRST_LOOK;
         loop {
             let seen = match job_name() {

@@ -1,0 +1,57 @@
+//! Errors as callers see them.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::json;
+
+use crate::host::HostError;
+
+/// A status, one sentence, and when to ask again.
+#[derive(Debug)]
+pub(super) struct ApiError {
+    status: StatusCode,
+    detail: String,
+    retry_after: Option<Duration>,
+}
+
+impl ApiError {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        Self { status, detail: detail.into(), retry_after: None }
+    }
+}
+
+impl From<HostError> for ApiError {
+    fn from(error: HostError) -> Self {
+        let (status, retry_after) = match &error {
+            HostError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, None),
+            HostError::NotHere(_) => (StatusCode::BAD_REQUEST, None),
+            HostError::Gone(_) => (StatusCode::NOT_FOUND, None),
+            HostError::Conflict(_) => (StatusCode::CONFLICT, None),
+            HostError::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(5))),
+            HostError::Full { retry_after, .. } => (StatusCode::SERVICE_UNAVAILABLE, Some(*retry_after)),
+            HostError::Unable(_) => (StatusCode::SERVICE_UNAVAILABLE, None),
+            HostError::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, None),
+        };
+        if matches!(error, HostError::Failed(_)) {
+            tracing::error!(%error, "A request failed: {error}");
+        }
+        Self { status, detail: error.to_string(), retry_after }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(json!({ "detail": self.detail }))).into_response();
+        let headers = response.headers_mut();
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if let Some(wait) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
+        }
+        response
+    }
+}

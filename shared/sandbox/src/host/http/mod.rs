@@ -1,0 +1,120 @@
+//! The HTTP API. Handlers read, call the host, and wrap what it says.
+
+mod answer;
+mod auth;
+mod bodies;
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::Router;
+use axum::extract::{Path, Request, State};
+use axum::middleware::from_fn_with_state;
+use axum::routing::{get, post};
+use http::{StatusCode, Uri};
+use serde_json::{Value, json};
+
+use self::answer::ApiError;
+use super::{ExecAsk, HostError, Metric, NewSandbox, ResourcesView, SandboxHost, SandboxView, StatsView};
+
+/// Hours of metrics unless said otherwise.
+const HOURS_DEFAULT: u64 = 12;
+/// Bytes of a query string.
+const QUERY_BYTES_MAX: usize = 64 * 1024;
+
+type Host = State<Arc<SandboxHost>>;
+type Answer<T> = Result<Json<T>, ApiError>;
+
+/// The API of a host.
+///
+/// Every request shows the host's key, if it has one. Bodies and answers are JSON; an error is `{"detail": …}` with one
+/// sentence: 400 for what this host does not do, 401, 404 for a sandbox that is no more, 408 for a body that does not
+/// arrive, 409 for a file that cannot be written, 413, 422, 429, 501, and 503, with `Retry-After` where it is worth asking
+/// again and without where it never is.
+pub fn router(host: Arc<SandboxHost>) -> Router {
+    Router::new()
+        .route("/api/sandboxes", post(create))
+        .route("/api/sandboxes/stats", get(stats))
+        .route("/api/sandboxes/{id}", get(show))
+        .route("/api/sandboxes/{id}/exec", post(exec))
+        .route("/api/sandboxes/{id}/files/write", post(write_file))
+        .route("/api/sandboxes/{id}/terminate", post(terminate))
+        .route("/api/sandboxes/{id}/agent/run", post(run_agent))
+        .route("/api/resources", get(resources))
+        .route("/api/metrics/timeseries", get(metrics))
+        .fallback(|| async { ApiError::new(StatusCode::NOT_FOUND, "There is nothing at this address.") })
+        .method_not_allowed_fallback(|| async {
+            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "This address is used with another method.")
+        })
+        .layer(from_fn_with_state(Arc::clone(&host), auth::check))
+        .with_state(host)
+}
+
+async fn create(State(host): Host, request: Request) -> Answer<SandboxView> {
+    let asked: NewSandbox = bodies::read(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
+    Ok(Json(host.create(&asked).await?))
+}
+
+async fn show(State(host): Host, Path(id): Path<String>) -> Answer<SandboxView> {
+    Ok(Json(host.get(&id)?))
+}
+
+async fn exec(State(host): Host, Path(id): Path<String>, request: Request) -> Answer<super::ExecView> {
+    // Whoever asks for a sandbox that is no more hears of that first.
+    host.get(&id)?;
+    let asked: ExecAsk = bodies::read(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
+    Ok(Json(host.exec(&id, asked).await?))
+}
+
+async fn write_file(State(host): Host, Path(id): Path<String>, request: Request) -> Answer<Value> {
+    host.get(&id)?;
+    // Its memory is counted until it is written.
+    let body = bodies::read::<bodies::FileAsk>(&host, request, host.config().body_bytes_max).await?;
+    host.write_file(&id, &body.value.path, body.value.content.as_bytes()).await?;
+    Ok(Json(json!({ "path": body.value.path, "bytes": body.value.content.len() })))
+}
+
+async fn terminate(State(host): Host, Path(id): Path<String>) -> Answer<Value> {
+    host.terminate(&id).await?;
+    Ok(Json(json!({ "sandboxId": id, "status": "terminated" })))
+}
+
+async fn run_agent(State(host): Host, Path(id): Path<String>) -> Result<(), ApiError> {
+    host.get(&id)?;
+    Err(ApiError::new(
+        StatusCode::NOT_IMPLEMENTED,
+        "This sandbox host has no coding agents: it runs commands only. Use a Sandy server that has them.",
+    ))
+}
+
+async fn resources(State(host): Host) -> Json<ResourcesView> {
+    Json(host.resources())
+}
+
+async fn metrics(State(host): Host, uri: Uri) -> Answer<Vec<Metric>> {
+    let hours = match query_value(&uri, "hours")? {
+        None => HOURS_DEFAULT,
+        // What is no number is no number of hours either.
+        Some(hours) => hours.parse().unwrap_or(0),
+    };
+    Ok(Json(host.metrics(hours)?))
+}
+
+async fn stats(State(host): Host, uri: Uri) -> Answer<Vec<StatsView>> {
+    let ids = query_value(&uri, "ids")?;
+    let ids: Option<Vec<&str>> = ids
+        .as_deref()
+        .map(|ids| ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect())
+        .filter(|ids: &Vec<&str>| !ids.is_empty());
+    Ok(Json(host.stats(ids.as_deref()).await))
+}
+
+/// The value of a parameter of the query, the first where there are several.
+fn query_value(uri: &Uri, name: &str) -> Result<Option<String>, HostError> {
+    let query = uri.query().unwrap_or_default();
+    if query.len() > QUERY_BYTES_MAX {
+        return Err(HostError::Invalid(format!("The query has more than {QUERY_BYTES_MAX} bytes.")));
+    }
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    Ok(pairs.find(|(key, _)| key == name).map(|(_, value)| value.into_owned()))
+}

@@ -1,0 +1,296 @@
+//! The host: which sandboxes there are, and how they end.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::entry::Entry;
+use super::machine::Machine;
+use super::room::{Number, Room};
+use super::series::Series;
+use super::{HostConfig, HostError, SandboxView};
+use crate::isolation::{Form, Isolation};
+
+/// How often it is looked which sandboxes are over, expired or idle.
+const TICK: Duration = Duration::from_secs(1);
+/// Ticks between two entries of the metrics: a minute.
+const TICKS_PER_METRIC: u64 = 60;
+/// How long a sandbox is watched before it counts as idle.
+const IDLE_WATCH: Duration = Duration::from_secs(3);
+/// Processors that an idle sandbox uses at most.
+const IDLE_CORES_MAX: f64 = 0.02;
+
+/// Why a sandbox ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    Terminated,
+    Preempted,
+    Idle,
+    Lease,
+    Over,
+    Unclaimed,
+    Shutdown,
+}
+
+impl Why {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Terminated => "it was terminated",
+            Self::Preempted => "it was preempted",
+            Self::Idle => "nobody used it",
+            Self::Lease => "its lease is over",
+            Self::Over => "its first process is gone",
+            Self::Unclaimed => "whoever asked for it went away",
+            Self::Shutdown => "the host ends",
+        }
+    }
+}
+
+/// The sandboxes of this machine: makes them, hands commands on to them, ends them.
+pub struct SandboxHost {
+    pub(super) config: HostConfig,
+    pub(super) isolation: Arc<dyn Isolation>,
+    pub(super) machine: Machine,
+    pub(super) series: Series,
+    /// Requests with a body.
+    pub(super) bodies: Arc<Semaphore>,
+    pub(super) tasks: TaskTracker,
+    pub(super) runtime: Handle,
+    pub(super) closed: CancellationToken,
+    pub(super) this: Weak<Self>,
+    room: Mutex<Room>,
+    entries: Mutex<HashMap<String, Arc<Entry>>>,
+}
+
+impl SandboxHost {
+    /// A host over an isolation. Call it within a Tokio runtime, which carries its clock for as long as the host lives.
+    pub fn new(isolation: Arc<dyn Isolation>, config: HostConfig) -> Arc<Self> {
+        let host = Arc::new_cyclic(|this| Self {
+            room: Mutex::new(Room::new(config.slots, config.sandboxes_max)),
+            entries: Mutex::default(),
+            machine: Machine::new(config.disk_folder.clone()),
+            series: Series::default(),
+            bodies: Arc::new(Semaphore::new(config.bodies_max.max(1))),
+            tasks: TaskTracker::new(),
+            runtime: Handle::current(),
+            closed: CancellationToken::new(),
+            this: this.clone(),
+            isolation,
+            config,
+        });
+        // Not one of `tasks`: nobody has to wait for it.
+        host.runtime.spawn(clock(Arc::downgrade(&host), host.closed.clone()));
+        host
+    }
+
+    /// How sandboxes are kept apart.
+    pub fn form(&self) -> &Form {
+        self.isolation.form()
+    }
+
+    /// Its bounds.
+    pub fn config(&self) -> &HostConfig {
+        &self.config
+    }
+
+    /// A sandbox.
+    ///
+    /// # Errors
+    /// [`HostError::Gone`].
+    pub fn get(&self, id: &str) -> Result<SandboxView, HostError> {
+        Ok(self.view(&*self.entry(id)?))
+    }
+
+    /// Ends a sandbox; returns when its processes and files are gone.
+    ///
+    /// # Errors
+    /// [`HostError::Gone`] when it is over already.
+    pub async fn terminate(&self, id: &str) -> Result<(), HostError> {
+        let entry = self.entry(id)?;
+        match self.end(&entry, Why::Terminated) {
+            // It goes on when the caller does not wait for it.
+            Some(ending) => {
+                ending.await.map_err(|error| HostError::Failed(format!("Ending it failed: {error}")))
+            }
+            None => Err(HostError::Gone(id.to_owned())),
+        }
+    }
+
+    /// Ends all sandboxes and makes no more; returns when they are gone. Whoever waits is told.
+    pub async fn shut_down(&self) {
+        self.closed.cancel();
+        self.change_room(Room::close);
+        let endings: Vec<_> = self.all().iter().filter_map(|entry| self.end(entry, Why::Shutdown)).collect();
+        join_all(endings).await;
+        // Those that were being made are ended as soon as they are.
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Changes who has which place, and carries out what follows.
+    pub(super) fn change_room<T>(&self, change: impl FnOnce(&mut Room) -> T) -> T {
+        let (changed, victims) = {
+            let mut room = self.room();
+            let changed = change(&mut room);
+            (changed, room.settle())
+        };
+        if !victims.is_empty() {
+            for entry in self.all().iter().filter(|entry| victims.contains(&entry.number())) {
+                // It goes on by itself.
+                let _ = self.end(entry, Why::Preempted);
+            }
+        }
+        changed
+    }
+
+    pub(super) fn room(&self) -> MutexGuard<'_, Room> {
+        // Every change of it is complete before it can fail.
+        self.room.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn entries(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// All sandboxes, the oldest first.
+    pub(super) fn all(&self) -> Vec<Arc<Entry>> {
+        let mut all: Vec<_> = self.entries().values().cloned().collect();
+        all.sort_unstable_by_key(|entry| entry.number());
+        all
+    }
+
+    /// A sandbox that is not over.
+    pub(super) fn entry(&self, id: &str) -> Result<Arc<Entry>, HostError> {
+        let entry = self.entries().get(id).cloned();
+        let entry = entry.ok_or_else(|| HostError::Gone(shown_id(id)))?;
+        if entry.sandbox.is_over() {
+            let _ = self.end(&entry, Why::Over);
+            return Err(HostError::Gone(shown_id(id)));
+        }
+        Ok(entry)
+    }
+
+    /// Ends a sandbox: it is not found from now on, and its place comes free when it is gone. `None` when somebody else
+    /// does that already.
+    pub(super) fn end(&self, entry: &Arc<Entry>, why: Why) -> Option<tokio::task::JoinHandle<()>> {
+        self.entries().remove(&entry.id)?;
+        // First of all, so that whoever waits for it hears of nothing else.
+        entry.ended.cancel();
+        self.room().leaving(entry.number());
+        let age_s = entry.created.elapsed().as_secs();
+        tracing::info!(sandbox.id = entry.id, age_s, "Sandbox {} ends: {}", entry.id, why.as_str());
+        let entry = Arc::clone(entry);
+        Some(self.tasks.spawn_on(
+            async move {
+                entry.sandbox.end().await;
+                // Whoever still holds the entry, such as a command that is told of the end, holds no place with it.
+                entry.leave();
+            },
+            &self.runtime,
+        ))
+    }
+
+    pub(super) fn view(&self, entry: &Entry) -> SandboxView {
+        let activity = entry.activity();
+        SandboxView {
+            sandbox_id: entry.id.clone(),
+            status: "running",
+            priority: entry.priority,
+            preemptable: entry.preemptable,
+            isolation: self.isolation.form().name,
+            has_slot: self.room().has_slot(entry.number()),
+            commands: activity.running,
+            created_at: entry.created_at,
+            used_at: activity.used_at,
+            expires_at: entry.created_at.plus(self.config.lease_max),
+        }
+    }
+
+    /// Ends what is over, expired or unused.
+    fn sweep(&self) {
+        for entry in self.all() {
+            let quiet = {
+                let activity = entry.activity();
+                (activity.running == 0).then(|| activity.used.elapsed())
+            };
+            let why = if entry.sandbox.is_over() {
+                Why::Over
+            } else if entry.created.elapsed() >= self.config.lease_max {
+                Why::Lease
+            } else if quiet.is_some_and(|quiet| quiet >= self.config.idle_timeout) {
+                Why::Idle
+            } else {
+                continue;
+            };
+            let _ = self.end(&entry, why);
+        }
+    }
+
+    /// Takes their slots from idle sandboxes, if anybody waits for one.
+    async fn lend(&self) {
+        if self.room().waiting() == 0 {
+            return;
+        }
+        for entry in self.all() {
+            let is_quiet = |entry: &Entry| {
+                let activity = entry.activity();
+                activity.running == 0 && activity.used.elapsed() >= self.config.lend_after
+            };
+            if !is_quiet(&entry) || !self.room().has_slot(entry.number()) {
+                continue;
+            }
+            // Where the time of its processes cannot be told, it may be working.
+            let Some(cpu) = entry.sandbox.usage().await.cpu_seconds else { continue };
+            let now = Instant::now();
+            let looked = entry.activity().looked;
+            let is_idle = match looked {
+                Some((then, _)) if now - then < IDLE_WATCH => continue,
+                Some((then, before)) => cpu - before < IDLE_CORES_MAX * (now - then).as_secs_f64(),
+                None => false,
+            };
+            entry.activity().looked = Some((now, cpu));
+            if is_idle && is_quiet(&entry) {
+                tracing::debug!(sandbox.id = entry.id, "Sandbox {} is idle and lends its slot", entry.id);
+                let number: Number = entry.number();
+                self.change_room(|room| room.lend(number));
+            }
+        }
+    }
+}
+
+impl fmt::Debug for SandboxHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SandboxHost").field("config", &self.config).finish_non_exhaustive()
+    }
+}
+
+/// An id as an error repeats it.
+pub(super) fn shown_id(id: &str) -> String {
+    id.chars().filter(|c| !c.is_control()).take(64).collect()
+}
+
+/// Looks after the sandboxes of a host until it is dropped or shut down.
+async fn clock(host: Weak<SandboxHost>, closed: CancellationToken) {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for tick in 0_u64.. {
+        tokio::select! {
+            () = closed.cancelled() => return,
+            _ = ticks.tick() => {}
+        }
+        let Some(host) = host.upgrade() else { return };
+        host.sweep();
+        host.lend().await;
+        if tick % TICKS_PER_METRIC == 0 {
+            host.series.add(host.machine.metric());
+        }
+    }
+}

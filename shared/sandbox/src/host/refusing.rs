@@ -1,0 +1,37 @@
+//! Where nothing safe is possible: a host that says so.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::isolation::{Form, Isolation, IsolationError, Limits, Sandbox};
+
+/// Name of the form that is none.
+pub(super) const NO_FORM: &str = "none";
+
+struct Refusing {
+    form: Form,
+    reason: IsolationError,
+}
+
+/// Makes no sandbox and says why, each time: for a host on a machine that allows no form, or whose probe failed. What is
+/// said does not get better by asking again.
+pub fn refusing(reason: &IsolationError) -> Arc<dyn Isolation> {
+    let reason = match reason {
+        IsolationError::Unsafe(why) => IsolationError::Unsafe(why.clone()),
+        other => IsolationError::Unsafe(other.to_string()),
+    };
+    let lacks = vec![format!("Everything: {reason}.")];
+    Arc::new(Refusing { form: Form { name: NO_FORM, holds: Vec::new(), lacks }, reason })
+}
+
+#[async_trait]
+impl Isolation for Refusing {
+    fn form(&self) -> &Form {
+        &self.form
+    }
+
+    async fn create(&self, _: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError> {
+        Err(self.reason.clone())
+    }
+}

@@ -1,0 +1,264 @@
+//! What the host tells of itself: what it has, how busy it was, what each sandbox uses.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bench_domain::Timestamp;
+use futures_util::{StreamExt, stream};
+use serde::Serialize;
+use tokio::time::Instant;
+
+use super::entry::Entry;
+use super::machine::{Space, ratio};
+use super::series::HOURS_MAX;
+use super::{HostError, SandboxHost};
+use crate::isolation::Limits;
+
+const GIB: f64 = 1_073_741_824.0;
+/// Sandboxes whose use is measured at once.
+const MEASURED_AT_ONCE: usize = 16;
+/// Two readings of a sandbox's CPU time that are closer than this, in seconds, say nothing.
+const CPU_WINDOW_MIN_S: f64 = 0.25;
+
+/// What the host has and whether another sandbox fits. What the machine does not tell is `null`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ResourcesView {
+    /// Whether another sandbox can be made at once.
+    #[serde(rename = "canCreateSandbox")]
+    pub can_create_sandbox: bool,
+    /// Why not, in one sentence.
+    #[serde(rename = "rejectReason")]
+    pub reject_reason: Option<String>,
+    /// The host's bounds, by name; the unit is in the name.
+    pub limits: BTreeMap<&'static str, Option<u64>>,
+    /// Sandboxes by priority: `critical`, `high`, `normal`, `low`.
+    #[serde(rename = "priorityBreakdown")]
+    pub priority_breakdown: BTreeMap<&'static str, usize>,
+    /// Sandboxes that hold a slot.
+    #[serde(rename = "slotsUsed")]
+    pub slots_used: usize,
+    /// Creations and commands that wait for one.
+    pub waiting: usize,
+    /// How sandboxes are kept apart.
+    pub isolation: IsolationView,
+    /// Use of all processors, in percent.
+    pub cpu_percent: Option<f64>,
+    /// Use of the memory, in percent.
+    pub memory_percent: Option<f64>,
+    /// Memory, in GiB.
+    pub memory_total_gb: Option<f64>,
+    /// Memory that is free for use, in GiB.
+    pub memory_available_gb: Option<f64>,
+    /// Use of the disk, 0 to 1.
+    pub disk_used_ratio: Option<f64>,
+    /// Processors.
+    #[serde(rename = "cpuCount")]
+    pub cpu_count: Option<usize>,
+    /// Load average over 1 minute.
+    pub load1: Option<f64>,
+    /// Load average over 5 minutes.
+    pub load5: Option<f64>,
+    /// Load average over 15 minutes.
+    pub load15: Option<f64>,
+    /// Memory, in bytes.
+    #[serde(rename = "memoryTotalBytes")]
+    pub memory_total_bytes: Option<u64>,
+    /// Memory in use, in bytes.
+    #[serde(rename = "memoryUsedBytes")]
+    pub memory_used_bytes: Option<u64>,
+    /// Memory that is free for use, in bytes.
+    #[serde(rename = "memoryAvailableBytes")]
+    pub memory_available_bytes: Option<u64>,
+    /// Disk, in bytes.
+    #[serde(rename = "diskTotalBytes")]
+    pub disk_total_bytes: Option<u64>,
+    /// Disk in use, in bytes.
+    #[serde(rename = "diskUsedBytes")]
+    pub disk_used_bytes: Option<u64>,
+    /// Disk that is free, in bytes.
+    #[serde(rename = "diskFreeBytes")]
+    pub disk_free_bytes: Option<u64>,
+    /// Use of the disk, 0 to 1.
+    #[serde(rename = "diskUsedRatio")]
+    pub disk_used_ratio_as_told: Option<f64>,
+}
+
+/// How sandboxes are kept apart.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IsolationView {
+    /// The form's name; `none` where the machine allows none.
+    pub form: &'static str,
+    /// Everything that holds.
+    pub holds: Vec<String>,
+    /// What a stronger form would hold and this one does not, in one sentence each.
+    pub lacks: Vec<String>,
+}
+
+/// How busy the machine was at one time.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Metric {
+    /// When.
+    pub timestamp: Timestamp,
+    /// Use of all processors, 0 to 1.
+    pub cpu_ratio: Option<f64>,
+    /// Use of the memory, 0 to 1.
+    pub memory_ratio: Option<f64>,
+    /// Use of the disk, 0 to 1.
+    pub disk_ratio: Option<f64>,
+}
+
+/// What one sandbox uses.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StatsView {
+    /// The sandbox.
+    pub sandbox_id: String,
+    /// Always `null`: there are no containers.
+    pub container_id: Option<String>,
+    /// Use of its processors since that was last asked, 0 to 1.
+    pub cpu_ratio: Option<f64>,
+    /// Processors in use since that was last asked.
+    pub cpu_cores_used: Option<f64>,
+    /// Processors it may use: all of the machine.
+    pub cpu_cores_total: Option<usize>,
+    /// Memory in use, in bytes.
+    pub memory_usage_bytes: Option<u64>,
+    /// Memory it may use, in bytes.
+    pub memory_limit_bytes: Option<u64>,
+    /// Use of its memory, 0 to 1.
+    pub memory_ratio: Option<f64>,
+    /// What its working folder holds, in bytes.
+    pub disk_bytes: Option<u64>,
+    /// When this was measured.
+    pub updated_at: Option<Timestamp>,
+}
+
+impl SandboxHost {
+    /// What the host has and whether another sandbox fits.
+    #[allow(clippy::cast_precision_loss)] // bytes of one machine are far below 2^53
+    pub fn resources(&self) -> ResourcesView {
+        let reject_reason = self.reject_reason();
+        let (by_priority, slots_used, waiting) = {
+            let room = self.room();
+            (room.by_priority(), room.working(), room.waiting())
+        };
+        let form = self.isolation.form();
+        let (memory, disk) = (self.machine.memory(), self.machine.disk());
+        let load = self.machine.load();
+        let gib = |bytes: u64| bytes as f64 / GIB;
+        let disk_used_ratio = disk.and_then(Space::used_ratio);
+        ResourcesView {
+            can_create_sandbox: reject_reason.is_none(),
+            reject_reason,
+            limits: self.limits(),
+            priority_breakdown: by_priority.iter().map(|(priority, n)| (priority.as_str(), *n)).collect(),
+            slots_used,
+            waiting,
+            isolation: IsolationView {
+                form: form.name,
+                holds: form.holds.clone(),
+                lacks: form.lacks.clone(),
+            },
+            cpu_percent: self.machine.cpu_ratio().map(|ratio| ratio * 100.0),
+            memory_percent: memory.and_then(Space::used_ratio).map(|ratio| ratio * 100.0),
+            memory_total_gb: memory.map(|memory| gib(memory.total)),
+            memory_available_gb: memory.map(|memory| gib(memory.free)),
+            disk_used_ratio,
+            cpu_count: self.machine.processors(),
+            load1: load.map(|load| load[0]),
+            load5: load.map(|load| load[1]),
+            load15: load.map(|load| load[2]),
+            memory_total_bytes: memory.map(|memory| memory.total),
+            memory_used_bytes: memory.map(Space::used),
+            memory_available_bytes: memory.map(|memory| memory.free),
+            disk_total_bytes: disk.map(|disk| disk.total),
+            disk_used_bytes: disk.map(Space::used),
+            disk_free_bytes: disk.map(|disk| disk.free),
+            disk_used_ratio_as_told: disk_used_ratio,
+        }
+    }
+
+    /// How busy the machine was in the last hours, once a minute.
+    ///
+    /// # Errors
+    /// [`HostError::Invalid`] for other than 1 to 48 hours.
+    pub fn metrics(&self, hours: u64) -> Result<Vec<Metric>, HostError> {
+        if !(1..=HOURS_MAX).contains(&hours) {
+            return Err(HostError::Invalid(format!("hours is a whole number from 1 to {HOURS_MAX}.")));
+        }
+        Ok(self.series.since(Timestamp::now(), hours))
+    }
+
+    /// What sandboxes use: those with these ids that there are, or all, the oldest first.
+    pub async fn stats(&self, ids: Option<&[&str]>) -> Vec<StatsView> {
+        let mut entries = self.all();
+        if let Some(ids) = ids {
+            entries.retain(|entry| ids.contains(&entry.id.as_str()));
+        }
+        let measured = stream::iter(entries).map(|entry| self.stats_of(entry));
+        measured.buffered(MEASURED_AT_ONCE).collect().await
+    }
+
+    async fn stats_of(&self, entry: Arc<Entry>) -> StatsView {
+        let usage = entry.sandbox.usage().await;
+        let now = Instant::now();
+        let processors = self.machine.processors();
+        let memory_limit = self.config.limits.memory_bytes;
+        let cpu_cores_used = usage.cpu_seconds.and_then(|cpu| {
+            let mut activity = entry.activity();
+            let (then, before) = activity.told?;
+            let elapsed_s = (now - then).as_secs_f64();
+            if elapsed_s < CPU_WINDOW_MIN_S {
+                return None;
+            }
+            activity.told = Some((now, cpu));
+            Some(((cpu - before) / elapsed_s).max(0.0))
+        });
+        #[allow(clippy::cast_precision_loss)] // few processors
+        let cpu_ratio =
+            cpu_cores_used.zip(processors).map(|(used, total)| (used / total as f64).clamp(0.0, 1.0));
+        StatsView {
+            sandbox_id: entry.id.clone(),
+            container_id: None,
+            cpu_ratio,
+            cpu_cores_used,
+            cpu_cores_total: processors,
+            memory_usage_bytes: usage.memory_bytes,
+            memory_limit_bytes: Some(memory_limit),
+            memory_ratio: usage.memory_bytes.and_then(|used| ratio(used, memory_limit)),
+            disk_bytes: usage.disk_bytes,
+            updated_at: Some(Timestamp::now()),
+        }
+    }
+
+    fn reject_reason(&self) -> Option<String> {
+        if self.closed.is_cancelled() {
+            return Some("The sandbox host is being shut down.".to_owned());
+        }
+        let form = self.isolation.form();
+        if form.name == super::refusing::NO_FORM {
+            return form.lacks.first().cloned();
+        }
+        self.room().why_full().or_else(|| self.check_memory().err().map(|error| error.to_string()))
+    }
+
+    fn limits(&self) -> BTreeMap<&'static str, Option<u64>> {
+        let config = &self.config;
+        let Limits { memory_bytes, processes, disk_bytes, open_files } = config.limits;
+        let count = |n: usize| u64::try_from(n).ok();
+        BTreeMap::from([
+            ("slots", count(config.slots)),
+            ("sandboxes", count(config.sandboxes_max)),
+            ("waiting", count(config.waiting_max)),
+            ("sandboxMemoryBytes", Some(memory_bytes)),
+            ("sandboxDiskBytes", Some(disk_bytes)),
+            ("sandboxProcesses", Some(processes)),
+            ("sandboxCommands", count(config.execs_max)),
+            ("processOpenFiles", Some(open_files)),
+            ("outputBytes", count(config.output_bytes_max)),
+            ("bodyBytes", count(config.body_bytes_max)),
+            ("createWaitSeconds", Some(config.create_wait.as_secs())),
+            ("idleSeconds", Some(config.idle_timeout.as_secs())),
+            ("leaseSeconds", Some(config.lease_max.as_secs())),
+        ])
+    }
+}

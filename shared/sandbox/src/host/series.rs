@@ -1,0 +1,60 @@
+//! How busy the machine was: once a minute, for two days.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bench_domain::Timestamp;
+
+use super::Metric;
+
+/// How long entries are kept, in hours.
+pub(super) const HOURS_MAX: u64 = 48;
+/// How many are kept: one a minute.
+const ENTRIES_MAX: usize = HOURS_MAX as usize * 60;
+
+/// The entries, the oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Series(Mutex<VecDeque<Metric>>);
+
+impl Series {
+    /// Adds one; drops the oldest where there are too many.
+    pub(super) fn add(&self, metric: Metric) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.len() >= ENTRIES_MAX {
+            entries.pop_front();
+        }
+        entries.push_back(metric);
+    }
+
+    /// Those of the last hours.
+    pub(super) fn since(&self, now: Timestamp, hours: u64) -> Vec<Metric> {
+        let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = Duration::from_secs(hours * 3_600);
+        entries.iter().filter(|metric| now.since(metric.timestamp) <= window).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_days_are_kept_and_no_more() {
+        let series = Series::default();
+        let start = Timestamp::from_micros(1_700_000_000_000_000);
+        let at = |minute: u64| start.plus(Duration::from_secs(60 * minute));
+        for minute in 0..5_000 {
+            series.add(Metric {
+                timestamp: at(minute),
+                cpu_ratio: None,
+                memory_ratio: Some(0.5),
+                disk_ratio: None,
+            });
+        }
+        let all = series.since(at(4_999), HOURS_MAX);
+        assert_eq!(all.len(), ENTRIES_MAX);
+        assert_eq!(all[0].timestamp, at(4_999 - 2_879));
+        assert_eq!(series.since(at(4_999), 1).len(), 61);
+    }
+}

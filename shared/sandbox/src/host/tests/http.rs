@@ -1,0 +1,334 @@
+//! The API without a network: keys, bodies, answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, to_bytes};
+use futures_util::stream;
+use http::{HeaderMap, Request};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::fake::{Counts, Fakes};
+use crate::host::{ApiKey, HostConfig, SandboxHost, router};
+use crate::isolation::IsolationError;
+
+struct Api {
+    host: Arc<SandboxHost>,
+    counts: Arc<Counts>,
+    key: Option<&'static str>,
+}
+
+impl Api {
+    fn new(config: HostConfig) -> Self {
+        let (host, counts) = Fakes::default().host(config);
+        Self { host, counts, key: None }
+    }
+
+    async fn send(&self, request: Request<Body>) -> (u16, HeaderMap, Value) {
+        let answer = router(Arc::clone(&self.host)).oneshot(request).await.unwrap();
+        let (parts, body) = answer.into_parts();
+        let bytes = to_bytes(body, 1 << 24).await.unwrap();
+        let value = serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{error}: {bytes:?}"));
+        (parts.status.as_u16(), parts.headers, value)
+    }
+
+    async fn call(&self, method: &str, path: &str, body: impl Into<Body>) -> (u16, HeaderMap, Value) {
+        let mut request = Request::builder().method(method).uri(path);
+        if let Some(key) = self.key {
+            request = request.header("authorization", format!("Bearer {key}"));
+        }
+        self.send(request.body(body.into()).unwrap()).await
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let (status, _, answer) = self.call("POST", path, body.to_string()).await;
+        (status, answer)
+    }
+
+    async fn get(&self, path: &str) -> (u16, Value) {
+        let (status, _, answer) = self.call("GET", path, Body::empty()).await;
+        (status, answer)
+    }
+
+    async fn made(&self) -> String {
+        let (status, answer) =
+            self.post("/api/sandboxes", &json!({ "priority": 3, "preemptable": true })).await;
+        assert_eq!(status, 200, "{answer}");
+        answer["sandboxId"].as_str().unwrap().to_owned()
+    }
+}
+
+/// One sentence, and nothing else.
+fn detail(answer: &Value) -> &str {
+    let fields = answer.as_object().unwrap();
+    assert_eq!(fields.len(), 1, "{answer}");
+    let detail = fields["detail"].as_str().unwrap();
+    assert!(!detail.is_empty() && detail.len() < 400, "{detail}");
+    detail
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sandbox_is_made_used_and_ended() {
+    let api = Api::new(HostConfig::with_slots(2));
+    let id = api.made().await;
+    let path = format!("/api/sandboxes/{id}");
+    let (status, shown) = api.get(&path).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        (&shown["status"], &shown["priority"], &shown["isolation"]),
+        (&json!("running"), &json!(3), &json!("fake"))
+    );
+    let (status, done) = api.post(&format!("{path}/exec"), &json!({ "command": "echo é" })).await;
+    assert_eq!(status, 200);
+    assert_eq!(
+        (&done["stdout"], &done["stderr"], &done["exitCode"]),
+        (&json!("echo é"), &json!("\u{fffd}\u{fffd}"), &json!(0))
+    );
+    let (status, done) = api
+        .post(
+            &format!("{path}/exec"),
+            &json!({ "command": "sleep 1000", "timeoutMs": 1_000, "env": null, "cwd": null }),
+        )
+        .await;
+    assert_eq!((status, &done["exitCode"], &done["timedOut"]), (200, &json!(124), &json!(true)));
+    let file = json!({ "path": "a/b.txt", "content": "x\u{0}é" });
+    let (status, written) = api.post(&format!("{path}/files/write"), &file).await;
+    assert_eq!((status, &written["bytes"]), (200, &json!(4)));
+    assert_eq!(api.counts.all.lock().unwrap()[0].file("a/b.txt").unwrap(), "x\0é".as_bytes());
+    let (status, stats) = api.get(&format!("/api/sandboxes/stats?ids=nope,%20{id}")).await;
+    assert_eq!((status, stats.as_array().unwrap().len(), &stats[0]["sandbox_id"]), (200, 1, &json!(id)));
+    let (status, refused) = api.post(&format!("{path}/agent/run"), &json!({ "agent": "codex" })).await;
+    assert!(status == 501 && detail(&refused).contains("no coding agents"), "{refused}");
+    let (status, _, ended) = api.call("POST", &format!("{path}/terminate"), Body::empty()).await;
+    assert_eq!((status, &ended["status"]), (200, &json!("terminated")));
+    for (method, rest) in [
+        ("GET", ""),
+        ("POST", "/terminate"),
+        ("POST", "/exec"),
+        ("POST", "/files/write"),
+        ("POST", "/agent/run"),
+    ] {
+        let (status, _, answer) = api.call(method, &format!("{path}{rest}"), "{}").await;
+        assert!(status == 404 && detail(&answer).contains(&id), "{rest}: {status} {answer}");
+    }
+    assert_eq!(api.counts.alive(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_told_without_the_key() {
+    let mut api = Api::new(HostConfig { key: ApiKey::new("right-key"), ..HostConfig::with_slots(1) });
+    for (method, path) in [
+        ("GET", "/api/resources"),
+        ("GET", "/api/sandboxes/stats"),
+        ("GET", "/api/metrics/timeseries"),
+        ("POST", "/api/sandboxes"),
+        ("GET", "/api/sandboxes/x"),
+        ("POST", "/api/sandboxes/x/exec"),
+        ("DELETE", "/api/sandboxes/x"),
+        ("GET", "/elsewhere"),
+    ] {
+        for key in [None, Some(""), Some("wrong"), Some("right-key2"), Some("right-ke")] {
+            api.key = key;
+            let (status, headers, answer) = api.call(method, path, "{}").await;
+            assert_eq!(
+                (status, &headers["www-authenticate"]),
+                (401, &"Bearer".parse().unwrap()),
+                "{path} {key:?}"
+            );
+            assert!(!detail(&answer).contains("right"));
+        }
+    }
+    for headers in
+        [&["Basic right-key"][..], &["right-key"], &["Bearer"], &["Bearer right-key", "Bearer right-key"]]
+    {
+        let mut request = Request::builder().uri("/api/resources");
+        for header in headers {
+            request = request.header("authorization", *header);
+        }
+        assert_eq!(api.send(request.body(Body::empty()).unwrap()).await.0, 401, "{headers:?}");
+    }
+    api.key = Some("right-key");
+    assert_eq!(api.get("/api/resources").await.0, 200);
+    let request = Request::builder().uri("/api/resources").header("authorization", "bearer  right-key ");
+    assert_eq!(api.send(request.body(Body::empty()).unwrap()).await.0, 200);
+    assert_eq!(api.counts.alive(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn garbage_is_told_apart_and_changes_nothing() {
+    let api = Api::new(HostConfig::with_slots(1));
+    for (body, status) in [
+        ("", 422),
+        ("{", 422),
+        ("[]", 422),
+        ("null", 422),
+        ("\"x\"", 422),
+        ("\u{0}\u{1}", 422),
+        (r#"{"priority": "high"}"#, 422),
+        (r#"{"priority": 4}"#, 422),
+        (r#"{"priority": -1}"#, 422),
+        (r#"{"priority": 1.5}"#, 422),
+        (r#"{"preemptable": 1}"#, 422),
+        (r#"{"priority": 1, "priority": 2}"#, 422),
+        (r#"{"upstream": {}}"#, 422),
+        (r#"{"enableDockerSocket": true, "upstream": "tcp://engine"}"#, 400),
+    ] {
+        let (got, _, answer) = api.call("POST", "/api/sandboxes", body).await;
+        assert_eq!(got, status, "{body}: {answer}");
+        detail(&answer);
+    }
+    let (status, _, _) = api.call("POST", "/api/sandboxes", vec![0xff_u8, 0xfe]).await;
+    assert_eq!((status, api.counts.alive()), (422, 0));
+    let (status, made) =
+        api.post("/api/sandboxes", &json!({ "enableDockerSocket": false, "more": [1] })).await;
+    assert_eq!((status, &made["priority"], &made["preemptable"]), (200, &json!(2), &json!(false)));
+    let path = format!("/api/sandboxes/{}", made["sandboxId"].as_str().unwrap());
+    let long = "x".repeat(128 * 1024);
+    let many: serde_json::Map<_, _> = (0..257).map(|n| (format!("V{n}"), json!(""))).collect();
+    for body in [
+        json!({}),
+        json!({ "command": "" }),
+        json!({ "command": " \n" }),
+        json!({ "command": ["ls"] }),
+        json!({ "command": "a\u{0}b" }),
+        json!({ "command": long }),
+        json!({ "command": "x", "timeoutMs": 0 }),
+        json!({ "command": "x", "timeoutMs": -5 }),
+        json!({ "command": "x", "timeoutMs": "5" }),
+        json!({ "command": "x", "cwd": "a\u{0}" }),
+        json!({ "command": "x", "cwd": "y".repeat(5_000) }),
+        json!({ "command": "x", "env": { "": "1" } }),
+        json!({ "command": "x", "env": { "A=B": "1" } }),
+        json!({ "command": "x", "env": { "A": "\u{0}" } }),
+        json!({ "command": "x", "env": { "A": 1 } }),
+        json!({ "command": "x", "env": { "A": long } }),
+        json!({ "command": "x", "env": many }),
+    ] {
+        let (status, answer) = api.post(&format!("{path}/exec"), &body).await;
+        assert_eq!(status, 422, "{answer}");
+        detail(&answer);
+    }
+    for (body, expected) in [
+        (json!({ "path": "x" }), 422),
+        (json!({ "path": "", "content": "" }), 422),
+        (json!({ "path": "a\u{0}", "content": "" }), 422),
+        (json!({ "path": "../x", "content": "" }), 422),
+        (json!({ "path": "full", "content": "" }), 409),
+        (json!({ "path": "x", "content": 5 }), 422),
+    ] {
+        let (status, answer) = api.post(&format!("{path}/files/write"), &body).await;
+        assert_eq!(status, expected, "{answer}");
+        detail(&answer);
+    }
+    let (status, answer) = api.post(&format!("{path}/exec"), &json!({ "command": "fail" })).await;
+    assert!(status == 500 && detail(&answer).contains("no process"), "{answer}");
+    for path in [
+        "/api/metrics/timeseries?hours=0",
+        "/api/metrics/timeseries?hours=49",
+        "/api/metrics/timeseries?hours=x",
+    ] {
+        let (status, answer) = api.get(path).await;
+        assert!(status == 422 && detail(&answer).contains("hours"), "{path}");
+    }
+    for (method, path, status) in [
+        ("GET", "/", 404),
+        ("GET", "/api/sandboxes", 405),
+        ("DELETE", "/api/sandboxes/x", 405),
+        ("GET", "/api/sandboxes/%00%ff/exec", 405),
+        ("GET", "/api/sandboxes/..%2f..%2fetc", 404),
+    ] {
+        let (got, _, answer) = api.call(method, path, Body::empty()).await;
+        assert_eq!(got, status, "{path}");
+        detail(&answer);
+    }
+    assert!(api.counts.commands.lock().unwrap().iter().all(|exec| exec.command == "fail"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_are_bounded_in_length_time_and_number() {
+    let config = HostConfig { body_bytes_max: 1_000, bodies_max: 1, ..HostConfig::with_slots(1) };
+    let api = Api::new(config);
+    let id = api.made().await;
+    let path = format!("/api/sandboxes/{id}/files/write");
+    let file = json!({ "path": "x", "content": "y".repeat(1_000) }).to_string();
+    let (status, _, answer) = api.call("POST", &path, file.clone()).await;
+    assert!(status == 413 && detail(&answer).contains("1000 bytes"), "{answer}");
+    // Without its length, too.
+    let pieces = stream::iter([Ok::<_, std::io::Error>(Bytes::from(file))]);
+    assert_eq!(api.call("POST", &path, Body::from_stream(pieces)).await.0, 413);
+    let breaks = stream::iter([Err::<Bytes, _>(std::io::Error::other("gone"))]);
+    assert_eq!(api.call("POST", &path, Body::from_stream(breaks)).await.0, 400);
+    // One that never comes keeps the only place for bodies until its time is up.
+    let never = stream::pending::<Result<Bytes, std::io::Error>>();
+    let never = api.call("POST", &path, Body::from_stream(never));
+    let small = json!({ "path": "x", "content": "y" });
+    let after = api.post(&path, &small);
+    let ((late, _, answer), (status, _)) = tokio::join!(never, after);
+    assert!(late == 408 && detail(&answer).contains("60 s"), "{answer}");
+    assert_eq!(status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_worth_asking_again_says_when() {
+    let api = Api::new(HostConfig::with_slots(1));
+    let id = api.made().await;
+    *api.counts.all.lock().unwrap()[0].cores.lock().unwrap() = Some(1.0);
+    let before = tokio::time::Instant::now();
+    let (status, headers, answer) = api.call("POST", "/api/sandboxes", r#"{"priority": 3}"#).await;
+    assert_eq!((status, &headers["retry-after"]), (503, &"5".parse().unwrap()));
+    assert_eq!(before.elapsed(), Duration::from_secs(20));
+    assert!(detail(&answer).contains("slot is in use"));
+    api.host.terminate(&id).await.unwrap();
+    let failure = IsolationError::Unsafe("no landlock".to_owned());
+    let (host, counts) = Fakes { failure: Some(failure), ..Fakes::default() }.host(HostConfig::with_slots(1));
+    let api = Api { host, counts, key: None };
+    let (status, headers, answer) = api.call("POST", "/api/sandboxes", "{}").await;
+    assert_eq!((status, headers.get("retry-after")), (503, None));
+    assert_eq!(detail(&answer), "This machine cannot keep programs apart: no landlock.");
+}
+
+#[tokio::test(start_paused = true)]
+async fn resources_tell_everything() {
+    let api = Api::new(HostConfig::with_slots(2));
+    api.made().await;
+    let (_, told) = api.get("/api/resources").await;
+    for field in [
+        "canCreateSandbox",
+        "rejectReason",
+        "limits",
+        "priorityBreakdown",
+        "cpu_percent",
+        "memory_percent",
+        "memory_total_gb",
+        "memory_available_gb",
+        "disk_used_ratio",
+        "cpuCount",
+        "load1",
+        "load5",
+        "load15",
+        "memoryTotalBytes",
+        "memoryUsedBytes",
+        "memoryAvailableBytes",
+        "diskTotalBytes",
+        "diskUsedBytes",
+        "diskFreeBytes",
+        "diskUsedRatio",
+    ] {
+        assert!(told.get(field).is_some(), "{field}");
+    }
+    assert_eq!(told["canCreateSandbox"], true);
+    assert_eq!(told["priorityBreakdown"], json!({ "critical": 0, "high": 0, "normal": 0, "low": 1 }));
+    assert_eq!(
+        told["isolation"],
+        json!({ "form": "fake", "holds": ["nothing at all"], "lacks": ["It holds nothing."] })
+    );
+    assert_eq!((&told["limits"]["slots"], &told["limits"]["outputBytes"]), (&json!(2), &json!(1 << 20)));
+    assert_eq!((&told["slotsUsed"], &told["waiting"]), (&json!(1), &json!(0)));
+    api.made().await;
+    let (_, told) = api.get("/api/resources").await;
+    assert_eq!(
+        (&told["canCreateSandbox"], &told["rejectReason"]),
+        (&json!(false), &json!("All 2 slots are in use."))
+    );
+}

@@ -1,0 +1,301 @@
+//! Making and ending, by a clock that does not run by itself.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::task::yield_now;
+use tokio::time::{Instant, advance, sleep};
+
+use super::fake::Fakes;
+use crate::host::{ExecAsk, HostConfig, HostError, NewSandbox, SandboxHost, refusing};
+use crate::isolation::IsolationError;
+
+fn command(command: &str) -> ExecAsk {
+    ExecAsk { command: command.to_owned(), ..ExecAsk::default() }
+}
+
+fn batch() -> NewSandbox {
+    NewSandbox { priority: Some(3), preemptable: Some(true), ..NewSandbox::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn creations_wait_in_the_order_of_coming_until_their_time_is_up() {
+    let (host, counts) = Fakes::default().host(HostConfig::with_slots(1));
+    let first = host.create(&batch()).await.unwrap();
+    let ask = |host: &Arc<SandboxHost>| {
+        let host = Arc::clone(host);
+        tokio::spawn(async move { host.create(&batch()).await })
+    };
+    let second = ask(&host);
+    yield_now().await;
+    let third = ask(&host);
+    yield_now().await;
+    assert!(!second.is_finished() && counts.alive() == 1);
+    host.terminate(&first.sandbox_id).await.unwrap();
+    let second = second.await.unwrap().unwrap();
+    assert!(!third.is_finished());
+    let before = Instant::now();
+    // The second one works, so that it does not lend its slot.
+    host.exec(&second.sandbox_id, ExecAsk { timeout_ms: Some(60_000), ..command("sleep 30000") })
+        .await
+        .unwrap();
+    let error = third.await.unwrap().unwrap_err();
+    assert!(before.elapsed() < Duration::from_secs(31));
+    let HostError::Full { reason, retry_after } = error else { panic!("{error:?}") };
+    assert!(reason.contains("within 20 s. The only slot is in use."), "{reason}");
+    assert_eq!(retry_after, Duration::from_secs(5));
+    assert_eq!(counts.most.load(Ordering::SeqCst), 1);
+    assert_eq!(host.resources().waiting, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_higher_priority_comes_first_whenever_it_came() {
+    let (host, _) = Fakes::default().host(HostConfig::with_slots(1));
+    let first = host.create(&NewSandbox::default()).await.unwrap();
+    let ask = |priority| {
+        let host = Arc::clone(&host);
+        tokio::spawn(async move {
+            let asked = NewSandbox { priority: Some(priority), ..NewSandbox::default() };
+            let made = host.create(&asked).await.unwrap();
+            host.terminate(&made.sandbox_id).await.unwrap();
+            Instant::now()
+        })
+    };
+    let asked: Vec<_> = [3, 2, 0, 1].map(|priority| (priority, ask(priority))).into();
+    sleep(Duration::from_millis(1)).await;
+    host.terminate(&first.sandbox_id).await.unwrap();
+    let mut served = Vec::new();
+    let mut asked = asked;
+    // Time stands still while they follow each other; who is done tells the order.
+    while !asked.is_empty() {
+        yield_now().await;
+        let done = asked.extract_if(.., |(_, task)| task.is_finished());
+        let mut done: Vec<_> = done.map(|(priority, _)| priority).collect();
+        done.sort_unstable();
+        served.extend(done);
+    }
+    assert_eq!(served, [0, 1, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_goes_away_gives_its_place_up_and_what_was_made_for_it_is_ended() {
+    let fakes = Fakes { making: Duration::from_millis(100), ..Fakes::default() };
+    let (host, counts) = fakes.host(HostConfig::with_slots(1));
+    let first = host.create(&batch()).await.unwrap();
+    // While it waits.
+    let waits = tokio::time::timeout(Duration::from_secs(1), host.create(&batch())).await;
+    assert!(waits.is_err() && host.resources().waiting == 0);
+    host.terminate(&first.sandbox_id).await.unwrap();
+    // While it is being made.
+    let made = tokio::time::timeout(Duration::from_millis(50), host.create(&batch())).await;
+    assert!(made.is_err());
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!((counts.made.load(Ordering::SeqCst), counts.alive()), (2, 0));
+    assert!(host.resources().can_create_sandbox);
+    host.create(&batch()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_goes_away_in_the_moment_of_the_answer_leaves_nothing_behind() {
+    let (host, counts) = Fakes::default().host(HostConfig::with_slots(1));
+    for polls in 0..6 {
+        let asked = batch();
+        let mut creation = Box::pin(host.create(&asked));
+        for _ in 0..polls {
+            if futures_util::poll!(&mut creation).is_ready() {
+                break;
+            }
+            yield_now().await;
+        }
+        drop(creation);
+        sleep(Duration::from_millis(1)).await;
+        let held = host.stats(None).await;
+        for made in &held {
+            host.terminate(&made.sandbox_id).await.unwrap();
+        }
+        // Only who polled to the end has one.
+        assert!(held.len() <= usize::from(polls > 1), "{polls}");
+        assert_eq!(counts.alive(), 0, "{polls}");
+        assert!(host.resources().can_create_sandbox, "{polls}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_lives_forever() {
+    let config = HostConfig { lease_max: Duration::from_secs(3_600), ..HostConfig::with_slots(3) };
+    let (host, counts) = Fakes::default().host(config);
+    let unused = host.create(&batch()).await.unwrap();
+    let used = host.create(&batch()).await.unwrap();
+    let working = host.create(&batch()).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    let long = {
+        let (host, id) = (Arc::clone(&host), working.sandbox_id.clone());
+        tokio::spawn(async move {
+            host.exec(&id, ExecAsk { timeout_ms: Some(u64::MAX), ..command("sleep 7200000") }).await
+        })
+    };
+    for _ in 0..6 {
+        sleep(Duration::from_secs(299)).await;
+        host.exec(&used.sandbox_id, command("true")).await.unwrap();
+    }
+    assert!(host.get(&unused.sandbox_id).is_ok());
+    sleep(Duration::from_secs(10)).await;
+    // Half an hour of nothing; of the others one was used, one is being used.
+    assert_eq!(host.get(&unused.sandbox_id).unwrap_err(), HostError::Gone(unused.sandbox_id.clone()));
+    assert!(host.get(&used.sandbox_id).is_ok() && host.get(&working.sandbox_id).is_ok());
+    for _ in 0..10 {
+        sleep(Duration::from_secs(300)).await;
+        let _ = host.write_file(&used.sandbox_id, "x", b"").await;
+    }
+    // An hour of life.
+    assert!(host.get(&used.sandbox_id).is_err());
+    assert_eq!(long.await.unwrap().unwrap_err(), HostError::Gone(working.sandbox_id));
+    assert_eq!(counts.alive(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sandbox_that_was_killed_from_inside_is_gone() {
+    let (host, counts) = Fakes::default().host(HostConfig::with_slots(1));
+    let made = host.create(&batch()).await.unwrap();
+    counts.all.lock().unwrap()[0].kill();
+    let gone = HostError::Gone(made.sandbox_id.clone());
+    assert_eq!(host.exec(&made.sandbox_id, command("true")).await.unwrap_err(), gone);
+    // Its place is free, without anybody asking for it, too.
+    host.create(&batch()).await.unwrap();
+    counts.all.lock().unwrap()[1].kill();
+    advance(Duration::from_secs(2)).await;
+    sleep(Duration::from_millis(1)).await;
+    assert_eq!((counts.alive(), host.stats(None).await.len()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_is_over_time_has_an_exit_code() {
+    let (host, counts) = Fakes::default().host(HostConfig::with_slots(1));
+    let made = host.create(&batch()).await.unwrap();
+    let done = host.exec(&made.sandbox_id, command("sleep 1000000")).await.unwrap();
+    assert_eq!((done.exit_code, done.timed_out, done.duration_ms), (124, true, 30_000));
+    assert_eq!(done.stderr, "\u{fffd}\u{fffd}");
+    let env = [("A".to_owned(), "1".to_owned()), ("SANDY_SANDBOX_ID".to_owned(), "another".to_owned())];
+    let asked =
+        ExecAsk { env: Some(env.into()), cwd: Some("x".to_owned()), timeout_ms: Some(5), ..command("true") };
+    host.exec(&made.sandbox_id, asked).await.unwrap();
+    let ran = counts.commands.lock().unwrap().pop().unwrap();
+    assert_eq!((ran.env["A"].as_str(), ran.timeout), ("1", Duration::from_millis(5)));
+    assert_eq!((&ran.env["SANDY_SANDBOX_ID"], ran.cwd.as_deref()), (&made.sandbox_id, Some("x")));
+    assert_eq!((ran.env["SANDY_ISOLATION"].as_str(), ran.output_bytes_max), ("fake", 1 << 20));
+    let failed = host.exec(&made.sandbox_id, command("fail")).await.unwrap_err();
+    assert!(matches!(failed, HostError::Failed(_)), "{failed:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_in_one_sandbox_are_bounded_and_go_on_without_their_caller() {
+    let config = HostConfig { execs_max: 2, ..HostConfig::with_slots(1) };
+    let (host, _) = Fakes::default().host(config);
+    let id = host.create(&batch()).await.unwrap().sandbox_id;
+    for _ in 0..2 {
+        let call = host.exec(&id, command("sleep 5000"));
+        assert!(tokio::time::timeout(Duration::from_secs(1), call).await.is_err());
+    }
+    assert_eq!(host.get(&id).unwrap().commands, 2);
+    let error = host.exec(&id, command("true")).await.unwrap_err();
+    assert!(matches!(error, HostError::TooMany(_)), "{error:?}");
+    sleep(Duration::from_secs(5)).await;
+    host.exec(&id, command("true")).await.unwrap();
+    assert_eq!(host.get(&id).unwrap().commands, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_who_wait_are_told_so() {
+    let config = HostConfig { waiting_max: 1, ..HostConfig::with_slots(1) };
+    let (host, _) = Fakes::default().host(config);
+    host.create(&batch()).await.unwrap();
+    let waits = {
+        let host = Arc::clone(&host);
+        tokio::spawn(async move { host.create(&batch()).await })
+    };
+    sleep(Duration::from_millis(1)).await;
+    let error = host.create(&batch()).await.unwrap_err();
+    assert!(matches!(error, HostError::TooMany(_)), "{error:?}");
+    assert!(!waits.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_the_host_is_the_end_of_all() {
+    let fakes = Fakes { making: Duration::from_secs(1), ending: Duration::from_secs(1), ..Fakes::default() };
+    let (host, counts) = fakes.host(HostConfig::with_slots(2));
+    let id = host.create(&batch()).await.unwrap().sandbox_id;
+    let spawned = |asked: Option<&str>| {
+        let (host, id) = (Arc::clone(&host), asked.map(str::to_owned));
+        tokio::spawn(async move {
+            match id {
+                Some(id) => host.exec(&id, command("sleep 20000")).await.map(|_| ()),
+                None => host.create(&batch()).await.map(|_| ()),
+            }
+        })
+    };
+    let (runs, is_made, waits) = (spawned(Some(&id)), spawned(None), spawned(None));
+    sleep(Duration::from_millis(500)).await;
+    host.shut_down().await;
+    assert_eq!(counts.alive(), 0);
+    assert_eq!(runs.await.unwrap().unwrap_err(), HostError::Gone(id));
+    for call in [is_made, waits] {
+        let error = call.await.unwrap().unwrap_err();
+        assert!(
+            matches!(&error, HostError::Full { reason, .. } if reason.contains("shut down")),
+            "{error:?}"
+        );
+    }
+    assert!(matches!(host.create(&batch()).await, Err(HostError::Full { .. })));
+    assert!(!host.resources().can_create_sandbox);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_making_one_takes_no_place() {
+    let failure = Some(IsolationError::Failed("out of user namespaces".to_owned()));
+    let (host, _) = Fakes { failure, ..Fakes::default() }.host(HostConfig::with_slots(1));
+    for _ in 0..3 {
+        let error = host.create(&batch()).await.unwrap_err();
+        assert_eq!(error.to_string(), "The sandbox could not be made: out of user namespaces.");
+        assert!(matches!(error, HostError::Full { .. }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_allows_nothing_says_so_each_time() {
+    let reason = IsolationError::Unsafe("the kernel has no landlock".to_owned());
+    let host = SandboxHost::new(refusing(&reason), HostConfig::with_slots(1));
+    let error = host.create(&batch()).await.unwrap_err();
+    let text = "This machine cannot keep programs apart: the kernel has no landlock.";
+    assert_eq!(error, HostError::Unable(text.to_owned()));
+    let told = host.resources();
+    assert_eq!((told.can_create_sandbox, told.isolation.form), (false, "none"));
+    assert!(told.reject_reason.unwrap().contains("the kernel has no landlock"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_memory_no_sandbox_is_made() {
+    let fakes = Fakes::default();
+    let config = HostConfig { memory_reserve_bytes: u64::MAX, ..HostConfig::with_slots(1) };
+    let host = SandboxHost::new(Arc::new(fakes), config);
+    let error = host.create(&batch()).await.unwrap_err();
+    assert!(matches!(&error, HostError::Full { reason, .. } if reason.contains("MiB of memory left")));
+    assert!(host.resources().reject_reason.unwrap().contains("memory"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_are_taken_once_a_minute() {
+    let (host, _) = Fakes::default().host(HostConfig::with_slots(1));
+    sleep(Duration::from_secs(601)).await;
+    assert_eq!(host.metrics(1).unwrap().len(), 11);
+    assert!(host.metrics(0).is_err() && host.metrics(49).is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_dropped_stops_its_clock() {
+    let (host, _) = Fakes::default().host(HostConfig::with_slots(1));
+    let weak = Arc::downgrade(&host);
+    drop(host);
+    sleep(Duration::from_secs(2)).await;
+    assert!(weak.upgrade().is_none());
+}

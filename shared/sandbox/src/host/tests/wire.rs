@@ -1,0 +1,97 @@
+//! The project's own client against this host, over a real loopback connection.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use bench_sandy::{Sandy, SandyConfig, SandyError};
+use reqwest::Url;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::bare::NotIsolated;
+use crate::host::{ApiKey, HostConfig, SandboxHost, router};
+
+struct Served {
+    host: Arc<SandboxHost>,
+    address: String,
+    http: reqwest::Client,
+}
+
+async fn served(config: HostConfig) -> Served {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let host = SandboxHost::new(Arc::new(NotIsolated::default()), config);
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let routes = router(Arc::clone(&host));
+    tokio::spawn(async move { axum::serve(listener, routes).await });
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+    Served { host, address, http }
+}
+
+impl Served {
+    fn sandy(&self, key: &str) -> Sandy {
+        let config = SandyConfig::from_vars(|name| match name {
+            "SANDY_BASE_URL" => Some(self.address.clone()),
+            "SANDY_API_KEY" => Some(key.to_owned()),
+            _ => None,
+        });
+        Sandy::new(config.unwrap())
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> Value {
+        let url: Url = format!("{}{path}", self.address).parse().unwrap();
+        let answer = self.http.post(url).bearer_auth("k").json(body).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        answer.json().await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn the_client_reads_what_the_host_tells_of_itself() {
+    let config = HostConfig { key: ApiKey::new("k"), memory_reserve_bytes: 0, ..HostConfig::with_slots(2) };
+    let served = served(config).await;
+    assert_eq!(served.sandy("wrong").resources().await, Err(SandyError::Status(401)));
+    let made = served.post("/api/sandboxes", &json!({ "priority": 3, "preemptable": true })).await;
+    let id = made["sandboxId"].as_str().unwrap().to_owned();
+    let sandy = served.sandy("k");
+    let told = sandy.resources().await.unwrap();
+    assert!(told.can_create_sandbox && told.reject_reason.is_none());
+    assert_eq!((told.priority_breakdown["low"], told.limits["slots"]), (1, Some(2.0)));
+    assert!(told.disk_total_bytes.unwrap() > 0 && told.disk_used_ratio == told.disk_used_ratio_as_told);
+    assert!(told.memory_percent.is_some() && told.cpu_count.is_some() && told.load15.is_some());
+    let metrics = sandy.metrics(12).await.unwrap();
+    assert!(metrics.len() == 1 && metrics[0].memory_ratio.is_some(), "{metrics:?}");
+    let stats = sandy.sandboxes(std::slice::from_ref(&id)).await.unwrap();
+    assert_eq!((stats.len(), &stats[0].sandbox_id, &stats[0].container_id), (1, &id, &None));
+    assert!(stats[0].updated_at.is_some() && stats[0].memory_limit_bytes == Some(2 << 30));
+    assert_eq!(sandy.sandboxes(&["another".to_owned()]).await.unwrap(), []);
+    assert_eq!(sandy.sandboxes(&[]).await.unwrap().len(), 1);
+    served.host.shut_down().await;
+}
+
+#[tokio::test]
+async fn commands_and_files_of_real_processes() {
+    let config = HostConfig {
+        key: ApiKey::new("k"),
+        memory_reserve_bytes: 0,
+        output_bytes_max: 1_000,
+        env: [("SANDY_FILES".to_owned(), "/files".to_owned())].into(),
+        ..HostConfig::with_slots(1)
+    };
+    let served = served(config).await;
+    let made = served.post("/api/sandboxes", &json!({})).await;
+    let path = format!("/api/sandboxes/{}", made["sandboxId"].as_str().unwrap());
+    let run = async |command: &str| {
+        let asked = json!({ "command": command, "env": { "A": "b c" } });
+        served.post(&format!("{path}/exec"), &asked).await
+    };
+    let file = json!({ "path": "jobs/x/script.sh", "content": "cat; echo \"$A $SANDY_FILES\"; exit 3\n" });
+    served.post(&format!("{path}/files/write"), &file).await;
+    let done = run("bash jobs/x/script.sh").await;
+    assert_eq!((&done["stdout"], &done["exitCode"]), (&json!("b c /files\n"), &json!(3)));
+    let done = run("printf '\\377ok' >&2; head -c 5000 /dev/zero | tr '\\0' a").await;
+    assert_eq!(done["stderr"], json!("\u{fffd}ok"));
+    assert_eq!((done["stdout"].as_str().unwrap().len(), &done["droppedBytes"]), (1_000, &json!(4_000)));
+    served.post(&format!("{path}/terminate"), &json!({})).await;
+    served.host.shut_down().await;
+}

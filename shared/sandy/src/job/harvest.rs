@@ -1,0 +1,141 @@
+//! Reading what a job left.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bench_domain::{Harvested, JobEnd, JobReport, JobSpec, ResultFile};
+
+use super::command::HARVEST;
+use super::run::{read_note, words};
+use super::{JobError, JobName, UNPACK_TIMEOUT, check};
+use crate::Sandy;
+
+/// Bytes of a file that one call gives.
+const RANGE_BYTES: u64 = 384 << 10;
+/// Longest name of an isolation, in characters.
+const ISOLATION_CHARS_MAX: usize = 64;
+
+/// Reads the result files, the ends of what the job wrote, and how long it ran. How it ended is what [`super::look`] said, or
+/// what the caller knows.
+pub async fn harvest(
+    sandy: &Sandy,
+    sandbox: &str,
+    job: &JobName,
+    spec: &JobSpec,
+    end: JobEnd,
+) -> Result<JobReport, JobError> {
+    check(spec)?;
+    let bounds: Vec<String> = spec.results.iter().map(|result| result.bytes_max.to_string()).collect();
+    let mut asked = vec![job.as_str()];
+    for (result, bound) in spec.results.iter().zip(&bounds) {
+        asked.extend([result.path.as_str(), bound]);
+    }
+    let lines = HARVEST.run(sandy, sandbox, &asked, UNPACK_TIMEOUT).await?;
+    let mut report = JobReport {
+        end,
+        files: BTreeMap::new(),
+        stdout_tail: String::new(),
+        stderr_tail: String::new(),
+        elapsed_ms: None,
+        isolation: None,
+    };
+    for line in &lines {
+        let words: Vec<&str> = line.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            ["none"] | ["noted"] => {}
+            ["isolation", name] => report.isolation = plain(&text(name)?),
+            ["noted", noted @ ..] => report.elapsed_ms = read_note(noted).and_then(|(_, elapsed)| elapsed),
+            ["tail", "out", tail] => report.stdout_tail = text(tail)?,
+            ["tail", "err", tail] => report.stderr_tail = text(tail)?,
+            ["file", index, what @ ..] => {
+                let result = index.parse().ok().and_then(|index: usize| spec.results.get(index));
+                let result = result.ok_or_else(|| HARVEST.garbled())?;
+                let found = match what {
+                    ["other"] => Harvested::NotAFile,
+                    ["long", bytes] => Harvested::TooLong(length(bytes)?),
+                    ["text", coded] => Harvested::Text(text(coded)?),
+                    ["more", bytes] => {
+                        Harvested::Text(in_ranges(sandy, sandbox, job, result, length(bytes)?).await?)
+                    }
+                    _ => return Err(HARVEST.garbled()),
+                };
+                report.files.insert(result.path.clone(), found);
+            }
+            _ => return Err(HARVEST.garbled()),
+        }
+    }
+    Ok(report)
+}
+
+/// A file that is too long for one call. One that changes meanwhile is what was seen of it.
+async fn in_ranges(
+    sandy: &Sandy,
+    sandbox: &str,
+    job: &JobName,
+    result: &ResultFile,
+    length: u64,
+) -> Result<String, JobError> {
+    let length = length.min(result.bytes_max);
+    let mut whole = Vec::new();
+    while (whole.len() as u64) < length {
+        let offset = whole.len() as u64;
+        let asked = (length - offset).min(RANGE_BYTES);
+        let (offset, asked_text) = (offset.to_string(), asked.to_string());
+        let words_asked = [job.as_str(), "range", &result.path, &offset, &asked_text];
+        let lines = HARVEST.run(sandy, sandbox, &words_asked, UNPACK_TIMEOUT).await?;
+        match words(&lines).as_slice() {
+            // The folder is gone meanwhile.
+            ["none"] => break,
+            ["bytes", coded] => {
+                let mut bytes = decoded(coded)?;
+                if bytes.is_empty() {
+                    break;
+                }
+                bytes.truncate(usize::try_from(asked).unwrap_or(usize::MAX));
+                whole.append(&mut bytes);
+            }
+            _ => return Err(HARVEST.garbled()),
+        }
+    }
+    Ok(lossy(whole))
+}
+
+fn length(text: &str) -> Result<u64, JobError> {
+    text.parse().map_err(|_| HARVEST.garbled())
+}
+
+fn text(coded: &str) -> Result<String, JobError> {
+    decoded(coded).map(lossy)
+}
+
+fn decoded(coded: &str) -> Result<Vec<u8>, JobError> {
+    let coded = coded.strip_prefix(':').ok_or_else(|| HARVEST.garbled())?;
+    STANDARD.decode(coded).map_err(|_| HARVEST.garbled())
+}
+
+fn lossy(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// A name as hosts give it, without what a name does not need.
+fn plain(name: &str) -> Option<String> {
+    let is_plain =
+        |c: &char| c.is_ascii_alphanumeric() || matches!(c, ' ' | '-' | '_' | '.' | ',' | ':' | '+');
+    let name: String = name.chars().filter(is_plain).take(ISOLATION_CHARS_MAX).collect();
+    let name = name.trim();
+    (!name.is_empty()).then(|| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_isolation_is_a_plain_name() {
+        assert_eq!(plain("namespaces").as_deref(), Some("namespaces"));
+        assert_eq!(plain("a\u{1b}[31m<b>\n").as_deref(), Some("a31mb"));
+        assert_eq!(plain(&"x".repeat(500)).map(|name| name.len()), Some(ISOLATION_CHARS_MAX));
+        assert_eq!((plain(""), plain(" \n")), (None, None));
+    }
+}

@@ -1,0 +1,54 @@
+//! Names of jobs.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::JobError;
+
+/// Longest name, in characters.
+const NAME_CHARS_MAX: usize = 100;
+
+/// The name of a job within its sandbox: letters, digits and `-`, at most 100, not beginning with `-`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobName(String);
+
+impl JobName {
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for JobName {
+    type Err = JobError;
+
+    fn from_str(name: &str) -> Result<Self, JobError> {
+        let is_name = !name.is_empty()
+            && name.len() <= NAME_CHARS_MAX
+            && !name.starts_with('-')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if is_name { Ok(Self(name.to_owned())) } else { Err(JobError::Spec("its name is none".to_owned())) }
+    }
+}
+
+impl fmt::Display for JobName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain() {
+        for name in ["a", "Job-1", "0123", &"a".repeat(NAME_CHARS_MAX)] {
+            assert_eq!(name.parse::<JobName>().unwrap().to_string(), *name);
+        }
+        for name in ["", "-a", "a/b", "..", "a b", "a'b", "$(x)", "ä", "a\n", &"a".repeat(NAME_CHARS_MAX + 1)]
+        {
+            assert!(name.parse::<JobName>().is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+# Starts a job once, in the background, under a wrapper that outlives this command.
+# The wrapper forks nothing but the job, so that a job that takes all processes or memory does not keep it from its work.
+import fcntl, select, time
+
+KEPT_MAX = 1024 * 1024
+TAIL = 64 * 1024
+BEAT_S = 1.0
+MERCY_S = 2.0
+KILL_S = 3.0
+DRAIN_S = 1.0
+ROOM = 64
+
+
+def main(job, limit_ms):
+    place = job_folder(job)
+    descriptor, _ = (None, None) if place is None else file_in(place, "script.sh")
+    if descriptor is None:
+        return say("failed", "there_is_no_script")
+    # No file is put in place between the lock and the script's start.
+    fcntl.flock(place, fcntl.LOCK_EX)
+    try:
+        os.mkdir("lock", 0o700, dir_fd=place)
+    except FileExistsError:
+        return say("already")
+    fcntl.flock(place, fcntl.LOCK_UN)
+    try:
+        child = os.fork()
+        if child == 0:
+            detached(place, int(limit_ms) / 1000)
+        if os.waitpid(child, 0)[1] != 0:
+            raise OSError(11, "no process is left for it")
+    except OSError:
+        # Nothing was started, so that it may be tried again.
+        os.rmdir("lock", dir_fd=place)
+        raise
+    say("started")
+
+
+def detached(place, limit_s):
+    code = 1
+    try:
+        signal.alarm(0)
+        os.setsid()
+        if os.fork():
+            code = 0
+        else:
+            os.fchdir(place)
+            Wrapper(os.getcwd(), limit_s).run()
+    finally:
+        os._exit(code)
+
+
+class Kept:
+    """The end of a stream, in a file that stays small."""
+
+    def __init__(self, name):
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        self.size, self.tail, self.file = 0, b"", None
+        try:
+            self.file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError:
+            pass
+
+    def take(self):
+        """Reads once. False at the end."""
+        try:
+            data = os.read(self.reader, TAIL)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        self.tail = (self.tail + data)[-TAIL:]
+        if self.file is not None:
+            try:
+                if self.size + len(data) > KEPT_MAX:
+                    os.ftruncate(self.file, 0)
+                    data, self.size = self.tail, 0
+                self.size += os.pwrite(self.file, data, self.size)
+            except OSError:
+                pass  # No room is left. What counts is that the job is not held up.
+        return True
+
+
+class Wrapper:
+    def __init__(self, path, limit_s):
+        self.path = path
+        self.began = time.monotonic()
+        self.until = self.began + limit_s
+        self.is_stopped = False
+        self.ended = None
+        null = os.open("/dev/null", os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        os.closerange(3, 1024)
+        # Room for the note, which must be written also when nothing else can be.
+        self.note = self.prepared()
+        self.streams = [Kept("out"), Kept("err")]
+
+    def prepared(self):
+        try:
+            note = os.open("rc.tmp", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            os.pwrite(note, b" " * ROOM, 0)
+            return note
+        except OSError:
+            return None
+
+    def run(self):
+        woken, waker = os.pipe()
+        os.set_blocking(woken, False)
+        os.set_blocking(waker, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, self.stop)
+        signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        self.main = self.spawn()
+        own = process(os.getpid())
+        self.put("pid", "%d %d %d\n" % (os.getpid(), own[3] if own else 0, self.main))
+        self.beat()
+        adopt()
+        beat_at = time.monotonic() + BEAT_S
+        open_streams = list(self.streams)
+        while self.ended is None and not self.is_stopped:
+            now = time.monotonic()
+            if now >= self.until:
+                break
+            if now >= beat_at:
+                self.beat()
+                beat_at = now + BEAT_S
+            self.turn(open_streams, woken, min(beat_at, self.until) - now)
+        is_late = self.ended is None and not self.is_stopped
+        if self.ended is None:
+            self.signalled(signal.SIGTERM)
+            until = time.monotonic() + MERCY_S
+            while self.ended is None and time.monotonic() < until:
+                self.turn(open_streams, woken, until - time.monotonic())
+        until = time.monotonic() + KILL_S
+        while self.signalled(signal.SIGKILL) and time.monotonic() < until:
+            self.turn(open_streams, woken, 0.005)
+        until = time.monotonic() + DRAIN_S
+        while open_streams and time.monotonic() < until:
+            self.turn(open_streams, None, until - time.monotonic())
+        if is_late:
+            how = "timed-out"
+        elif self.is_stopped:
+            how = "signal 15"
+        elif os.WIFSIGNALED(self.ended):
+            how = "signal %d" % os.WTERMSIG(self.ended)
+        else:
+            how = "exited %d" % os.WEXITSTATUS(self.ended)
+        self.noted("%s %d" % (how, int((time.monotonic() - self.began) * 1000)))
+
+    def stop(self, *_):
+        self.is_stopped = True
+
+    def spawn(self):
+        main = os.fork()
+        if main:
+            for stream in self.streams:
+                os.close(stream.writer)
+            return main
+        try:
+            os.setsid()
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(number, signal.SIG_DFL)
+            os.dup2(self.streams[0].writer, 1)
+            os.dup2(self.streams[1].writer, 2)
+            os.execvp("bash", ["bash", "script.sh"])
+        finally:
+            os._exit(127)
+
+    def turn(self, open_streams, woken, seconds):
+        """Waits for something, takes what was written, and buries the dead."""
+        readers = [stream.reader for stream in open_streams] + ([] if woken is None else [woken])
+        try:
+            ready = select.select(readers, [], [], max(0, seconds))[0]
+        except OSError:
+            ready = []
+        if woken in ready:
+            try:
+                os.read(woken, 4096)
+            except OSError:
+                pass
+        for stream in list(open_streams):
+            if stream.reader in ready and not stream.take():
+                open_streams.remove(stream)
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                if pid == self.main:
+                    self.ended = status
+        except ChildProcessError:
+            if self.ended is None:
+                self.ended = 0x7F00
+
+    def signalled(self, number):
+        """Sends a signal to all that the job has running. Whether there was something."""
+        found = {}
+        try:
+            for name in os.listdir("/proc"):
+                if name.isdigit():
+                    told = process(int(name))
+                    if told is not None:
+                        found[int(name)] = told
+        except OSError:
+            pass
+        own, ours, grew = os.getpid(), {os.getpid()}, True
+        while grew:
+            grew = False
+            for pid, (_, above, session, _) in found.items():
+                if pid not in ours and (above in ours or session == self.main):
+                    ours.add(pid)
+                    grew = True
+        alive = [pid for pid in ours if pid != own and found[pid][0] not in (b"Z", b"X")]
+        for pid in alive:
+            try:
+                os.kill(pid, number)
+            except OSError:
+                pass
+        if not found:
+            try:
+                os.killpg(self.main, number)
+                return True
+            except OSError:
+                return False
+        return bool(alive)
+
+    def at_home(self):
+        """The job may have removed its folder, or put another in its place."""
+        try:
+            here, there = os.stat("."), os.lstat(self.path)
+            if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino):
+                if here.st_mode & 0o700 != 0o700:
+                    os.chmod(".", 0o700)
+                return
+            os.rename(self.path, "%s.%d.%d" % (self.path, os.getpid(), time.monotonic_ns()))
+        except OSError:
+            pass
+        os.makedirs(self.path + "/lock", exist_ok=True)
+        os.chdir(self.path)
+
+    def put(self, name, text, note=None):
+        """Writes one of our own files as a whole, whatever the job has put in its place."""
+        try:
+            self.at_home()
+            temporary = name + ".tmp"
+            if note is not None:
+                try:
+                    there, ours = os.lstat(temporary), os.fstat(note)
+                    if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
+                        note = None
+                except OSError:
+                    note = None
+            if note is None:
+                aside(temporary)
+                note = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            os.pwrite(note, text.encode(), 0)
+            if os.path.isdir(name):
+                aside(name)
+            os.rename(temporary, name)
+        except OSError:
+            pass
+
+    def beat(self):
+        try:
+            self.at_home()
+            os.utime("beat", follow_symlinks=False)
+            if is_file(os.lstat("beat").st_mode):
+                return
+        except OSError:
+            pass
+        self.put("beat", "")
+
+    def noted(self, text):
+        self.put("rc", text.ljust(ROOM - 1) + "\n", self.note)
+
+
+def aside(name):
+    try:
+        os.rename(name, "%s.%d.%d" % (name, os.getpid(), time.monotonic_ns()))
+    except OSError:
+        pass
+
+
+def adopt():
+    """Where the kernel allows it, whatever the job leaves behind becomes a child of the wrapper, and can be ended."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+    except Exception:
+        pass
+
+
+guarded(main, 8)
