@@ -27,7 +27,9 @@ pub(crate) fn options(
             (None, [only]) => (only.as_str(), place.trim()),
             (None, _) => {
                 return Err(Problem::usage(format!("--option: `{text}` does not say of which benchmark"))
-                    .hint(format!("give BENCHMARK.{text}; the name can be left out when one benchmark is chosen"))
+                    .hint(format!(
+                        "give BENCHMARK.{text}; the name can be left out when one benchmark is chosen"
+                    ))
                     .into());
             }
         };

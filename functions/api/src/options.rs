@@ -51,10 +51,7 @@ fn known(
     Ok((name, options))
 }
 
-fn benchmark(
-    name: &str,
-    protocol: Option<&str>,
-) -> Result<(&'static dyn Benchmark, BenchmarkName), String> {
+fn benchmark(name: &str, protocol: Option<&str>) -> Result<(&'static dyn Benchmark, BenchmarkName), String> {
     let parsed = name.trim().parse::<BenchmarkName>().ok();
     let found = parsed.and_then(|name| Some((bench_benchmarks::find(name.as_str())?, name)));
     let Some((benchmark, name)) = found else {
@@ -128,9 +125,15 @@ mod tests {
             (json!([]), ["benchmark_options", "dictionary"]),
             (json!({ "mmlu_pro": 1 }), ["benchmark_options.mmlu_pro", "dictionary"]),
             (json!({ "mmlu_pro": { "x": [] } }), ["benchmark_options.mmlu_pro.x", "text, a number"]),
-            (json!({ "mmlu_pro": { "x": "y".repeat(300) } }), ["benchmark_options.mmlu_pro.x", "256 characters"]),
+            (
+                json!({ "mmlu_pro": { "x": "y".repeat(300) } }),
+                ["benchmark_options.mmlu_pro.x", "256 characters"],
+            ),
             (json!({ "mmlu_pro": long }), ["benchmark_options.mmlu_pro", "at most 50"]),
-            (json!({ "mmlu_pro": { "release": "v1" } }), ["benchmark_options.mmlu_pro", "no option `release`"]),
+            (
+                json!({ "mmlu_pro": { "release": "v1" } }),
+                ["benchmark_options.mmlu_pro", "no option `release`"],
+            ),
             (json!({ "nope": { "a": "b" } }), ["benchmark_options.nope", "no benchmark `nope`"]),
         ] {
             let error = read(sent).unwrap_err();

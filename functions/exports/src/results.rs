@@ -219,7 +219,8 @@ pub(crate) fn dataset(benchmark: &BenchmarkFacts) -> Value {
         });
         if !dataset.attachments.is_empty() {
             let files = dataset.attachments.iter();
-            let files = files.map(|(name, file)| (name, json!({ "sha256": file.sha256, "bytes": file.bytes })));
+            let files =
+                files.map(|(name, file)| (name, json!({ "sha256": file.sha256, "bytes": file.bytes })));
             fields["attachments"] = files.map(|(name, file)| (name.clone(), file)).collect();
         }
         fields

@@ -263,7 +263,8 @@ impl Planner {
             }
             Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
         };
-        let Chosen { items: chosen, of } = match choose::items(spec, benchmark, &record.name, &prepared.index) {
+        let Chosen { items: chosen, of } = match choose::items(spec, benchmark, &record.name, &prepared.index)
+        {
             Ok(chosen) => chosen,
             Err(obstacle) => return Ok(Err(obstacle)),
         };

@@ -604,14 +604,18 @@ mod tests {
 
     #[test]
     fn settings_are_texts_as_they_are_written() {
-        let mut fields = reader(json!({ "s": { "a": " x ", "b": 5, "c": true, "d": null, "e": 0.5, "f": {} } }));
+        let mut fields =
+            reader(json!({ "s": { "a": " x ", "b": 5, "c": true, "d": null, "e": 0.5, "f": {} } }));
         let settings = fields.maybe_settings("s", 9, 5).unwrap();
         let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(settings, [("a", " x "), ("b", "5"), ("c", "true"), ("e", "0.5")]);
         assert_eq!(fields.maybe_settings("s", 5, 5), None);
         assert_eq!(fields.maybe_settings("t", 5, 5), None);
         let message = fields.finish().unwrap_err().message();
-        assert!(message.contains("s.f: Input should be a text") && message.contains("at most 5"), "{message}");
+        assert!(
+            message.contains("s.f: Input should be a text") && message.contains("at most 5"),
+            "{message}"
+        );
     }
 
     #[test]

@@ -119,9 +119,11 @@ pub struct DatasetView {
 impl From<&DatasetUse> for DatasetView {
     fn from(dataset: &DatasetUse) -> Self {
         let DatasetUse { id, revision, source, digest, attachments, note, .. } = dataset.clone();
-        let attachments = attachments
-            .into_iter()
-            .map(|(name, file)| AttachmentView { name, sha256: file.sha256, bytes: file.bytes });
+        let attachments = attachments.into_iter().map(|(name, file)| AttachmentView {
+            name,
+            sha256: file.sha256,
+            bytes: file.bytes,
+        });
         Self { id, revision, source, digest, attachments: attachments.collect(), note }
     }
 }
