@@ -9,6 +9,7 @@ pub(crate) mod judge;
 mod keys;
 mod models;
 mod ops;
+pub(crate) mod options;
 mod rejudge;
 mod requeue;
 mod run;

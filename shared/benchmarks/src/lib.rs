@@ -49,7 +49,7 @@ pub use judge::{Judge, JudgeFacts, NoVerdict};
 pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
-pub use options::{OptionError, OptionFacts, Options};
+pub use options::{OptionError, OptionFacts, Options, chosen_options, effective_options};
 pub use sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
 pub use steps::{NextStep, Steps};
 
