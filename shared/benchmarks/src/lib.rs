@@ -26,6 +26,7 @@ mod mmlu_pro;
 mod options;
 mod python;
 mod sandbox;
+mod scicode;
 pub mod score;
 mod steps;
 
@@ -50,6 +51,7 @@ pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionFacts, Options};
+pub use scicode::SciCode;
 pub use sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
 pub use steps::{NextStep, Steps};
 
@@ -65,6 +67,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &IF_BENCH_ALLENAI,
         &AaLcr::V1_1,
         &AaOmniscience,
+        &SciCode::INSPECT,
     ];
     ALL
 }
