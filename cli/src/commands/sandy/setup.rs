@@ -332,10 +332,11 @@ fn clear(all: &Path, kept: [Option<&OsStr>; 2]) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let is_ours = name.to_str().is_some_and(|name| name.starts_with("env-"));
-        if is_ours && !kept.contains(&Some(name.as_os_str())) {
-            if let Err(error) = fs::remove_dir_all(entry.path()) {
-                tracing::warn!(%error, "Could not remove {}: {error}", entry.path().display());
-            }
+        if !is_ours || kept.contains(&Some(name.as_os_str())) {
+            continue;
+        }
+        if let Err(error) = fs::remove_dir_all(entry.path()) {
+            tracing::warn!(%error, "Could not remove {}: {error}", entry.path().display());
         }
     }
 }
