@@ -40,4 +40,3 @@ pub(super) fn step(
     let slots = slots.each_ref().map(|(name, value)| (*name, value.as_str()));
     Some(fill(texts::prompt(templates, with_background).1, &slots))
 }
-
