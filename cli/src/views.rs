@@ -109,6 +109,9 @@ pub(crate) struct Benchmark {
     pub(crate) demo: bool,
     #[serde(default)]
     pub(crate) protocol_name: Option<String>,
+    /// The benchmark's own settings that count.
+    #[serde(default)]
+    pub(crate) options: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) protocol: Option<String>,
     #[serde(default)]
@@ -217,6 +220,8 @@ struct BenchmarkSummary<'a> {
     demo: bool,
     protocol_name: Option<&'a str>,
     protocol: Option<&'a str>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    options: &'a BTreeMap<String, String>,
     prompt_source: Option<&'a str>,
     prompt_digest: Option<&'a str>,
     judge: Option<&'a Judge>,
@@ -312,6 +317,7 @@ impl Benchmark {
             dataset: self.dataset.as_ref(),
             demo: self.demo,
             protocol_name: self.protocol_name.as_deref(),
+            options: &self.options,
             protocol: self.protocol.as_deref(),
             prompt_source: self.prompt_source.as_deref(),
             prompt_digest: self.prompt_digest.as_deref(),
@@ -325,7 +331,8 @@ impl Benchmark {
     /// What this program knows of the benchmark, under the protocol that was used.
     pub(crate) fn known(&self) -> Option<&'static dyn bench_benchmarks::Benchmark> {
         let known = bench_benchmarks::find(&self.benchmark_name)?;
-        bench_benchmarks::under_protocol(known, self.protocol_name.as_deref()).ok()
+        let known = bench_benchmarks::under_protocol(known, self.protocol_name.as_deref()).ok()?;
+        Some(known.under_options(&self.options).ok()?.unwrap_or(known))
     }
 
     /// Latencies, once it is over.

@@ -95,6 +95,7 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
         prompt_source: "official".to_owned(),
         protocol: facts.protocol.to_owned(),
         protocol_name: facts.protocol_name.to_owned(),
+        options: Default::default(),
         generation: (facts.generation)(),
         templates: Default::default(),
         judge: None,

@@ -74,6 +74,10 @@ pub(crate) struct RunArgs {
     /// left out when one benchmark is chosen
     #[arg(long, env = "BENCH_PROTOCOL", value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
     pub(crate) protocol: Vec<String>,
+    /// A setting that a benchmark has of its own, as `bench benchmarks NAME` lists them; repeat for several. The
+    /// benchmark can be left out when one is chosen
+    #[arg(long, value_name = "[BENCHMARK.]NAME=VALUE")]
+    pub(crate) option: Vec<String>,
     /// Only this item, by its id; repeat for several
     #[arg(long, env = "BENCH_ITEM", value_name = "ID")]
     pub(crate) item: Vec<String>,

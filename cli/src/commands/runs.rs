@@ -182,6 +182,9 @@ fn detail(run: &Run, versions: Option<&Judgings>) -> anyhow::Result<()> {
     for benchmark in &run.benchmarks {
         let name = &benchmark.benchmark_name;
         field("protocol", benchmark.protocol.as_ref().map(|protocol| format!("{name}: {protocol}")));
+        let options = Some(crate::commands::options::listed(&benchmark.options));
+        let options = options.filter(|listed| !listed.is_empty());
+        field("options", options.map(|options| format!("{name}: {options}")));
         field("made by", show::facts(benchmark).map(|facts| format!("{name}: {facts}")));
         field("samples", show::sampled(benchmark).map(|sampled| format!("{name}: {sampled}")));
         field("error", benchmark.error_message.as_ref().map(|error| format!("{name}: {error}")));

@@ -131,6 +131,8 @@ struct Schedule {
     #[serde(default)]
     protocols: std::collections::BTreeMap<String, String>,
     #[serde(default)]
+    benchmark_options: crate::commands::options::ByBenchmark,
+    #[serde(default)]
     judge: Option<crate::views::OrderedJudge>,
     budget_usd: Option<f64>,
     budget_tokens: Option<u64>,

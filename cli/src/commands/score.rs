@@ -39,8 +39,9 @@ or `item_id` instead of the grading fields: it only finds the item in the datase
 for `id`. With `sample` (from 0) where each sample asks an item in another way.
 Output, in the same order: `id`, `extracted`, `correct`, `score`, `outcome`, `detail`.
 
-Exit code 0 when at least 90 % of the rows could be graded, else 1. Answers that need a judge:
-  bench run --model replay:FILE --benchmark hle --judge-model PROVIDER/MODEL";
+Exit code 0 when at least 90 % of the rows could be graded, else 1. Answers that need a judge or a sandbox:
+  bench run --model replay:FILE --benchmark hle --judge-model PROVIDER/MODEL
+  bench run --model replay:FILE --benchmark livecodebench";
 
 /// Lines that are graded together.
 const BATCH_LINES: usize = 1_024;
@@ -72,8 +73,8 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     let benchmark = super::find_benchmark(&args.benchmark)?;
     let benchmark = bench_benchmarks::under_protocol(benchmark, args.protocol.as_deref())
         .map_err(|unknown| Problem::usage(unknown.to_string()))?;
-    if benchmark.judge().is_some() {
-        return Err(judged(&args, benchmark).into());
+    if benchmark.judge().is_some() || benchmark.sandbox().is_some() {
+        return Err(needs_more(&args, benchmark).into());
     }
     if let Some(file) = &args.dataset {
         super::check_exists("--dataset", file)?;
@@ -103,14 +104,17 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     Ok(ExitStatus::Success)
 }
 
-/// Where answers are graded whose worth only a judge can tell.
-fn judged(args: &ScoreArgs, benchmark: &dyn Benchmark) -> Problem {
+/// Where answers are graded whose worth only a judge or a sandbox can tell.
+fn needs_more(args: &ScoreArgs, benchmark: &dyn Benchmark) -> Problem {
     let file = if args.responses == Path::new("-") { Path::new("FILE") } else { &args.responses };
     let name = benchmark.name();
     let protocol = args.protocol.as_ref().map(|protocol| format!(" --protocol {name}={protocol}"));
+    let (needs, judge, with) = match benchmark.judge() {
+        Some(_) => ("a judge, which this command does not ask", " --judge-model PROVIDER/MODEL", "with one"),
+        None => ("a sandbox, which this command does not have", "", "in one each"),
+    };
     Problem::usage(format!(
-        "{name} needs a judge, which this command does not ask: `bench run --model replay:{} --benchmark {name}{} \
-         --judge-model PROVIDER/MODEL` grades stored responses with one",
+        "{name} needs {needs}: `bench run --model replay:{} --benchmark {name}{}{judge}` grades stored responses {with}",
         file.display(),
         protocol.unwrap_or_default()
     ))

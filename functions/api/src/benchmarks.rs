@@ -19,8 +19,8 @@ use crate::Api;
 use crate::context::held;
 use view::describe_under;
 pub use view::{
-    BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, PromptView, ProtocolView, SourceView, Stored,
-    StoredDataset, describe,
+    BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
+    SandboxView, SourceView, Stored, StoredDataset, describe,
 };
 
 const PROTOCOL_CHARS_MAX: usize = 128;

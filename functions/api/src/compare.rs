@@ -82,7 +82,7 @@ pub struct BenchmarkComparison {
     /// Whether both used the same items, by their digest. If not, items are still matched by id: one id may
     /// then stand for two versions of an item.
     pub same_dataset: bool,
-    /// Whether both used the same protocol, prompt template, settings of answers and samples per item.
+    /// Whether both used the same protocol, options, prompt template, settings of answers and samples per item.
     pub same_protocol: bool,
     /// Whether both were judged by the same judge with the same prompt and settings, or neither by any.
     pub same_judge: bool,

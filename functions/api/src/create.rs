@@ -27,7 +27,7 @@ use crate::judge::{FoundJudge, JudgedRun, find_judge, has_default_judge, is_judg
 use crate::keys::Keys;
 use crate::lookup::{FoundModel, find_model};
 use crate::order::OrderBody;
-use crate::{Api, Order, Orderer, availability, protocols, run_view};
+use crate::{Api, Order, Orderer, availability, options, protocols, run_view};
 
 const NO_BENCHMARKS: &str = "No matching benchmarks found for selected_benchmarks";
 
@@ -258,6 +258,7 @@ pub(crate) async fn template(
         }
     }
     let protocols = protocols::chosen(&order.protocols, &benchmarks)?;
+    let options = options::chosen(&order.options, &order.protocols, &benchmarks)?;
     let datasets = datasets(api, &order, &benchmarks)?;
     let price = price_for(api, &order, &found, orderer).await?;
     let judged = benchmarks.iter().find(|name| is_judged(name, protocols.get(*name).map(String::as_str)));
@@ -281,7 +282,7 @@ pub(crate) async fn template(
         generation: order.generation,
         datasets,
         protocols,
-        options: BTreeMap::new(),
+        options,
         judge,
         config: order.config,
         coverage_min: order.trusted.coverage_min.unwrap_or(api.config.coverage_min),

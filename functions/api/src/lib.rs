@@ -26,6 +26,7 @@ mod lookup;
 mod models;
 mod openapi;
 mod ops;
+mod options;
 mod order;
 mod page_item;
 mod protocols;
@@ -42,8 +43,8 @@ use axum::Router;
 use axum::routing::{get, post};
 
 pub use benchmarks::{
-    BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, PromptView, ProtocolView, SourceView, Stored,
-    StoredDataset, benchmarks, default_benchmarks, describe,
+    BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
+    SandboxView, SourceView, Stored, StoredDataset, benchmarks, default_benchmarks, describe,
 };
 pub use compare::{BenchmarkComparison, ComparisonView, compare_runs};
 pub use config::ApiConfig;

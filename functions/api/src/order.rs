@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 
 use crate::budget::read_budget;
 use crate::judge::{JudgeBody, JudgeOrder, read_judge};
+use crate::options::{Given, read_options};
 use crate::protocols::read_protocols;
 
 /// Characters of a model's name.
@@ -55,6 +56,8 @@ pub struct Order {
     pub budget: Budget,
     /// The protocol by its short name, by benchmark; the others have their default one.
     pub protocols: BTreeMap<String, String>,
+    /// Settings of benchmarks of their own, by benchmark; the others have their defaults.
+    pub options: Given,
     /// Who judges, where a benchmark needs that; `None` takes the default judge.
     pub judge: Option<JudgeOrder>,
     /// Free-form JSON of the caller, as text.
@@ -164,6 +167,10 @@ pub(crate) struct OrderBody {
     /// `{"gpqa_diamond": "authors"}`. `GET /api/benchmarks` has the names.
     #[schema(value_type = Option<std::collections::BTreeMap<String, String>>)]
     protocols: Option<()>,
+    /// Settings that benchmarks have of their own, such as the release of a dataset:
+    /// `{"livecodebench": {"release": "release_v5", "start_date": "2024-08-01"}}`. `GET /api/benchmarks/NAME` lists them.
+    #[schema(value_type = Option<std::collections::BTreeMap<String, std::collections::BTreeMap<String, String>>>)]
+    benchmark_options: Option<()>,
     /// Who judges, for benchmarks whose answers are judged by a model.
     judge: Option<JudgeBody>,
 }
@@ -198,6 +205,7 @@ impl Order {
         let demo = fields.flag("demo");
         let budget = read_budget(&mut fields);
         let protocols = read_protocols(&mut fields);
+        let options = read_options(&mut fields, &protocols);
         let judge = read_judge(&mut fields);
         fields.finish()?;
         let subset = Subset::new(u32::try_from(pct).unwrap_or(100), count, seed.as_deref())
@@ -218,6 +226,7 @@ impl Order {
             demo,
             budget,
             protocols,
+            options,
             judge,
             config,
             idempotency_key: None,
@@ -262,6 +271,9 @@ impl Order {
             parts.push(
                 json!({ "protocols": self.protocols, "judge": self.judge, "judge_base_url": judge_base_url }),
             );
+        }
+        if let (Value::Array(parts), false) = (&mut parts, self.options.is_empty()) {
+            parts.push(json!({ "options": self.options }));
         }
         hex::encode(Sha256::digest(parts.to_string().as_bytes()))
     }

@@ -23,7 +23,7 @@ use crate::budget::read_budget;
 use crate::create::{
     Created, CreatedView, FIRST_GENERATION, announce, answer, earlier_run, refuse_in_maintenance,
 };
-use crate::judge::{JudgeBody, JudgeOrder, JudgedRun, find_judge, is_judged, read_judge};
+use crate::judge::{JudgeBody, JudgeOrder, JudgedRun, find_judge, read_judge};
 use crate::keys::Keys;
 use crate::order::idempotency_key;
 use crate::requests::{run_id, run_not_found};
@@ -179,6 +179,7 @@ pub async fn rejudge_run(api: &Api, run: RunId, order: RejudgeOrder) -> Result<C
         created_at: Timestamp::now(),
         datasets: of(&benchmarks, &original.datasets),
         protocols: of(&benchmarks, &original.protocols),
+        options: of(&benchmarks, &original.options),
         benchmarks,
         ..original.clone()
     };
@@ -220,9 +221,10 @@ fn of<T: Clone>(
 /// The benchmarks whose answers can be judged.
 fn judged(found: &RunWithBenchmarks) -> Result<Vec<BenchmarkName>, ApiError> {
     let spec = &found.run.spec;
-    let protocol = |name: &BenchmarkName| spec.protocols.get(name).map(String::as_str);
-    let judged: Vec<&BenchmarkRecord> =
-        found.benchmarks.iter().filter(|record| is_judged(&record.name, protocol(&record.name))).collect();
+    let is_judged = |record: &&BenchmarkRecord| {
+        bench_benchmarks::of_run(spec, &record.name).is_some_and(|benchmark| benchmark.judge().is_some())
+    };
+    let judged: Vec<&BenchmarkRecord> = found.benchmarks.iter().filter(is_judged).collect();
     if judged.is_empty() {
         return Err(nothing_judged());
     }

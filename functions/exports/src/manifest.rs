@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::context::ExportsConfig;
 use crate::facts::{BenchmarkFacts, REPORTED_MODELS_MAX, RunFacts};
 use crate::results::{
-    DEMO_NOTICE, dataset, generation, judge, judge_ordered, object, protocol_name, software,
+    DEMO_NOTICE, dataset, generation, judge, judge_ordered, object, options, protocol_name, software,
 };
 
 /// Items that are named in the manifest; with more their number is told, and the results have them all.
@@ -49,7 +49,7 @@ pub(crate) fn additional(facts: &RunFacts, config: &ExportsConfig) -> Map<String
 
 fn benchmark(benchmark: &BenchmarkFacts) -> Value {
     let plan = benchmark.plan();
-    json!({
+    let mut fields = json!({
         "benchmark_name": benchmark.record.name,
         "status": benchmark.record.state.status(),
         "score": benchmark.score(),
@@ -65,5 +65,9 @@ fn benchmark(benchmark: &BenchmarkFacts) -> Value {
         "protocol_name": protocol_name(benchmark),
         "judge": judge(benchmark),
         "generation": plan.map(|plan| generation(&plan.generation)),
-    })
+    });
+    if let Some(options) = options(benchmark) {
+        fields["options"] = options;
+    }
+    fields
 }

@@ -123,6 +123,9 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
         "generation": plan.map(|plan| generation(&plan.generation)),
         "models_reported": benchmark.tally.models,
     }));
+    if let Some(options) = options(benchmark) {
+        fields.insert("options".to_owned(), options);
+    }
     if benchmark.is_demo() {
         fields.insert("demo_notice".to_owned(), DEMO_NOTICE.into());
     }
@@ -189,6 +192,10 @@ fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
         "failure_reason": run.state.failure_reason(),
         "models_reported": facts.models(),
     }));
+    // Only where there are any: runs without keep the bytes that they have.
+    if !spec.options.is_empty() {
+        fields.insert("benchmark_options".to_owned(), json!(spec.options));
+    }
     if facts.is_demo() {
         fields.insert("demo_notice".to_owned(), DEMO_NOTICE.into());
     }
@@ -203,14 +210,26 @@ pub(crate) fn software(config: &ExportsConfig) -> Value {
 /// Which items were used, exactly.
 pub(crate) fn dataset(benchmark: &BenchmarkFacts) -> Value {
     benchmark.dataset().map_or(Value::Null, |dataset| {
-        json!({
+        let mut fields = json!({
             "id": dataset.id,
             "revision": dataset.revision,
             "source": dataset.source,
             "digest": dataset.digest,
             "note": dataset.note,
-        })
+        });
+        if !dataset.attachments.is_empty() {
+            let files = dataset.attachments.iter();
+            let files =
+                files.map(|(name, file)| (name, json!({ "sha256": file.sha256, "bytes": file.bytes })));
+            fields["attachments"] = files.map(|(name, file)| (name.clone(), file)).collect();
+        }
+        fields
     })
+}
+
+/// The benchmark's own settings that counted; `None` where it has none.
+pub(crate) fn options(benchmark: &BenchmarkFacts) -> Option<Value> {
+    benchmark.plan().filter(|plan| !plan.options.is_empty()).map(|plan| json!(plan.options))
 }
 
 /// Short name of the protocol; null in plans of an older program.

@@ -13,7 +13,7 @@ mod requeue;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
-use bench_benchmarks::{Benchmark, Template, Templates};
+use bench_benchmarks::{Benchmark, Options, Template, Templates, effective_options};
 use bench_blobs::BlobError;
 use bench_datasets::{DatasetError, Library, NoProgress, Progress, Reach};
 use bench_domain::run::{BenchmarkState, DatasetChoice, DatasetUse, Plan};
@@ -25,6 +25,7 @@ use bench_state::{
     BenchmarkRecord, EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, State, StateError,
     Transition,
 };
+use choose::Chosen;
 use futures_util::FutureExt;
 
 /// Times that a write which others keep changing is read anew.
@@ -262,7 +263,8 @@ impl Planner {
             }
             Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
         };
-        let chosen = match choose::items(spec, &record.name, &prepared.index) {
+        let Chosen { items: chosen, of } = match choose::items(spec, benchmark, &record.name, &prepared.index)
+        {
             Ok(chosen) => chosen,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
@@ -284,12 +286,13 @@ impl Planner {
             shards: shards_for(items),
             items,
             samples_per_item: spec.samples.unwrap_or(facts.samples_per_item),
-            dataset_items: prepared.index.items.len() as u64,
+            dataset_items: of,
             dataset: wording.dataset,
             prompt_digest: wording.template.digest,
             prompt_source: wording.template.source.as_str().to_owned(),
             protocol: facts.protocol.to_owned(),
             protocol_name: facts.protocol_name.to_owned(),
+            options: effective_options(benchmark, spec.options.get(&record.name).unwrap_or(&Options::new())),
             generation: merged(&(facts.generation)(), &spec.generation),
             templates: wording.templates,
             judge,

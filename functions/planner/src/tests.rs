@@ -5,10 +5,11 @@ use axum::routing::get;
 use bench_benchmarks::{Facts, Grading, ItemProblem, Material, TemplateSource, Templates};
 use bench_blobs::Blobs;
 use bench_datasets::{
-    DatasetSpec, DemoData, Item, Layout, LibraryConfig, Row, RowError, TemplateOrigin, TemplatePart,
-    TemplateSpec, load_templates,
+    DatasetSpec, DemoData, Index, IndexEntry, Item, Layout, LibraryConfig, Row, RowError, TemplateOrigin,
+    TemplatePart, TemplateSpec, load_templates,
 };
-use bench_domain::{Answer, Prompt};
+use bench_domain::run::{AuthMode, ModelRef, Owner};
+use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, Subset};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 
 use super::*;
@@ -64,6 +65,10 @@ impl Benchmark for Sayings {
 
     fn prompt(&self, _: &Item, _: &Material) -> Result<Prompt, ItemProblem> {
         Err(ItemProblem::Content("nobody is asked here".to_owned()))
+    }
+
+    fn selects(&self, options: &Options, item: &IndexEntry) -> bool {
+        options.get("since").is_none_or(|since| item.tags.get("day").is_some_and(|day| day >= since))
     }
 
     fn expected(&self, _: &Item) -> String {
@@ -152,4 +157,121 @@ async fn a_plan_says_whose_words_it_has() {
         assert_eq!((stored.templates, stored.dataset.note), (official.templates.clone(), None));
         assert_eq!(stored.template, official.template);
     }
+}
+
+/// 40 items of 20 days.
+fn index() -> Index {
+    let entry = |n: u64| IndexEntry {
+        id: n.to_string(),
+        group: None,
+        tags: BTreeMap::from([("day".to_owned(), format!("2024-08-{:02}", n / 2 + 1))]),
+        offset: n * 10,
+        length: 10,
+    };
+    let used = dataset("local", None);
+    Index {
+        format: 1,
+        benchmark: "sayings".into(),
+        layout_version: 1,
+        variant: String::new(),
+        id: used.id,
+        source: used.source,
+        revision: used.revision,
+        digest: used.digest,
+        data_key: used.data_key,
+        data_bytes: 400,
+        items: (0..40).map(entry).collect(),
+        support: BTreeMap::new(),
+        documents: None,
+        attachments: BTreeMap::new(),
+        rows_left_out: 0,
+        files: Vec::new(),
+        licence: "MIT".into(),
+        note: None,
+    }
+}
+
+fn spec(name: &BenchmarkName, since: Option<&str>) -> RunSpec {
+    let since = since.map(|since| (name.clone(), Options::from([("since".to_owned(), since.to_owned())])));
+    RunSpec {
+        id: RunId::random(),
+        model: ModelRef {
+            id: ModelId::of("oracle", "oracle"),
+            provider: "oracle".into(),
+            slug: "oracle".into(),
+            base_url: None,
+            replay_key: None,
+        },
+        selected_benchmarks: None,
+        benchmarks: vec![name.clone()],
+        subset: Subset::default(),
+        items: Vec::new(),
+        samples: None,
+        generation: Generation::default(),
+        datasets: BTreeMap::new(),
+        protocols: BTreeMap::new(),
+        options: since.into_iter().collect(),
+        judge: None,
+        rejudges: None,
+        owner: Owner::Local,
+        auth: AuthMode::System,
+        config: None,
+        coverage_min: 0.9,
+        price: None,
+        budget: Budget::default(),
+        schedule: None,
+        software: "test".into(),
+        created_at: Timestamp::now(),
+    }
+}
+
+fn chosen(spec: &RunSpec, name: &BenchmarkName) -> Result<(Vec<u64>, u64), String> {
+    match choose::items(spec, &Sayings, name, &index()) {
+        Ok(chosen) => {
+            let ids = chosen.items.iter().map(|item| item.item_id.parse().unwrap());
+            Ok((ids.collect(), chosen.of))
+        }
+        Err(Obstacle::Failed(why) | Obstacle::NeedsSetup(why)) => Err(why),
+    }
+}
+
+#[test]
+fn options_leave_items_out_before_a_subset_is_chosen() {
+    let name: BenchmarkName = "sayings".parse().unwrap();
+    let all = spec(&name, None);
+    assert_eq!(chosen(&all, &name).unwrap().1, 40);
+    let late = spec(&name, Some("2024-08-11"));
+    let (mut ids, of) = chosen(&late, &name).unwrap();
+    ids.sort_unstable();
+    assert_eq!((ids, of), ((20..40).collect(), 20));
+
+    // A share is one of what is left: a quarter of 20, and the same five every time.
+    let seeded = Subset::new(25, None, Some("s")).unwrap();
+    let quarter = RunSpec { subset: seeded.clone(), ..spec(&name, Some("2024-08-11")) };
+    let (ids, _) = chosen(&quarter, &name).unwrap();
+    assert_eq!(ids.len(), 5);
+    assert!(ids.iter().all(|id| *id >= 20));
+    let again = RunSpec { subset: seeded, ..spec(&name, Some("2024-08-11")) };
+    assert_eq!(chosen(&again, &name).unwrap().0, ids);
+
+    // Options of another benchmark are not this one's.
+    let other = RunSpec { options: spec(&"other".parse().unwrap(), Some("2024-09-01")).options, ..all };
+    assert_eq!(chosen(&other, &name).unwrap().1, 40);
+}
+
+#[test]
+fn options_that_leave_nothing_are_named() {
+    let name: BenchmarkName = "sayings".parse().unwrap();
+    let why = chosen(&spec(&name, Some("2024-09-01")), &name).unwrap_err();
+    assert_eq!(why, "none of the 40 items of sayings is left by its options: since=2024-09-01");
+
+    let named = |items: &[&str], since| {
+        let items = items.iter().map(|item| (*item).to_owned()).collect();
+        chosen(&RunSpec { items, ..spec(&name, since) }, &name)
+    };
+    assert_eq!(named(&["30", "21"], Some("2024-08-11")).unwrap(), (vec![21, 30], 20));
+    assert_eq!(named(&["3", "30"], None).unwrap(), (vec![3, 30], 40));
+    let why = named(&["3", "30"], Some("2024-08-11")).unwrap_err();
+    assert_eq!(why, "sayings has no item 3 under its options: since=2024-08-11");
+    assert_eq!(named(&["99"], Some("2024-08-11")).unwrap_err(), "sayings has no item 99");
 }

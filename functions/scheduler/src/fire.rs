@@ -130,6 +130,14 @@ impl Scheduler {
             bench_benchmarks::under_protocol(benchmark, Some(protocol))
                 .map_err(|unknown| NotMade::Because(unknown.to_string()))?;
         }
+        for (name, options) in &template.options {
+            let Some(benchmark) = bench_benchmarks::find(name.as_str()) else { continue };
+            let protocol = template.protocols.get(name).map(String::as_str);
+            let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).unwrap_or(benchmark);
+            benchmark
+                .under_options(options)
+                .map_err(|problem| NotMade::Because(format!("{name}: {problem}")))?;
+        }
         self.check_provider(&template.model, schedule.auth, "model")?;
         match &template.judge {
             Some(judge) => self.check_provider(&judge.model, judge.auth, "judge"),

@@ -50,9 +50,9 @@ pub use judge::{Judge, JudgeFacts, NoVerdict};
 pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
-pub use options::{OptionError, OptionFacts, Options};
-pub use scicode::SciCode;
+pub use options::{OptionError, OptionFacts, Options, chosen_options, effective_options};
 pub use sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
+pub use scicode::SciCode;
 pub use steps::{NextStep, Steps};
 
 /// Every benchmark, in the order in which they are listed.

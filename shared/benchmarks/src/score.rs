@@ -56,8 +56,14 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
         // Which one it is makes a difference.
         sample?;
     }
-    let Grading::Done(verdict) = benchmark.grade(&item, &Answer::local(response.as_str())) else {
-        return Err(RowError::column("response", "needs a judge, which this command does not ask"));
+    let verdict = match benchmark.grade(&item, &Answer::local(response.as_str())) {
+        Grading::Done(verdict) => verdict,
+        Grading::NeedsJudge => {
+            return Err(RowError::column("response", "needs a judge, which this command does not ask"));
+        }
+        Grading::NeedsSandbox => {
+            return Err(RowError::column("response", "needs a sandbox, which this command does not have"));
+        }
     };
     let mut detail = verdict.detail;
     if !verdict.reason.is_empty() {

@@ -448,6 +448,9 @@ pub struct Plan {
     /// Its short name, by which it is chosen; empty in plans of an older program.
     #[serde(default)]
     pub protocol_name: String,
+    /// Settings of the benchmark's own that counted, the defaults among them; empty where it has none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
     /// The generation settings after the run's own have been applied.
     pub generation: Generation,
     /// Digests of the official texts that go into prompts, by name. Those that could not be had are not here.

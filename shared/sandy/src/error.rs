@@ -199,7 +199,7 @@ mod tests {
     fn an_excerpt_is_short_has_no_control_characters_and_not_the_key() {
         assert_eq!(
             excerpt(br#"{"detail":"no room\nfor s3cret-key \u001b[31m!"}"#, "s3cret-key"),
-            "no room for *** [31m !"
+            "no room for *** [31m!"
         );
         assert_eq!(excerpt(b"", "k"), "nothing more is said");
         assert_eq!(excerpt(b"\xff\x00\r\n", "k"), "\u{fffd}");

@@ -12,6 +12,8 @@ mod id;
 pub mod job;
 mod read;
 mod sandboxes;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod timing;
 mod views;
 

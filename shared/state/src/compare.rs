@@ -20,7 +20,7 @@ pub const COMPARED_SAMPLES_MAX: u64 = 500_000;
 pub struct Compared {
     /// Whether both used the same items, by their digest. If not, items are still matched by id.
     pub same_dataset: bool,
-    /// Whether both used the same protocol, prompt template, settings of answers and samples per item.
+    /// Whether both used the same protocol, options, prompt template, settings of answers and samples per item.
     pub same_protocol: bool,
     /// Whether both were judged by the same judge with the same prompt and settings, or neither by any.
     pub same_judge: bool,
@@ -68,6 +68,7 @@ impl State {
         let same_protocol = both(a, b, |a, b| {
             a.protocol == b.protocol
                 && a.prompt_digest == b.prompt_digest
+                && a.options == b.options
                 && a.generation == b.generation
                 && a.samples_per_item == b.samples_per_item
         });
@@ -87,10 +88,17 @@ impl State {
                     protocol(a),
                     protocol(b)
                 ));
-            } else if !same_protocol {
+            } else if !same_protocol && a.options == b.options {
                 warnings.push(
                     "The runs differ in prompt template, settings of answers or samples per item.".to_owned(),
                 );
+            }
+            if a.options != b.options {
+                warnings.push(format!(
+                    "The runs had different options: {} and {}; they may have asked different items.",
+                    options(a),
+                    options(b)
+                ));
             }
             if !same_judge {
                 warnings.push(format!(
@@ -144,6 +152,11 @@ fn judged_alike(a: Option<&JudgeUse>, b: Option<&JudgeUse>) -> bool {
 
 fn protocol(plan: &Plan) -> &str {
     if plan.protocol_name.is_empty() { &plan.protocol } else { &plan.protocol_name }
+}
+
+fn options(plan: &Plan) -> String {
+    let all: Vec<String> = plan.options.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }
 
 /// A judge with all in which two can differ.

@@ -106,6 +106,9 @@ impl NewEvent {
         if !spec.protocols.is_empty() {
             data["protocols"] = serde_json::json!(spec.protocols);
         }
+        if !spec.options.is_empty() {
+            data["benchmark_options"] = serde_json::json!(spec.options);
+        }
         if let Some(judge) = &spec.judge {
             data["judge"] = judge.model.qualified().into();
         }

@@ -383,6 +383,40 @@ impl FieldReader {
         })
     }
 
+    /// An object of settings, or nothing: texts, and numbers and truth values as they are written.
+    pub fn maybe_settings(
+        &mut self,
+        name: &str,
+        entries_max: usize,
+        chars_max: usize,
+    ) -> Option<BTreeMap<String, String>> {
+        let entries = self.maybe_object(name)?;
+        if entries.len() > entries_max {
+            let msg = format!("Dictionary should have at most {entries_max} items");
+            let ctx = json!({ "max_length": entries_max, "actual_length": entries.len() });
+            self.problem("too_long", name, msg, Value::Null, Some(ctx));
+            return None;
+        }
+        self.within(name, |inner| {
+            let mut settings = BTreeMap::new();
+            for (entry, value) in entries {
+                let value = match value {
+                    Value::Null => continue,
+                    Value::Bool(_) | Value::Number(_) => Value::String(value.to_string()),
+                    Value::String(_) => value,
+                    other => {
+                        let msg = "Input should be a text, a number or a truth value";
+                        inner.problem("string_type", &entry, msg, other, None);
+                        continue;
+                    }
+                };
+                let text = inner.check_text(&entry, value, chars_max);
+                settings.extend(text.map(|text| (entry, text)));
+            }
+            settings
+        })
+    }
+
     /// A text that must be one of a few, or nothing.
     pub fn maybe_choice<T>(
         &mut self,
@@ -566,6 +600,22 @@ mod tests {
         let mut long = reader(json!({ "x".repeat(5_000): 1 }));
         long.refuse_unknown(&[]);
         assert!(long.finish().unwrap_err().message().len() < 200);
+    }
+
+    #[test]
+    fn settings_are_texts_as_they_are_written() {
+        let mut fields =
+            reader(json!({ "s": { "a": " x ", "b": 5, "c": true, "d": null, "e": 0.5, "f": {} } }));
+        let settings = fields.maybe_settings("s", 9, 5).unwrap();
+        let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(settings, [("a", " x "), ("b", "5"), ("c", "true"), ("e", "0.5")]);
+        assert_eq!(fields.maybe_settings("s", 5, 5), None);
+        assert_eq!(fields.maybe_settings("t", 5, 5), None);
+        let message = fields.finish().unwrap_err().message();
+        assert!(
+            message.contains("s.f: Input should be a text") && message.contains("at most 5"),
+            "{message}"
+        );
     }
 
     #[test]

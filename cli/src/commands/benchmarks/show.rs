@@ -47,6 +47,9 @@ pub(super) fn detail(benchmark: &BenchmarkView, protocol: &ProtocolView) -> Stri
         );
     }
     page.field("parser", &protocol.parser);
+    if protocol.stepwise {
+        page.field("questions", "several per item, one after the other");
+    }
     page.field("samples", &format!("{} per item", protocol.samples_per_item));
     page.field("settings", &settings(&protocol.generation));
     #[expect(clippy::cast_precision_loss, reason = "seconds of a time limit")]
@@ -58,6 +61,25 @@ pub(super) fn detail(benchmark: &BenchmarkView, protocol: &ProtocolView) -> Stri
 
     if let Some(judge) = &protocol.judge {
         judging(&mut page, judge);
+    }
+    if let Some(sandbox) = &protocol.sandbox {
+        page.head("Sandbox");
+        page.field("grader", &sandbox.grader);
+        page.field("verdict", &sandbox.verdict);
+        page.field("needs", &sandbox.needs);
+        page.field("sandboxes", &format!("{} for a sample at most", sandbox.rounds_max));
+    }
+    if !protocol.options.is_empty() {
+        page.head("Options");
+        for option in &protocol.options {
+            let default = match &option.default {
+                Some(default) => format!("default {default}"),
+                None => "not set by default".to_owned(),
+            };
+            page.field(&option.name, &format!("{}; {default}", option.description));
+        }
+        let name = &benchmark.name;
+        page.text("", &format!("`bench run --option {name}.NAME=VALUE` sets one."));
     }
     if !protocol.deviations.is_empty() {
         page.head("Deviations from the official program");
@@ -108,6 +130,9 @@ fn dataset(page: &mut Page, dataset: &DatasetFacts, benchmark: &BenchmarkView) {
     }
     if let Some(documents) = &dataset.documents {
         page.field("documents", documents);
+    }
+    for attachment in &dataset.attachments {
+        page.field("jobs need", attachment);
     }
     page.field("licence", &dataset.licence);
     match (&dataset.terms_url, dataset.gated) {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_api::{Order, Orderer, Trusted, create_run, default_benchmarks};
-use bench_benchmarks::Judge as Judging;
+use bench_benchmarks::{Benchmark, Judge as Judging};
 use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Subset};
@@ -19,6 +19,7 @@ use super::budget::BudgetArgs;
 use super::checks::{check_judge, check_providers};
 use crate::client::Client;
 use crate::commands::judge::{Judge, judge_key, protocols};
+use crate::commands::options::{ByBenchmark, options, ordered};
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
 use crate::output;
@@ -27,7 +28,7 @@ use crate::stack::Stack;
 use crate::views::Run;
 
 /// Arguments that say what is ordered: a run that goes on has its own.
-const ORDER_ARGS: [&str; 19] = [
+const ORDER_ARGS: [&str; 20] = [
     "model",
     "benchmark",
     "item",
@@ -42,6 +43,7 @@ const ORDER_ARGS: [&str; 19] = [
     "demo",
     "price",
     "protocol",
+    "option",
     "judge_model",
     "judge_base_url",
     "judge_temperature",
@@ -71,6 +73,8 @@ pub(super) struct Plan {
     price: Option<Price>,
     /// The protocols that were chosen, by benchmark.
     protocols: BTreeMap<String, String>,
+    /// The benchmarks' own settings that were given.
+    options: ByBenchmark,
     pub(super) judge: Judge,
     pub(super) judge_base_url: Option<String>,
 }
@@ -149,8 +153,10 @@ pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
         return Err(Problem::usage("--demo and --dataset exclude each other").into());
     }
     let benchmarks = benchmarks(&args.benchmark, &datasets, remote)?;
+    let protocols = protocols(&args.protocol, &benchmarks, remote)?;
     let plan = Plan {
-        protocols: protocols(&args.protocol, &benchmarks, remote)?,
+        options: options(&args.option, &benchmarks, &protocols, remote)?,
+        protocols,
         judge: args.judge.judge_or_variable(remote)?,
         judge_base_url: args.judge_base_url.clone().filter(|url| !url.trim().is_empty()),
         benchmarks,
@@ -318,11 +324,14 @@ impl Plan {
     /// The first benchmark whose answers are judged, and how.
     pub(super) fn judged(&self) -> Option<(&str, &'static dyn Judging)> {
         self.benchmarks.iter().find_map(|name| {
-            let protocol = self.protocols.get(name).map(String::as_str);
-            let benchmark = bench_benchmarks::find(name)?;
-            let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).ok()?;
+            let benchmark = self.ordered(name).ok()?;
             Some((name.as_str(), benchmark.judge()?))
         })
+    }
+
+    /// The benchmark under its protocol and with its options.
+    fn ordered(&self, name: &str) -> anyhow::Result<&'static dyn Benchmark> {
+        ordered(name, &self.protocols, &self.options)
     }
 
     /// Says before a run is made that a dataset lacks items that were named.
@@ -350,9 +359,7 @@ impl Plan {
     ) -> anyhow::Result<Vec<RunId>> {
         let mut datasets = BTreeMap::new();
         for (name, file) in &self.datasets {
-            let protocol = self.protocols.get(name.as_str()).map(String::as_str);
-            let benchmark = bench_benchmarks::under_protocol(find_benchmark(name.as_str())?, protocol)
-                .map_err(|unknown| Problem::usage(unknown.to_string()))?;
+            let benchmark = self.ordered(name.as_str())?;
             let prepared = stack.library.take_in(benchmark, file, progress).await?;
             let revision = prepared.used.revision.clone();
             self.check_items(name.as_str(), &prepared)?;
@@ -360,9 +367,7 @@ impl Plan {
         }
         if self.demo && !self.items.is_empty() {
             for name in &self.benchmarks {
-                let protocol = self.protocols.get(name).map(String::as_str);
-                let benchmark = bench_benchmarks::under_protocol(find_benchmark(name)?, protocol)
-                    .map_err(|unknown| Problem::usage(unknown.to_string()))?;
+                let benchmark = self.ordered(name)?;
                 let prepared = stack.library.prepare(benchmark, &DatasetChoice::Demo, progress).await?;
                 self.check_items(name, &prepared)?;
             }
@@ -391,6 +396,7 @@ impl Plan {
                 demo: self.demo,
                 budget: self.budget.budget(),
                 protocols: self.protocols.clone(),
+                options: self.options.clone(),
                 judge: self.judge.order(),
                 trusted: Trusted {
                     base_url: self.base_url.clone().filter(|_| is_remote),
@@ -456,6 +462,7 @@ impl Plan {
         optional("items", json!(self.items));
         optional("demo", json!(self.demo));
         optional("protocols", json!((!self.protocols.is_empty()).then_some(&self.protocols)));
+        optional("benchmark_options", json!((!self.options.is_empty()).then_some(&self.options)));
         optional("judge", json!(self.judge.body()));
         optional("budget_usd", json!(self.budget.budget_usd));
         optional("budget_tokens", json!(self.budget.budget_tokens));

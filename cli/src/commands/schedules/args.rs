@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::At;
 use crate::client::Client;
 use crate::commands::judge::{JudgeArgs, protocols};
+use crate::commands::options::options;
 use crate::commands::run::budget::BudgetArgs;
 use crate::commands::run::preselected;
 use crate::exit::Problem;
@@ -90,6 +91,10 @@ struct WhatArgs {
     /// left out when one benchmark is given with it
     #[arg(long, value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
     protocol: Vec<String>,
+    /// A setting that a benchmark has of its own, as `bench benchmarks NAME` lists them; repeat for several. Those given
+    /// take the place of all that there were. The benchmark can be left out when one is given with it
+    #[arg(long, value_name = "[BENCHMARK.]NAME=VALUE")]
+    option: Vec<String>,
     #[command(flatten)]
     judge: JudgeArgs,
     /// Use the items that come with the program; the scores then say nothing about the real benchmark
@@ -128,6 +133,8 @@ impl WhatArgs {
         given("demo", self.demo.then_some(json!(true)));
         let protocols = protocols(&self.protocol, &self.benchmark, true)?;
         given("protocols", (!protocols.is_empty()).then(|| json!(protocols)));
+        let options = options(&self.option, &self.benchmark, &protocols, true)?;
+        given("benchmark_options", (!options.is_empty()).then(|| json!(options)));
         given("judge", self.judge.judge(true)?.body());
         given("budget_usd", self.budget.budget_usd.map(|usd| json!(usd)));
         given("budget_tokens", self.budget.budget_tokens.map(|tokens| json!(tokens)));

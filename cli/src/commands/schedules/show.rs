@@ -65,6 +65,9 @@ pub(super) fn detail(schedule: &Schedule) -> String {
     let protocols = schedule.protocols.iter().map(|(name, protocol)| format!("{name}={protocol}"));
     let protocols: Vec<String> = protocols.collect();
     field("protocols", (!protocols.is_empty()).then(|| protocols.join(", ")));
+    for (name, options) in &schedule.benchmark_options {
+        field("options", Some(format!("{name}: {}", crate::commands::options::listed(options))));
+    }
     field("judge", schedule.judge.as_ref().map(|judge| judge.model.clone()));
     let budget: Vec<String> = [
         schedule.budget_usd.map(format::dollars),

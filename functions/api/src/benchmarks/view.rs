@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{Benchmark, Link, Template, Templates};
+use bench_benchmarks::{Benchmark, Link, SandboxFacts, Template, Templates};
 use bench_datasets::{CachedDataset, DatasetError, Library, NoProgress, Reach};
 use bench_web::views::GenerationView;
 use serde::{Deserialize, Serialize};
@@ -90,6 +90,15 @@ pub struct ProtocolView {
     pub item_timeout_seconds: u64,
     /// Who says what an answer is worth; null where the parser does.
     pub judge: Option<JudgeView>,
+    /// How answers are run to grade them; null where they are not.
+    #[serde(default)]
+    pub sandbox: Option<SandboxView>,
+    /// Settings that the benchmark has of its own.
+    #[serde(default)]
+    pub options: Vec<OptionView>,
+    /// Whether an item takes several questions, one after the other.
+    #[serde(default)]
+    pub stepwise: bool,
     /// Names of its metrics, the main one first.
     pub metrics: Vec<String>,
     /// Where this program does something else than the official one.
@@ -139,6 +148,30 @@ pub struct JudgeView {
     pub prompt: PromptView,
 }
 
+/// Grading by running answers in a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SandboxView {
+    /// What has to be there beside Python 3 and bash.
+    pub needs: String,
+    /// The official program that grades.
+    pub grader: String,
+    /// How many sandboxes a sample may use up before it ends without a verdict.
+    pub rounds_max: u32,
+    /// What a verdict is.
+    pub verdict: String,
+}
+
+/// A setting that the benchmark has of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OptionView {
+    /// Its name in `benchmark_options`.
+    pub name: String,
+    /// What it does and what it may be.
+    pub description: String,
+    /// What it is where a run does not say; null where it then is not set.
+    pub default: Option<String>,
+}
+
 /// Where the items of a benchmark come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct DatasetFacts {
@@ -156,6 +189,9 @@ pub struct DatasetFacts {
     pub item_id: String,
     /// What prompts need besides the item; null when nothing.
     pub support: Option<String>,
+    /// Files beside the items that jobs in sandboxes need: name, id at the hub and path.
+    #[serde(default)]
+    pub attachments: Vec<String>,
     /// Archive of documents that prompts need, by its path at the hub and its SHA-256; null when there is none.
     pub documents: Option<String>,
     /// Licence as its authors name it.
@@ -297,6 +333,20 @@ fn protocol(one: &'static dyn Benchmark, default: &'static dyn Benchmark, stored
         replies_max: judge.facts().replies_max,
         prompt: prompt(&|texts| judge.template(texts)),
     });
+    let sandbox = one.sandbox().map(|grader| {
+        let SandboxFacts { needs, grader, rounds_max, verdict } = *grader.facts();
+        SandboxView {
+            needs: needs.to_owned(),
+            grader: grader.to_owned(),
+            rounds_max,
+            verdict: verdict.to_owned(),
+        }
+    });
+    let options = one.options().iter().map(|option| OptionView {
+        name: option.name.to_owned(),
+        description: option.description.to_owned(),
+        default: (!option.default.is_empty()).then(|| option.default.to_owned()),
+    });
     let sources = facts.sources.iter();
     ProtocolView {
         name: facts.protocol_name.to_owned(),
@@ -310,6 +360,9 @@ fn protocol(one: &'static dyn Benchmark, default: &'static dyn Benchmark, stored
         generation: GenerationView::from(&(facts.generation)()),
         item_timeout_seconds: facts.item_timeout_seconds,
         judge,
+        sandbox,
+        options: options.collect(),
+        stepwise: one.steps().is_some(),
         metrics: owned(facts.metrics),
         deviations: owned(facts.deviations),
         sources: sources
@@ -341,6 +394,11 @@ fn dataset(one: &'static dyn Benchmark, stored: &Stored) -> DatasetFacts {
         items: spec.items,
         item_id: facts.item_id.to_owned(),
         support: facts.support.map(str::to_owned),
+        attachments: one
+            .attachments()
+            .iter()
+            .map(|file| format!("{}: {} of {}", file.name, file.path, file.id))
+            .collect(),
         documents: one.documents().map(|archive| format!("{}, sha256 {}", archive.path, archive.sha256)),
         licence: spec.licence.to_owned(),
         gated: spec.gate.is_some(),

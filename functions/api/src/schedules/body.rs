@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use crate::Order;
 use crate::judge::JUDGE_MODEL_ALIAS;
+use crate::options::FIELD as OPTIONS_FIELD;
 use crate::order::OrderBody;
 
 const ZONE_CHARS_MAX: usize = 100;
@@ -156,23 +157,25 @@ impl Change {
             judge.extend(new_fields);
             *new = judge;
         }
-        if !self.fields.contains_key(PROTOCOLS_FIELD) {
-            keep_protocols_of(&mut fields);
+        for by_benchmark in [PROTOCOLS_FIELD, OPTIONS_FIELD] {
+            if !self.fields.contains_key(by_benchmark) {
+                keep_those_of(by_benchmark, &mut fields);
+            }
         }
         FieldReader::of_body(fields)
     }
 }
 
-/// Leaves out the protocols of benchmarks that are not to be run any more.
-fn keep_protocols_of(fields: &mut Map<String, Value>) {
+/// Leaves out what is said of benchmarks that are not to be run any more.
+fn keep_those_of(field: &str, fields: &mut Map<String, Value>) {
     let wanted: Vec<String> = match fields.get("selected_benchmarks").and_then(Value::as_array) {
         Some(names) if !names.is_empty() => {
             names.iter().filter_map(Value::as_str).map(|name| name.trim().to_lowercase()).collect()
         }
         _ => return,
     };
-    if let Some(Value::Object(protocols)) = fields.get_mut(PROTOCOLS_FIELD) {
-        protocols.retain(|name, _| wanted.contains(name));
+    if let Some(Value::Object(by_benchmark)) = fields.get_mut(field) {
+        by_benchmark.retain(|name, _| wanted.contains(name));
     }
 }
 
@@ -200,6 +203,7 @@ fn as_fields(schedule: &Schedule) -> Map<String, Value> {
         "budget_usd": run.budget.usd,
         "budget_tokens": run.budget.tokens,
         "protocols": run.protocols,
+        OPTIONS_FIELD: run.options,
         "judge": run.judge.as_ref().map(|judge| json!({
             "model_id": judge.model.qualified(),
             "temperature": judge.generation.temperature,

@@ -63,6 +63,8 @@ pub struct ScheduleView {
     pub demo: bool,
     /// The protocols that are not the default ones, by benchmark.
     pub protocols: BTreeMap<String, String>,
+    /// Settings of benchmarks of their own that are not the default ones, by benchmark.
+    pub benchmark_options: BTreeMap<String, BTreeMap<String, String>>,
     /// Who judges; null where nobody has to.
     pub judge: Option<JudgeOrderView>,
     /// US dollars at which a run is stopped.
@@ -205,6 +207,11 @@ impl ScheduleView {
                 .protocols
                 .iter()
                 .map(|(name, protocol)| (name.to_string(), protocol.clone()))
+                .collect(),
+            benchmark_options: run
+                .options
+                .iter()
+                .map(|(name, options)| (name.to_string(), options.clone()))
                 .collect(),
             judge: run.judge.as_ref().map(JudgeOrderView::from),
             budget_usd: run.budget.usd,

@@ -214,6 +214,7 @@ impl Server {
             prompt_source: "official".into(),
             protocol: "protocol 1".into(),
             protocol_name: "one".into(),
+            options: Default::default(),
             generation: Generation { max_tokens: Some(2_048), ..Generation::default() },
             templates: Default::default(),
             judge: None,

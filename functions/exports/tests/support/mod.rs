@@ -254,6 +254,7 @@ fn plan_of(attempt: u32, items: u32, samples: u32, source: &str) -> Plan {
         prompt_source: "official".to_owned(),
         protocol: "5-shot chain of thought".to_owned(),
         protocol_name: "five-shot".to_owned(),
+        options: Default::default(),
         generation: Generation { temperature: Some(0.0), max_tokens: Some(2048), ..Generation::default() },
         templates: BTreeMap::new(),
         judge: None,

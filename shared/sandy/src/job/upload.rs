@@ -229,7 +229,7 @@ impl Upload<'_> {
         let mut missing: Vec<u64> = if count == 1 { vec![0] } else { Vec::new() };
         let length = content.bytes().to_string();
         let asked = [self.job.as_str(), content.path(), content.sha256(), &length];
-        for round in 0..=ROUNDS_MAX {
+        for _ in 0..=ROUNDS_MAX {
             for index in missing {
                 if self.has_sent && self.began.elapsed() > self.sandy.timing.upload_step {
                     return Ok(Sent::Underway);

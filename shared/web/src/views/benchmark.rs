@@ -1,5 +1,7 @@
 //! One benchmark of a run.
 
+use std::collections::BTreeMap;
+
 use bench_domain::report::BenchmarkReport;
 use bench_domain::run::{BenchmarkStatus, DatasetChoice, DatasetUse, Plan};
 use bench_domain::{Generation, Outcome, OutcomeCounts, Timestamp};
@@ -73,6 +75,8 @@ pub struct RunBenchmarkView {
     pub protocol_name: Option<String>,
     /// Name of the protocol, with what it is pinned to.
     pub protocol: Option<String>,
+    /// Settings of the benchmark's own that count, the defaults among them; until planned, those that the run gives.
+    pub options: BTreeMap<String, String>,
     /// Where the prompt template came from: `official` or `own`.
     pub prompt_source: Option<String>,
     /// Digest of the prompt template.
@@ -106,15 +110,33 @@ pub struct DatasetView {
     pub source: String,
     /// SHA-256 of the normalised content.
     pub digest: String,
+    /// Files beside the items that jobs in sandboxes need.
+    pub attachments: Vec<AttachmentView>,
     /// Why demo data was used without being asked for.
     pub note: Option<String>,
 }
 
 impl From<&DatasetUse> for DatasetView {
     fn from(dataset: &DatasetUse) -> Self {
-        let DatasetUse { id, revision, source, digest, note, .. } = dataset.clone();
-        Self { id, revision, source, digest, note }
+        let DatasetUse { id, revision, source, digest, attachments, note, .. } = dataset.clone();
+        let attachments = attachments.into_iter().map(|(name, file)| AttachmentView {
+            name,
+            sha256: file.sha256,
+            bytes: file.bytes,
+        });
+        Self { id, revision, source, digest, attachments: attachments.collect(), note }
     }
+}
+
+/// A file beside the items that jobs in sandboxes need.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct AttachmentView {
+    /// What the benchmark calls it.
+    pub name: String,
+    /// SHA-256 of its bytes.
+    pub sha256: String,
+    /// Its length.
+    pub bytes: u64,
 }
 
 /// How answers are generated; null leaves a setting to the provider.
@@ -218,6 +240,10 @@ impl RunBenchmarkView {
                 .filter(|name| !name.is_empty())
                 .or_else(|| spec.protocols.get(&record.name).cloned()),
             protocol: plan.map(|plan| plan.protocol.clone()),
+            options: match plan {
+                Some(plan) => plan.options.clone(),
+                None => spec.options.get(&record.name).cloned().unwrap_or_default(),
+            },
             prompt_source: plan.map(|plan| plan.prompt_source.clone()),
             prompt_digest: plan.map(|plan| plan.prompt_digest.clone()),
             judge: plan.and_then(|plan| plan.judge.as_ref()).map(JudgeView::from),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::eta::{EtaBenchmark, EtaRun};
 use bench_domain::run::{DatasetChoice, RunStatus};
-use bench_domain::{FailureReason, ModelId, RunId, RunSpec, Timestamp};
+use bench_domain::{BenchmarkName, FailureReason, ModelId, RunId, Timestamp};
 use bench_state::{RunWithBenchmarks, ShardCount};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -73,6 +73,8 @@ pub struct RunView {
     pub generation: GenerationView,
     /// The protocols that are not the default ones, by benchmark.
     pub protocols: BTreeMap<String, String>,
+    /// Settings of benchmarks of their own that are not the default ones, by benchmark.
+    pub benchmark_options: BTreeMap<String, BTreeMap<String, String>>,
     /// Who judges, as it was ordered; null where nobody has to.
     pub judge: Option<JudgeOrderView>,
     /// The run whose answers are judged again by this one; null when this one asks the model itself.
@@ -177,7 +179,8 @@ impl RunView {
             items: (!spec.items.is_empty()).then(|| spec.items.clone()),
             samples: spec.samples,
             generation: GenerationView::from(&spec.generation),
-            protocols: protocols(spec),
+            protocols: by_name(&spec.protocols),
+            benchmark_options: by_name(&spec.options),
             judge: spec.judge.as_ref().map(JudgeOrderView::from),
             rejudges: spec.rejudges.map(RejudgesView::from),
             generation_number: run.generation,
@@ -238,6 +241,6 @@ impl RunView {
     }
 }
 
-fn protocols(spec: &RunSpec) -> BTreeMap<String, String> {
-    spec.protocols.iter().map(|(name, protocol)| (name.to_string(), protocol.clone())).collect()
+fn by_name<T: Clone>(of: &BTreeMap<BenchmarkName, T>) -> BTreeMap<String, T> {
+    of.iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
 }

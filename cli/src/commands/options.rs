@@ -1,0 +1,120 @@
+//! Settings of benchmarks of their own on the command line.
+
+use std::collections::BTreeMap;
+
+use bench_benchmarks::{Benchmark, Options};
+
+use super::find_benchmark;
+use crate::exit::Problem;
+
+/// Options by benchmark.
+pub(crate) type ByBenchmark = BTreeMap<String, Options>;
+
+/// Reads `BENCHMARK.NAME=VALUE`, or `NAME=VALUE` where one benchmark is to be run. A server may know others.
+pub(crate) fn options(
+    given: &[String],
+    benchmarks: &[String],
+    protocols: &BTreeMap<String, String>,
+    remote: bool,
+) -> anyhow::Result<ByBenchmark> {
+    let mut options = ByBenchmark::new();
+    for text in given.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {
+        let (place, value) = text
+            .split_once('=')
+            .ok_or_else(|| Problem::usage(format!("--option: `{text}` is not BENCHMARK.NAME=VALUE")))?;
+        let (benchmark, name) = match (place.split_once('.'), benchmarks) {
+            (Some((benchmark, name)), _) => (benchmark.trim(), name.trim()),
+            (None, [only]) => (only.as_str(), place.trim()),
+            (None, _) => {
+                return Err(Problem::usage(format!("--option: `{text}` does not say of which benchmark"))
+                    .hint(format!(
+                        "give BENCHMARK.{text}; the name can be left out when one benchmark is chosen"
+                    ))
+                    .into());
+            }
+        };
+        let benchmark = match find_benchmark(benchmark) {
+            Ok(benchmark) => benchmark.name().to_owned(),
+            Err(_) if remote => benchmark.to_owned(),
+            Err(error) => return Err(error),
+        };
+        if !benchmarks.is_empty() && !benchmarks.contains(&benchmark) {
+            let problem = format!("--option: {benchmark} is not among the benchmarks to run");
+            return Err(Problem::usage(problem).into());
+        }
+        let of_benchmark = options.entry(benchmark.clone()).or_default();
+        if of_benchmark.insert(name.to_owned(), value.trim().to_owned()).is_some() {
+            return Err(Problem::usage(format!("--option: {benchmark}.{name} is given twice")).into());
+        }
+    }
+    if !remote {
+        for name in options.keys() {
+            ordered(name, protocols, &options)?;
+        }
+    }
+    Ok(options)
+}
+
+/// A benchmark as it is ordered: under its protocol and with its options.
+pub(crate) fn ordered(
+    name: &str,
+    protocols: &BTreeMap<String, String>,
+    options: &ByBenchmark,
+) -> anyhow::Result<&'static dyn Benchmark> {
+    let protocol = protocols.get(name).map(String::as_str);
+    let benchmark = bench_benchmarks::under_protocol(find_benchmark(name)?, protocol)
+        .map_err(|unknown| Problem::usage(unknown.to_string()))?;
+    let Some(options) = options.get(name) else { return Ok(benchmark) };
+    let under = bench_benchmarks::chosen_options(benchmark, options)
+        .and_then(|chosen| benchmark.under_options(&chosen))
+        .map_err(|problem| Problem::usage(format!("--option: {name}: {problem}")))?;
+    Ok(under.unwrap_or(benchmark))
+}
+
+/// Options as people are shown them.
+pub(crate) fn listed(options: &Options) -> String {
+    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn options_are_read_and_refused() {
+        let none = BTreeMap::new();
+        for (given, benchmarks, part) in [
+            (vec!["x"], vec!["mmlu_pro"], "is not BENCHMARK.NAME=VALUE"),
+            (vec!["x=1"], vec!["mmlu_pro", "aime_2025"], "of which benchmark"),
+            (vec!["nope.x=1"], vec!["mmlu_pro"], "no benchmark `nope`"),
+            (vec!["aime_2025.x=1"], vec!["mmlu_pro"], "not among the benchmarks"),
+            (vec!["x=1"], vec!["mmlu_pro"], "mmlu_pro: there is no option `x`"),
+            (vec!["x=1", "mmlu_pro.x=2"], vec!["mmlu_pro"], "mmlu_pro.x is given twice"),
+        ] {
+            let error = options(&list(&given), &list(&benchmarks), &none, false).unwrap_err().to_string();
+            assert!(error.contains(part), "{given:?}: {error}");
+        }
+        assert_eq!(options(&list(&["", " "]), &[], &none, false).unwrap(), ByBenchmark::new());
+        // A server may know what is not known here; a value may hold anything.
+        let known = options(&list(&[" other.a = b=c,d "]), &list(&["other"]), &none, true).unwrap();
+        assert_eq!(known["other"]["a"], "b=c,d");
+        assert_eq!(listed(&known["other"]), "a=b=c,d");
+    }
+
+    #[test]
+    fn every_default_may_be_given() {
+        let none = BTreeMap::new();
+        for benchmark in bench_benchmarks::all() {
+            let name = benchmark.name();
+            let set = benchmark.options().iter().filter(|option| !option.default.is_empty());
+            let given: Vec<String> =
+                set.map(|option| format!("{name}.{}={}", option.name, option.default)).collect();
+            let read = options(&given, &list(&[name]), &none, false).unwrap();
+            assert_eq!(read.values().map(BTreeMap::len).sum::<usize>(), given.len());
+        }
+    }
+}

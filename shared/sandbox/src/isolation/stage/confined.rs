@@ -1,0 +1,149 @@
+//! The form `confined`: the second stage alone, for machines that refuse namespaces. This process is its guard: it
+//! watches over what the kernel does not bound here, and kills what is left.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::launch::{Guard, leave_control};
+use super::{AGENT, Doing, STAGE_ARGUMENT, processes, user};
+use crate::isolation::wire::Plan;
+
+/// How often the guard looks.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// A look that takes long (many files) is made less often: this many times as long is waited.
+const LOOK_SHARE: u32 = 10;
+/// Files and folders counted in one look; a sandbox with more is over its limit, whatever their size.
+const FILES_MAX: usize = 1 << 20;
+/// Bytes of one file, at least, for the count: its name takes room too.
+const FILE_BYTES_MIN: u64 = 4 << 10;
+/// The second stage is given this long to end by itself.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+/// What is left is hunted for so long, at most.
+const HUNT_MAX: Duration = Duration::from_secs(20);
+
+/// Starts the second stage and stays until it or the host is gone, or the sandbox is over a limit.
+pub(super) fn run(guard: Guard) -> Result<(), String> {
+    let Guard { plan, control, life } = guard;
+    // What loses its parent becomes a child of this process, and is found.
+    nix::sys::prctl::set_child_subreaper(true).doing("processes cannot be adopted")?;
+    let (ended, alive) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("no pipe can be made")?;
+    let mut agent = Command::new("/proc/self/exe")
+        .args([STAGE_ARGUMENT, AGENT])
+        .env_clear()
+        .stdin(control.try_clone().doing("no file can be opened")?)
+        .stdout(Stdio::from(alive))
+        .spawn()
+        .doing("the second stage cannot be started")?;
+    leave_control(control)?;
+    let watched = watch(&plan, &life, &ended);
+    finish(&plan, &mut agent, &ended)?;
+    watched
+}
+
+/// Until the host or the second stage is gone, or a limit is passed.
+fn watch(plan: &Plan, life: &OwnedFd, ended: &OwnedFd) -> Result<(), String> {
+    let folder = plan.folder.as_deref().ok_or("the plan names no folder")?;
+    let me = std::process::id();
+    let mut wait = LOOK_EVERY;
+    loop {
+        let mut waits = [PollFd::new(life, PollFlags::empty()), PollFd::new(ended, PollFlags::empty())];
+        match poll(&mut waits, Some(&timespec(wait))) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => other.doing("the sandbox cannot be waited for")?,
+        };
+        if waits.iter().any(|wait| !wait.revents().is_empty()) {
+            return Ok(());
+        }
+        let began = Instant::now();
+        if folder_bytes(folder) > plan.limits.disk_bytes {
+            return Err("the working folder held more than its limit, or what cannot be counted".to_owned());
+        }
+        if !plan.limits.memory_is_bounded
+            && processes::used(processes::descendants(me)).memory_bytes > plan.limits.memory_bytes
+        {
+            return Err("the processes used more memory than their limit".to_owned());
+        }
+        wait = LOOK_EVERY.max(began.elapsed() * LOOK_SHARE);
+    }
+}
+
+/// Ends the second stage and everything that the sandbox started.
+fn finish(plan: &Plan, agent: &mut Child, ended: &OwnedFd) -> Result<(), String> {
+    if let Some(pid) = i32::try_from(agent.id()).ok().and_then(Pid::from_raw) {
+        // Asks it to kill all that it may signal, itself excepted.
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+    }
+    let _ = poll(&mut [PollFd::new(ended, PollFlags::empty())], Some(&timespec(LAST_WAIT)));
+    let _ = agent.kill();
+    let hunted = hunt();
+    match plan.uid {
+        // The kernel finds them by their user, all at once.
+        Some(uid) => user::sweep(uid),
+        None => hunted,
+    }
+}
+
+/// Kills descendants until there are none.
+fn hunt() -> Result<(), String> {
+    let until = Instant::now() + HUNT_MAX;
+    loop {
+        let left = processes::descendants(std::process::id());
+        for pid in left.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?)) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                // Children live: another round.
+                Ok(None) => break,
+                // No child, and so no descendant: orphans are ours.
+                Err(_) => return Ok(()),
+            }
+        }
+        if Instant::now() > until {
+            return Err("processes of the sandbox cannot be killed".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Bytes of everything below a folder, links not followed; as if over every limit when it cannot be counted.
+pub(crate) fn folder_bytes(folder: &Path) -> u64 {
+    let mut sum = 0_u64;
+    let mut count = 0;
+    let mut left: Vec<PathBuf> = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            // Closed to us by its owner: whatever is in it cannot be counted.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return u64::MAX,
+            Err(_) => continue,
+        };
+        for entry in entries.flatten() {
+            count += 1;
+            if count > FILES_MAX {
+                return u64::MAX;
+            }
+            let Ok(about) = entry.metadata() else { continue };
+            sum = sum.saturating_add((about.blocks() * 512).max(FILE_BYTES_MIN));
+            if about.is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    sum
+}
+
+fn timespec(wait: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: i64::from(wait.subsec_nanos()),
+    }
+}

@@ -1,0 +1,287 @@
+//! Who calls what, and what is done.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::BufReader;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{JoinHandle, JoinSet};
+use uuid::Uuid;
+
+use super::http::{Answer, Request, read};
+use super::place::Place;
+use super::{Call, Endpoint, Fault, KEY, Shared};
+
+/// Time limit of commands that name none.
+const TIMEOUT_DEFAULT_MS: u64 = 30_000;
+
+pub(super) fn spawn(listener: TcpListener, shared: Arc<Shared>) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        // Connections end with the listener.
+        let mut connections = JoinSet::new();
+        while let Ok((stream, _)) = listener.accept().await {
+            let shared = Arc::clone(&shared);
+            connections.spawn(async move {
+                // A client that goes away is no fault of the server.
+                let _ = connection(stream, shared).await;
+            });
+            while connections.try_join_next().is_some() {}
+        }
+    })
+}
+
+async fn connection(stream: TcpStream, shared: Arc<Shared>) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    while let Some(request) = read(&mut stream).await? {
+        let is_whole = request.body.is_some();
+        // What was begun is done, also when the client goes away meanwhile.
+        let serving = tokio::spawn(serve(request, Arc::clone(&shared)));
+        let stream = stream.get_mut();
+        match serving.await.unwrap_or(Reply::Nothing) {
+            Reply::Whole(answer) if is_whole => answer.send(stream).await?,
+            Reply::Whole(answer) | Reply::Half(answer) => return answer.send_half(stream).await,
+            Reply::Nothing => return Ok(()),
+        }
+    }
+    Ok(())
+}
+
+enum Reply {
+    Whole(Answer),
+    Half(Answer),
+    Nothing,
+}
+
+async fn serve(request: Request, shared: Arc<Shared>) -> Reply {
+    let Some((endpoint, sandbox)) = route(&request) else {
+        return Reply::Whole(Answer::json(404, &json!({ "detail": "no such endpoint" })));
+    };
+    if endpoint != Endpoint::File && (request.key.as_deref() != Some(KEY) || !request.is_json) {
+        return Reply::Whole(Answer::json(401, &json!({ "detail": "the key is refused" })));
+    }
+    let Some(body) = request.body.clone() else {
+        return Reply::Whole(Answer::json(413, &json!({ "detail": "the request is too long" })));
+    };
+    let call = noted(&shared, endpoint, sandbox, body);
+    let fault = shared.options.rule.as_ref().map_or(Fault::None, |rule| rule(&call));
+    match fault {
+        Fault::None => Reply::Whole(done(&shared, &call, &request).await),
+        Fault::Status(status, body, headers) => {
+            Reply::Whole(Answer { status, headers, body: body.into_bytes() })
+        }
+        Fault::Garbage => Reply::Whole(Answer {
+            status: 200,
+            headers: Vec::new(),
+            body: "<html>\u{fffd} not what you asked for".into(),
+        }),
+        Fault::NoExitCode => {
+            let mut answer = done(&shared, &call, &request).await;
+            let mut said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            if let Some(fields) = said.as_object_mut() {
+                fields.remove("exitCode");
+                fields.remove("sandboxId");
+            }
+            answer.body = said.to_string().into_bytes();
+            Reply::Whole(answer)
+        }
+        Fault::Hang(time) => {
+            tokio::time::sleep(time).await;
+            Reply::Nothing
+        }
+        Fault::Late(time) => {
+            let answer = done(&shared, &call, &request).await;
+            tokio::time::sleep(time).await;
+            Reply::Whole(answer)
+        }
+        Fault::Drop => Reply::Nothing,
+        Fault::DropAfter => {
+            let answer = done(&shared, &call, &request).await;
+            match endpoint {
+                Endpoint::File => Reply::Half(answer),
+                // Nobody was told.
+                Endpoint::Create => {
+                    let told = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
+                    let id = told["sandboxId"].as_str().unwrap_or_default();
+                    shared.state().told.retain(|told| told != id);
+                    Reply::Nothing
+                }
+                _ => Reply::Nothing,
+            }
+        }
+        Fault::Twice => {
+            let (_, answer) = tokio::join!(done(&shared, &call, &request), done(&shared, &call, &request));
+            Reply::Whole(answer)
+        }
+        Fault::Lose => {
+            lose(&shared, call.sandbox.as_deref());
+            Reply::Whole(gone())
+        }
+        Fault::NotReady => {
+            let stderr = "error: vsock handshake failed: connection refused";
+            Reply::Whole(Answer::json(200, &json!({ "stdout": "", "stderr": stderr, "exitCode": 1 })))
+        }
+    }
+}
+
+fn route(request: &Request) -> Option<(Endpoint, Option<String>)> {
+    let path = request.path.split('?').next().unwrap_or_default();
+    let parts: Vec<&str> = path.split('/').skip(1).collect();
+    let of = |endpoint, id: &str| Some((endpoint, Some(id.to_owned())));
+    match (request.method.as_str(), parts.as_slice()) {
+        ("POST", ["api", "sandboxes"]) => Some((Endpoint::Create, None)),
+        ("GET", ["api", "resources"]) => Some((Endpoint::Resources, None)),
+        ("GET", ["api", "metrics", "timeseries"]) => Some((Endpoint::Metrics, None)),
+        ("GET", ["api", "sandboxes", "stats"]) => Some((Endpoint::Stats, None)),
+        ("GET", ["api", "sandboxes", id]) => of(Endpoint::Exists, id),
+        ("POST", ["api", "sandboxes", id, "exec"]) => of(Endpoint::Exec, id),
+        ("POST", ["api", "sandboxes", id, "files", "write"]) => of(Endpoint::Write, id),
+        ("POST", ["api", "sandboxes", id, "terminate"]) => of(Endpoint::Terminate, id),
+        ("POST", ["api", "sandboxes", id, "agent", "run"]) => of(Endpoint::AgentRun, id),
+        ("GET", ["files", _]) => Some((Endpoint::File, None)),
+        _ => None,
+    }
+}
+
+/// Counts a call.
+fn noted(shared: &Shared, endpoint: Endpoint, sandbox: Option<String>, body: Value) -> Call {
+    let mut state = shared.state();
+    let total = state.total;
+    state.total += 1;
+    let of_endpoint = state.of_endpoint.entry(endpoint).or_default();
+    let before = *of_endpoint;
+    *of_endpoint += 1;
+    let of_sandbox_before = sandbox.as_ref().map_or(0, |id| {
+        let count = state.of_sandbox.entry(id.clone()).or_default();
+        *count += 1;
+        *count - 1
+    });
+    let call = Call { endpoint, sandbox, before, of_sandbox_before, total_before: total, body };
+    state.log.push(call.clone());
+    call
+}
+
+pub(super) fn lose(shared: &Shared, sandbox: Option<&str>) {
+    let place = sandbox.and_then(|id| shared.state().places.remove(id));
+    // Whoever has a command running there still holds it.
+    if let Some(place) = place {
+        place.end();
+    }
+}
+
+fn gone() -> Answer {
+    Answer::json(404, &json!({ "detail": "Sandbox not found" }))
+}
+
+async fn done(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer {
+    let place = call.sandbox.as_ref().and_then(|id| shared.state().places.get(id).cloned());
+    match (call.endpoint, place) {
+        (Endpoint::Create, _) => create(shared),
+        (Endpoint::Resources, _) => Answer::json(200, &resources(shared)),
+        (Endpoint::Metrics, _) => {
+            Answer::json(200, &json!([{ "timestamp": "2026-01-02T03:04:05Z", "cpu_ratio": 0.5 }]))
+        }
+        (Endpoint::Stats, _) => {
+            let mut ids: Vec<String> = shared.state().places.keys().cloned().collect();
+            ids.sort();
+            let stats: Vec<Value> = ids.iter().map(|id| json!({ "sandbox_id": id })).collect();
+            Answer::json(200, &Value::Array(stats))
+        }
+        (Endpoint::File, _) => file(shared, request),
+        (_, None) => gone(),
+        (Endpoint::Exec, Some(place)) => exec(&place, &call.body).await,
+        (Endpoint::Write, Some(place)) => {
+            let (path, text) = (call.body["path"].as_str(), call.body["content"].as_str());
+            match (path, text) {
+                (Some(path), Some(text)) => match place.write(path, text) {
+                    Ok(()) => Answer::json(200, &json!({ "success": true })),
+                    Err(error) => Answer::json(500, &json!({ "detail": error.to_string() })),
+                },
+                _ => Answer::json(422, &json!({ "detail": "path and content are needed" })),
+            }
+        }
+        (Endpoint::Terminate, Some(place)) => {
+            drop(place);
+            let (shared, id) = (Arc::clone(shared), call.sandbox.clone());
+            // Killing takes a while.
+            let _ = tokio::task::spawn_blocking(move || lose(&shared, id.as_deref())).await;
+            Answer::json(200, &json!({ "success": true }))
+        }
+        (Endpoint::Exists, Some(_)) => Answer::json(200, &json!({ "sandboxId": call.sandbox })),
+        (Endpoint::AgentRun, Some(_)) => {
+            let text = call.body["prompt"].as_str().unwrap_or_default();
+            let events = format!(
+                "data: {}\n\n{}\n",
+                json!({ "type": "output", "text": text }),
+                json!({ "type": "complete", "success": true })
+            );
+            Answer { status: 200, headers: Vec::new(), body: events.into_bytes() }
+        }
+    }
+}
+
+fn create(shared: &Shared) -> Answer {
+    let mut state = shared.state();
+    if shared.options.capacity.is_some_and(|capacity| state.places.len() >= capacity) {
+        let headers = vec![("retry-after", "1".to_owned())];
+        return Answer { headers, ..Answer::json(503, &json!({ "detail": "no room for another sandbox" })) };
+    }
+    let id = format!("sb-{}", Uuid::new_v4().simple());
+    let options = &shared.options;
+    match Place::new(id.clone(), shared.root.path(), options.shared.as_deref(), options.path.as_deref()) {
+        Ok(place) => {
+            state.made += 1;
+            state.places.insert(id.clone(), Arc::new(place));
+            state.told.push(id.clone());
+            Answer::json(201, &json!({ "sandboxId": id }))
+        }
+        Err(error) => Answer::json(500, &json!({ "detail": error.to_string() })),
+    }
+}
+
+async fn exec(place: &Place, body: &Value) -> Answer {
+    let Some(command) = body["command"].as_str() else {
+        return Answer::json(422, &json!({ "detail": "a command is needed" }));
+    };
+    let env: BTreeMap<String, String> = body["env"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
+        .collect();
+    let limit = Duration::from_millis(body["timeoutMs"].as_u64().unwrap_or(TIMEOUT_DEFAULT_MS));
+    match place.run(command, body["cwd"].as_str(), &env, limit).await {
+        Ok(ran) => {
+            Answer::json(200, &json!({ "stdout": ran.stdout, "stderr": ran.stderr, "exitCode": ran.code }))
+        }
+        Err(error) => Answer::json(500, &json!({ "detail": error.to_string() })),
+    }
+}
+
+fn resources(shared: &Shared) -> Value {
+    let open = shared.state().places.len();
+    let capacity = shared.options.capacity;
+    json!({
+        "canCreateSandbox": capacity.is_none_or(|capacity| open < capacity),
+        "rejectReason": null, "limits": { "sandboxes": capacity }, "priorityBreakdown": { "3": open },
+    })
+}
+
+fn file(shared: &Shared, request: &Request) -> Answer {
+    let name = request.path.rsplit('/').next().unwrap_or_default();
+    let Some(bytes) = shared.options.files.get(name) else {
+        return Answer::json(404, &json!({ "detail": "no such file" }));
+    };
+    let from = request.from.unwrap_or_default();
+    let Some(rest) = bytes.get(from..) else { return Answer::json(416, &Value::Null) };
+    let (status, headers) = match request.from {
+        None => (200, Vec::new()),
+        Some(from) => {
+            let range = format!("bytes {from}-{}/{}", bytes.len().saturating_sub(1), bytes.len());
+            (206, vec![("content-range", range)])
+        }
+    };
+    Answer { status, headers, body: rest.to_vec() }
+}

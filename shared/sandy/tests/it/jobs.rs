@@ -1,0 +1,149 @@
+//! Jobs when all goes well, and those that are merely difficult.
+
+use std::time::Duration;
+
+use bench_domain::{Harvested, JobEnd, JobSpec};
+use bench_sandy::job::{self, JobErrorKind, JobStatus, NoFiles};
+use bench_sandy::testing::Endpoint;
+
+use crate::support::{World, file, result, spec};
+
+#[tokio::test]
+async fn a_job_runs_over_its_files_and_leaves_results() {
+    let world = World::new().await;
+    let binary: Vec<u8> = (0..=255).collect();
+    let spec = JobSpec {
+        files: vec![file("in/a.txt", "hello"), file("b.bin", binary), file("empty", "")],
+        results: vec![result("out.txt", 100), result("in/copy.bin", 1_000), result("nothing", 10)],
+        ..spec(
+            "read -r line && echo input; cat in/a.txt; echo it\\'s wrong >&2\n\
+             cat b.bin b.bin > in/copy.bin; wc -c < empty > out.txt; basename \"$PWD\" >> out.txt; exit 4",
+        )
+    };
+    assert_eq!(world.look().await, JobStatus::NotStarted);
+    let report = world.run(&spec).await;
+    assert_eq!(report.end, JobEnd::Exited(4));
+    assert_eq!((report.stdout_tail.as_str(), report.stderr_tail.as_str()), ("hello", "it's wrong\n"));
+    assert_eq!(report.text("out.txt"), Some("0\njob-1\n"));
+    let copy = report.text("in/copy.bin").unwrap();
+    assert!(copy.starts_with("\0\u{1}") && copy.ends_with('\u{fffd}'));
+    assert_eq!(report.files.len(), 2);
+    assert!(report.elapsed_ms.is_some_and(|elapsed| elapsed < 60_000));
+    assert_eq!(report.isolation.as_deref(), Some("none"));
+    // Small jobs are one file and four short commands at least.
+    assert_eq!((world.server.calls(Endpoint::Write), world.processes()), (1, Vec::new()));
+    assert_eq!(world.look().await, JobStatus::Over(JobEnd::Exited(4)));
+}
+
+#[tokio::test]
+async fn ends_have_names() {
+    for (script, end) in [
+        ("", JobEnd::Exited(0)),
+        ("exit 255", JobEnd::Exited(255)),
+        ("kill -9 $$", JobEnd::Exited(137)),
+        ("kill -SEGV $$", JobEnd::Exited(139)),
+        ("no-such-program", JobEnd::Exited(127)),
+        ("if", JobEnd::Exited(2)),
+        ("#!/bin/sh\r\nexit 3", JobEnd::Exited(3)),
+    ] {
+        let world = World::new().await;
+        let report = world.run(&spec(script)).await;
+        assert_eq!((report.end, world.processes()), (end, Vec::new()), "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_with_much_to_send_and_to_read_is_cut_into_pieces() {
+    let world = World::new().await;
+    let much: Vec<u8> = (0..3_500_000_u32).map(|n| b'a' + u8::try_from(n % 23).unwrap()).collect();
+    let spec = JobSpec {
+        files: vec![file("much", much.clone())],
+        results: vec![result("copy", 4_000_000), result("much", 3_499_999), result("again", 4_000_000)],
+        ..spec("cp much copy; cp much again")
+    };
+    let report = world.run(&spec).await;
+    assert_eq!(report.text("copy").map(str::as_bytes), Some(much.as_slice()));
+    assert_eq!(report.text("again").map(str::len), Some(much.len()));
+    assert_eq!(report.files["much"], Harvested::TooLong(3_500_000));
+    assert_eq!(world.server.calls(Endpoint::Write), 4);
+    let left = std::fs::read_dir(world.server.folder(&world.id).unwrap()).unwrap();
+    assert_eq!(left.count(), 1, "pieces were left behind");
+}
+
+#[tokio::test]
+async fn a_job_is_stopped_when_its_time_is_up_also_when_it_does_not_want_to() {
+    for script in ["while :; do :; done", "trap '' TERM; while :; do sleep 0.1; done", "sleep 1000 & wait"] {
+        let world = World::new().await;
+        let spec = JobSpec { time_limit: Duration::from_secs(1), ..spec(script) };
+        let report = world.run(&spec).await;
+        assert_eq!((report.end, world.processes()), (JobEnd::TimedOut, Vec::new()), "{script}");
+        assert!(report.elapsed_ms.is_some_and(|elapsed| elapsed >= 1_000));
+    }
+    // One that is given the time to say goodbye.
+    let world = World::new().await;
+    let script = "trap 'echo bye > last; exit 0' TERM; sleep 1000 & wait";
+    let results = vec![result("last", 10)];
+    let spec = JobSpec { time_limit: Duration::from_secs(1), results, ..spec(script) };
+    let report = world.run(&spec).await;
+    assert_eq!((report.end, report.text("last")), (JobEnd::TimedOut, Some("bye\n")));
+}
+
+#[tokio::test]
+async fn a_job_can_be_stopped_and_what_it_left_can_be_read() {
+    let world = World::new().await;
+    let spec = JobSpec { results: vec![result("begun", 10)], ..spec("echo x > begun; sleep 1000") };
+    world.upload(&spec).await;
+    world.start(&spec).await;
+    world.until_there("begun").await;
+    assert!(matches!(world.look().await, JobStatus::Running { .. }));
+    job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
+    assert_eq!((world.end().await, world.processes()), (JobEnd::Exited(143), Vec::new()));
+    job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
+    let report = world.harvest(&spec, JobEnd::TimedOut).await;
+    assert_eq!((report.end, report.text("begun")), (JobEnd::TimedOut, Some("x\n")));
+}
+
+#[tokio::test]
+async fn a_job_that_was_stopped_before_it_began_does_not_begin() {
+    let world = World::new().await;
+    let spec = spec("touch begun");
+    world.upload(&spec).await;
+    job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
+    world.start(&spec).await;
+    assert!(matches!(world.look().await, JobStatus::Running { .. } | JobStatus::Over(JobEnd::Vanished)));
+    assert!(!world.file("begun").exists() && world.processes().is_empty());
+    // Also where there was nothing at all.
+    let other = "job-2".parse().unwrap();
+    job::stop(&world.sandy, &world.id, &other).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_run_is_said_before_anything_is_done() {
+    let world = World::new().await;
+    let before = world.server.log().len();
+    let bad = JobSpec { files: vec![file("../x", "")], ..spec("true") };
+    let error = job::upload(&world.sandy, &world.id, &world.job, &bad, &NoFiles).await.unwrap_err();
+    assert_eq!((error.kind(), world.server.log().len()), (JobErrorKind::Fatal, before));
+    // A script that was never sent.
+    let error = job::start(&world.sandy, &world.id, &world.job, &spec("true")).await.unwrap_err();
+    assert_eq!(error.to_string(), "the sandbox could not start the job: there is no script");
+    assert_eq!(world.look().await, JobStatus::NotStarted);
+}
+
+#[tokio::test]
+async fn jobs_in_one_sandbox_do_not_meet() {
+    let world = World::new().await;
+    let other: job::JobName = "job-2".parse().unwrap();
+    for (job, text) in [(&world.job, "one"), (&other, "two")] {
+        let spec = JobSpec { files: vec![file("a", text)], ..spec("cat a") };
+        job::upload(&world.sandy, &world.id, job, &spec, &NoFiles).await.unwrap();
+        job::start(&world.sandy, &world.id, job, &spec).await.unwrap();
+    }
+    for (job, text) in [(&world.job, "one"), (&other, "two")] {
+        while job::look(&world.sandy, &world.id, job).await.unwrap() != JobStatus::Over(JobEnd::Exited(0)) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let report = job::harvest(&world.sandy, &world.id, job, &spec(""), JobEnd::Exited(0)).await.unwrap();
+        assert_eq!(report.stdout_tail, text);
+    }
+}
