@@ -26,6 +26,7 @@ mod mmlu_pro;
 mod options;
 mod python;
 mod sandbox;
+mod scicode;
 pub mod score;
 mod steps;
 
@@ -51,6 +52,7 @@ pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionFacts, Options, chosen_options, effective_options};
 pub use sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
+pub use scicode::SciCode;
 pub use steps::{NextStep, Steps};
 
 /// Every benchmark, in the order in which they are listed.
@@ -65,6 +67,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &IF_BENCH_ALLENAI,
         &AaLcr::V1_1,
         &AaOmniscience,
+        &SciCode::INSPECT,
     ];
     ALL
 }

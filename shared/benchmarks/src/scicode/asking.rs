@@ -1,0 +1,72 @@
+//! One question per step. Nothing is remembered but the code of earlier steps, which is pasted in.
+
+use bench_datasets::Item;
+use bench_domain::{Prompt, Step};
+
+use super::problem::{Problem, SubStep};
+use super::{SciCode, extract, given, prompt};
+use crate::benchmark::ItemProblem;
+use crate::material::{Material, Templates};
+use crate::steps::{NextStep, Steps};
+
+impl Steps for SciCode {
+    fn next(
+        &self,
+        item: &Item,
+        material: &Material,
+        answered: &[Step],
+    ) -> Result<Option<NextStep>, ItemProblem> {
+        let problem = Problem::of(&item.row)?;
+        // Before anything is paid for: what cannot be shown later makes the whole problem another one.
+        let codes = self.codes(&problem, &material.templates, answered)?;
+        let Some(step) = problem.asked().nth(answered.len()) else { return Ok(None) };
+        let before = problem.steps.iter().take_while(|earlier| earlier.name != step.name).count();
+        let earlier: Vec<String> = codes.into_iter().take(before).collect();
+        let text = prompt::step(&problem, &earlier, &material.templates, self.with_background);
+        Ok(text.map(|text| NextStep { name: step.name.to_owned(), prompt: Prompt::user(text) }))
+    }
+
+    fn oracle(&self, item: &Item, step: &str) -> String {
+        let Ok(problem) = Problem::of(&item.row) else { return String::new() };
+        let step = problem.steps.iter().find(|one| one.name == step);
+        step.map(|step| format!("```python\n{}\n```\n", right_code(step))).unwrap_or_default()
+    }
+}
+
+/// The dataset's program, else what the step begins and ends with: the test split has no programs.
+fn right_code(step: &SubStep<'_>) -> String {
+    step.truth.map_or_else(|| format!("{}\n{}", step.header, step.return_line), str::to_owned)
+}
+
+impl SciCode {
+    /// The codes of all steps, given ones included, in order. Of a step that was not answered yet it is empty.
+    pub(super) fn codes(
+        self,
+        problem: &Problem<'_>,
+        templates: &Templates,
+        answered: &[Step],
+    ) -> Result<Vec<String>, ItemProblem> {
+        let mut answers = answered.iter();
+        let codes = problem.steps.iter().map(|step| {
+            if step.given {
+                return given::code(problem, step, templates, self.given);
+            }
+            match answers.next() {
+                None => Ok(String::new()),
+                Some(answer) if answer.name == step.name => {
+                    Ok(extract::code(&answer.answer.text).into_owned())
+                }
+                Some(answer) => {
+                    let problem =
+                        format!("the answer to step {} was stored as one to {}", step.name, answer.name);
+                    Err(ItemProblem::Content(problem))
+                }
+            }
+        });
+        let codes = codes.collect::<Result<_, _>>()?;
+        match answers.next() {
+            None => Ok(codes),
+            Some(extra) => Err(ItemProblem::Content(format!("there is no step {} to ask", extra.name))),
+        }
+    }
+}

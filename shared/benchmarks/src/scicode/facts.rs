@@ -1,0 +1,102 @@
+//! What SciCode is, by protocol and by how given steps are shown.
+
+use bench_domain::Generation;
+
+use super::{GivenSteps, SciCode};
+use crate::facts::{Facts, Link};
+use crate::options::OptionFacts;
+
+/// Which problems.
+pub(super) const SPLIT: &str = "split";
+/// What is shown for given steps.
+pub(super) const GIVEN_STEPS: &str = "given_steps";
+
+/// Settings of a run.
+pub(super) static OPTIONS: [OptionFacts; 2] = [
+    OptionFacts {
+        name: SPLIT,
+        description: "Which problems: test (65), validation (15, with right programs), or all.",
+        default: "test",
+    },
+    OptionFacts {
+        name: GIVEN_STEPS,
+        description: "What stands for the steps 13.6, 62.1 and 76.3, which are given: official (one definition of the given text; of 13.6 and 62.1 that is the bare constructor without its class) or whole (all of the text).",
+        default: "official",
+    },
+];
+
+/// Facts by background (no, yes) and given steps (official, whole).
+static FACTS: [[Facts; 2]; 2] = [
+    [
+        facts(
+            false,
+            "scicode-bench/SciCode 588b4069, inspect version without background: step by step, given steps cut to one definition, tests in a sandbox",
+        ),
+        facts(
+            false,
+            "scicode-bench/SciCode 588b4069, inspect version without background: step by step, given steps whole (not official), tests in a sandbox",
+        ),
+    ],
+    [
+        facts(
+            true,
+            "scicode-bench/SciCode 588b4069, inspect version with background: step by step, given steps cut to one definition, tests in a sandbox",
+        ),
+        facts(
+            true,
+            "scicode-bench/SciCode 588b4069, inspect version with background: step by step, given steps whole (not official), tests in a sandbox",
+        ),
+    ],
+];
+
+pub(super) fn of(benchmark: SciCode) -> &'static Facts {
+    let [without, with] = &FACTS;
+    let [official, whole] = if benchmark.with_background { with } else { without };
+    match benchmark.given {
+        GivenSteps::Official => official,
+        GivenSteps::Whole => whole,
+    }
+}
+
+const fn facts(with_background: bool, protocol: &'static str) -> Facts {
+    Facts {
+        name: "scicode",
+        display_name: "SciCode",
+        description: "Problems of natural scientists, each solved in several steps of Python code. A step is right when its tests pass with the model's own code for all steps before it.",
+        category: "Core Benchmarks",
+        protocol_name: if with_background { "background" } else { "inspect" },
+        protocol,
+        parser: "the first Python block, without its import lines",
+        sources: &[
+            Link { title: "Dataset", url: "https://huggingface.co/datasets/SciCode1/SciCode" },
+            Link { title: "Official evaluation", url: "https://github.com/scicode-bench/SciCode" },
+            Link { title: "Paper", url: "https://arxiv.org/abs/2407.13168" },
+        ],
+        metrics: &[
+            "accuracy",
+            "problem_rate",
+            "subproblem_rate",
+            "subproblem_rate_gradable",
+            "problem_rate_old_script",
+            "steps",
+        ],
+        samples_per_item: 1,
+        generation: || Generation { temperature: Some(0.0), ..Generation::default() },
+        support: None,
+        item_timeout_seconds: 1200,
+        deviations: &[
+            "A step counts in subproblem_rate also where the benchmark gives it (288 in the test split), as in the official program; subproblem_rate_gradable leaves given steps out (285).",
+            "Problems 13, 62 and 76 have a given step and can never count as right, as in the official inspect version; problem_rate_old_script counts them by the steps that are asked, as the older script does.",
+            "A program that ends with code 0 before its tests are through passes, as in the official program; the verdict names it in early_exits.",
+            "What a program leaves running is killed when the program ends; the official one waits for it as long as it holds the output open.",
+            "Output that is not UTF-8 does not matter; it ends the official program.",
+            "A program that was killed from outside, as by lack of memory, is run once more before it counts as failed.",
+            "Where the official programs that read and compare values cannot be had, ours are used; the verdict says which.",
+        ],
+        supports_subset: true,
+        default_selected: false,
+        setup_notes: "Programs run in a sandbox with Python 3.10 to 3.12, numpy below 2, scipy below 1.14, sympy, h5py and matplotlib: `bench sandy setup` prepares it. The right values are a file of about 1 GB.",
+        item_id: "row index in the split, from 0; problem_id is in the row",
+        group_noun: "problems",
+    }
+}

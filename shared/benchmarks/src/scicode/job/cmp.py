@@ -1,0 +1,70 @@
+"""Compares a program's values with the right ones."""
+
+import numpy as np
+import scipy.sparse
+import sympy
+
+_COMPRESSED = (scipy.sparse.csr_matrix, scipy.sparse.csc_matrix)
+_SPARSE = (*_COMPRESSED, scipy.sparse.bsr_matrix, scipy.sparse.coo_matrix)
+
+
+def _differ(value, right, **tolerances):
+    """Numbers by distance; what has no distance because of its shape, by equality."""
+    try:
+        return not np.allclose(value, right, **tolerances)
+    except ValueError as problem:
+        print(problem)
+        return not value == right
+
+
+def process_symbol_in_dict(values):
+    """The dictionary with the names of symbols in place of them; a symbol's entry moves to the end."""
+    named = {}
+    for key, value in values.items():
+        if not isinstance(key, sympy.Symbol):
+            named[key] = str(value) if isinstance(value, sympy.Symbol) else value
+        else:
+            # A symbol under a symbol stays one.
+            named[str(key)] = value
+    return named
+
+
+def are_dicts_close(dict1, dict2, atol=1e-8, rtol=1e-5):
+    """Whether both have the same keys, and under each key values that are equal or near."""
+    first, second = process_symbol_in_dict(dict1), process_symbol_in_dict(dict2)
+    if first.keys() != second.keys():
+        return False
+    for key, value in first.items():
+        right = second[key]
+        if isinstance(value, (sympy.Symbol, str)):
+            wrong = not value == right
+        elif isinstance(value, _SPARSE):
+            wrong = not np.allclose(value.toarray(), right.toarray(), atol=atol, rtol=rtol)
+        else:
+            wrong = _differ(value, right, atol=atol, rtol=rtol)
+        if wrong:
+            return False
+    return True
+
+
+def are_csc_matrix_close(matrix1, matrix2):
+    """Whether two sparse matrices are near, entry by entry."""
+    return np.allclose(matrix1.toarray(), matrix2.toarray())
+
+
+def cmp_tuple_or_list(var1, var2):
+    """Whether two sequences are as long and near in every place. The kind of comparison goes by the first one's values."""
+    if len(var1) != len(var2):
+        return False
+    for value, right in zip(var1, var2):
+        if isinstance(value, dict):
+            wrong = not are_dicts_close(value, right)
+        elif isinstance(value, _COMPRESSED):
+            wrong = not are_csc_matrix_close(value, right)
+        elif isinstance(value, bool):
+            wrong = not value == right
+        else:
+            wrong = _differ(value, right)
+        if wrong:
+            return False
+    return True

@@ -1,0 +1,8 @@
+"""Imported by a program when its tests are through."""
+
+import os
+
+try:
+    os.write(int(os.environ["SCICODE_MARK"]), b"end\n")
+except Exception:
+    pass

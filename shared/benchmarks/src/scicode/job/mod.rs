@@ -1,0 +1,153 @@
+//! The job that runs the programs of a problem: files for a driver in Python, which puts the programs together.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bench_datasets::Item;
+use bench_domain::{FileContent, JobFile, JobReport, JobSpec, ResultFile, SampleBody, Step, Verdict};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+
+use super::problem::Problem;
+use super::{SciCode, TARGETS, texts, verdict};
+use crate::benchmark::ItemProblem;
+use crate::judge::NoVerdict;
+use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
+
+/// How long a step's program may run, in seconds: that of the official program.
+const STEP_SECONDS: u64 = 1800;
+/// What starting Python, looking for modules and clearing up take at most, in seconds.
+const MARGIN_SECONDS: u64 = 900;
+/// Memory that the heavier steps need, in bytes.
+const MEMORY_BYTES: u64 = 4 << 30;
+/// Length of the results at most, in bytes.
+const RESULTS_BYTES_MAX: u64 = 1 << 20;
+/// Sandboxes that a problem may use up.
+pub(super) const ROUNDS_MAX: u32 = 3;
+
+/// What the driver writes.
+pub(super) const RESULTS: &str = "results.jsonl";
+/// Modules that every step's tests import.
+const MODULES: [&str; 4] = ["numpy", "scipy", "sympy", "h5py"];
+/// A module that some problems import.
+const PLOTS: &str = "matplotlib";
+
+/// First versions that lack functions which problems of the dataset use.
+const TOO_NEW: [(&str, &[u32]); 2] = [("numpy", &[2]), ("scipy", &[1, 14])];
+
+static FACTS: SandboxFacts = SandboxFacts {
+    needs: "numpy < 2, scipy < 1.14, sympy, h5py, matplotlib; 4 GB of memory",
+    grader: "scicode-bench/SciCode 588b4069, parse.py and cmp.py",
+    rounds_max: ROUNDS_MAX,
+    verdict: "A problem is right when the program of each of its steps, with the model's code for all steps before, ends with code 0.",
+};
+
+impl SandboxGrader for SciCode {
+    fn facts(&self) -> &'static SandboxFacts {
+        &FACTS
+    }
+
+    fn job(
+        &self,
+        item: &Item,
+        body: &SampleBody,
+        material: &JobMaterial<'_>,
+    ) -> Result<JobSpec, ItemProblem> {
+        let problem = Problem::of(&item.row)?;
+        let asked = problem.asked().count();
+        if body.steps.len() != asked {
+            let problem = format!("{} of {asked} steps were answered", body.steps.len());
+            return Err(ItemProblem::Content(problem));
+        }
+        let named = problem.targets.and_then(|name| material.attachments.get(name));
+        let targets = named.or_else(|| material.attachments.get(TARGETS)).ok_or_else(|| {
+            let problem = "the file with the right values (test_data.h5) is not there";
+            ItemProblem::Content(problem.into())
+        })?;
+        let codes = self.codes(&problem, material.templates, &body.steps)?;
+        let programs = texts::programs(material.templates);
+
+        let package: BTreeMap<&str, &str> = BTreeMap::from([
+            ("package/datasets/__init__.py", include_str!("datasets.py")),
+            ("package/scicode/__init__.py", ""),
+            ("package/scicode/compare/__init__.py", ""),
+            ("package/scicode/compare/cmp.py", programs.compare),
+            ("package/scicode/parse/__init__.py", include_str!("mark_tests.py")),
+            ("package/scicode/parse/end.py", include_str!("mark_end.py")),
+            ("package/scicode/parse/parse.py", programs.parse),
+        ]);
+        let texts = problem.steps.iter().flat_map(|step| step.tests.iter().copied());
+        let plots = texts.chain([problem.dependencies]).any(|text| text.contains(PLOTS));
+        let modules: Vec<&str> = MODULES.into_iter().chain(plots.then_some(PLOTS)).collect();
+        let steps: Vec<_> = problem
+            .steps
+            .iter()
+            .map(|step| {
+                json!({"name": step.name, "code": code_path(step.name), "asked": !step.given, "tests": step.tests})
+            })
+            .collect();
+        let job = json!({
+            "dependencies": problem.dependencies,
+            "steps": steps,
+            "package": package.keys().collect::<Vec<_>>(),
+            "targets": "targets.h5",
+            "modules": modules,
+            "below": TOO_NEW.into_iter().collect::<BTreeMap<_, _>>(),
+            "seconds": STEP_SECONDS,
+            "grader": programs.source.as_str(),
+        });
+
+        let mut files = vec![
+            file("driver.py", include_str!("driver.py")),
+            file("job.json", job.to_string()),
+            file("seal", secret(item, &body.steps)),
+            JobFile { path: "targets.h5".into(), content: FileContent::Stored(targets.clone()) },
+        ];
+        files.extend(package.into_iter().map(|(path, text)| file(path, text)));
+        let codes = problem.steps.iter().zip(codes);
+        files.extend(codes.map(|(step, code)| file(code_path(step.name), code)));
+        Ok(JobSpec {
+            files,
+            // Isolated: nothing that lies around in the folder becomes a module of the driver's.
+            script: "exec python3 -I -B driver.py\n".into(),
+            time_limit: Duration::from_secs(STEP_SECONDS * asked as u64 + MARGIN_SECONDS),
+            memory_bytes: MEMORY_BYTES,
+            results: vec![ResultFile { path: RESULTS.into(), bytes_max: RESULTS_BYTES_MAX }],
+        })
+    }
+
+    fn read(
+        &self,
+        item: &Item,
+        body: &SampleBody,
+        report: &JobReport,
+        round: u32,
+    ) -> Result<Verdict, NoVerdict> {
+        verdict::read(*self, item, body, report, round)
+    }
+}
+
+/// Where the code of a step is.
+fn code_path(step: &str) -> String {
+    format!("code/{step}.py")
+}
+
+fn file(path: impl Into<String>, text: impl Into<String>) -> JobFile {
+    JobFile { path: path.into(), content: FileContent::Bytes(text.into().into_bytes()) }
+}
+
+/// What the driver seals its results with, and no program knows: it is made of all that is on record of the answers, such
+/// as how long they took, and gone from the sandbox before a program runs.
+pub(super) fn secret(item: &Item, steps: &[Step]) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(item.id.as_bytes());
+    hasher.update([0]);
+    hasher.update(serde_json::to_vec(steps).unwrap_or_default());
+    hex::encode(hasher.finalize())
+}
+
+/// The seal of an entry.
+pub(super) fn seal(secret: &str, kind: &str, sealed: &[&str]) -> String {
+    let entry = std::iter::once(kind).chain(sealed.iter().copied()).collect::<Vec<_>>().join("\n");
+    hex::encode(Sha256::digest(format!("{secret}\n{entry}\n{secret}")))
+}

@@ -1,0 +1,257 @@
+//! SciCode: problems of natural scientists, solved step by step in Python.
+//!
+//! Protocol: scicode-bench/SciCode at 588b4069, `eval/inspect_ai/scicode.py`.
+
+mod asking;
+mod extract;
+mod facts;
+mod given;
+mod job;
+mod metrics;
+mod problem;
+mod prompt;
+mod texts;
+mod verdict;
+
+use bench_datasets::{
+    AttachmentSpec, DatasetSpec, DemoData, HubSource, Item, Layout, Part, PartFile, Row, RowError,
+    TemplateSpec,
+};
+use bench_domain::{Answer, Prompt};
+
+use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::facts::{Facts, Template};
+use crate::material::{Material, Templates};
+use crate::metrics::Metrics;
+use crate::options::{OptionError, OptionFacts, Options};
+use crate::sandbox::SandboxGrader;
+use crate::steps::Steps;
+use problem::Problem;
+
+/// SciCode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SciCode {
+    with_background: bool,
+    split: Split,
+    given: GivenSteps,
+}
+
+/// Which problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Split {
+    Test,
+    Validation,
+    All,
+}
+
+/// What stands for steps that the benchmark gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum GivenSteps {
+    /// The first definition of the name that the official program takes the step to have.
+    Official,
+    /// All of the given text.
+    Whole,
+}
+
+impl GivenSteps {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Official => "official",
+            Self::Whole => "whole",
+        }
+    }
+}
+
+const fn scicode(with_background: bool, split: Split, given: GivenSteps) -> SciCode {
+    SciCode { with_background, split, given }
+}
+
+/// Every choice of protocol and options.
+static CHOICES: [SciCode; 12] = [
+    scicode(false, Split::Test, GivenSteps::Official),
+    scicode(false, Split::Test, GivenSteps::Whole),
+    scicode(false, Split::Validation, GivenSteps::Official),
+    scicode(false, Split::Validation, GivenSteps::Whole),
+    scicode(false, Split::All, GivenSteps::Official),
+    scicode(false, Split::All, GivenSteps::Whole),
+    scicode(true, Split::Test, GivenSteps::Official),
+    scicode(true, Split::Test, GivenSteps::Whole),
+    scicode(true, Split::Validation, GivenSteps::Official),
+    scicode(true, Split::Validation, GivenSteps::Whole),
+    scicode(true, Split::All, GivenSteps::Official),
+    scicode(true, Split::All, GivenSteps::Whole),
+];
+
+impl SciCode {
+    /// Without background, as the headline figures are.
+    pub const INSPECT: Self = scicode(false, Split::Test, GivenSteps::Official);
+    /// With the scientific background of each step.
+    pub const BACKGROUND: Self = scicode(true, Split::Test, GivenSteps::Official);
+
+    /// The place in the program that lives as long as it does.
+    fn lasting(self) -> &'static Self {
+        CHOICES.iter().find(|choice| **choice == self).unwrap_or(&Self::INSPECT)
+    }
+}
+
+const TEST: Part = Part { config: "default", split: "test" };
+const VALIDATION: Part = Part { config: "default", split: "validation" };
+
+static SPEC_TEST: DatasetSpec = spec(&[source(&[TEST])], 65);
+static SPEC_VALIDATION: DatasetSpec = spec(&[source(&[VALIDATION])], 15);
+static SPEC_ALL: DatasetSpec = spec(&[source(&[TEST, VALIDATION])], 80);
+
+const fn source(items: &'static [Part]) -> HubSource {
+    HubSource { id: "SciCode1/SciCode", revision: None, items, support: &[] }
+}
+
+const fn spec(sources: &'static [HubSource], items: u64) -> DatasetSpec {
+    DatasetSpec {
+        sources,
+        gate: None,
+        licence: "Apache-2.0",
+        items,
+        demo: DemoData { items: include_str!("../../data/scicode.jsonl"), support: &[] },
+    }
+}
+
+/// What the benchmark calls the file with the right values.
+const TARGETS: &str = "targets";
+
+static ATTACHMENTS: [AttachmentSpec; 1] = [AttachmentSpec {
+    name: TARGETS,
+    id: "Srimadh/Scicode-test-data-h5",
+    revision: None,
+    path: "test_data.h5",
+    ending: ".h5",
+    demo: include_bytes!("../../data/scicode_targets.h5"),
+}];
+
+impl Layout for SciCode {
+    fn name(&self) -> &'static str {
+        facts::of(Self::INSPECT).name
+    }
+
+    fn spec(&self) -> &DatasetSpec {
+        match self.split {
+            Split::Test => &SPEC_TEST,
+            Split::Validation => &SPEC_VALIDATION,
+            Split::All => &SPEC_ALL,
+        }
+    }
+
+    fn variant(&self) -> &'static str {
+        match self.split {
+            Split::Test => "",
+            Split::Validation => "validation",
+            Split::All => "all",
+        }
+    }
+
+    fn files(&self) -> &'static [PartFile] {
+        &[
+            PartFile { part: TEST, path: "problems_test.jsonl" },
+            PartFile { part: VALIDATION, path: "problems_dev.jsonl" },
+        ]
+    }
+
+    fn attachments(&self) -> &'static [AttachmentSpec] {
+        &ATTACHMENTS
+    }
+
+    fn templates(&self) -> &'static [TemplateSpec] {
+        &texts::TEMPLATES
+    }
+
+    fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
+        let row = problem::stored(row);
+        Problem::of(&row)?;
+        Ok(Some(Item::new(index.to_string(), None, row)))
+    }
+}
+
+impl Benchmark for SciCode {
+    fn facts(&self) -> &'static Facts {
+        facts::of(*self)
+    }
+
+    fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {
+        if self.with_background { &[] } else { &[&Self::BACKGROUND] }
+    }
+
+    fn template(&self, templates: &Templates) -> Template {
+        let (source, text) = texts::prompt(templates, self.with_background);
+        Template::of(source, &[text])
+    }
+
+    fn prompt(&self, item: &Item, material: &Material) -> Result<Prompt, ItemProblem> {
+        let first = self.next(item, material, &[])?;
+        first.map(|step| step.prompt).ok_or_else(|| ItemProblem::Content("nothing is asked".into()))
+    }
+
+    fn expected(&self, item: &Item) -> String {
+        let Ok(problem) = Problem::of(&item.row) else { return String::new() };
+        let truths: Option<Vec<&str>> = problem.asked().map(|step| step.truth).collect();
+        truths.unwrap_or_default().join("\n\n")
+    }
+
+    fn grade(&self, _item: &Item, _answer: &Answer) -> Grading {
+        Grading::NeedsSandbox
+    }
+
+    fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
+        Some(self.lasting())
+    }
+
+    fn steps(&self) -> Option<&'static dyn Steps> {
+        Some(self.lasting())
+    }
+
+    fn options(&self) -> &'static [OptionFacts] {
+        &facts::OPTIONS
+    }
+
+    fn under_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
+        let mut chosen = *self;
+        for (name, value) in options {
+            match (name.as_str(), value.as_str()) {
+                (facts::SPLIT, "test") => chosen.split = Split::Test,
+                (facts::SPLIT, "validation") => chosen.split = Split::Validation,
+                (facts::SPLIT, "all") => chosen.split = Split::All,
+                (facts::SPLIT, _) => return Err(wrong(name, "test, validation or all")),
+                (facts::GIVEN_STEPS, "official") => chosen.given = GivenSteps::Official,
+                (facts::GIVEN_STEPS, "whole") => chosen.given = GivenSteps::Whole,
+                (facts::GIVEN_STEPS, _) => return Err(wrong(name, "official or whole")),
+                _ => return Err(OptionError::unknown(name, self.options())),
+            }
+        }
+        Ok((chosen != *self).then_some(chosen.lasting()))
+    }
+
+    fn aliases(&self, item: &Item) -> Vec<String> {
+        Problem::of(&item.row).map(|problem| vec![problem.id]).unwrap_or_default()
+    }
+
+    fn oracle(&self, item: &Item) -> String {
+        let first =
+            Problem::of(&item.row).ok().and_then(|problem| Some(problem.asked().next()?.name.to_owned()));
+        first.map(|step| Steps::oracle(self, item, &step)).unwrap_or_default()
+    }
+
+    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
+        let row = problem::stored(row.clone());
+        Problem::of(&row)?;
+        Ok(Item::new("", None, row))
+    }
+
+    fn metrics(&self) -> Option<Box<dyn Metrics>> {
+        Some(Box::new(metrics::SciCodeMetrics::default()))
+    }
+}
+
+fn wrong(option: &str, known: &str) -> OptionError {
+    OptionError(format!("option `{option}` of scicode is {known}"))
+}
+
+#[cfg(test)]
+mod tests;

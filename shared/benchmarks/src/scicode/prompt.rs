@@ -1,0 +1,42 @@
+//! What a model is shown for a step, and the program that its reply becomes part of.
+
+use super::problem::Problem;
+use super::texts;
+use crate::judged::fill;
+use crate::material::Templates;
+
+/// Between one earlier step and the next.
+const BETWEEN: &str = "------";
+
+/// The request for the step at that position. `codes` are those of the steps before it, in order.
+pub(super) fn step(
+    problem: &Problem<'_>,
+    codes: &[String],
+    templates: &Templates,
+    with_background: bool,
+) -> Option<String> {
+    let described = |at: usize| {
+        let step = problem.steps.get(at)?;
+        Some(match with_background {
+            true => format!("{}\n{}", step.description, step.background),
+            false => step.description.to_owned(),
+        })
+    };
+    let mut earlier = Vec::with_capacity(3 * codes.len());
+    for (at, code) in codes.iter().enumerate() {
+        if at > 0 {
+            earlier.push(BETWEEN.to_owned());
+        }
+        earlier.push(described(at)?);
+        earlier.push(code.clone());
+    }
+    let next = problem.steps.get(codes.len())?;
+    let next = [described(codes.len())?, next.header.to_owned(), next.return_line.to_owned()];
+    let slots = [
+        (texts::PROBLEM_STEPS, earlier.join("\n\n")),
+        (texts::NEXT_STEP, next.join("\n\n")),
+        (texts::DEPENDENCIES, problem.dependencies.to_owned()),
+    ];
+    let slots = slots.each_ref().map(|(name, value)| (*name, value.as_str()));
+    Some(fill(texts::prompt(templates, with_background).1, &slots))
+}

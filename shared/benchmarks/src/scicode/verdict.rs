@@ -1,0 +1,264 @@
+//! From what a job left behind to a verdict.
+
+use std::collections::BTreeMap;
+
+use bench_datasets::Item;
+use bench_domain::{Harvested, JobEnd, JobReport, SampleBody, Verdict};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::SciCode;
+use super::job::{RESULTS, ROUNDS_MAX, seal, secret};
+use super::problem::Problem;
+use crate::grading::{self, Finding, shortened};
+use crate::judge::NoVerdict;
+
+/// Characters of a program's complaint that are kept.
+const COMPLAINT_CHARS_MAX: usize = 400;
+/// What a shell says when there is no such program.
+const NO_SUCH_PROGRAM: i32 = 127;
+/// The note of a program that something killed, such as a lack of memory.
+const KILLED: &str = "exit -9";
+
+/// How a step's program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Pass,
+    Fail,
+    TimeOut,
+    /// The driver could not run it, or did not live to tell.
+    NotRun,
+}
+
+impl Ending {
+    /// The official words, and one for what does not happen there.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::TimeOut => "time out",
+            Self::NotRun => "not run",
+        }
+    }
+}
+
+/// A line of the driver's. Only what is in `sealed` is certainly the driver's.
+#[derive(Debug, Deserialize)]
+struct Line {
+    kind: String,
+    sealed: Vec<String>,
+    seal: String,
+    #[serde(default)]
+    versions: BTreeMap<String, String>,
+    #[serde(default)]
+    missing: BTreeMap<String, String>,
+    #[serde(default)]
+    broken: String,
+    #[serde(default)]
+    grader: String,
+    #[serde(default)]
+    seconds: f64,
+    #[serde(default)]
+    stderr: String,
+    #[serde(default)]
+    sha256: String,
+}
+
+pub(super) fn read(
+    benchmark: SciCode,
+    item: &Item,
+    body: &SampleBody,
+    report: &JobReport,
+    round: u32,
+) -> Result<Verdict, NoVerdict> {
+    let problem = Problem::of(&item.row).map_err(|error| NoVerdict(error.to_string()))?;
+    let lines = lines(item, body, report);
+    let environment = lines.iter().find(|line| line.kind == "environment");
+    let environment = environment.ok_or_else(|| NoVerdict(without_results(report)))?;
+    if let Some(problem) = unfit(environment) {
+        return Err(NoVerdict(problem));
+    }
+
+    let mut told: BTreeMap<&str, (Ending, &str, &Line)> = BTreeMap::new();
+    for line in lines.iter().filter(|line| line.kind == "step") {
+        if let [name, result, note] = line.sealed.as_slice() {
+            let ending = match result.as_str() {
+                "pass" => Ending::Pass,
+                "fail" => Ending::Fail,
+                "time out" => Ending::TimeOut,
+                _ => Ending::NotRun,
+            };
+            told.entry(name).or_insert((ending, note, line));
+        }
+    }
+    let asked: Vec<_> = problem.asked().map(|step| (step.name, told.get(step.name).copied())).collect();
+    let ending = |told: &Option<(Ending, &str, &Line)>| told.map_or(Ending::NotRun, |(ending, ..)| ending);
+    if round < ROUNDS_MAX
+        && let Some((name, _)) = asked.iter().find(|(_, told)| ending(told) == Ending::NotRun)
+    {
+        return Err(NoVerdict(format!("the program of step {name} was not run: {}", end_of(report))));
+    }
+    let killed = asked.iter().find(|(_, told)| told.is_some_and(|(_, note, _)| note == KILLED));
+    if let (1, Some((name, _))) = (round, killed) {
+        return Err(NoVerdict(format!(
+            "the program of step {name} was killed from outside, perhaps for lack of memory"
+        )));
+    }
+
+    let passed = asked.iter().filter(|(_, told)| ending(told) == Ending::Pass).count();
+    let total = problem.steps.len();
+    let mut detail = Map::new();
+    let mut put = |name: &str, value: Value| detail.insert(name.to_owned(), value);
+    put(
+        "steps",
+        asked.iter().map(|(name, told)| ((*name).to_owned(), json!(ending(told).as_str()))).collect(),
+    );
+    put("steps_passed", json!(passed));
+    put("steps_asked", json!(asked.len()));
+    put("steps_total", json!(total));
+    put("old_script_correct", json!(passed == asked.len()));
+    put("given_steps", json!(benchmark.given.as_str()));
+    put("with_background", json!(benchmark.with_background));
+    put("grader", json!(environment.grader));
+    put("environment", json!(environment.versions));
+    put("problem_id", json!(problem.id));
+    if let Some(isolation) = &report.isolation {
+        put("isolation", json!(isolation));
+    }
+    let of_steps = |value: &dyn Fn(Ending, &str, &Line) -> Option<Value>| -> Map<String, Value> {
+        let told = asked.iter().filter_map(|(name, told)| {
+            let (ending, note, line) = (*told)?;
+            Some(((*name).to_owned(), value(ending, note, line)?))
+        });
+        told.collect()
+    };
+    put("seconds", of_steps(&|_, _, line| Some(json!(line.seconds))).into());
+    put("programs", of_steps(&|_, _, line| Some(json!(line.sha256))).into());
+    let complaints = of_steps(&|ending, note, line| {
+        let said = line.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(note);
+        (ending != Ending::Pass).then(|| json!(shortened(said.trim(), COMPLAINT_CHARS_MAX)))
+    });
+    let early = of_steps(&|_, note, _| (note == "early-exit").then_some(Value::Null));
+    let tampered = of_steps(&|_, note, _| (note == "targets-changed").then_some(Value::Null));
+    for (name, steps) in [("early_exits", early), ("changed_targets", tampered)] {
+        if !steps.is_empty() {
+            put(name, steps.keys().cloned().collect());
+        }
+    }
+    let warnings = too_new(environment);
+    if !warnings.is_empty() {
+        put("warnings", json!(warnings));
+    }
+    let first_wrong = asked.iter().position(|(_, told)| ending(told) != Ending::Pass);
+    let reason = match first_wrong.and_then(|at| asked.get(at)) {
+        None => format!(
+            "All {passed} steps that are asked pass; a problem with a given step officially never counts as right."
+        ),
+        Some((name, told)) => {
+            let said = complaints.get(*name).and_then(Value::as_str).filter(|said| !said.is_empty());
+            let said = said.map(|said| format!(": {}", shortened(said, 120))).unwrap_or_default();
+            format!("{passed} of {total} steps pass; step {name} ends with {}{said}.", ending(told).as_str())
+        }
+    };
+    if !complaints.is_empty() {
+        put("complaints", complaints.into());
+    }
+    // Why a problem is not right is told by the answer to the first step that is not.
+    let answer = first_wrong.and_then(|at| body.steps.get(at)).map_or(&body.answer, |step| &step.answer);
+    let finding =
+        Finding { extracted: Some(format!("{passed}/{total}")), correct: passed == total, reason, detail };
+    Ok(grading::settle(answer, finding))
+}
+
+/// The lines that the driver wrote, told by their seals.
+fn lines(item: &Item, body: &SampleBody, report: &JobReport) -> Vec<Line> {
+    let secret = secret(item, &body.steps);
+    let lines = report.text(RESULTS).unwrap_or_default().lines();
+    let lines = lines.filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    lines
+        .filter(|line| {
+            let sealed: Vec<&str> = line.sealed.iter().map(String::as_str).collect();
+            seal(&secret, &line.kind, &sealed) == line.seal
+        })
+        .collect()
+}
+
+/// Why there is nothing to read.
+fn without_results(report: &JobReport) -> String {
+    if report.end == JobEnd::Exited(NO_SUCH_PROGRAM) {
+        return "there is no python3 in the sandbox; `bench sandy setup` prepares one".into();
+    }
+    let found = match report.files.get(RESULTS) {
+        None => "there is no results file".to_owned(),
+        Some(Harvested::Text(_)) => "the results file is not the grader's".to_owned(),
+        Some(Harvested::TooLong(bytes)) => format!("the results file has {bytes} bytes"),
+        Some(Harvested::NotAFile) => "the results file is not a file".to_owned(),
+    };
+    format!("{found}: {}", end_of(report))
+}
+
+fn end_of(report: &JobReport) -> String {
+    let end = match report.end {
+        JobEnd::Exited(code) => format!("the job ended with code {code}"),
+        JobEnd::TimedOut => "the job's time was up".to_owned(),
+        JobEnd::Vanished => "the job was killed".to_owned(),
+    };
+    match report.stderr_tail.lines().rev().find(|line| !line.trim().is_empty()) {
+        Some(said) => format!("{end} ({})", shortened(said.trim(), COMPLAINT_CHARS_MAX)),
+        None => end,
+    }
+}
+
+/// Why nothing that runs in this sandbox says anything about an answer.
+fn unfit(environment: &Line) -> Option<String> {
+    let missing: Vec<&str> =
+        environment.sealed.iter().filter_map(|entry| entry.strip_prefix("missing ")).collect();
+    if !missing.is_empty() {
+        let why: Vec<String> = missing
+            .iter()
+            .map(|name| match environment.missing.get(*name) {
+                Some(said) => format!("{name} ({said})"),
+                None => (*name).to_owned(),
+            })
+            .collect();
+        return Some(format!(
+            "the sandbox's Python lacks {}; `bench sandy setup` prepares one that has all",
+            why.join(", ")
+        ));
+    }
+    environment.sealed.iter().any(|entry| entry == "broken").then(|| {
+        format!(
+            "the problem's own import lines do not run with {} ({}); `bench sandy setup` prepares older versions",
+            versions(environment),
+            environment.broken
+        )
+    })
+}
+
+fn versions(environment: &Line) -> String {
+    let known = ["numpy", "scipy"].iter();
+    let known = known.filter_map(|name| Some(format!("{name} {}", environment.versions.get(*name)?)));
+    known.collect::<Vec<_>>().join(" and ")
+}
+
+/// What may have made right programs fail.
+fn too_new(environment: &Line) -> Vec<String> {
+    let number = |name: &str| -> Option<(u32, u32)> {
+        let mut parts = environment.versions.get(name)?.split('.');
+        Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+    };
+    let mut warnings = Vec::new();
+    if number("numpy").is_some_and(|version| version >= (2, 0)) {
+        warnings.push(format!(
+            "{}: functions that NumPy 2 removed are not there for programs and tests",
+            versions(environment)
+        ));
+    }
+    if number("scipy").is_some_and(|version| version >= (1, 14)) {
+        warnings.push(format!(
+            "{}: `simps` and others that SciPy 1.14 removed are not there",
+            versions(environment)
+        ));
+    }
+    warnings
+}
