@@ -116,6 +116,16 @@ pub fn of_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'st
     }
 }
 
+/// The code that was run to grade an answer; `None` where nothing was run or the benchmark does not tell.
+pub fn executed_code(
+    spec: &bench_domain::RunSpec,
+    name: &BenchmarkName,
+    body: &bench_domain::SampleBody,
+) -> Option<String> {
+    body.execution.as_ref()?;
+    of_run(spec, name)?.sandbox()?.code(body)
+}
+
 /// Those whose items may not be handed on: prompts and answers are for owner and admin only.
 pub fn gated() -> BTreeSet<BenchmarkName> {
     let gated = all().iter().filter(|benchmark| benchmark.spec().gate.is_some());
