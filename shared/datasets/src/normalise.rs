@@ -161,7 +161,7 @@ async fn rows_to_items(
                 }
                 let place = (name.clone(), Some(number));
                 let item = layout.item(index, row).map_err(|error| at(&place, error))?;
-                index += 1;
+                index += u64::from(item.is_some() || !layout.numbers_items());
                 match item {
                     Some(item) => writer.add(item, &name, number).await?,
                     None => left_out += 1,
