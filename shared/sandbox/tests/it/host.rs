@@ -91,7 +91,9 @@ fn prepare() {
 fn guard() {
     let top = Path::new("/sys/fs/cgroup/pids");
     let Ok(entries) = std::fs::read_dir(top) else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("bench-guard-")) {
+    for entry in
+        entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("bench-guard-"))
+    {
         // Fails while tests run in it.
         let _ = std::fs::remove_dir(entry.path());
     }
@@ -160,6 +162,13 @@ def held(name, detail=""):
 def broken(name, detail=""):
     print("BROKEN", name, detail, flush=True)
 
+def visible():
+    "Processes that can be seen."
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
 def refused(name, attempt):
     "Held when the attempt raises OSError."
     try:
@@ -180,7 +189,13 @@ def call(name, number, *arguments):
 "#;
 
 pub(crate) fn exec(command: &str) -> Exec {
-    Exec { command: command.to_owned(), cwd: None, env: BTreeMap::new(), timeout: LONG, output_bytes_max: 1 << 20 }
+    Exec {
+        command: command.to_owned(),
+        cwd: None,
+        env: BTreeMap::new(),
+        timeout: LONG,
+        output_bytes_max: 1 << 20,
+    }
 }
 
 pub(crate) async fn run(sandbox: &Arc<dyn Sandbox>, command: &str) -> Output {

@@ -59,10 +59,15 @@ async fn sandboxes_die_with_their_host_and_the_next_one_cleans_up() {
     victim.wait().unwrap();
     until("the end of every sandbox", || !inside.iter().any(|pid| is_alive(*pid))).await;
 
-    let left = || std::fs::read_dir(folder.path()).unwrap().flatten().filter(|entry| entry.path().is_dir()).count();
+    let left =
+        || std::fs::read_dir(folder.path()).unwrap().flatten().filter(|entry| entry.path().is_dir()).count();
     assert!(left() > 0, "a killed host removes nothing");
     let groups = |instance: &std::path::Path| -> Vec<String> {
-        std::fs::read_to_string(instance.join("groups")).unwrap_or_default().lines().map(str::to_owned).collect()
+        std::fs::read_to_string(instance.join("groups"))
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
     };
     let groups: Vec<String> =
         std::fs::read_dir(folder.path()).unwrap().flatten().flat_map(|entry| groups(&entry.path())).collect();

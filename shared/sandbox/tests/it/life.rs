@@ -58,6 +58,21 @@ async fn nothing_of_the_host_s_environment_is_inside() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn commands_start_with_signals_as_they_should_be() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let blocked = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))";
+        assert_eq!(printed(&sandbox, &format!("python3 -c '{blocked}'")).await, "set()");
+        let ignored = "import signal; print([s.name for s in signal.valid_signals() if isinstance(s, signal.Signals) \
+                       and signal.getsignal(s) == signal.SIG_IGN])";
+        // Python itself ignores these.
+        assert_eq!(printed(&sandbox, &format!("python3 -c '{ignored}'")).await, "['SIGPIPE', 'SIGXFSZ']");
+        assert_eq!(run(&sandbox, "kill -TERM $$; echo survived").await.exit_code, Some(128 + 15));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn background_jobs_live_on_and_do_not_hold_up_their_command() {
     each_form(|at| async move {
         let sandbox = at.sandbox().await;
@@ -183,7 +198,14 @@ async fn commands_end_with_their_sandbox() {
 #[tokio::test(flavor = "multi_thread")]
 async fn many_sandboxes_at_once_are_each_their_own() {
     each_form(|at| async move {
-        let made: Vec<_> = (0..12).map(|_| tokio::spawn({ let at = at.clone(); async move { at.sandbox().await } })).collect();
+        let made: Vec<_> = (0..12)
+            .map(|_| {
+                tokio::spawn({
+                    let at = at.clone();
+                    async move { at.sandbox().await }
+                })
+            })
+            .collect();
         let mut sandboxes = Vec::new();
         for sandbox in made {
             sandboxes.push(sandbox.await.unwrap());

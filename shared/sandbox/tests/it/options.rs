@@ -31,11 +31,19 @@ async fn shared_folders_are_read_and_not_written() {
         |at| async move {
             let sandbox = at.sandbox().await;
             assert_eq!(printed(&sandbox, "cat $SANDY_FILES/data; python3").await, "dataprepared");
-            for command in ["echo x > $SANDY_FILES/data", "touch $SANDY_FILES/new", "rm $SANDY_FILES/data", "mkdir $SANDY_FILES/d"] {
+            for command in [
+                "echo x > $SANDY_FILES/data",
+                "touch $SANDY_FILES/new",
+                "rm $SANDY_FILES/data",
+                "mkdir $SANDY_FILES/d",
+            ] {
                 assert_ne!(run(&sandbox, command).await.exit_code, Some(0), "{command}");
             }
             if !at.is_confined() {
-                assert_eq!(printed(&sandbox, "echo $SANDY_FILES; which python3").await, "/files\n/opt/tools/bin/python3");
+                assert_eq!(
+                    printed(&sandbox, "echo $SANDY_FILES; which python3").await,
+                    "/files\n/opt/tools/bin/python3"
+                );
             }
         },
     )
@@ -73,6 +81,7 @@ fn a_host_that_cannot_be_says_why() {
     }
     // Nothing is left of any of them.
     drop(probe(&good).unwrap());
-    let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();
     assert_eq!(left, ["lock"]);
 }

@@ -10,12 +10,16 @@ async fn files_are_written_and_replaced() {
         let sandbox = at.sandbox().await;
         let every_byte: Vec<u8> = (0..=255).collect();
         sandbox.write("a/b/every byte", &every_byte).await.unwrap();
-        let hex = printed(&sandbox, "python3 -c 'print(open(\"a/b/every byte\", \"rb\").read().hex())'").await;
+        let hex =
+            printed(&sandbox, "python3 -c 'print(open(\"a/b/every byte\", \"rb\").read().hex())'").await;
         assert_eq!(hex, every_byte.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
         sandbox.write("/workspace/a/b/every byte", b"short").await.unwrap();
         assert_eq!(printed(&sandbox, "cat 'a/b/every byte'; ls -A a/b | wc -l").await, "short1");
         sandbox.write("empty", b"").await.unwrap();
-        assert_eq!(printed(&sandbox, "stat -c %s%F empty; rm empty a/b/*; rmdir a/b a; ls -A").await, "0regular empty file");
+        assert_eq!(
+            printed(&sandbox, "stat -c %s%F empty; rm empty a/b/*; rmdir a/b a; ls -A").await,
+            "0regular empty file"
+        );
         // As large as a job's files are.
         let large = vec![b'x'; 8 << 20];
         sandbox.write("large", &large).await.unwrap();
@@ -29,7 +33,17 @@ async fn paths_out_of_the_folder_are_none() {
     each_form(|at| async move {
         let sandbox = at.sandbox().await;
         let long = "x".repeat(300);
-        for path in ["../x", "/etc/passwd", "a/../../x", "", ".", "/workspace", "a\0b", "/workspace/../x", long.as_str()] {
+        for path in [
+            "../x",
+            "/etc/passwd",
+            "a/../../x",
+            "",
+            ".",
+            "/workspace",
+            "a\0b",
+            "/workspace/../x",
+            long.as_str(),
+        ] {
             assert_eq!(sandbox.write(path, b"x").await, Err(IsolationError::Path(path.to_owned())));
         }
     })
@@ -51,9 +65,19 @@ async fn links_pipes_and_folders_are_not_written_to() {
             ),
         )
         .await;
-        for path in
-            ["link", "folder/new", "root/tmp/new", "me/new", "inside", "pipe", "real", "alias/new", "loop", "loop/x", "pipe/x"]
-        {
+        for path in [
+            "link",
+            "folder/new",
+            "root/tmp/new",
+            "me/new",
+            "inside",
+            "pipe",
+            "real",
+            "alias/new",
+            "loop",
+            "loop/x",
+            "pipe/x",
+        ] {
             assert_eq!(sandbox.write(path, b"x").await, Err(IsolationError::Path(path.to_owned())), "{path}");
         }
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "kept");

@@ -122,15 +122,12 @@ for path in ("/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg", "/dev/vda", "/de
     refused("open " + path, lambda: os.open(path, os.O_RDONLY))
 for name, kind, major, minor in (("memory", stat.S_IFCHR, 1, 1), ("disk", stat.S_IFBLK, 254, 0), ("null", stat.S_IFCHR, 1, 3)):
     refused("make the device " + name, lambda: os.mknod(name, kind | 0o666, os.makedev(major, minor)))
-if os.path.isdir("/dev") and os.access("/dev", os.R_OK):
-    allowed = {"fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"}
-    try:
-        more = set(os.listdir("/dev")) - allowed
-        broken("devices", more) if more else held("devices")
-    except OSError as error:
-        held("devices", error)
-else:
-    held("devices")
+allowed = {"fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"}
+try:
+    more = set(os.listdir("/dev")) - allowed
+    (broken if more else held)("devices", more)
+except OSError as error:
+    held("devices", error)
 # Those that are there work.
 open("/dev/null", "w").write("x")
 assert open("/dev/urandom", "rb").read(4) and open("/dev/zero", "rb").read(2) == bytes(2)
@@ -158,7 +155,7 @@ home == os.environ["HOME"] or refused("list the folder", lambda: os.listdir(home
 home == os.environ["HOME"] or refused("write a file", lambda: open(home + "/planted", "w"))
 # By its processes.
 found = []
-for pid in os.listdir("/proc") if os.access("/proc", os.R_OK) else ():
+for pid in visible():
     for name in ("environ", "cwd/secret", "root/workspace/secret"):
         try:
             content = open("/proc/%s/%s" % (pid, name), "rb").read()

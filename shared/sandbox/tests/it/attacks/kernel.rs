@@ -40,7 +40,13 @@ call("open_by_handle_at", n(304, 265), -100, b"\0" * 64, 0)
 call("name_to_handle_at", n(303, 264), -100, b"/", b"\0" * 64, b"\0" * 8, 0)
 call("swapon", n(167, 224), b"attack.py", 0)
 "#;
-        attack(&at, &sandbox, program, &["mount tmpfs", "remount usr", "umount proc", "chroot", "fsopen", "swapon"]).await;
+        attack(
+            &at,
+            &sandbox,
+            program,
+            &["mount tmpfs", "remount usr", "umount proc", "chroot", "fsopen", "swapon"],
+        )
+        .await;
     })
     .await;
 }
@@ -69,7 +75,8 @@ for name in ("mnt", "user", "net", "pid"):
 # Programs still start others.
 assert os.system("true") == 0
 "#;
-        let things = ["unshare user", "clone user", "clone mount", "unshare all at once", "clone3", "setns mnt"];
+        let things =
+            ["unshare user", "clone user", "clone mount", "unshare all at once", "clone3", "setns mnt"];
         attack(&at, &sandbox, program, &things).await;
     })
     .await;
@@ -118,7 +125,14 @@ TIOCSTI = 0x5412
 import fcntl
 refused("typing on a terminal", lambda: fcntl.ioctl(0, TIOCSTI, b"x"))
 "#;
-        let things = ["io_uring_setup", "bpf", "perf_event_open", "keyctl", "a call of the future", "typing on a terminal"];
+        let things = [
+            "io_uring_setup",
+            "bpf",
+            "perf_event_open",
+            "keyctl",
+            "a call of the future",
+            "typing on a terminal",
+        ];
         attack(&at, &sandbox, program, &things).await;
     })
     .await;
@@ -175,7 +189,8 @@ for name in ("mem", "maps", "environ", "auxv"):
     refused("first process' " + name, lambda: open("/proc/1/" + name, "rb").read(1))
 os.kill(child, 9)
 "#;
-        let things = ["attach to own child", "attach to first process", "read from parent", "first process' mem"];
+        let things =
+            ["attach to own child", "attach to first process", "read from parent", "first process' mem"];
         attack(&at, &sandbox, program, &things).await;
     })
     .await;

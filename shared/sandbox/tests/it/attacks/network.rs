@@ -24,7 +24,8 @@ async fn sockets_of_the_machine() {
         for path in [path.as_path(), at.folder()] {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
         }
-        let (port, datagram_port) = (four.local_addr().unwrap().port(), datagrams.local_addr().unwrap().port());
+        let (port, datagram_port) =
+            (four.local_addr().unwrap().port(), datagrams.local_addr().unwrap().port());
         let port_six = six.as_ref().map_or(port, |six| six.local_addr().unwrap().port());
         // Said openly where it cannot be held.
         let reaches_files = at.lacks("sockets in the machine's file system");
@@ -56,7 +57,12 @@ refused("name", lambda: socket.getaddrinfo("example.com", 80))
 "#,
             reaches_files = if reaches_files { "True" } else { "False" },
         );
-        at.attack(&sandbox, &program, &["127.0.0.1", "::1", "0.0.0.0", "abstract", "outside 192.0.2.1", "name"]).await;
+        at.attack(
+            &sandbox,
+            &program,
+            &["127.0.0.1", "::1", "0.0.0.0", "abstract", "outside 192.0.2.1", "name"],
+        )
+        .await;
         for listener in [Some(&four), six.as_ref()].into_iter().flatten() {
             listener.set_nonblocking(true).unwrap();
             assert!(listener.accept().is_err());
@@ -102,7 +108,9 @@ async fn a_network_that_is_allowed_is_there_and_said() {
             let sandbox = at.sandbox().await;
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
             let port = listener.local_addr().unwrap().port();
-            let connect = format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port})); print(1)'");
+            let connect = format!(
+                "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port})); print(1)'"
+            );
             assert_eq!(printed(&sandbox, &connect).await, "1");
         },
     )

@@ -176,7 +176,10 @@ async fn huge_commands_and_variables() {
             assert_eq!(run(&sandbox, command).await.exit_code, Some(126));
         }
         // Made inside.
-        assert_ne!(run(&sandbox, "/bin/echo $(head -c 4000000 /dev/zero | tr '\\0' x)").await.exit_code, Some(0));
+        assert_ne!(
+            run(&sandbox, "/bin/echo $(head -c 4000000 /dev/zero | tr '\\0' x)").await.exit_code,
+            Some(0)
+        );
         assert_eq!(printed(&sandbox, "echo alive").await, "alive");
     })
     .await;
