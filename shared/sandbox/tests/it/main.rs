@@ -3,6 +3,7 @@
 //! Needs bash and python3 in the system's folders. Run by root, the whole suite runs a second time as a user without
 //! privileges.
 
+mod api;
 mod host;
 mod life;
 
