@@ -30,7 +30,7 @@ pub(crate) fn descendants(of: u32) -> BTreeSet<u32> {
 }
 
 /// Of all its threads.
-fn children(of: u32) -> Vec<u32> {
+pub(crate) fn children(of: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{of}/task")) else { return Vec::new() };
     threads
         .flatten()
