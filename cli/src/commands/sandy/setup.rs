@@ -186,14 +186,14 @@ async fn try_in_sandbox(place: &Path, settings: &SandboxSettings) -> anyhow::Res
     };
     let config = settings.config(None);
     let sandbox = isolation.create(&config.limits).await?;
-    let tried = sandbox.exec(&Exec {
+    let exec = Exec {
         command: format!("python3 -I -c \"{IMPORTS}\""),
         cwd: None,
         env: BTreeMap::new(),
         timeout: TRY_TIMEOUT,
         output_bytes_max: 64 << 10,
-    });
-    let tried = tried.await?;
+    };
+    let tried = sandbox.exec(&exec).await?;
     sandbox.end().await;
     match tried.exit_code {
         Some(0) => Ok(()),
