@@ -14,6 +14,7 @@ mod rejudge;
 mod requeue;
 mod run;
 mod runs;
+mod sandy;
 mod schedules;
 mod score;
 mod serve;
@@ -77,6 +78,9 @@ pub(crate) enum Command {
     /// Show, rotate and pin the keys that archives are signed and verified with
     #[command(after_help = keys::EXAMPLES)]
     Keys(keys::KeysArgs),
+    /// Serve sandboxes on this machine: programs that models write run there
+    #[command(after_help = sandy::EXAMPLES)]
+    Sandy(Box<sandy::SandyArgs>),
     /// Show how things stand: workers, queues, runs, tokens
     #[command(after_help = ops::EXAMPLES)]
     Ops(ops::OpsArgs),
@@ -100,6 +104,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Models(args) => models::run(args).await,
         Command::Datasets(args) => datasets::run(args).await,
         Command::Keys(args) => keys::run(args).await,
+        Command::Sandy(args) => sandy::run(*args).await,
         Command::Ops(args) => ops::run(args).await,
     }
 }

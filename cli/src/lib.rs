@@ -6,6 +6,7 @@
 //! | `args` | the command line as a whole, `.env`, logs |
 //! | `commands` | one file per command |
 //! | `client` | the HTTP API: of a server, or of the stack in this process |
+//! | `sandboxes` | how sandboxes of this machine are made: what they share and may use |
 //! | `views` | what the API answers, as far as it is shown |
 //! | `show`, `progress`, `output` | tables, progress and everything else that is printed |
 //!
@@ -21,6 +22,7 @@ mod exit;
 mod format;
 mod output;
 mod progress;
+mod sandboxes;
 mod show;
 pub mod stack;
 mod views;

@@ -3,6 +3,7 @@
 //! What Lambda and the template do in the cloud happens here: queues drive the functions, HTTP
 //! functions share a router, the scheduler is woken by the clock. The functions are the same.
 
+mod sandboxes;
 mod wakes;
 
 use std::collections::BTreeMap;
@@ -38,7 +39,10 @@ use bench_turns::{SandboxHost, Turns};
 use bench_worker::{Worker, WorkerConfig};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
-use wakes::Wakes;
+
+use self::sandboxes::BuiltIn;
+use self::wakes::Wakes;
+use crate::sandboxes::{FILES, SandboxSettings};
 
 /// Version of this program, as runs and exports name it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -80,6 +84,9 @@ pub struct StackOptions {
     pub again: Duration,
     /// Lets programs on this machine reach the bucket, on a free loopback port: presigned addresses work there.
     pub s3_listener: bool,
+    /// Program that the built-in sandbox host runs as its helper; this program itself where it is not said. For tests,
+    /// whose own program is no `bench`.
+    pub sandbox_helper: Option<PathBuf>,
     /// Variables of the environment, as every function reads them.
     pub vars: BTreeMap<String, String>,
 }
@@ -98,6 +105,7 @@ impl StackOptions {
             local: true,
             again: QueueSettings::default().again,
             s3_listener: false,
+            sandbox_helper: None,
             vars: std::env::vars().collect(),
         }
     }
@@ -124,6 +132,8 @@ pub struct Stack {
     /// Where the bucket answers to programs on this machine.
     pub s3_address: Option<SocketAddr>,
     s3_server: Option<AbortOnDropHandle<()>>,
+    sandy: SandyConfig,
+    sandboxes: Option<BuiltIn>,
     concurrency: usize,
     answer_timeout: Duration,
     sync_models: bool,
@@ -169,6 +179,7 @@ impl Stack {
             embedded = embedded.secret(name, value);
         }
         let embedded = Embedded::open(embedded)?;
+        let (sandy, sandboxes) = open_sandboxes(&options.data_dir, options.sandbox_helper, var).await?;
         let config = embedded.sdk_config();
         let concurrency = options.concurrency.clamp(1, CONCURRENCY_MAX);
         let mut worker_config = WorkerConfig::from_vars(var)?;
@@ -230,6 +241,7 @@ impl Stack {
         let library_of = |function| Library::new(blobs_of(function), library_config.clone());
         let mut api_config = ApiConfig::from_vars(var, options.local, VERSION).map_err(anyhow::Error::msg)?;
         api_config.item_concurrency = worker_config.identity.item_concurrency;
+        api_config.sandy = sandy.clone();
         let api = Arc::new(Api::new(
             state_of("api"),
             queues_of("api"),
@@ -249,7 +261,8 @@ impl Stack {
         let keys = key_ring(&options.data_dir, var)?;
         let exports =
             Arc::new(Exports::new(state_of("exports"), blobs_of("exports"), Ok(keys), exports_config));
-        let scheduler_config = SchedulerConfig::from_vars(var, options.local, VERSION, &of("scheduler"))?;
+        let mut scheduler_config = SchedulerConfig::from_vars(var, options.local, VERSION, &of("scheduler"))?;
+        scheduler_config.sandy = sandy.clone();
         // The list is public, but of use only to who can ask its models.
         let sync_models =
             scheduler_config.sync_models && scheduler_config.inference.is_configured(ProviderKind::Chutes);
@@ -266,8 +279,10 @@ impl Stack {
         let mut turns_config = worker_config.clone();
         // Operators tell them apart by their names.
         turns_config.identity.worker_id.push_str("/turns");
-        let sandy = SandyConfig::from_vars(var).map_err(anyhow::Error::msg)?;
-        let sandbox_host = SandboxHost::new(sandy);
+        let mut sandbox_host = SandboxHost::new(sandy.clone());
+        if sandboxes.is_some() {
+            sandbox_host = sandbox_host.on_this_machine(options.data_dir.join(FILES));
+        }
         let functions = Functions {
             planner: Arc::new(Planner {
                 state: state_of("planner"),
@@ -306,6 +321,8 @@ impl Stack {
             exports,
             s3_address,
             s3_server,
+            sandy,
+            sandboxes,
             concurrency,
             answer_timeout: worker_config.answer_timeout,
             sync_models,
@@ -317,6 +334,11 @@ impl Stack {
     /// The scheduler, for who does not want to wait for its clock.
     pub fn scheduler(&self) -> &Arc<Scheduler> {
         &self.functions.scheduler
+    }
+
+    /// Where sandboxes are made: by the server that `SANDY_BASE_URL` names, else by the stack's own host.
+    pub fn sandy_config(&self) -> SandyConfig {
+        self.sandy.clone()
     }
 
     /// All HTTP functions behind one address.
@@ -353,6 +375,9 @@ impl Stack {
         }
         self.functions.worker.flush().await;
         self.functions.turns.flush().await;
+        if let Some(sandboxes) = self.sandboxes.take() {
+            sandboxes.stop().await;
+        }
         if let Some(server) = self.s3_server.take() {
             // It holds the bucket's folder until it has really ended.
             server.abort();
@@ -425,6 +450,19 @@ impl Stack {
         }
         Ok(mappings)
     }
+}
+
+/// Where sandboxes are made, and the host that makes them if it is the stack's own.
+async fn open_sandboxes(
+    data_dir: &Path,
+    helper: Option<PathBuf>,
+    var: impl Fn(&str) -> Option<String>,
+) -> anyhow::Result<(SandyConfig, Option<BuiltIn>)> {
+    if var("SANDY_BASE_URL").is_some() {
+        return Ok((SandyConfig::from_vars(var).map_err(anyhow::Error::msg)?, None));
+    }
+    let built_in = BuiltIn::open(SandboxSettings::from_vars(data_dir, helper, var)?).await?;
+    Ok((built_in.config.clone(), Some(built_in)))
 }
 
 /// A function as the host calls it.

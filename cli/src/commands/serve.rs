@@ -52,10 +52,10 @@ pub(crate) struct ServeArgs {
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     // Whoever orders a run at a server may count on the judge that was set for it.
     check_variable(env::var(MODEL_VARIABLE).ok().as_deref())?;
-    let addresses = addresses(&args.host, args.port).await?;
+    let addresses = addresses("--host", &args.host, args.port).await?;
     // Whoever reaches a loopback address sits at this machine.
     let local = addresses.iter().all(|address| address.ip().is_loopback());
-    let listener = bind(&addresses, args.port).await?;
+    let listener = bind("--host", &addresses, args.port).await?;
     let address = listener.local_addr().context("could not read the server's own address")?;
     let options = StackOptions {
         durability: args.durability.into(),
@@ -101,16 +101,18 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     served.map(|()| ExitStatus::Success)
 }
 
-async fn addresses(host: &str, port: u16) -> anyhow::Result<Vec<SocketAddr>> {
+/// The addresses of a name that an option gives.
+pub(crate) async fn addresses(option: &str, host: &str, port: u16) -> anyhow::Result<Vec<SocketAddr>> {
     let bare = host.trim().trim_start_matches('[').trim_end_matches(']');
     let found = lookup_host((bare, port)).await.map(Iterator::collect::<Vec<_>>).unwrap_or_default();
     if found.is_empty() {
-        return Err(Problem::usage(format!("--host: `{host}` is no address of this machine")).into());
+        return Err(Problem::usage(format!("{option}: `{host}` is no address of this machine")).into());
     }
     Ok(found)
 }
 
-async fn bind(addresses: &[SocketAddr], port: u16) -> anyhow::Result<TcpListener> {
+/// Listens on one of them.
+pub(crate) async fn bind(option: &str, addresses: &[SocketAddr], port: u16) -> anyhow::Result<TcpListener> {
     TcpListener::bind(addresses).await.map_err(|error| {
         let problem = match error.kind() {
             ErrorKind::AddrInUse => Problem::failure(format!("port {port} is in use"))
@@ -119,7 +121,9 @@ async fn bind(addresses: &[SocketAddr], port: u16) -> anyhow::Result<TcpListener
                 Problem::failure(format!("port {port} may not be used by this user"))
                     .hint("ports from 1024 on are free to use")
             }
-            ErrorKind::AddrNotAvailable => Problem::failure("--host: that is no address of this machine"),
+            ErrorKind::AddrNotAvailable => {
+                Problem::failure(format!("{option}: that is no address of this machine"))
+            }
             _ => Problem::failure(format!("could not listen on port {port}: {error}")),
         };
         problem.into()

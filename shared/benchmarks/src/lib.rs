@@ -20,6 +20,7 @@ mod ifeval;
 mod instructions;
 mod judge;
 mod judged;
+mod livecodebench;
 mod material;
 mod metrics;
 mod mmlu_pro;
@@ -47,6 +48,7 @@ pub use ifbench_allenai::IF_BENCH_ALLENAI;
 pub use ifeval::IF_EVAL;
 pub use instructions::InstructionSet;
 pub use judge::{Judge, JudgeFacts, NoVerdict};
+pub use livecodebench::LiveCodeBench;
 pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
@@ -67,6 +69,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &IF_BENCH_ALLENAI,
         &AaLcr::V1_1,
         &AaOmniscience,
+        &LiveCodeBench::LATEST,
         &SciCode::INSPECT,
     ];
     ALL

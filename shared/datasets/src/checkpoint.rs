@@ -24,7 +24,7 @@ pub(crate) struct Checkpoint {
     pub(crate) writer: WriterState,
     /// The files with items whose rows are all stored, in order.
     pub(crate) files: Vec<FileFact>,
-    /// Rows so far.
+    /// Rows so far, or items where the layout numbers those.
     pub(crate) rows: u64,
     pub(crate) rows_left_out: u64,
 }

@@ -127,6 +127,7 @@ async fn make(
 /// A dataset that is being made.
 struct Making {
     writer: Writer,
+    /// Rows so far, or items where the layout numbers those.
     rows: u64,
     rows_left_out: u64,
     /// Whether a checkpoint refers to what is being written.
@@ -203,7 +204,7 @@ async fn rows_to_items(
                 }
                 let place = (name.clone(), Some(number));
                 let item = layout.item(making.rows, row).map_err(|error| at(&place, error))?;
-                making.rows += 1;
+                making.rows += u64::from(item.is_some() || !layout.numbers_items());
                 match item {
                     Some(item) => making.writer.add(item, &name, number).await?,
                     None => making.rows_left_out += 1,

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use http::{HeaderMap, header};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -27,8 +28,17 @@ impl ApiKey {
         (!key.is_empty()).then(|| Self(Sha256::digest(key.as_bytes()).into()))
     }
 
+    /// Whether a request shows this key: `Authorization: Bearer KEY`, once.
+    pub fn is_shown_by(&self, headers: &HeaderMap) -> bool {
+        let mut values = headers.get_all(header::AUTHORIZATION).iter();
+        // Two keys are none.
+        let (Some(value), None) = (values.next(), values.next()) else { return false };
+        let Some((scheme, key)) = value.as_bytes().split_at_checked(7) else { return false };
+        scheme.eq_ignore_ascii_case(b"Bearer ") && self.is(key.trim_ascii())
+    }
+
     /// Whether this is the key, in a time that does not depend on where they differ.
-    pub(crate) fn is(&self, shown: &[u8]) -> bool {
+    fn is(&self, shown: &[u8]) -> bool {
         let shown: [u8; 32] = Sha256::digest(shown).into();
         self.0.ct_eq(&shown).into()
     }

@@ -7,6 +7,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Serialize;
 
+mod cell;
+mod cgroups;
+mod form;
+mod instance;
+mod local;
+mod options;
+mod output;
+mod probe;
+mod sandbox;
+mod slots;
+mod stage;
+mod wire;
+
+pub use options::{IsolationOptions, SharedFolder};
+pub use probe::{FormOutcome, forms, probe};
+pub use stage::stage_main;
+
 /// What one sandbox may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

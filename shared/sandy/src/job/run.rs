@@ -58,7 +58,7 @@ pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) 
     }
 }
 
-/// Where the job stands: one short call.
+/// Where the job stands: one short call. It takes a second more where there is nothing of the job.
 pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStatus, JobError> {
     let lines = LOOK.run(sandy, sandbox, &[job.as_str(), STALE_S], COMMAND_TIMEOUT).await?;
     match words(&lines).as_slice() {

@@ -265,7 +265,8 @@ impl Upload<'_> {
         };
         let length = bytes.to_string();
         let limit = (DOWNLOAD_S + bytes / DOWNLOAD_BYTES_PER_S).to_string();
-        let asked = [self.job.as_str(), path, &file.sha256, &length, url, &limit];
+        let wait = self.sandy.timing.repeat_wait.as_millis().to_string();
+        let asked = [self.job.as_str(), path, &file.sha256, &length, url, &limit, &wait];
         let lines = FETCH.run(self.sandy, self.sandbox, &asked, COMMAND_TIMEOUT).await?;
         match words(&lines).as_slice() {
             ["getting"] => Ok(()),

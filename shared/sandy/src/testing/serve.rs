@@ -229,8 +229,7 @@ fn create(shared: &Shared) -> Answer {
         return Answer { headers, ..Answer::json(503, &json!({ "detail": "no room for another sandbox" })) };
     }
     let id = format!("sb-{}", Uuid::new_v4().simple());
-    let options = &shared.options;
-    match Place::new(id.clone(), shared.root.path(), options.shared.as_deref(), options.path.as_deref()) {
+    match Place::new(id.clone(), shared.root.path(), &shared.options) {
         Ok(place) => {
             state.made += 1;
             state.places.insert(id.clone(), Arc::new(place));

@@ -1,0 +1,217 @@
+//! `bench sandy`: the sandbox host by itself.
+
+mod setup;
+
+use std::env;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use bench_sandbox::host::{ApiKey, SandboxHost, router};
+use bench_sandbox::isolation::{Isolation, IsolationError};
+use bench_web::ServerConfig;
+use clap::{Args, Subcommand};
+
+use crate::commands::run::interrupt::Interrupt;
+use crate::commands::serve::{addresses, bind};
+use crate::data_dir::DataArgs;
+use crate::exit::{ExitStatus, Problem};
+use crate::output;
+use crate::sandboxes::{MIB_MAX, SLOTS_MAX, SandboxSettings};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench sandy setup                          once: the Python packages that code benchmarks need
+  SANDY_API_KEY=KEY bench sandy              sandboxes on http://127.0.0.1:3010
+  bench sandy --no-key                       the same without a key, for this machine only
+  SANDY_API_KEY=KEY bench sandy --bind 0.0.0.0 --slots 4 --memory-mib 4096
+  SANDY_BASE_URL=http://127.0.0.1:3010 SANDY_API_KEY=KEY bench run --benchmark livecodebench --model MODEL
+
+`bench run` and `bench serve` bring a sandbox host of their own: this one is for sandboxes on another machine.
+Ctrl-C ends all sandboxes.";
+
+/// Variable with the key that callers show.
+const KEY_VARIABLE: &str = "SANDY_API_KEY";
+/// How long answers on their way may take after Ctrl-C.
+const GRACE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Args)]
+pub(crate) struct SandyArgs {
+    #[command(subcommand)]
+    command: Option<SandyCommand>,
+    /// Address to listen on; the key is read from SANDY_API_KEY
+    #[arg(long, default_value = "127.0.0.1", value_name = "ADDRESS")]
+    bind: String,
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, default_value_t = 3010)]
+    port: u16,
+    /// Let everybody on this machine use it; only with a loopback address
+    #[arg(long)]
+    no_key: bool,
+    /// Sandboxes that may work at once [default: the number of processors, since tests measure time]
+    #[arg(long, env = "BENCH_SANDBOX_SLOTS", value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=SLOTS_MAX))]
+    slots: Option<u64>,
+    /// Memory of each sandbox [default: 2048]
+    #[arg(long, env = "BENCH_SANDBOX_MEMORY_MIB", value_name = "MIB",
+        value_parser = clap::value_parser!(u64).range(16..=MIB_MAX))]
+    memory_mib: Option<u64>,
+    /// What the working folder of each sandbox holds [default: 1024]
+    #[arg(long, env = "BENCH_SANDBOX_DISK_MIB", value_name = "MIB",
+        value_parser = clap::value_parser!(u64).range(1..=MIB_MAX))]
+    disk_mib: Option<u64>,
+    /// Let programs in sandboxes use the network, this machine's own servers included
+    #[arg(long)]
+    allow_network: bool,
+    /// Python environment (venv) that programs find [default: what `bench sandy setup` made]
+    #[arg(long, env = "BENCH_SANDBOX_PYTHON", value_name = "VENV")]
+    python: Option<PathBuf>,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum SandyCommand {
+    /// Make the Python environment of code benchmarks: numpy, scipy, sympy, h5py, matplotlib
+    Setup(setup::SetupArgs),
+}
+
+pub(crate) async fn run(args: SandyArgs) -> anyhow::Result<ExitStatus> {
+    let settings = SandboxSettings {
+        data_dir: args.data.path()?,
+        helper: SandboxSettings::own_helper()?,
+        slots: args.slots,
+        memory_mib: args.memory_mib,
+        disk_mib: args.disk_mib,
+        python: args.python.clone(),
+        allow_network: args.allow_network,
+    };
+    match &args.command {
+        Some(SandyCommand::Setup(asked)) => setup::run(asked, &settings).await,
+        None => serve(&args, settings).await,
+    }
+}
+
+async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<ExitStatus> {
+    let addresses = addresses("--bind", &args.bind, args.port).await?;
+    let local = addresses.iter().all(|address| address.ip().is_loopback());
+    let key = key(args.no_key, local, env::var(KEY_VARIABLE).ok().as_deref())?;
+    let listener = bind("--bind", &addresses, args.port).await?;
+    let address = listener.local_addr().context("could not read the server's own address")?;
+    let interrupt = Interrupt::listen();
+    let (isolation, settings) = tokio::task::spawn_blocking(move || (settings.isolation(), settings)).await?;
+    let isolation = isolation.map_err(unsafe_machine)?;
+    let config = settings.config(key);
+    tell(address, isolation.as_ref(), &settings, config.slots)?;
+    if !local {
+        output::warn(
+            "this address can be reached by others: whoever has the key runs programs here, and the key is sent in the clear unless there is TLS in front",
+        );
+    }
+    if args.allow_network {
+        output::warn("programs in sandboxes reach the network and this machine's own servers");
+    }
+    let host = SandboxHost::new(isolation, config);
+    // Pages of other sites cannot use a host that listens on loopback, key or none.
+    let routes =
+        bench_web::finish(router(Arc::clone(&host)), ServerConfig { local, allowed_origins: Vec::new() });
+    let stopping = interrupt.clone();
+    let ending = Arc::clone(&host);
+    let server = axum::serve(listener, routes).with_graceful_shutdown(async move {
+        stopping.wait().await;
+        output::note("Stopping; all sandboxes end. Ctrl-C again ends at once.");
+        // Whoever waits for a command is told that its sandbox is gone.
+        ending.shut_down().await;
+    });
+    let deadline = async {
+        interrupt.wait().await;
+        host.shut_down().await;
+        tokio::time::sleep(GRACE).await;
+    };
+    let served = tokio::select! {
+        served = server => served.context("the server ended"),
+        () = deadline => Ok(()),
+    };
+    host.shut_down().await;
+    served.map(|()| ExitStatus::Success)
+}
+
+/// The key that callers show, or none where that is allowed.
+fn key(no_key: bool, local: bool, variable: Option<&str>) -> anyhow::Result<Option<ApiKey>> {
+    let key = variable.and_then(ApiKey::new);
+    match (key, no_key) {
+        (Some(_), true) => Err(Problem::usage(format!("--no-key and {KEY_VARIABLE} contradict each other"))
+            .hint(format!("leave --no-key out, or unset {KEY_VARIABLE}"))
+            .into()),
+        (Some(key), false) => Ok(Some(key)),
+        (None, true) if local => Ok(None),
+        (None, true) => {
+            Err(Problem::usage("--no-key is for a loopback address only: others could run programs here")
+                .hint(format!("set {KEY_VARIABLE} to a long random text"))
+                .into())
+        }
+        (None, false) => Err(Problem::usage(format!("there is no key: {KEY_VARIABLE} is not set"))
+            .hint(format!("set {KEY_VARIABLE} to a long random text, or give --no-key on a loopback address"))
+            .into()),
+    }
+}
+
+/// A machine on which nothing safe is possible, in one sentence.
+fn unsafe_machine(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<IsolationError>() {
+        Ok(reason) => Problem::failure(reason.to_string())
+            .hint("run it on a Linux machine or in a container that allows user namespaces or landlock")
+            .into(),
+        Err(error) => error,
+    }
+}
+
+/// Says in plain words what there is.
+fn tell(
+    address: SocketAddr,
+    isolation: &dyn Isolation,
+    settings: &SandboxSettings,
+    slots: usize,
+) -> anyhow::Result<()> {
+    output::print(&format!("Serving http://{address}"))?;
+    let form = isolation.form();
+    output::note(&format!("Isolation: {}; it holds {}", form.name, form.holds.join(", ")));
+    for lack in &form.lacks {
+        output::note(&format!("  lacks: {lack}"));
+    }
+    match settings.python()? {
+        Some(python) => output::note(&format!("Python: {}", python.folder.display())),
+        None => output::note(
+            "Python: the machine's own; `bench sandy setup` makes one with numpy, scipy and what else SciCode needs",
+        ),
+    }
+    output::note(&format!(
+        "Slots: {slots}; {} MiB of memory each",
+        settings.config(None).limits.memory_bytes >> 20
+    ));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_without_a_key_is_for_this_machine_only() {
+        assert!(key(false, true, Some("k")).unwrap().is_some());
+        assert!(key(false, false, Some("k")).unwrap().is_some());
+        assert!(key(true, true, None).unwrap().is_none());
+        assert!(key(true, true, Some(" ")).unwrap().is_none());
+        for (no_key, local, variable) in [
+            (false, true, None),
+            (false, false, None),
+            (true, false, None),
+            (false, true, Some("")),
+            (true, true, Some("k")),
+        ] {
+            assert!(key(no_key, local, variable).is_err(), "{no_key} {local} {variable:?}");
+        }
+    }
+}

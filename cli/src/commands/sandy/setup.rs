@@ -1,0 +1,428 @@
+//! `bench sandy setup`: the Python environment of code benchmarks.
+//!
+//! It is made in a folder of its own, tried out, and used from the moment on in which the link `current` leads to it: what
+//! was made half is never used. Packages are those that SciCode names, pinned: another version of one could give another
+//! verdict.
+
+mod packages;
+
+use std::ffi::OsStr;
+use std::fs::{self, File, TryLockError};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::Context;
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::Command;
+use uuid::Uuid;
+
+use self::packages::{IMPORTS, MINOR_MAX, MINOR_MIN, PACKAGES};
+use crate::commands::run::interrupt::Interrupt;
+use crate::exit::{ExitStatus, Problem};
+use crate::output;
+use crate::sandboxes::SandboxSettings;
+use crate::sandboxes::python::{PythonEnvironment, current_link, folder};
+
+/// Tells what an environment was made of; only a whole one has it.
+const MARKER: &str = "bench-environment.json";
+const LOCK: &str = "lock";
+/// Bytes kept of what a program complains about.
+const COMPLAINT_BYTES_MAX: u64 = 64 << 10;
+/// Characters of a line of pip that are shown.
+const LINE_CHARS_MAX: usize = 100;
+/// Where Python is looked for: every sandbox sees the machine's own, others only where they can be shared.
+const PROGRAMS: [&str; 6] = [
+    "/usr/bin/python3",
+    "/usr/bin/python3.12",
+    "/usr/bin/python3.11",
+    "/usr/bin/python3.10",
+    "python3",
+    "python3.12",
+];
+/// Tells version and installation, and whether environments can be made.
+const PROBE: &str = "import json, sys\ntry:\n    import venv, ensurepip\n    makes = True\nexcept ImportError:\n    makes = False\n\
+    print(json.dumps({'major': sys.version_info[0], 'minor': sys.version_info[1], 'version': sys.version.split()[0], 'makes': makes}))";
+
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Python 3.9 to 3.12 to make it with [default: the machine's own]
+    #[arg(long, value_name = "PYTHON")]
+    program: Option<PathBuf>,
+    /// Make it again although there is one
+    #[arg(long)]
+    again: bool,
+}
+
+/// What an environment was made of.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Made {
+    program: PathBuf,
+    version: String,
+    packages: Vec<String>,
+}
+
+/// A Python program of the machine.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Program {
+    #[serde(skip)]
+    path: PathBuf,
+    major: u32,
+    minor: u32,
+    version: String,
+    makes: bool,
+}
+
+impl Program {
+    /// Why no environment can be made with it.
+    fn lacks(&self) -> Option<String> {
+        if self.major != 3 || !(MINOR_MIN..=MINOR_MAX).contains(&self.minor) {
+            return Some(format!(
+                "{} is Python {}: the packages are built for 3.{MINOR_MIN} to 3.{MINOR_MAX}",
+                self.path.display(),
+                self.version
+            ));
+        }
+        (!self.makes).then(|| {
+            let (path, minor) = (self.path.display(), self.minor);
+            format!("{path} cannot make environments: install its venv module, such as python3.{minor}-venv")
+        })
+    }
+}
+
+pub(super) async fn run(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<ExitStatus> {
+    let interrupt = Interrupt::listen();
+    tokio::select! {
+        made = make(args, settings) => made.map(|()| ExitStatus::Success),
+        // What was begun is cleared away by the next one.
+        () = interrupt.wait() => Ok(ExitStatus::Interrupted),
+    }
+}
+
+async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()> {
+    let all = folder(&settings.data_dir);
+    fs::create_dir_all(&all).with_context(|| format!("could not make {}", all.display()))?;
+    let _lock = lock(&all)?;
+    let program = find_program(args.program.as_deref()).await?;
+    let made = Made {
+        program: program.path.clone(),
+        version: program.version.clone(),
+        packages: PACKAGES.iter().map(|package| (*package).to_owned()).collect(),
+    };
+    if !args.again && is_current(&settings.data_dir, &made) {
+        output::note(&format!("There is one already: {}", current_link(&settings.data_dir).display()));
+        return Ok(());
+    }
+    let place = all.join(format!("env-{}", Uuid::new_v4().simple()));
+    let result = install(&place, &program, &made).await;
+    if let Err(error) = result {
+        // What cannot be removed now is removed next time.
+        let _ = fs::remove_dir_all(&place);
+        return Err(error);
+    }
+    let link = current_link(&settings.data_dir);
+    let before = fs::read_link(&link).ok();
+    let name = place.file_name().context("the folder has no name")?;
+    switch(&link, Path::new(name))?;
+    clear(&all, [Some(name), before.as_deref().and_then(Path::file_name)]);
+    output::print(&link.display().to_string())
+}
+
+/// Makes the environment and tries it out.
+async fn install(place: &Path, program: &Program, made: &Made) -> anyhow::Result<()> {
+    output::note(&format!(
+        "Making an environment with Python {} ({})",
+        program.version,
+        program.path.display()
+    ));
+    let mut venv = Command::new(&program.path);
+    venv.args(["-I", "-m", "venv"]).arg(place);
+    run_step(venv, "the environment could not be made").await?;
+    output::note(&format!("Installing {} packages", PACKAGES.len()));
+    let python = place.join("bin/python3");
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"]);
+    // The list is complete; pip's check below says so, too.
+    pip.args(["--no-deps", "--progress-bar", "off"]).args(PACKAGES);
+    run_step(pip, "the packages could not be installed").await?;
+    let mut check = Command::new(&python);
+    check.args(["-I", "-m", "pip", "check", "--disable-pip-version-check"]);
+    run_step(check, "the packages do not fit together").await?;
+    output::note("Trying it out");
+    let mut tries = Command::new(&python);
+    tries.args(["-I", "-c", IMPORTS]);
+    run_step(tries, "the packages cannot be used").await?;
+    open_to_all(place).with_context(|| format!("could not let others read {}", place.display()))?;
+    let marker = serde_json::to_vec_pretty(made).context("could not write what it was made of")?;
+    fs::write(place.join(MARKER), marker).context("could not write what it was made of")?;
+    PythonEnvironment::open(place).map(|_| ())
+}
+
+/// Whether the environment that is used was made of the same.
+fn is_current(data_dir: &Path, made: &Made) -> bool {
+    let Ok(Some(current)) = PythonEnvironment::current(data_dir) else { return false };
+    let marker = fs::read(current.folder.join(MARKER)).ok();
+    marker.and_then(|marker| serde_json::from_slice::<Made>(&marker).ok()).as_ref() == Some(made)
+}
+
+fn lock(all: &Path) -> anyhow::Result<File> {
+    let path = all.join(LOCK);
+    let lock = File::create(&path).with_context(|| format!("could not write {}", path.display()))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => {
+            Err(Problem::failure("another `bench sandy setup` is at work in this data directory").into())
+        }
+        Err(TryLockError::Error(error)) => Err(error).context("could not lock the Python environments"),
+    }
+}
+
+async fn find_program(named: Option<&Path>) -> anyhow::Result<Program> {
+    if let Some(path) = named {
+        let program = look_at(path.as_os_str()).await.map_err(|why| {
+            Problem::usage(format!("--program: {} is no Python that works: {why}", path.display()))
+        })?;
+        return match program.lacks() {
+            None => Ok(program),
+            Some(lacks) => Err(Problem::failure(format!("--program: {lacks}")).into()),
+        };
+    }
+    let mut lacking = Vec::new();
+    for name in PROGRAMS {
+        let Ok(program) = look_at(OsStr::new(name)).await else { continue };
+        match program.lacks() {
+            None => return Ok(program),
+            Some(lacks) if !lacking.contains(&lacks) => lacking.push(lacks),
+            Some(_) => {}
+        }
+    }
+    let why = if lacking.is_empty() { "there is no python3".to_owned() } else { lacking.join("; ") };
+    Err(Problem::failure(format!("no environment can be made: {why}"))
+        .hint("install Python 3.9 to 3.12 with its venv module (Debian: apt install python3-venv), or name one with --program")
+        .into())
+}
+
+async fn look_at(name: &OsStr) -> Result<Program, String> {
+    let asked = Command::new(name).args(["-I", "-c", PROBE]).stdin(Stdio::null()).kill_on_drop(true).output();
+    let told = asked.await.map_err(|error| error.to_string())?;
+    let mut program: Program =
+        serde_json::from_slice(&told.stdout).map_err(|_| "it does not say its version".to_owned())?;
+    program.path = PathBuf::from(name);
+    Ok(program)
+}
+
+/// Runs a program to its end and shows what it is at.
+async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // Whatever the caller's Python was set up for, this one is by itself.
+    command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env_remove("VIRTUAL_ENV");
+    let mut child = command.spawn().with_context(|| failure.to_owned())?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let shows = async {
+        let mut said = String::new();
+        let Some(stdout) = stdout else { return said };
+        let mut lines = BufReader::new(stdout).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            if ["Collecting ", "Downloading ", "Installing "]
+                .iter()
+                .any(|start| line.trim().starts_with(start))
+            {
+                let shown: String = line.trim().chars().take(LINE_CHARS_MAX).collect();
+                output::note(&format!("  {shown}"));
+            } else if said.len() < LINE_CHARS_MAX * 10 {
+                said = format!("{said}{line}\n");
+            }
+        }
+        said
+    };
+    let complains = async {
+        let mut kept = Vec::new();
+        let Some(mut stderr) = stderr else { return kept };
+        // What cannot be read is not told; the exit code is.
+        let _ = (&mut stderr).take(COMPLAINT_BYTES_MAX).read_to_end(&mut kept).await;
+        let _ = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
+        kept
+    };
+    let (status, said, complaint) = tokio::join!(child.wait(), shows, complains);
+    if status.with_context(|| failure.to_owned())?.success() {
+        return Ok(());
+    }
+    let complaint = String::from_utf8_lossy(&complaint);
+    let text = if complaint.trim().is_empty() { said.as_str() } else { &*complaint };
+    Err(explained(failure, text).into())
+}
+
+/// What pip or Python complains about, in one sentence.
+fn explained(failure: &str, complaint: &str) -> Problem {
+    let unreachable = [
+        "NewConnectionError",
+        "Temporary failure in name resolution",
+        "Name or service not known",
+        "Network is unreachable",
+        "Connection refused",
+        "ProxyError",
+        "ConnectTimeoutError",
+        "Read timed out",
+        "SSLError",
+    ];
+    if unreachable.iter().any(|part| complaint.contains(part)) {
+        return Problem::failure(format!("{failure}: the package index cannot be reached"))
+            .hint("connect to the network, or set PIP_INDEX_URL to an index that can be reached");
+    }
+    if complaint.contains("No matching distribution found") {
+        let line = complaint.lines().find(|line| line.contains("No matching distribution found"));
+        let line = line.unwrap_or_default().trim().trim_start_matches("ERROR: ");
+        return Problem::failure(format!("{failure}: {line}")).hint(
+            "the package index has no build of it for this Python and machine; try another with --program",
+        );
+    }
+    if complaint.contains("No module named pip") {
+        return Problem::failure(format!("{failure}: there is no pip"))
+            .hint("install it (Debian: apt install python3-venv), or name another Python with --program");
+    }
+    if complaint.contains("No space left on device") {
+        return Problem::failure(format!("{failure}: the disk is full")).hint("it takes about 400 MiB");
+    }
+    let last = complaint.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
+    let last: String = last.chars().take(300).collect();
+    Problem::failure(format!("{failure}: {last}"))
+}
+
+/// Lets everybody read what its owner can: a sandbox is another user.
+fn open_to_all(folder: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        if kind.is_symlink() {
+            continue;
+        }
+        if kind.is_dir() {
+            open_to_all(&entry.path())?;
+        }
+        open_one(&entry.path())?;
+    }
+    open_one(folder)
+}
+
+fn open_one(path: &Path) -> std::io::Result<()> {
+    let mode = fs::metadata(path)?.permissions().mode();
+    let readable = (mode & 0o500) >> 3 | (mode & 0o500) >> 6;
+    if mode & readable == readable {
+        return Ok(());
+    }
+    fs::set_permissions(path, fs::Permissions::from_mode((mode | readable) & 0o7777))
+}
+
+/// Lets the link lead there, at once.
+fn switch(link: &Path, name: &Path) -> anyhow::Result<()> {
+    let new = link.with_extension("new");
+    let failed = || format!("could not write {}", link.display());
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).with_context(failed),
+        _ => {}
+    }
+    symlink(name, &new).and_then(|()| fs::rename(&new, link)).with_context(failed)
+}
+
+/// Removes environments but these: older ones, and what was made half. The last one before may be in use.
+fn clear(all: &Path, kept: [Option<&OsStr>; 2]) {
+    let Ok(entries) = fs::read_dir(all) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let is_ours = name.to_str().is_some_and(|name| name.starts_with("env-"));
+        if !is_ours || kept.contains(&Some(name.as_os_str())) {
+            continue;
+        }
+        if let Err(error) = fs::remove_dir_all(entry.path()) {
+            tracing::warn!(%error, "Could not remove {}: {error}", entry.path().display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_become_one_sentence() {
+        let failure = "the packages could not be installed";
+        for (complaint, part) in [
+            (
+                "WARNING: Retrying… NewConnectionError('<pip…>: Failed to establish')\nERROR: No matching distribution found for numpy==1.26.4",
+                "cannot be reached",
+            ),
+            (
+                "ERROR: Could not find a version\nERROR: No matching distribution found for numpy==1.26.4\n",
+                "No matching distribution found for numpy==1.26.4",
+            ),
+            ("/x/python3: No module named pip", "there is no pip"),
+            ("OSError: [Errno 28] No space left on device", "disk is full"),
+            ("a\nb: broken\n\n", "b: broken"),
+            ("", "it said nothing"),
+        ] {
+            let text = explained(failure, complaint).to_string();
+            assert!(text.starts_with(failure) && text.contains(part) && !text.contains('\n'), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_a_python_that_has_builds_is_used() {
+        let program = |major, minor, makes| Program {
+            path: "/p".into(),
+            major,
+            minor,
+            version: format!("{major}.{minor}.1"),
+            makes,
+        };
+        assert_eq!(program(3, 11, true).lacks(), None);
+        for (major, minor) in [(3, 8), (3, 13), (2, 11), (4, 11)] {
+            assert!(program(major, minor, true).lacks().unwrap().contains("3.9 to 3.12"));
+        }
+        assert!(program(3, 11, false).lacks().unwrap().contains("python3.11-venv"));
+    }
+
+    #[test]
+    fn the_link_is_switched_at_once_and_old_ones_are_cleared() {
+        let place = tempfile::tempdir().unwrap();
+        let link = place.path().join("current");
+        for name in ["env-1", "env-2", "env-3", "other"] {
+            fs::create_dir(place.path().join(name)).unwrap();
+        }
+        // Left behind by one that was killed.
+        symlink("env-0", link.with_extension("new")).unwrap();
+        for name in ["env-1", "env-2"] {
+            switch(&link, Path::new(name)).unwrap();
+            assert_eq!(fs::read_link(&link).unwrap(), Path::new(name));
+        }
+        clear(place.path(), [Some(OsStr::new("env-2")), Some(OsStr::new("env-1"))]);
+        let there = |name: &str| place.path().join(name).exists();
+        assert!(there("env-1") && there("env-2") && there("other") && !there("env-3"));
+    }
+
+    #[test]
+    fn everybody_may_read_what_its_owner_can() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("a");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("x"), "").unwrap();
+        fs::write(folder.join("y"), "").unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        set(&folder.join("x"), 0o600);
+        set(&folder.join("y"), 0o700);
+        set(&folder, 0o700);
+        open_to_all(&folder).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!((mode(&folder), mode(&folder.join("x")), mode(&folder.join("y"))), (0o755, 0o644, 0o755));
+    }
+
+    #[test]
+    fn one_at_a_time() {
+        let place = tempfile::tempdir().unwrap();
+        let first = lock(place.path()).unwrap();
+        assert!(lock(place.path()).unwrap_err().to_string().contains("at work"));
+        drop(first);
+        lock(place.path()).unwrap();
+    }
+}

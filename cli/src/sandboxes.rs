@@ -1,0 +1,170 @@
+//! Sandboxes of this machine, as `bench sandy` and the stack have them: what they share, what they may use.
+
+pub(crate) mod python;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::Context;
+use bench_sandbox::host::{ApiKey, HostConfig, SandboxHost, refusing};
+use bench_sandbox::isolation::{Isolation, IsolationError, IsolationOptions, SharedFolder, probe};
+
+use self::python::PythonEnvironment;
+
+/// Large files that jobs need, each named by its SHA-256, within the data directory.
+pub(crate) const FILES: &str = "sandbox-files";
+/// What sandboxes need outside, within the data directory.
+const STATE: &str = "sandboxes";
+/// Where sandboxes see the large files.
+const FILES_INSIDE: &str = "/opt/sandbox-files";
+/// Where sandboxes see the Python environment.
+const PYTHON_INSIDE: &str = "/opt/sandbox-python";
+/// Most slots that can be asked for.
+pub(crate) const SLOTS_MAX: u64 = 1_000;
+/// Bounds of a sandbox's memory and disk, in MiB.
+pub(crate) const MIB_MAX: u64 = 1 << 20;
+
+/// How sandboxes are made on this machine.
+///
+/// | variable | default | meaning |
+/// | --- | --- | --- |
+/// | `BENCH_SANDBOX_SLOTS` | the number of processors | sandboxes that may work at once |
+/// | `BENCH_SANDBOX_MEMORY_MIB` | 2048 | memory of each |
+/// | `BENCH_SANDBOX_DISK_MIB` | 1024 | what the working folder of each holds |
+/// | `BENCH_SANDBOX_PYTHON` | what `bench sandy setup` made | the Python environment that programs find |
+#[derive(Debug, Clone)]
+pub(crate) struct SandboxSettings {
+    pub(crate) data_dir: PathBuf,
+    /// Program that is run as a helper: `bench` itself.
+    pub(crate) helper: PathBuf,
+    pub(crate) slots: Option<u64>,
+    pub(crate) memory_mib: Option<u64>,
+    pub(crate) disk_mib: Option<u64>,
+    pub(crate) python: Option<PathBuf>,
+    pub(crate) allow_network: bool,
+}
+
+impl SandboxSettings {
+    /// As the variables have it.
+    ///
+    /// # Errors
+    /// One sentence that names the variable that cannot be used.
+    pub(crate) fn from_vars(
+        data_dir: &Path,
+        helper: Option<PathBuf>,
+        var: impl Fn(&str) -> Option<String>,
+    ) -> anyhow::Result<Self> {
+        let number = |name: &str, max: u64| -> anyhow::Result<Option<u64>> {
+            let Some(text) = var(name) else { return Ok(None) };
+            let number = text.trim().parse().ok().filter(|number| (1..=max).contains(number));
+            Ok(Some(number.with_context(|| format!("{name} is a whole number from 1 to {max}"))?))
+        };
+        Ok(Self {
+            data_dir: data_dir.to_owned(),
+            helper: helper.map_or_else(Self::own_helper, Ok)?,
+            slots: number("BENCH_SANDBOX_SLOTS", SLOTS_MAX)?,
+            memory_mib: number("BENCH_SANDBOX_MEMORY_MIB", MIB_MAX)?,
+            disk_mib: number("BENCH_SANDBOX_DISK_MIB", MIB_MAX)?,
+            python: var("BENCH_SANDBOX_PYTHON").map(PathBuf::from),
+            allow_network: false,
+        })
+    }
+
+    /// This program.
+    pub(crate) fn own_helper() -> anyhow::Result<PathBuf> {
+        std::env::current_exe().context("this program's own file cannot be told")
+    }
+
+    /// The Python environment that sandboxes get.
+    ///
+    /// # Errors
+    /// When the one that was named cannot be used.
+    pub(crate) fn python(&self) -> anyhow::Result<Option<PythonEnvironment>> {
+        match &self.python {
+            Some(folder) => PythonEnvironment::open(folder).map(Some),
+            None => PythonEnvironment::current(&self.data_dir),
+        }
+    }
+
+    /// The strongest form that this machine allows; it is tried out, which takes a moment and blocks.
+    ///
+    /// # Errors
+    /// [`IsolationError`] where nothing safe is possible; anything else when a folder or the Python environment cannot be
+    /// used.
+    pub(crate) fn isolation(&self) -> anyhow::Result<Arc<dyn Isolation>> {
+        let files = self.data_dir.join(FILES);
+        fs::create_dir_all(&files).with_context(|| format!("could not make {}", files.display()))?;
+        let files = files.canonicalize().with_context(|| format!("could not use {}", files.display()))?;
+        let mut options = IsolationOptions::new(&self.helper, self.data_dir.join(STATE));
+        // The first one is what SANDY_FILES names.
+        options.shared.push(SharedFolder { host: files, inside: PathBuf::from(FILES_INSIDE) });
+        if let Some(python) = self.python()? {
+            let inside = PathBuf::from(PYTHON_INSIDE);
+            options.path_prefix.push(inside.join("bin"));
+            options.shared.push(SharedFolder { host: python.folder, inside });
+            options.shared.extend(
+                python.base.into_iter().map(|base| SharedFolder { host: base.clone(), inside: base }),
+            );
+        }
+        options.allow_network = self.allow_network;
+        Ok(probe(&options)?)
+    }
+
+    /// Bounds of the host.
+    pub(crate) fn config(&self, key: Option<ApiKey>) -> HostConfig {
+        let slots = self.slots.and_then(|slots| usize::try_from(slots).ok());
+        let mut config = slots.map_or_else(HostConfig::default, HostConfig::with_slots);
+        if let Some(mib) = self.memory_mib {
+            config.limits.memory_bytes = mib << 20;
+        }
+        if let Some(mib) = self.disk_mib {
+            config.limits.disk_bytes = mib << 20;
+        }
+        config.disk_folder.clone_from(&self.data_dir);
+        config.key = key;
+        config
+    }
+
+    /// A host that answers in any case: where nothing can be made it says why, each time. Blocks as
+    /// [`SandboxSettings::isolation`] does; call it within a Tokio runtime.
+    pub(crate) fn host(&self, key: ApiKey) -> Arc<SandboxHost> {
+        let isolation = self.isolation().unwrap_or_else(|error| {
+            let sentence = crate::exit::sentence(&error);
+            tracing::warn!(error = sentence, "No code can be run on this machine: {sentence}");
+            let reason = match error.downcast::<IsolationError>() {
+                Ok(reason) => reason,
+                Err(_) => IsolationError::Unsafe(sentence),
+            };
+            refusing(&reason)
+        });
+        let form = isolation.form();
+        tracing::info!(form.name, form.lacks = ?form.lacks, "Sandboxes of this machine: {}", form.name);
+        SandboxHost::new(isolation, self.config(Some(key)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_cannot_be_used_are_named() {
+        let read = |name: &'static str, value: &'static str| {
+            let var = move |asked: &str| (asked == name).then(|| value.to_owned());
+            SandboxSettings::from_vars(Path::new("/data"), Some("/bin/bench".into()), var)
+        };
+        let settings = read("BENCH_SANDBOX_SLOTS", " 3 ").unwrap();
+        assert_eq!((settings.slots, settings.config(None).slots), (Some(3), 3));
+        let config = read("BENCH_SANDBOX_MEMORY_MIB", "512").unwrap().config(None);
+        assert_eq!((config.limits.memory_bytes, config.limits.disk_bytes), (512 << 20, 1 << 30));
+        for (name, bad) in [
+            ("BENCH_SANDBOX_SLOTS", "0"),
+            ("BENCH_SANDBOX_SLOTS", "many"),
+            ("BENCH_SANDBOX_MEMORY_MIB", "-1"),
+            ("BENCH_SANDBOX_DISK_MIB", "99999999999999999999"),
+        ] {
+            assert!(read(name, bad).unwrap_err().to_string().starts_with(name), "{name} {bad}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The Python environment that programs in sandboxes find.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::exit::Problem;
+
+/// Python environments, within the data directory.
+const FOLDER: &str = "python";
+/// The one that is used: a link to its folder.
+const CURRENT: &str = "current";
+/// Folders of the machine's programs: every sandbox has them.
+const SYSTEM: [&str; 4] = ["/usr", "/bin", "/lib", "/lib64"];
+/// Folders that sandboxes have themselves: nothing of the machine's can be seen below them.
+const THEIRS: [&str; 4] = ["/workspace", "/tmp", "/proc", "/dev"];
+/// Bytes of the file that tells what an environment was made of.
+const CONFIG_BYTES_MAX: u64 = 64 << 10;
+
+/// A Python environment (venv).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PythonEnvironment {
+    /// Its folder; no link.
+    pub(crate) folder: PathBuf,
+    /// Where its Python was installed, if not among the machine's programs: sandboxes need it, too.
+    pub(crate) base: Option<PathBuf>,
+}
+
+/// The folder of all environments of a data directory.
+pub(crate) fn folder(data_dir: &Path) -> PathBuf {
+    data_dir.join(FOLDER)
+}
+
+/// The link to the environment that is used.
+pub(crate) fn current_link(data_dir: &Path) -> PathBuf {
+    folder(data_dir).join(CURRENT)
+}
+
+impl PythonEnvironment {
+    /// The environment in this folder.
+    ///
+    /// # Errors
+    /// One sentence why it is none that a sandbox can use.
+    pub(crate) fn open(folder: &Path) -> anyhow::Result<Self> {
+        let shown = folder.display();
+        let none = |why: String| {
+            Problem::usage(format!("{shown} is no Python environment that sandboxes can use: {why}"))
+                .hint("`bench sandy setup` makes one")
+        };
+        let real = folder.canonicalize().map_err(|error| none(error.to_string()))?;
+        let config = real.join("pyvenv.cfg");
+        let is_short = fs::metadata(&config).is_ok_and(|config| config.len() <= CONFIG_BYTES_MAX);
+        if !is_short {
+            return Err(none("it has no pyvenv.cfg".to_owned()).into());
+        }
+        let program = real.join("bin/python3");
+        let program = program.canonicalize().map_err(|error| none(format!("bin/python3: {error}")))?;
+        let base = if program.starts_with(&real) || SYSTEM.iter().any(|system| program.starts_with(system)) {
+            None
+        } else {
+            // PREFIX/bin/python3.N
+            let prefix = program.ancestors().nth(2).filter(|prefix| prefix.components().count() > 1);
+            let prefix = prefix.ok_or_else(|| none(format!("its Python is {}", program.display())))?;
+            Some(prefix.to_owned())
+        };
+        if base.iter().any(|base| THEIRS.iter().any(|theirs| base.starts_with(theirs))) {
+            let why = format!(
+                "its Python is {}, and sandboxes have a folder of their own there",
+                program.display()
+            );
+            return Err(none(why).into());
+        }
+        Ok(Self { folder: real, base })
+    }
+
+    /// The environment that `bench sandy setup` made, if it did.
+    pub(crate) fn current(data_dir: &Path) -> anyhow::Result<Option<Self>> {
+        let link = current_link(data_dir);
+        match link.symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("could not look at {}", link.display())),
+            Ok(_) => Self::open(&link).map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn environment(folder: &Path, program: &Path) {
+        fs::create_dir_all(folder.join("bin")).unwrap();
+        fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
+        symlink(program, folder.join("bin/python3")).unwrap();
+    }
+
+    #[test]
+    fn what_a_sandbox_can_use_is_told_from_what_it_cannot() {
+        let place = tempfile::tempdir().unwrap();
+        let data = place.path().canonicalize().unwrap();
+        assert_eq!(PythonEnvironment::current(&data).unwrap(), None);
+        let folder = folder(&data).join("env-1");
+        environment(&folder, Path::new("/usr/bin/env"));
+        symlink("env-1", current_link(&data)).unwrap();
+        let current = PythonEnvironment::current(&data).unwrap().unwrap();
+        assert_eq!(current, PythonEnvironment { folder: folder.clone(), base: None });
+
+        let error = PythonEnvironment::open(&data).unwrap_err().to_string();
+        assert!(error.contains("no pyvenv.cfg"), "{error}");
+        fs::remove_file(folder.join("bin/python3")).unwrap();
+        assert!(PythonEnvironment::current(&data).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(PythonEnvironment::current(&data).is_err());
+
+        // An own Python below /tmp cannot be seen where it is.
+        let own = tempfile::tempdir_in("/tmp").unwrap();
+        fs::create_dir_all(own.path().join("py/bin")).unwrap();
+        fs::write(own.path().join("py/bin/python3.12"), "").unwrap();
+        let folder = data.join("another");
+        environment(&folder, &own.path().join("py/bin/python3.12"));
+        let error = PythonEnvironment::open(&folder).unwrap_err().to_string();
+        assert!(error.contains("a folder of their own"), "{error}");
+    }
+}

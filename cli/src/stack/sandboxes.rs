@@ -1,0 +1,91 @@
+//! The sandbox host of the stack: on a loopback port of its own, behind a key that nobody else has, so that it is used as
+//! any other Sandy server is. It is made when it is first asked for something: most commands never run code.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use axum::Router;
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use bench_sandbox::host::{ApiKey, SandboxHost, router};
+use bench_sandy::SandyConfig;
+use bench_web::ServerConfig;
+use http::StatusCode;
+use tokio::net::TcpListener;
+use tokio::sync::OnceCell;
+use tokio_util::task::AbortOnDropHandle;
+use tower::ServiceExt;
+
+use crate::sandboxes::SandboxSettings;
+
+/// The host, once it was asked for something.
+struct Lazy {
+    settings: SandboxSettings,
+    key: ApiKey,
+    made: OnceCell<(Arc<SandboxHost>, Router)>,
+}
+
+impl Lazy {
+    async fn answer(self: Arc<Self>, request: Request) -> Response {
+        if !self.key.is_shown_by(request.headers()) {
+            // Whoever else sits at this machine does not start it.
+            return StatusCode::UNAUTHORIZED.into_response();
+        }
+        let made = self.made.get_or_try_init(|| async {
+            let (settings, key) = (self.settings.clone(), self.key.clone());
+            tokio::task::spawn_blocking(move || settings.host(key)).await.map(|host| {
+                let routes = router(Arc::clone(&host));
+                (host, bench_web::finish(routes, ServerConfig { local: true, allowed_origins: Vec::new() }))
+            })
+        });
+        match made.await {
+            Ok((_, routes)) => routes.clone().oneshot(request).await.into_response(),
+            Err(error) => {
+                tracing::error!(%error, "The sandbox host could not be started: {error}");
+                StatusCode::INTERNAL_SERVER_ERROR.into_response()
+            }
+        }
+    }
+}
+
+/// The sandbox host of the stack.
+pub(super) struct BuiltIn {
+    pub(super) config: SandyConfig,
+    lazy: Arc<Lazy>,
+    _server: AbortOnDropHandle<()>,
+}
+
+impl BuiltIn {
+    /// Takes a port; nothing is started yet.
+    pub(super) async fn open(settings: SandboxSettings) -> anyhow::Result<Self> {
+        let secret: [u8; 32] = rand::random();
+        let secret = hex::encode(secret);
+        let key = ApiKey::new(&secret).context("no key could be made")?;
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no free port for sandboxes")?;
+        let address = listener.local_addr().context("could not read the address of the sandboxes")?;
+        let config = SandyConfig::from_vars(|name| match name {
+            "SANDY_BASE_URL" => Some(format!("http://{address}")),
+            "SANDY_API_KEY" => Some(secret.clone()),
+            _ => None,
+        });
+        let config = config.map_err(anyhow::Error::msg)?;
+        let lazy = Arc::new(Lazy { settings, key, made: OnceCell::new() });
+        let answering = Arc::clone(&lazy);
+        let routes = Router::new().fallback(move |request| Arc::clone(&answering).answer(request));
+        let server = tokio::spawn(async move {
+            if let Err(error) = axum::serve(listener, routes).await {
+                tracing::error!(%error, "The sandbox host ended: {error}");
+            }
+        });
+        Ok(Self { config, lazy, _server: AbortOnDropHandle::new(server) })
+    }
+
+    /// Ends all sandboxes.
+    pub(super) async fn stop(self) {
+        if let Some((host, _)) = self.lazy.made.get() {
+            host.shut_down().await;
+        }
+    }
+}

@@ -1,0 +1,492 @@
+//! Expressions, read into the text that they become.
+
+use super::literal;
+use super::statement::Reader;
+use super::token::Kind;
+
+/// How strongly the parts of an expression hold together, weakest first.
+pub(super) mod level {
+    pub(in super::super) const NAMED: u8 = 0;
+    pub(in super::super) const TUPLE: u8 = 1;
+    pub(in super::super) const YIELD: u8 = 2;
+    pub(in super::super) const TEST: u8 = 3;
+    pub(in super::super) const OR: u8 = 4;
+    pub(in super::super) const AND: u8 = 5;
+    pub(in super::super) const NOT: u8 = 6;
+    pub(in super::super) const COMPARE: u8 = 7;
+    pub(in super::super) const BIT_OR: u8 = 8;
+    pub(in super::super) const FACTOR: u8 = 14;
+    pub(in super::super) const POWER: u8 = 15;
+    pub(in super::super) const AWAIT: u8 = 16;
+    pub(in super::super) const ATOM: u8 = 17;
+}
+
+/// Operators with two sides, by level from [`level::BIT_OR`] on.
+const BINARY: [&[&str]; 6] =
+    [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "@", "/", "%", "//"]];
+
+/// Expressions within expressions at most.
+const DEPTH_MAX: usize = 60;
+
+/// An expression.
+#[derive(Debug, Clone)]
+pub(super) struct Expr {
+    pub(super) text: String,
+    /// Of its outermost operator.
+    level: u8,
+    /// The parts of a tuple with parts.
+    parts: Option<Vec<String>>,
+    /// A whole number: a dot after it needs a blank.
+    is_whole: bool,
+    /// The text that it is.
+    pub(super) literal: Option<literal::Text>,
+}
+
+impl Expr {
+    fn new(text: impl Into<String>, level: u8) -> Self {
+        Self { text: text.into(), level, parts: None, is_whole: false, literal: None }
+    }
+
+    fn atom(text: impl Into<String>) -> Self {
+        Self::new(text, level::ATOM)
+    }
+
+    fn tuple(parts: Vec<String>) -> Self {
+        if parts.is_empty() {
+            return Self::atom("()");
+        }
+        Self { parts: Some(parts.clone()), ..Self::new(listed(&parts), level::TUPLE) }
+    }
+
+    /// The text where at least that level is needed.
+    pub(super) fn at(&self, level: u8) -> String {
+        if level > self.level { format!("({})", self.text) } else { self.text.clone() }
+    }
+
+    /// The text in most places.
+    pub(super) fn plain(&self) -> String {
+        self.at(level::TEST)
+    }
+}
+
+/// With commas between, and one after a part that is alone.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [only] => format!("{only},"),
+        parts => parts.join(", "),
+    }
+}
+
+impl Reader<'_> {
+    /// Everything up to where a statement, or what encloses it, goes on: with a comma it is a tuple.
+    pub(super) fn expressions(&mut self) -> Option<Expr> {
+        let first = self.element()?;
+        if !self.is(",") {
+            return Some(first);
+        }
+        let mut parts = vec![first.plain()];
+        while self.take(",") {
+            if self.ends_expressions() {
+                break;
+            }
+            parts.push(self.element()?.plain());
+        }
+        Some(Expr::tuple(parts))
+    }
+
+    fn ends_expressions(&self) -> bool {
+        let Some(next) = self.peek() else { return true };
+        match next.kind {
+            Kind::Newline => true,
+            Kind::Operator => {
+                matches!(next.text, ")" | "]" | "}" | ":" | ";" | "=")
+                    || next.text.ends_with('=') && next.text.len() > 1
+            }
+            Kind::Name => matches!(next.text, "in" | "for" | "if" | "else" | "from" | "as"),
+            _ => false,
+        }
+    }
+
+    /// One part of a list: with a star, with `:=`, or plain.
+    fn element(&mut self) -> Option<Expr> {
+        if self.take("*") {
+            return Some(Expr::atom(format!("*{}", self.binary(level::BIT_OR)?.at(level::BIT_OR))));
+        }
+        self.named()
+    }
+
+    pub(super) fn named(&mut self) -> Option<Expr> {
+        let value = self.expression()?;
+        if self.take(":=") {
+            let right = self.expression()?;
+            let text = format!("{} := {}", value.at(level::ATOM), right.at(level::ATOM));
+            return Some(Expr::new(text, level::NAMED));
+        }
+        Some(value)
+    }
+
+    pub(super) fn expression(&mut self) -> Option<Expr> {
+        self.deeper(Self::any_expression)
+    }
+
+    /// Reads on within what is being read, as long as that is not too deep.
+    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Option<Expr>) -> Option<Expr> {
+        self.depth += 1;
+        let found = if self.depth > DEPTH_MAX { None } else { read(self) };
+        self.depth -= 1;
+        found
+    }
+
+    fn any_expression(&mut self) -> Option<Expr> {
+        if self.take("yield") {
+            return self.yielded();
+        }
+        if self.take("lambda") {
+            let parameters = self.parameters(":", false)?;
+            let blank = if parameters.is_empty() { "" } else { " " };
+            self.expect(":")?;
+            let body = self.expression()?.plain();
+            return Some(Expr::new(format!("lambda{blank}{parameters}: {body}"), level::TEST));
+        }
+        let body = self.either("or", level::OR)?;
+        if !self.take("if") {
+            return Some(body);
+        }
+        let test = self.either("or", level::OR)?;
+        self.expect("else")?;
+        let other = self.expression()?;
+        let text = format!("{} if {} else {}", body.at(level::OR), test.at(level::OR), other.plain());
+        Some(Expr::new(text, level::TEST))
+    }
+
+    fn yielded(&mut self) -> Option<Expr> {
+        if self.take("from") {
+            let value = self.expression()?.at(level::ATOM);
+            return Some(Expr::new(format!("yield from {value}"), level::YIELD));
+        }
+        if self.ends_expressions() {
+            return Some(Expr::new("yield", level::YIELD));
+        }
+        let value = self.expressions()?.at(level::ATOM);
+        Some(Expr::new(format!("yield {value}"), level::YIELD))
+    }
+
+    /// A chain of `or` or `and`. Python asks each part for one level more than the part before it.
+    fn either(&mut self, word: &str, own: u8) -> Option<Expr> {
+        let part = |reader: &mut Self| match word {
+            "or" => reader.either("and", level::AND),
+            _ => reader.negated(),
+        };
+        let first = part(self)?;
+        if !self.is(word) {
+            return Some(first);
+        }
+        let mut parts = vec![first];
+        while self.take(word) {
+            parts.push(part(self)?);
+        }
+        let levels = (own + 1..).map(|level| level.min(level::ATOM));
+        let parts: Vec<String> = parts.iter().zip(levels).map(|(part, level)| part.at(level)).collect();
+        Some(Expr::new(parts.join(&format!(" {word} ")), own))
+    }
+
+    fn negated(&mut self) -> Option<Expr> {
+        if self.take("not") {
+            let operand = self.deeper(Self::negated)?.at(level::NOT);
+            return Some(Expr::new(format!("not {operand}"), level::NOT));
+        }
+        let mut text = String::new();
+        let first = self.binary(level::BIT_OR)?;
+        while let Some(operator) = self.comparison() {
+            if text.is_empty() {
+                text = first.at(level::BIT_OR);
+            }
+            let right = self.binary(level::BIT_OR)?.at(level::BIT_OR);
+            text = format!("{text} {operator} {right}");
+        }
+        Some(if text.is_empty() { first } else { Expr::new(text, level::COMPARE) })
+    }
+
+    fn comparison(&mut self) -> Option<&'static str> {
+        for operator in ["==", "!=", "<=", ">=", "<", ">"] {
+            if self.take(operator) {
+                return Some(operator);
+            }
+        }
+        if self.take("is") {
+            return Some(if self.take("not") { "is not" } else { "is" });
+        }
+        if self.is("not") && self.is_after("in") {
+            self.take("not");
+            self.take("in");
+            return Some("not in");
+        }
+        (!self.is_target && self.take("in")).then_some("in")
+    }
+
+    /// Operators from that level on, from the left.
+    fn binary(&mut self, own: u8) -> Option<Expr> {
+        let operators: &[&str] =
+            match own.checked_sub(level::BIT_OR).and_then(|at| BINARY.get(usize::from(at))) {
+                Some(operators) => operators,
+                None => return self.deeper(Self::factor),
+            };
+        let mut left = self.binary(own + 1)?;
+        while let Some(operator) = operators.iter().find(|operator| self.take(operator)) {
+            let right = self.binary(own + 1)?.at(own + 1);
+            left = Expr::new(format!("{} {operator} {right}", left.at(own)), own);
+        }
+        Some(left)
+    }
+
+    fn factor(&mut self) -> Option<Expr> {
+        for operator in ["-", "+", "~"] {
+            if self.take(operator) {
+                let operand = self.deeper(Self::factor)?.at(level::FACTOR);
+                return Some(Expr::new(format!("{operator}{operand}"), level::FACTOR));
+            }
+        }
+        let base = match self.take("await") {
+            true => Expr::new(format!("await {}", self.primary()?.at(level::ATOM)), level::AWAIT),
+            false => self.primary()?,
+        };
+        if self.take("**") {
+            let exponent = self.deeper(Self::factor)?.at(level::POWER);
+            return Some(Expr::new(format!("{} ** {exponent}", base.at(level::AWAIT)), level::POWER));
+        }
+        Some(base)
+    }
+
+    fn primary(&mut self) -> Option<Expr> {
+        let mut value = self.one()?;
+        loop {
+            let whole = if value.is_whole { " " } else { "" };
+            let text = value.at(level::ATOM);
+            value = if self.take(".") {
+                Expr::atom(format!("{text}{whole}.{}", self.name()?))
+            } else if self.take("(") {
+                Expr::atom(format!("{text}({})", self.arguments()?))
+            } else if self.take("[") {
+                Expr::atom(format!("{text}[{}]", self.subscript()?))
+            } else {
+                return Some(value);
+            };
+        }
+    }
+
+    /// Up to the closing parenthesis, named ones last.
+    pub(super) fn arguments(&mut self) -> Option<String> {
+        let (mut given, mut named) = (Vec::new(), Vec::new());
+        while !self.take(")") {
+            if self.take("**") {
+                named.push(format!("**{}", self.expression()?.plain()));
+            } else if self.peek()?.kind == Kind::Name && self.is_after("=") {
+                let name = self.name()?;
+                self.expect("=")?;
+                named.push(format!("{name}={}", self.expression()?.plain()));
+            } else if self.take("*") {
+                given.push(format!("*{}", self.expression()?.at(level::BIT_OR)));
+            } else {
+                let value = self.named()?;
+                let text = value.plain();
+                given.push(match self.loops()? {
+                    None => text,
+                    Some(loops) => format!("({text}{loops})"),
+                });
+            }
+            if !self.take(",") {
+                self.expect(")")?;
+                break;
+            }
+        }
+        given.append(&mut named);
+        Some(given.join(", "))
+    }
+
+    fn subscript(&mut self) -> Option<String> {
+        let mut parts = Vec::new();
+        let mut is_tuple = false;
+        let mut only = None;
+        while !self.take("]") {
+            let part = self.slice()?;
+            only = Some(part.clone());
+            parts.push(part.plain());
+            if self.take(",") {
+                is_tuple = true;
+            } else {
+                self.expect("]")?;
+                break;
+            }
+        }
+        match only {
+            Some(only) if !is_tuple => Some(only.parts.as_deref().map_or_else(|| only.plain(), listed)),
+            _ => Some(listed(&parts)),
+        }
+    }
+
+    fn slice(&mut self) -> Option<Expr> {
+        let ends = |reader: &Self| reader.is(":") || reader.is(",") || reader.is("]");
+        let mut text = String::new();
+        if !ends(self) {
+            let first = self.element()?;
+            if !self.is(":") {
+                return Some(first);
+            }
+            text = first.plain();
+        }
+        self.expect(":")?;
+        text.push(':');
+        if !ends(self) {
+            text.push_str(&self.expression()?.plain());
+        }
+        if self.take(":") && !ends(self) {
+            text.push(':');
+            text.push_str(&self.expression()?.plain());
+        }
+        Some(Expr::atom(text))
+    }
+
+    /// `for … in … if …`, as often as it comes.
+    fn loops(&mut self) -> Option<Option<String>> {
+        let mut text = String::new();
+        loop {
+            let is_async = self.is("async") && self.is_after("for");
+            if is_async {
+                self.take("async");
+            }
+            if !self.take("for") {
+                break;
+            }
+            let target = self.target()?.at(level::TUPLE);
+            self.expect("in")?;
+            let over = self.either("or", level::OR)?.at(level::OR);
+            text.push_str(if is_async { " async for " } else { " for " });
+            text.push_str(&format!("{target} in {over}"));
+            while self.take("if") {
+                let test = self.either("or", level::OR)?.at(level::OR);
+                text.push_str(&format!(" if {test}"));
+            }
+        }
+        Some(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    /// What a loop counts through.
+    pub(super) fn target(&mut self) -> Option<Expr> {
+        let outer = std::mem::replace(&mut self.is_target, true);
+        let found = self.expressions();
+        self.is_target = outer;
+        found
+    }
+
+    /// A name, a literal, or something in brackets.
+    fn one(&mut self) -> Option<Expr> {
+        let token = self.next()?;
+        match token.kind {
+            Kind::Number => {
+                let (text, is_whole) = literal::number(token.text)?;
+                Some(Expr { is_whole, ..Expr::atom(text) })
+            }
+            Kind::Text => self.text(token.text),
+            Kind::Name => match token.text {
+                "True" | "False" => Some(Expr { is_whole: true, ..Expr::atom(token.text) }),
+                "if" | "else" | "for" | "in" | "is" | "and" | "or" | "not" | "lambda" | "def" | "class"
+                | "return" | "import" | "from" | "as" | "while" | "try" | "except" | "with" => None,
+                name => Some(Expr::atom(name)),
+            },
+            Kind::Operator => {
+                // What is in brackets may hold `in` again.
+                let outer = std::mem::replace(&mut self.is_target, false);
+                let found = match token.text {
+                    "(" => self.in_parentheses(),
+                    "[" => self.in_brackets(),
+                    "{" => self.in_braces(),
+                    "..." => Some(Expr::atom("...")),
+                    _ => None,
+                };
+                self.is_target = outer;
+                found
+            }
+            Kind::Newline | Kind::Indent | Kind::Dedent => None,
+        }
+    }
+
+    /// Literals one after the other are one.
+    fn text(&mut self, first: &str) -> Option<Expr> {
+        let Some(mut whole) = literal::text(first) else { return self.formatted(first) };
+        while let Some(next) = self.peek().filter(|next| next.kind == Kind::Text) {
+            let Some(more) = literal::text(next.text) else { return self.formatted(&literal::repr(&whole)) };
+            if more.is_bytes != whole.is_bytes {
+                return None;
+            }
+            whole.value.push_str(&more.value);
+            self.next();
+        }
+        let literal = (!whole.is_bytes).then(|| whole.clone());
+        Some(Expr { literal, ..Expr::atom(literal::repr(&whole)) })
+    }
+
+    /// Formatted literals, and others in a row with them, are left as they are but for the quotes of simple ones.
+    fn formatted(&mut self, first: &str) -> Option<Expr> {
+        let mut parts = vec![literal::requoted(first)];
+        while let Some(next) = self.peek().filter(|next| next.kind == Kind::Text) {
+            parts.push(literal::requoted(next.text));
+            self.next();
+        }
+        Some(Expr::atom(parts.join(" ")))
+    }
+
+    fn in_parentheses(&mut self) -> Option<Expr> {
+        if self.take(")") {
+            return Some(Expr::tuple(Vec::new()));
+        }
+        let first = self.expressions()?;
+        let found = match self.loops()? {
+            None => first,
+            Some(loops) => Expr::atom(format!("({}{loops})", first.plain())),
+        };
+        self.expect(")")?;
+        Some(found)
+    }
+
+    fn in_brackets(&mut self) -> Option<Expr> {
+        let mut parts = Vec::new();
+        while !self.take("]") {
+            let part = self.element()?.plain();
+            if let Some(loops) = self.loops()? {
+                self.expect("]")?;
+                return Some(Expr::atom(format!("[{part}{loops}]")));
+            }
+            parts.push(part);
+            if !self.take(",") {
+                self.expect("]")?;
+                break;
+            }
+        }
+        Some(Expr::atom(format!("[{}]", parts.join(", "))))
+    }
+
+    fn in_braces(&mut self) -> Option<Expr> {
+        let mut parts = Vec::new();
+        while !self.take("}") {
+            let part = if self.take("**") {
+                format!("**{}", self.binary(level::BIT_OR)?.at(level::BIT_OR))
+            } else {
+                let key = self.element()?.plain();
+                match self.take(":") {
+                    true => format!("{key}: {}", self.expression()?.plain()),
+                    false => key,
+                }
+            };
+            if let Some(loops) = self.loops()? {
+                self.expect("}")?;
+                return Some(Expr::atom(format!("{{{part}{loops}}}")));
+            }
+            parts.push(part);
+            if !self.take(",") {
+                self.expect("}")?;
+                break;
+            }
+        }
+        Some(Expr::atom(format!("{{{}}}", parts.join(", "))))
+    }
+}

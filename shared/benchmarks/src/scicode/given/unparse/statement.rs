@@ -1,0 +1,511 @@
+//! Statements, read into lines.
+
+use std::ops::Range;
+
+use super::expression::{Expr, level};
+use super::literal;
+use super::token::{Kind, Token};
+
+/// A line as it is written; a text literal may have line ends of its own.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) indent: usize,
+    pub(super) text: String,
+}
+
+/// A function or a class.
+#[derive(Debug)]
+pub(super) struct Definition {
+    pub(super) name: String,
+    /// Of an `async` function, which the official program does not look for.
+    pub(super) is_async: bool,
+    /// How far down in the tree it is.
+    pub(super) depth: usize,
+    pub(super) indent: usize,
+    /// Its lines.
+    pub(super) lines: Range<usize>,
+}
+
+/// A text, read.
+#[derive(Debug, Default)]
+pub(super) struct Module {
+    pub(super) lines: Vec<Line>,
+    /// In the order in which they begin.
+    pub(super) definitions: Vec<Definition>,
+}
+
+/// Blocks within blocks at most.
+const INDENT_MAX: usize = 50;
+
+/// Where reading stands.
+pub(super) struct Reader<'a> {
+    tokens: &'a [Token<'a>],
+    at: usize,
+    module: Module,
+    indent: usize,
+    /// How far down in the tree the statements are.
+    tree: usize,
+    /// How many statements the last block had.
+    statements: usize,
+    /// Expressions within expressions.
+    pub(super) depth: usize,
+    /// Whether the target of a loop is read: `in` ends it.
+    pub(super) is_target: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads a whole text; `None` when it is not Python, or holds what is not known here.
+    pub(super) fn module(tokens: &'a [Token<'a>]) -> Option<Module> {
+        let module = Module::default();
+        let mut reader =
+            Self { tokens, at: 0, module, indent: 0, tree: 1, statements: 0, depth: 0, is_target: false };
+        while reader.peek().is_some() {
+            reader.statement(false)?;
+        }
+        Some(reader.module)
+    }
+
+    pub(super) fn peek(&self) -> Option<Token<'a>> {
+        self.tokens.get(self.at).copied()
+    }
+
+    pub(super) fn next(&mut self) -> Option<Token<'a>> {
+        let token = self.peek()?;
+        self.at += 1;
+        Some(token)
+    }
+
+    fn matches(token: Option<Token<'_>>, text: &str) -> bool {
+        token.is_some_and(|token| token.text == text && matches!(token.kind, Kind::Name | Kind::Operator))
+    }
+
+    /// Whether that operator or keyword comes next.
+    pub(super) fn is(&self, text: &str) -> bool {
+        Self::matches(self.peek(), text)
+    }
+
+    /// Whether it comes after the next one.
+    pub(super) fn is_after(&self, text: &str) -> bool {
+        Self::matches(self.tokens.get(self.at + 1).copied(), text)
+    }
+
+    pub(super) fn take(&mut self, text: &str) -> bool {
+        let is = self.is(text);
+        self.at += usize::from(is);
+        is
+    }
+
+    pub(super) fn expect(&mut self, text: &str) -> Option<()> {
+        self.take(text).then_some(())
+    }
+
+    pub(super) fn name(&mut self) -> Option<&'a str> {
+        self.next().filter(|token| token.kind == Kind::Name).map(|token| token.text)
+    }
+
+    fn take_kind(&mut self, kind: Kind) -> bool {
+        let is = self.peek().is_some_and(|token| token.kind == kind);
+        self.at += usize::from(is);
+        is
+    }
+
+    fn write(&mut self, text: impl Into<String>) {
+        self.module.lines.push(Line { indent: self.indent, text: text.into() });
+    }
+
+    /// One statement, or several on a line. `documents`: a text that stands alone here is documentation.
+    fn statement(&mut self, documents: bool) -> Option<()> {
+        let first = self.peek()?;
+        if first.kind == Kind::Name || first.text == "@" {
+            match first.text {
+                "@" | "def" | "class" | "async" => return self.defined(),
+                "if" | "while" => return self.conditional(),
+                "for" => return self.repeated(""),
+                "with" => return self.scoped(""),
+                "try" => return self.tried(),
+                "match" if self.is_match() => return None,
+                _ => {}
+            }
+        }
+        let mut documents = documents;
+        loop {
+            self.simple(documents)?;
+            documents = false;
+            let more = self.take(";");
+            if self.take_kind(Kind::Newline) {
+                return Some(());
+            }
+            if !more {
+                return None;
+            }
+        }
+    }
+
+    /// Whether `match` begins a statement of that name: nothing in front of it would be an operator.
+    fn is_match(&self) -> bool {
+        self.tokens
+            .get(self.at + 1)
+            .is_some_and(|next| matches!(next.kind, Kind::Name | Kind::Number | Kind::Text))
+    }
+
+    /// `:` and what it holds. `documents` as for a statement.
+    fn block(&mut self, documents: bool) -> Option<()> {
+        self.expect(":")?;
+        self.indent += 1;
+        self.tree += 1;
+        if self.indent > INDENT_MAX {
+            return None;
+        }
+        if self.take_kind(Kind::Newline) {
+            if !self.take_kind(Kind::Indent) {
+                return None;
+            }
+            let mut statements = 0;
+            while !self.take_kind(Kind::Dedent) {
+                self.statement(documents && statements == 0)?;
+                statements += 1;
+            }
+            self.statements = statements;
+        } else {
+            self.statement(documents)?;
+            self.statements = 1;
+        }
+        self.indent -= 1;
+        self.tree -= 1;
+        Some(())
+    }
+
+    fn defined(&mut self) -> Option<()> {
+        if self.is("async") && !self.is_after("def") {
+            self.take("async");
+            return match self.peek()?.text {
+                "for" => self.repeated("async "),
+                "with" => self.scoped("async "),
+                _ => None,
+            };
+        }
+        // A blank line before each but at the very start.
+        if !self.module.lines.is_empty() {
+            self.write("");
+        }
+        let start = self.module.lines.len();
+        while self.take("@") {
+            let decorator = self.named()?.plain();
+            self.write(format!("@{decorator}"));
+            self.take_kind(Kind::Newline).then_some(())?;
+        }
+        let is_async = self.take("async");
+        let name;
+        if self.take("class") {
+            name = self.name()?;
+            let bases = if self.take("(") { self.arguments()? } else { String::new() };
+            self.write(if bases.is_empty() {
+                format!("class {name}:")
+            } else {
+                format!("class {name}({bases}):")
+            });
+        } else {
+            self.expect("def")?;
+            name = self.name()?;
+            self.expect("(")?;
+            let parameters = self.parameters(")", true)?;
+            self.expect(")")?;
+            let returns = match self.take("->") {
+                true => format!(" -> {}", self.expression()?.plain()),
+                false => String::new(),
+            };
+            let word = if is_async { "async def" } else { "def" };
+            self.write(format!("{word} {name}({parameters}){returns}:"));
+        }
+        let at = self.module.definitions.len();
+        self.module.definitions.push(Definition {
+            name: name.to_owned(),
+            is_async,
+            depth: self.tree,
+            indent: self.indent,
+            lines: start..start,
+        });
+        self.block(true)?;
+        self.module.definitions.get_mut(at)?.lines.end = self.module.lines.len();
+        Some(())
+    }
+
+    /// The parameters of a function, up to what ends them.
+    pub(super) fn parameters(&mut self, end: &str, annotated: bool) -> Option<String> {
+        let mut parts = Vec::new();
+        while !self.is(end) {
+            if self.take("/") {
+                parts.push("/".to_owned());
+            } else if self.is("*") && self.is_after(",") {
+                self.take("*");
+                parts.push("*".to_owned());
+            } else {
+                let stars = ["**", "*"].into_iter().find(|stars| self.take(stars)).unwrap_or("");
+                let mut part = format!("{stars}{}", self.name()?);
+                if annotated && self.take(":") {
+                    part = format!("{part}: {}", self.expression()?.plain());
+                }
+                if self.take("=") {
+                    part = format!("{part}={}", self.expression()?.plain());
+                }
+                parts.push(part);
+            }
+            if !self.take(",") {
+                break;
+            }
+        }
+        Some(parts.join(", "))
+    }
+
+    fn conditional(&mut self) -> Option<()> {
+        let word = self.name()?;
+        let test = self.named()?.plain();
+        self.write(format!("{word} {test}:"));
+        self.block(false)?;
+        if word == "while" {
+            return self.otherwise();
+        }
+        // An `elif` is an `if` in an `else`, one level further down each time.
+        let tree = self.tree;
+        while self.take("elif") {
+            let test = self.named()?.plain();
+            self.write(format!("elif {test}:"));
+            self.tree += 1;
+            self.block(false)?;
+        }
+        let at = self.module.lines.len();
+        let holds_if = self.is("else") && self.begins_with_if();
+        self.otherwise()?;
+        if holds_if && self.statements == 1 {
+            self.join_if(at);
+        }
+        self.tree = tree;
+        Some(())
+    }
+
+    /// Whether what an `else` holds begins with an `if`.
+    fn begins_with_if(&self) -> bool {
+        let block = self.tokens.get(self.at + 1..).unwrap_or_default();
+        matches!(block, [colon, newline, indent, first, ..]
+            if colon.text == ":" && newline.kind == Kind::Newline && indent.kind == Kind::Indent
+                && first.kind == Kind::Name && first.text == "if")
+    }
+
+    /// Makes `elif` of the `else` in that line and the `if` in it.
+    fn join_if(&mut self, at: usize) {
+        self.module.lines.remove(at);
+        for line in self.module.lines.iter_mut().skip(at) {
+            line.indent = line.indent.saturating_sub(1);
+        }
+        if let Some(line) = self.module.lines.get_mut(at) {
+            line.text.insert_str(0, "el");
+        }
+        for found in self.module.definitions.iter_mut().filter(|found| found.lines.start > at) {
+            found.lines = found.lines.start - 1..found.lines.end.saturating_sub(1);
+            found.indent = found.indent.saturating_sub(1);
+        }
+    }
+
+    fn otherwise(&mut self) -> Option<()> {
+        if self.take("else") {
+            self.write("else:");
+            self.block(false)?;
+        }
+        Some(())
+    }
+
+    fn repeated(&mut self, prefix: &str) -> Option<()> {
+        self.expect("for")?;
+        let target = self.target()?.at(level::TUPLE);
+        self.expect("in")?;
+        let over = self.expressions()?.plain();
+        self.write(format!("{prefix}for {target} in {over}:"));
+        self.block(false)?;
+        self.otherwise()
+    }
+
+    fn scoped(&mut self, prefix: &str) -> Option<()> {
+        self.expect("with")?;
+        if self.is("(") {
+            // Parentheses around all of it cannot be told from those of an expression in one reading.
+            return None;
+        }
+        let mut parts = Vec::new();
+        loop {
+            let mut part = self.expression()?.plain();
+            if self.take("as") {
+                part = format!("{part} as {}", self.target_of_with()?);
+            }
+            parts.push(part);
+            if !self.take(",") {
+                break;
+            }
+        }
+        self.write(format!("{prefix}with {}:", parts.join(", ")));
+        self.block(false)
+    }
+
+    fn target_of_with(&mut self) -> Option<String> {
+        Some(self.expression()?.plain())
+    }
+
+    fn tried(&mut self) -> Option<()> {
+        self.expect("try")?;
+        self.write("try:");
+        self.block(false)?;
+        while self.take("except") {
+            if self.is("*") {
+                return None;
+            }
+            let mut text = "except".to_owned();
+            if !self.is(":") {
+                text = format!("{text} {}", self.expression()?.plain());
+                if self.take("as") {
+                    text = format!("{text} as {}", self.name()?);
+                }
+            }
+            self.write(format!("{text}:"));
+            // The handler is a node of its own.
+            self.tree += 1;
+            self.block(false)?;
+            self.tree -= 1;
+        }
+        self.otherwise()?;
+        if self.take("finally") {
+            self.write("finally:");
+            self.block(false)?;
+        }
+        Some(())
+    }
+
+    /// A statement without a block.
+    fn simple(&mut self, documents: bool) -> Option<()> {
+        let first = self.peek()?;
+        if first.kind == Kind::Name {
+            let text = match first.text {
+                "pass" | "break" | "continue" => self.name()?.to_owned(),
+                "return" => {
+                    self.take("return");
+                    match self.ends_statement() {
+                        true => "return".to_owned(),
+                        false => format!("return {}", self.expressions()?.plain()),
+                    }
+                }
+                "del" => {
+                    self.take("del");
+                    format!("del {}", self.several()?)
+                }
+                "assert" => {
+                    self.take("assert");
+                    format!("assert {}", self.several()?)
+                }
+                "global" | "nonlocal" => format!("{} {}", self.name()?, self.several()?),
+                "raise" => {
+                    self.take("raise");
+                    let mut text = "raise".to_owned();
+                    if !self.ends_statement() {
+                        text = format!("{text} {}", self.expression()?.plain());
+                        if self.take("from") {
+                            text = format!("{text} from {}", self.expression()?.plain());
+                        }
+                    }
+                    text
+                }
+                "import" => {
+                    self.take("import");
+                    format!("import {}", self.imported()?)
+                }
+                "from" => self.imported_from()?,
+                _ => return self.assigned(documents),
+            };
+            self.write(text);
+            return Some(());
+        }
+        self.assigned(documents)
+    }
+
+    fn ends_statement(&self) -> bool {
+        self.is(";") || self.peek().is_none_or(|token| token.kind == Kind::Newline)
+    }
+
+    fn several(&mut self) -> Option<String> {
+        let mut parts = vec![self.expression()?.plain()];
+        while self.take(",") {
+            if self.ends_statement() {
+                break;
+            }
+            parts.push(self.expression()?.plain());
+        }
+        Some(parts.join(", "))
+    }
+
+    fn imported(&mut self) -> Option<String> {
+        let mut parts = Vec::new();
+        loop {
+            let mut part = if self.take("*") { "*".to_owned() } else { self.name()?.to_owned() };
+            while self.take(".") {
+                part = format!("{part}.{}", self.name()?);
+            }
+            if self.take("as") {
+                part = format!("{part} as {}", self.name()?);
+            }
+            parts.push(part);
+            if !self.take(",") || self.is(")") {
+                return Some(parts.join(", "));
+            }
+        }
+    }
+
+    fn imported_from(&mut self) -> Option<String> {
+        self.expect("from")?;
+        let mut module = String::new();
+        while !self.is("import") {
+            let part = self.next()?;
+            module.push_str(part.text);
+        }
+        self.expect("import")?;
+        let in_parentheses = self.take("(");
+        let names = self.imported()?;
+        if in_parentheses {
+            self.expect(")")?;
+        }
+        Some(format!("from {module} import {names}"))
+    }
+
+    /// An expression, or an assignment of any kind.
+    fn assigned(&mut self, documents: bool) -> Option<()> {
+        let first = self.expressions()?;
+        if self.take(":") {
+            let annotation = self.expression()?.plain();
+            let mut text = format!("{}: {annotation}", first.plain());
+            if self.take("=") {
+                text = format!("{text} = {}", self.expressions()?.plain());
+            }
+            self.write(text);
+            return Some(());
+        }
+        let operators = ["+=", "-=", "*=", "/=", "//=", "%=", "@=", "&=", "|=", "^=", ">>=", "<<=", "**="];
+        if let Some(operator) = operators.into_iter().find(|operator| self.take(operator)) {
+            let right = self.expressions()?.plain();
+            self.write(format!("{} {operator} {right}", first.plain()));
+            return Some(());
+        }
+        if !self.is("=") {
+            let text = match first.literal.as_ref().filter(|_| documents) {
+                Some(text) => literal::documentation(text),
+                None => first.at(level::YIELD),
+            };
+            self.write(text);
+            return Some(());
+        }
+        let mut parts: Vec<Expr> = vec![first];
+        while self.take("=") {
+            parts.push(self.expressions()?);
+        }
+        let value = parts.pop()?.plain();
+        let targets = parts.iter().map(|target| format!("{} = ", target.at(level::TUPLE)));
+        let text = format!("{}{value}", targets.collect::<String>());
+        self.write(text);
+        Some(())
+    }
+}

@@ -1,0 +1,345 @@
+//! Cgroups, written by hand: limits for all processes of a sandbox together. Both versions of the interface; used where
+//! this process may make groups, and done without elsewhere.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use super::Limits;
+
+/// Processes of ours in each sandbox: the guard, hakoniwa's and the second stage.
+pub(crate) const OWN_PROCESSES: u64 = 3;
+/// Groups are removed when their last process is; it is waited for so long.
+const REMOVAL_MAX: Duration = Duration::from_secs(10);
+
+/// What each version calls things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// A folder in which groups may be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    version: Version,
+    folder: PathBuf,
+}
+
+/// Where groups of this host are made.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Cgroups {
+    memory: Option<Place>,
+    processes: Option<Place>,
+    cpu: Option<Place>,
+}
+
+/// The groups of one sandbox.
+#[derive(Debug, Default)]
+pub(crate) struct Group {
+    memory: Option<Place>,
+    cpu: Option<Place>,
+    /// Every folder of it, once.
+    folders: Vec<Place>,
+}
+
+impl Cgroups {
+    /// Makes a folder for this host wherever this process may.
+    pub(crate) fn find(name: &str) -> Self {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        let one = |controller: &str| {
+            let folder = place_one(&mounts, &own, controller)?.join(name);
+            std::fs::create_dir(&folder).ok()?;
+            Some(Place { version: Version::One, folder })
+        };
+        if let Some(folder) = places_two(&mounts, &own).into_iter().find_map(|place| make_two(&place, name)) {
+            let place = Some(Place { version: Version::Two, folder });
+            return Self { memory: place.clone(), processes: place.clone(), cpu: place };
+        }
+        Self { memory: one("memory"), processes: one("pids"), cpu: one("cpuacct") }
+    }
+
+    pub(crate) fn bounds_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    pub(crate) fn bounds_processes(&self) -> bool {
+        self.processes.is_some()
+    }
+
+    /// The folders of this host, for whoever has to remove them after its death.
+    pub(crate) fn folders(&self) -> Vec<PathBuf> {
+        let mut folders: Vec<PathBuf> = [&self.memory, &self.processes, &self.cpu]
+            .into_iter()
+            .flatten()
+            .map(|place| place.folder.clone())
+            .collect();
+        folders.sort();
+        folders.dedup();
+        folders
+    }
+
+    /// Groups with these limits for one sandbox.
+    pub(crate) fn make(&self, name: &str, limits: &Limits) -> std::io::Result<Group> {
+        let mut group = Group::default();
+        let made = self.fill(&mut group, name, limits);
+        if made.is_err() {
+            group.remove();
+        }
+        made.map(|()| group)
+    }
+
+    fn fill(&self, group: &mut Group, name: &str, limits: &Limits) -> std::io::Result<()> {
+        for place in [&self.memory, &self.processes, &self.cpu].into_iter().flatten() {
+            let own = Place { version: place.version, folder: place.folder.join(name) };
+            if !group.folders.contains(&own) {
+                std::fs::create_dir(&own.folder)?;
+                group.folders.push(own);
+            }
+        }
+        let in_group = |place: &Place| Place { version: place.version, folder: place.folder.join(name) };
+        if let Some(place) = self.memory.as_ref().map(in_group) {
+            let bytes = limits.memory_bytes.to_string();
+            let set = |file: &str, value: &str| std::fs::write(place.folder.join(file), value);
+            match place.version {
+                Version::One => {
+                    set("memory.limit_in_bytes", &bytes)?;
+                    // Only where swap is counted.
+                    let _ = set("memory.memsw.limit_in_bytes", &bytes);
+                }
+                Version::Two => {
+                    set("memory.max", &bytes)?;
+                    let _ = set("memory.swap.max", "0");
+                }
+            }
+            group.memory = Some(place);
+        }
+        if let Some(place) = self.processes.as_ref().map(in_group) {
+            let processes = limits.processes.saturating_add(OWN_PROCESSES).to_string();
+            std::fs::write(place.folder.join("pids.max"), processes)?;
+        }
+        group.cpu = self.cpu.as_ref().map(in_group);
+        Ok(())
+    }
+}
+
+impl Group {
+    /// Whoever writes its number to these files is in the group.
+    pub(crate) fn joins(&self) -> Vec<PathBuf> {
+        self.folders.iter().map(|place| place.folder.join("cgroup.procs")).collect()
+    }
+
+    /// CPU time so far, in seconds.
+    pub(crate) fn cpu_seconds(&self) -> Option<f64> {
+        let place = self.cpu.as_ref()?;
+        Some(match place.version {
+            Version::One => number(&place.folder.join("cpuacct.usage"))? as f64 / 1e9,
+            Version::Two => entry(&place.folder.join("cpu.stat"), "usage_usec")? as f64 / 1e6,
+        })
+    }
+
+    /// Memory in use, in bytes. Files of the machine that are only kept to be read again do not count.
+    pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        let place = self.memory.as_ref()?;
+        let (usage, idle) = match place.version {
+            Version::One => ("memory.usage_in_bytes", "total_inactive_file"),
+            Version::Two => ("memory.current", "inactive_file"),
+        };
+        let idle = entry(&place.folder.join("memory.stat"), idle).unwrap_or_default();
+        Some(number(&place.folder.join(usage))?.saturating_sub(idle))
+    }
+
+    /// Kills everything in the group and removes it. Tries for a while: processes take a moment to go.
+    pub(crate) fn remove(&self) {
+        remove(self.folders.iter().map(|place| place.folder.clone()).collect());
+    }
+}
+
+/// Kills everything in these groups and those below them, and removes them.
+pub(crate) fn remove(folders: Vec<PathBuf>) {
+    let until = Instant::now() + REMOVAL_MAX;
+    let mut left = folders;
+    loop {
+        left.retain(|folder| !remove_once(folder));
+        if left.is_empty() {
+            return;
+        }
+        if Instant::now() > until {
+            tracing::warn!(folders = ?left, "Cgroups of a sandbox cannot be removed");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Whether the group is gone.
+fn remove_once(folder: &Path) -> bool {
+    if let Ok(entries) = std::fs::read_dir(folder) {
+        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            remove_once(&entry.path());
+        }
+    }
+    match std::fs::remove_dir(folder) {
+        Ok(()) => true,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => true,
+        Err(_) => {
+            kill_all(folder);
+            false
+        }
+    }
+}
+
+fn kill_all(folder: &Path) {
+    if std::fs::write(folder.join("cgroup.kill"), "1").is_ok() {
+        return;
+    }
+    let procs = folder.join("cgroup.procs");
+    let members = || -> Vec<i32> {
+        let list = std::fs::read_to_string(&procs).unwrap_or_default();
+        list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    };
+    for pid in members().into_iter().filter_map(Pid::from_raw) {
+        // Held, so that its number cannot become another's, and then looked up again.
+        let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { continue };
+        if members().contains(&pid.as_raw_nonzero().get()) {
+            let _ = rustix::process::pidfd_send_signal(held, Signal::KILL);
+        }
+    }
+}
+
+/// The folder of this process' group in the hierarchy of a version 1 controller.
+fn place_one(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
+    let own = own.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (names, path) = (parts.next()?, parts.next()?);
+        names.split(',').any(|name| name == controller).then_some(path)
+    })?;
+    mounts.lines().filter_map(Mount::parse).find_map(|mount| {
+        (mount.kind == "cgroup" && mount.options.split(',').any(|name| name == controller))
+            .then(|| mount.folder(own))
+            .flatten()
+    })
+}
+
+/// Folders of the version 2 hierarchy to try: this process' own group, then the top, which root may use.
+fn places_two(mounts: &str, own: &str) -> Vec<PathBuf> {
+    let Some(mount) = mounts.lines().filter_map(Mount::parse).find(|mount| mount.kind == "cgroup2") else {
+        return Vec::new();
+    };
+    let own = own.lines().find_map(|line| line.strip_prefix("0::")).and_then(|path| mount.folder(path));
+    let mut places: Vec<PathBuf> = own.into_iter().collect();
+    if !places.contains(&mount.point) {
+        places.push(mount.point);
+    }
+    places
+}
+
+/// A folder for this host with both controllers; `None` where they cannot be had.
+fn make_two(place: &Path, name: &str) -> Option<PathBuf> {
+    const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+    let has = |file: PathBuf| {
+        let names = std::fs::read_to_string(file).unwrap_or_default();
+        CONTROLLERS.iter().all(|controller| names.split_whitespace().any(|name| name == *controller))
+    };
+    if !has(place.join("cgroup.controllers")) {
+        return None;
+    }
+    let hand_down = |folder: &Path| {
+        // A group that has processes itself may not: then this fails.
+        has(folder.join("cgroup.subtree_control"))
+            || std::fs::write(folder.join("cgroup.subtree_control"), "+memory +pids").is_ok()
+    };
+    let folder = place.join(name);
+    if !hand_down(place) || std::fs::create_dir(&folder).is_err() {
+        return None;
+    }
+    let joined = nix::unistd::Uid::effective().is_root() || may_move(place);
+    if !joined || !hand_down(&folder) {
+        let _ = std::fs::remove_dir(&folder);
+        return None;
+    }
+    Some(folder)
+}
+
+/// Moving a process needs leave to write the list of the group that both places are below.
+fn may_move(place: &Path) -> bool {
+    rustix::fs::access(place.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok()
+}
+
+/// A line of `/proc/self/mountinfo`.
+struct Mount {
+    root: String,
+    point: PathBuf,
+    kind: String,
+    options: String,
+}
+
+impl Mount {
+    fn parse(line: &str) -> Option<Self> {
+        let (here, kind) = line.split_once(" - ")?;
+        let here: Vec<&str> = here.split(' ').collect();
+        let kind: Vec<&str> = kind.split(' ').collect();
+        Some(Self {
+            root: (*here.get(3)?).to_owned(),
+            point: PathBuf::from(*here.get(4)?),
+            kind: (*kind.first()?).to_owned(),
+            options: (*kind.get(2)?).to_owned(),
+        })
+    }
+
+    /// Where a path of the hierarchy is in the file system.
+    fn folder(&self, path: &str) -> Option<PathBuf> {
+        let below = Path::new(path).strip_prefix(&self.root).ok()?;
+        Some(self.point.join(below))
+    }
+}
+
+fn number(file: &Path) -> Option<u64> {
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+fn entry(file: &Path, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: &str = "35 31 0:31 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+                       36 31 0:32 /docker/1 /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
+                       41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
+
+    #[test]
+    fn places_of_version_one_are_below_the_own_group() {
+        let own = "4:memory:/user/a\n3:cpu,cpuacct:/docker/1\n0::/\n";
+        assert_eq!(place_one(ONE, own, "memory"), Some("/sys/fs/cgroup/memory/user/a".into()));
+        assert_eq!(place_one(ONE, own, "cpuacct"), Some("/sys/fs/cgroup/cpu,cpuacct/".into()));
+        assert_eq!(place_one(ONE, own, "pids"), None);
+        assert_eq!(place_one(ONE, "3:cpu,cpuacct:/elsewhere\n", "cpuacct"), None);
+        assert_eq!(place_one("garbage\n", own, "memory"), None);
+    }
+
+    #[test]
+    fn places_of_version_two_are_the_own_group_and_the_top() {
+        let mounts = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        let own = "0::/user.slice/a.scope\n";
+        let expected: Vec<PathBuf> =
+            vec!["/sys/fs/cgroup/user.slice/a.scope".into(), "/sys/fs/cgroup".into()];
+        assert_eq!(places_two(mounts, own), expected);
+        assert_eq!(places_two(mounts, "0::/\n"), vec![PathBuf::from("/sys/fs/cgroup/")]);
+        assert!(places_two("", own).is_empty());
+    }
+
+    #[test]
+    fn entries_are_found_by_their_whole_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("stat");
+        std::fs::write(&file, "usage_usec_x 1\nusage_usec 2\n").unwrap();
+        assert_eq!(entry(&file, "usage_usec"), Some(2));
+        assert_eq!(entry(&file, "user_usec"), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! What holds in a form, in words.
+
+use std::path::PathBuf;
+
+use super::Form;
+use super::wire::{Kind, Ready};
+
+/// What is known of the host.
+pub(crate) struct Facts {
+    pub(crate) own_user: bool,
+    pub(crate) bounds_memory: bool,
+    pub(crate) bounds_processes: bool,
+    pub(crate) allow_network: bool,
+    /// Shared folders that are not where they were asked to be.
+    pub(crate) moved: Vec<PathBuf>,
+}
+
+/// Of a form that was tried.
+pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
+    let mut form = Form { name: kind.name(), holds: Vec::new(), lacks: Vec::new() };
+    let mut say = |holds: bool, what: &str, lack: &str| {
+        if holds {
+            form.holds.push(what.to_owned());
+        } else if !lack.is_empty() {
+            form.lacks.push(lack.to_owned());
+        }
+    };
+    let spaces = kind == Kind::Namespaces;
+    for space in ["user", "mount", "pid", "ipc", "uts", "cgroup"] {
+        say(spaces, &format!("{space} namespace"), "");
+    }
+    say(spaces && !facts.allow_network, "network namespace", "");
+    say(
+        spaces,
+        "sized working folder",
+        "The working folder is no file system of its own: it is watched, and the sandbox ends when it holds too much; files \
+         deleted while open are not counted.",
+    );
+    say(spaces, "", "The working folder is not at /workspace: $HOME names it.");
+    say(spaces, "", "Programs share no memory or semaphores by name.");
+    say(
+        ready.landlock > 0,
+        &format!("landlock {}", ready.landlock),
+        "The kernel has no landlock; files are closed by the mount namespace alone.",
+    );
+    say(true, "seccomp", "");
+    say(true, "limits of each process", "");
+    say(
+        facts.own_user,
+        "uid per sandbox",
+        if spaces {
+            "The host is not root: programs are its user, in a user namespace."
+        } else {
+            "The host is not root: programs are its user, and only landlock and seccomp keep them from its processes."
+        },
+    );
+    say(
+        facts.bounds_memory,
+        "memory cgroup",
+        if spaces {
+            "No memory cgroup may be made: each process is bounded, not their sum."
+        } else {
+            "No memory cgroup may be made: each process is bounded, and their sum is watched."
+        },
+    );
+    say(
+        facts.bounds_processes,
+        "pids cgroup",
+        if spaces || facts.own_user {
+            "No pids cgroup may be made: processes are counted by user."
+        } else {
+            "No pids cgroup may be made: processes are counted together with those of the host's user."
+        },
+    );
+    if facts.allow_network {
+        say(false, "", "Programs reach what this machine reaches, itself included.");
+    } else {
+        say(true, "no network", "");
+    }
+    if !spaces && ready.unix_sockets && facts.own_user {
+        say(
+            ready.landlock >= 9,
+            "",
+            "Programs reach sockets in the machine's file system that every user may write to.",
+        );
+    }
+    say(ready.unix_sockets, "", "Programs make no sockets, not even to talk to each other.");
+    for folder in &facts.moved {
+        say(
+            false,
+            "",
+            &format!("The shared folder {} is seen where it is on the machine.", folder.display()),
+        );
+    }
+    form.holds.retain(|what| !what.is_empty());
+    form
+}

@@ -1,0 +1,354 @@
+//! A sandbox, seen from the host.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use rustix::pipe::PipeFlags;
+use tokio::io::Interest;
+use tokio::net::UnixDatagram;
+use tokio::net::unix::pipe::Receiver;
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::Instant;
+
+use super::cell::Cell;
+use super::local::Launched;
+use super::output::{Capture, drain};
+use super::stage::{descendants, folder_bytes, relative, used};
+use super::wire::{self, Ask, ExecBody, Refusal, Tell, WriteBody, WriteRefusal};
+use super::{Exec, IsolationError, Output, Sandbox, Usage};
+
+/// After a command's end its output is read on for so long when background processes hold its pipes.
+const SETTLE: Duration = Duration::from_millis(50);
+/// A command that was killed is over within this time, or reported without waiting longer.
+const KILL_WAIT: Duration = Duration::from_secs(10);
+/// Pipes that are drained for background processes of one sandbox, at most; the oldest is closed for a new one.
+const DRAINS_MAX: usize = 64;
+
+/// One sandbox of this machine.
+pub(crate) struct LocalSandbox {
+    talk: Arc<Talk>,
+    reader: JoinHandle<()>,
+    cell: tokio::sync::Mutex<Option<Cell>>,
+    /// Its files, where it has no file system of its own.
+    folder: Option<PathBuf>,
+    drains: Mutex<VecDeque<AbortHandle>>,
+}
+
+impl LocalSandbox {
+    pub(crate) fn new(launched: Launched) -> io::Result<Self> {
+        let Launched { control, cell, .. } = launched;
+        let control = std::os::unix::net::UnixDatagram::from(control);
+        control.set_nonblocking(true)?;
+        let talk = Arc::new(Talk {
+            control: UnixDatagram::from_std(control)?,
+            waiting: Mutex::new(BTreeMap::new()),
+            next: AtomicU64::new(1),
+            over: AtomicBool::new(false),
+        });
+        Ok(Self {
+            reader: tokio::spawn(talk.clone().listen()),
+            talk,
+            folder: cell.folder.clone(),
+            cell: tokio::sync::Mutex::new(Some(cell)),
+            drains: Mutex::new(VecDeque::new()),
+        })
+    }
+
+    /// Lets background processes write on.
+    fn drain(&self, pipes: impl IntoIterator<Item = Receiver>) {
+        let mut drains = lock(&self.drains);
+        drains.retain(|drain| !drain.is_finished());
+        for pipe in pipes {
+            if drains.len() >= DRAINS_MAX
+                && let Some(oldest) = drains.pop_front()
+            {
+                oldest.abort();
+            }
+            drains.push_back(tokio::spawn(drain(pipe)).abort_handle());
+        }
+    }
+
+    /// Takes leave of the second stage, which ends with its sandbox.
+    fn hang_up(&self) {
+        self.talk.hang_up();
+        self.reader.abort();
+        for drain in lock(&self.drains).drain(..) {
+            drain.abort();
+        }
+    }
+}
+
+#[async_trait]
+impl Sandbox for LocalSandbox {
+    async fn exec(&self, exec: &Exec) -> Result<Output, IsolationError> {
+        let failed = |error: io::Error| IsolationError::Failed(error.to_string());
+        let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()));
+        let ((out, out_there), (err, err_there)) = (pipe()?, pipe()?);
+        let mut streams = Streams {
+            out: Capture::new(out, exec.output_bytes_max).map_err(failed)?,
+            err: Capture::new(err, exec.output_bytes_max).map_err(failed)?,
+        };
+        let body = ExecBody { command: exec.command.clone(), cwd: exec.cwd.clone(), env: exec.env.clone() };
+        let body = wire::anonymous_json(&body).map_err(failed)?;
+        let deadline = Instant::now().checked_add(exec.timeout);
+        let mut asked = self
+            .talk
+            .ask(|id| Ask::Exec { id }, &[body.as_fd(), out_there.as_fd(), err_there.as_fd()])
+            .await?;
+        drop((body, out_there, err_there));
+
+        let exit_code = match streams.read_until(&mut asked.answer, deadline).await {
+            Some(answer) => match answer? {
+                Tell::Exit { code, .. } => Some(code),
+                Tell::Refused { reason: Refusal::Shell { code, text }, .. } => {
+                    streams.err.kept.extend_from_slice(text.as_bytes());
+                    streams.err.kept.truncate(exec.output_bytes_max);
+                    Some(code)
+                }
+                Tell::Refused { reason: Refusal::Sandbox(reason), .. } => {
+                    return Err(IsolationError::Failed(reason));
+                }
+                _ => return Err(IsolationError::Gone),
+            },
+            None => {
+                asked.kill().await?;
+                let killed = Instant::now().checked_add(KILL_WAIT);
+                if let Some(answer) = streams.read_until(&mut asked.answer, killed).await {
+                    answer?;
+                }
+                None
+            }
+        };
+        asked.done();
+        streams.settle().await;
+        let (stdout, out_dropped, out) = streams.out.into_rest();
+        let (stderr, err_dropped, err) = streams.err.into_rest();
+        self.drain([out, err].into_iter().flatten());
+        Ok(Output { stdout, stderr, dropped_bytes: out_dropped + err_dropped, exit_code })
+    }
+
+    async fn write(&self, path: &str, content: &[u8]) -> Result<(), IsolationError> {
+        if relative(path).is_none() {
+            return Err(IsolationError::Path(path.to_owned()));
+        }
+        let failed = |error: io::Error| IsolationError::Failed(error.to_string());
+        let body = wire::anonymous_json(&WriteBody { path: path.to_owned() }).map_err(failed)?;
+        let content = wire::anonymous(content).map_err(failed)?;
+        let mut asked = self.talk.ask(|id| Ask::Write { id }, &[body.as_fd(), content.as_fd()]).await?;
+        let answer = (&mut asked.answer).await;
+        asked.done();
+        match answer {
+            Ok(Tell::Written { .. }) => Ok(()),
+            Ok(Tell::NotWritten { reason: WriteRefusal::Path, .. }) => {
+                Err(IsolationError::Path(path.to_owned()))
+            }
+            Ok(Tell::NotWritten { reason: WriteRefusal::Failed(reason), .. }) => {
+                Err(IsolationError::Write(reason))
+            }
+            _ => Err(IsolationError::Gone),
+        }
+    }
+
+    async fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        if let Some(cell) = self.cell.lock().await.as_ref() {
+            usage.cpu_seconds = cell.group.cpu_seconds();
+            usage.memory_bytes = cell.group.memory_bytes();
+            if let Some(guard) = cell.guard()
+                && (usage.cpu_seconds.is_none() || usage.memory_bytes.is_none())
+            {
+                let counted = used(descendants(guard));
+                usage.cpu_seconds = usage.cpu_seconds.or(Some(counted.cpu_seconds));
+                usage.memory_bytes = usage.memory_bytes.or(Some(counted.memory_bytes));
+            }
+        }
+        usage.disk_bytes = match self.folder.clone() {
+            Some(folder) => tokio::task::spawn_blocking(move || folder_bytes(&folder)).await.ok(),
+            None => match self.talk.ask(|id| Ask::Disk { id }, &[]).await {
+                Ok(mut asked) => {
+                    let answer = (&mut asked.answer).await;
+                    asked.done();
+                    match answer {
+                        Ok(Tell::Disk { bytes, .. }) => bytes,
+                        _ => None,
+                    }
+                }
+                Err(_) => None,
+            },
+        };
+        usage
+    }
+
+    fn is_over(&self) -> bool {
+        self.talk.over.load(Ordering::Acquire)
+    }
+
+    async fn end(&self) {
+        self.hang_up();
+        // A second caller waits until the first is through.
+        let mut held = self.cell.lock().await;
+        if let Some(cell) = held.take() {
+            // A caller that gives up leaves the work to its thread.
+            let _ = tokio::task::spawn_blocking(move || cell.close()).await;
+        }
+    }
+}
+
+impl Drop for LocalSandbox {
+    fn drop(&mut self) {
+        self.hang_up();
+        if let Some(cell) = self.cell.get_mut().take() {
+            // Takes a moment, and whoever drops us may be in a hurry.
+            std::thread::spawn(move || cell.close());
+        }
+    }
+}
+
+/// Both outputs of a command.
+struct Streams {
+    out: Capture,
+    err: Capture,
+}
+
+impl Streams {
+    /// Reads until the answer is there; `None` when the time is up before.
+    async fn read_until(
+        &mut self,
+        answer: &mut oneshot::Receiver<Tell>,
+        until: Option<Instant>,
+    ) -> Option<Result<Tell, IsolationError>> {
+        let time_is_up = async {
+            match until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(time_is_up);
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut *answer => return Some(answer.map_err(|_| IsolationError::Gone)),
+                () = &mut time_is_up => return None,
+                () = self.out.read() => {}
+                () = self.err.read() => {}
+            }
+        }
+    }
+
+    /// Reads what was written before the end, and for a moment what background processes add.
+    async fn settle(&mut self) {
+        let moment = tokio::time::sleep(SETTLE);
+        tokio::pin!(moment);
+        while !(self.out.is_over() && self.err.is_over()) {
+            tokio::select! {
+                () = self.out.read() => {}
+                () = self.err.read() => {}
+                () = &mut moment => return,
+            }
+        }
+    }
+}
+
+/// The talk with the second stage.
+struct Talk {
+    /// Of messages that keep apart, and connected: tokio has no type of its own for it, and waits for it the same way.
+    control: UnixDatagram,
+    waiting: Mutex<BTreeMap<u64, oneshot::Sender<Tell>>>,
+    next: AtomicU64,
+    over: AtomicBool,
+}
+
+impl Talk {
+    /// Hands answers to those who wait for them, until the sandbox is gone.
+    async fn listen(self: Arc<Self>) {
+        let receive = || Ok(wire::receive::<Tell>(self.control.as_fd())?);
+        while let Ok(Some(parcel)) = self.control.async_io(Interest::READABLE, receive).await {
+            let (Tell::Exit { id, .. }
+            | Tell::Refused { id, .. }
+            | Tell::Written { id }
+            | Tell::NotWritten { id, .. }
+            | Tell::Disk { id, .. }) = &parcel.message
+            else {
+                continue;
+            };
+            if let Some(waiting) = lock(&self.waiting).remove(id) {
+                // Nobody to tell when the caller gave up.
+                let _ = waiting.send(parcel.message);
+            }
+        }
+        self.hang_up();
+    }
+
+    async fn ask(
+        self: &Arc<Self>,
+        ask: impl FnOnce(u64) -> Ask,
+        files: &[BorrowedFd<'_>],
+    ) -> Result<Asked, IsolationError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, answer) = oneshot::channel();
+        lock(&self.waiting).insert(id, sender);
+        let asked = Asked { talk: self.clone(), id, answer, is_done: false };
+        // After the insertion: whoever hangs up either finds it there or is seen here.
+        if self.over.load(Ordering::Acquire) {
+            return Err(IsolationError::Gone);
+        }
+        self.send(&ask(id), files).await?;
+        Ok(asked)
+    }
+
+    async fn send(&self, ask: &Ask, files: &[BorrowedFd<'_>]) -> Result<(), IsolationError> {
+        let send = || Ok(wire::send(self.control.as_fd(), ask, files)?);
+        self.control.async_io(Interest::WRITABLE, send).await.map_err(|error: io::Error| match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => IsolationError::Gone,
+            _ => IsolationError::Failed(error.to_string()),
+        })
+    }
+
+    fn hang_up(&self) {
+        self.over.store(true, Ordering::Release);
+        let _ = rustix::net::shutdown(&self.control, rustix::net::Shutdown::Both);
+        lock(&self.waiting).clear();
+    }
+}
+
+/// Something asked. A command whose caller gives up is killed.
+struct Asked {
+    talk: Arc<Talk>,
+    id: u64,
+    answer: oneshot::Receiver<Tell>,
+    is_done: bool,
+}
+
+impl Asked {
+    async fn kill(&self) -> Result<(), IsolationError> {
+        self.talk.send(&Ask::Kill { id: self.id }, &[]).await
+    }
+
+    /// Nobody waits any more.
+    fn done(&mut self) {
+        self.is_done = true;
+        lock(&self.talk.waiting).remove(&self.id);
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.done();
+            // A full socket means a second stage that hangs, which ends with its sandbox.
+            let _ = wire::send(self.talk.control.as_fd(), &Ask::Kill { id: self.id }, &[]);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is locked is whole between any two steps.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,121 @@
+//! The form `confined`: the second stage alone, for machines that refuse namespaces. This process is its guard: it
+//! watches over what the kernel does not bound here, and kills what is left.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use super::launch::{Guard, leave_control};
+use super::watch::{Over, Watch, wait_closed};
+use super::{AGENT, Doing, STAGE_ARGUMENT, processes, user};
+use crate::isolation::wire::Plan;
+
+/// Files and folders counted in one look; a sandbox with more is over its limit, whatever their size.
+const FILES_MAX: usize = 1 << 20;
+/// Bytes of one file, at least, for the count: its name takes room too.
+const FILE_BYTES_MIN: u64 = 4 << 10;
+/// The second stage is given this long to end by itself.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+/// What is left is hunted for so long, at most.
+const HUNT_MAX: Duration = Duration::from_secs(20);
+
+/// Starts the second stage and stays until it or the host is gone, or the sandbox is over a limit.
+pub(super) fn run(guard: Guard) -> Result<(), String> {
+    let Guard { plan, control, life } = guard;
+    // What loses its parent becomes a child of this process, and is found.
+    nix::sys::prctl::set_child_subreaper(true).doing("processes cannot be adopted")?;
+    let (ended, alive) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("no pipe can be made")?;
+    let mut agent = Command::new("/proc/self/exe")
+        .args([STAGE_ARGUMENT, AGENT])
+        .env_clear()
+        .stdin(control.try_clone().doing("no file can be opened")?)
+        .stdout(Stdio::from(alive))
+        .spawn()
+        .doing("the second stage cannot be started")?;
+    leave_control(control)?;
+    let watch = Watch {
+        limits: &plan.limits,
+        folder: plan.folder.as_deref(),
+        own_processes: 1,
+        life: &life,
+        ended: &ended,
+    };
+    let over = watch.run();
+    finish(&plan, &mut agent, &ended)?;
+    match over? {
+        Over::Host | Over::Agent => Ok(()),
+        Over::Limit(reason) => Err(reason),
+    }
+}
+
+/// Ends the second stage and everything that the sandbox started.
+fn finish(plan: &Plan, agent: &mut Child, ended: &OwnedFd) -> Result<(), String> {
+    if let Some(pid) = i32::try_from(agent.id()).ok().and_then(Pid::from_raw) {
+        // Asks it to kill all that it may signal, itself excepted.
+        let _ = rustix::process::kill_process(pid, Signal::TERM);
+    }
+    wait_closed(ended, LAST_WAIT);
+    let _ = agent.kill();
+    let hunted = hunt();
+    match plan.uid {
+        // The kernel finds them by their user, all at once.
+        Some(uid) => user::sweep(uid),
+        None => hunted,
+    }
+}
+
+/// Kills descendants until there are none.
+fn hunt() -> Result<(), String> {
+    let until = Instant::now() + HUNT_MAX;
+    loop {
+        let left = processes::descendants(std::process::id());
+        for pid in left.iter().filter_map(|pid| Pid::from_raw(i32::try_from(*pid).ok()?)) {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
+        }
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                // Children live: another round.
+                Ok(None) => break,
+                // No child, and so no descendant: orphans are ours.
+                Err(_) => return Ok(()),
+            }
+        }
+        if Instant::now() > until {
+            return Err("processes of the sandbox cannot be killed".to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Bytes of everything below a folder, links not followed; as if over every limit when it cannot be counted.
+pub(crate) fn folder_bytes(folder: &Path) -> u64 {
+    let mut sum = 0_u64;
+    let mut count = 0;
+    let mut left: Vec<PathBuf> = vec![folder.to_owned()];
+    while let Some(folder) = left.pop() {
+        let entries = match std::fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            // Closed to us by its owner: whatever is in it cannot be counted.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return u64::MAX,
+            Err(_) => continue,
+        };
+        for entry in entries.flatten() {
+            count += 1;
+            if count > FILES_MAX {
+                return u64::MAX;
+            }
+            let Ok(about) = entry.metadata() else { continue };
+            sum = sum.saturating_add((about.blocks() * 512).max(FILE_BYTES_MIN));
+            if about.is_dir() {
+                left.push(entry.path());
+            }
+        }
+    }
+    sum
+}

@@ -1,0 +1,196 @@
+//! Files written into the working folder, whatever programs have put there.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use crate::isolation::wire::{WriteRefusal, reason};
+
+/// Folders in a path, at most.
+const DEPTH_MAX: usize = 64;
+/// Bytes of a name, at most, in most file systems.
+const NAME_BYTES_MAX: usize = 255;
+/// Bytes copied at once.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Never followed, and never out of the folder.
+const RESOLVE: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
+
+/// The path below the working folder of one that is relative or below `/workspace`; `None` for one that is neither, that
+/// names the folder itself, or leads out of it.
+pub(crate) fn relative(path: &str) -> Option<PathBuf> {
+    if path.contains('\0') || path.ends_with('/') {
+        return None;
+    }
+    let path = Path::new(path);
+    let path = if path.is_absolute() { path.strip_prefix("/workspace").ok()? } else { path };
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) if name.len() <= NAME_BYTES_MAX => clean.push(name),
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    let depth = clean.components().count();
+    (1..=DEPTH_MAX).contains(&depth).then_some(clean)
+}
+
+/// The working folder, held open.
+pub(super) struct Home {
+    folder: OwnedFd,
+}
+
+impl Home {
+    pub(super) fn open(path: &Path) -> std::io::Result<Self> {
+        let folder =
+            rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        Ok(Self { folder })
+    }
+
+    /// Writes a file next to where it belongs and then puts it there: nothing of what programs made (a link, a fifo) is
+    /// ever opened, and readers see the old file or the new one.
+    pub(super) fn write(&self, path: &Path, content: &mut impl Read) -> Result<(), WriteRefusal> {
+        let name = path.file_name().ok_or(WriteRefusal::Path)?;
+        let folder = self.folder_of(path.parent().unwrap_or(Path::new("")))?;
+        match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile => {
+                return Err(WriteRefusal::Path);
+            }
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(error) => return Err(refusal(error)),
+        }
+        let (temporary, mut file) = create(&folder)?;
+        let written =
+            copy(content, &mut file).map_err(|error| WriteRefusal::Failed(reason(&error.to_string())));
+        let outcome = written.and_then(|()| {
+            rustix::fs::renameat(&folder, &temporary, &folder, name).map_err(|error| match error {
+                // A folder was made there meanwhile.
+                Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY => WriteRefusal::Path,
+                error => refusal(error),
+            })
+        });
+        if outcome.is_err() {
+            // A file that cannot be removed either stays below the limit of the folder.
+            let _ = rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty());
+        }
+        outcome
+    }
+
+    /// Opens the folder at a path, making what is missing of it.
+    fn folder_of(&self, path: &Path) -> Result<OwnedFd, WriteRefusal> {
+        let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+        let mut folder =
+            self.folder.try_clone().map_err(|error| WriteRefusal::Failed(reason(&error.to_string())))?;
+        for name in path.components() {
+            let open = |folder: &OwnedFd| {
+                rustix::fs::openat2(folder, name.as_os_str(), flags, Mode::empty(), RESOLVE)
+            };
+            let next = match open(&folder) {
+                Err(Errno::NOENT) => {
+                    match rustix::fs::mkdirat(&folder, name.as_os_str(), Mode::from_raw_mode(0o755)) {
+                        Ok(()) | Err(Errno::EXIST) => open(&folder),
+                        Err(error) => Err(error),
+                    }
+                }
+                other => other,
+            };
+            folder = next.map_err(|error| match error {
+                Errno::LOOP | Errno::NOTDIR | Errno::XDEV | Errno::NOENT => WriteRefusal::Path,
+                error => refusal(error),
+            })?;
+        }
+        Ok(folder)
+    }
+}
+
+fn refusal(error: Errno) -> WriteRefusal {
+    match error {
+        Errno::NAMETOOLONG => WriteRefusal::Path,
+        error => WriteRefusal::Failed(reason(&error.to_string())),
+    }
+}
+
+/// A new file under a name that nobody has taken.
+fn create(folder: &OwnedFd) -> Result<(String, File), WriteRefusal> {
+    const TRIES_MAX: u32 = 64;
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    for number in 0..TRIES_MAX {
+        let name = format!(".write-{}-{number}", uuid::Uuid::new_v4().simple());
+        match rustix::fs::openat(folder, &name, flags, Mode::from_raw_mode(0o644)) {
+            Ok(file) => return Ok((name, file.into())),
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(refusal(error)),
+        }
+    }
+    Err(WriteRefusal::Failed("no name is free".to_owned()))
+}
+
+fn copy(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<()> {
+    let mut chunk = vec![0; CHUNK_BYTES];
+    loop {
+        match from.read(&mut chunk)? {
+            0 => return Ok(()),
+            bytes => to.write_all(&chunk[..bytes])?,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_stay_in_the_folder() {
+        for (path, clean) in [
+            ("a", Some("a")),
+            ("a/b.txt", Some("a/b.txt")),
+            ("./a//b", Some("a/b")),
+            ("/workspace/a", Some("a")),
+            ("/workspace", None),
+            ("/workspacex/a", None),
+            ("/etc/passwd", None),
+            ("../a", None),
+            ("a/../b", None),
+            ("/workspace/../etc/passwd", None),
+            ("a/", None),
+            ("", None),
+            (".", None),
+            ("a\0b", None),
+        ] {
+            assert_eq!(relative(path), clean.map(PathBuf::from), "{path:?}");
+        }
+        assert_eq!(relative(&"a/".repeat(DEPTH_MAX).trim_end_matches('/').to_owned()).is_some(), true);
+        assert_eq!(relative(&format!("{}b", "a/".repeat(DEPTH_MAX))), None);
+        assert_eq!(relative(&"x".repeat(NAME_BYTES_MAX + 1)), None);
+    }
+
+    #[test]
+    fn links_and_pipes_are_neither_followed_nor_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let (home, out) = (folder.path(), outside.path());
+        std::fs::write(out.join("secret"), "kept").unwrap();
+        std::os::unix::fs::symlink(out.join("secret"), home.join("link")).unwrap();
+        std::os::unix::fs::symlink(out, home.join("folder")).unwrap();
+        std::os::unix::fs::symlink("/nowhere", home.join("dangling")).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, home.join("pipe"), Mode::from_raw_mode(0o644)).unwrap();
+        std::fs::create_dir(home.join("real")).unwrap();
+        let open = Home::open(home).unwrap();
+        for path in ["link", "folder/new", "dangling", "pipe", "real", "link/below"] {
+            let outcome = open.write(Path::new(path), &mut b"x".as_slice());
+            assert!(matches!(outcome, Err(WriteRefusal::Path)), "{path}: {outcome:?}");
+        }
+        assert_eq!(std::fs::read_to_string(out.join("secret")).unwrap(), "kept");
+        assert!(!out.join("new").exists());
+
+        open.write(Path::new("real/deep/file"), &mut b"one".as_slice()).unwrap();
+        open.write(Path::new("real/deep/file"), &mut b"two".as_slice()).unwrap();
+        assert_eq!(std::fs::read_to_string(home.join("real/deep/file")).unwrap(), "two");
+        assert_eq!(std::fs::read_dir(home.join("real/deep")).unwrap().count(), 1);
+    }
+}

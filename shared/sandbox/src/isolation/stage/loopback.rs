@@ -1,0 +1,49 @@
+//! The loopback interface of a new network namespace, which is down at first.
+
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+
+use super::Doing;
+
+/// Of `linux/rtnetlink.h` and `linux/netlink.h`.
+const RTM_NEWLINK: u16 = 16;
+const NLM_F_REQUEST_ACK: u16 = 1 | 4;
+const NLMSG_ERROR: u16 = 2;
+/// The first interface of a namespace is its loopback.
+const LOOPBACK_INDEX: i32 = 1;
+const IFF_UP: u32 = 1;
+
+/// Sets the loopback interface up, so that programs of one sandbox may talk to each other.
+pub(super) fn up() -> Result<(), String> {
+    const DOING: &str = "the loopback interface cannot be set up";
+    let socket = rustix::net::socket_with(
+        AddressFamily::NETLINK,
+        SocketType::RAW,
+        SocketFlags::CLOEXEC,
+        // The protocol of routes and interfaces.
+        None,
+    )
+    .doing(DOING)?;
+    let mut request = Vec::with_capacity(32);
+    request.extend(32_u32.to_ne_bytes());
+    request.extend(RTM_NEWLINK.to_ne_bytes());
+    request.extend(NLM_F_REQUEST_ACK.to_ne_bytes());
+    request.extend([0; 8]);
+    request.extend([0; 4]);
+    request.extend(LOOPBACK_INDEX.to_ne_bytes());
+    request.extend(IFF_UP.to_ne_bytes());
+    request.extend(IFF_UP.to_ne_bytes());
+    rustix::net::send(&socket, &request, SendFlags::empty()).doing(DOING)?;
+
+    let mut answer = [0_u8; 256];
+    let (_, bytes) = rustix::net::recv(&socket, &mut answer, RecvFlags::empty()).doing(DOING)?;
+    let answer = &answer[..bytes.min(answer.len())];
+    let kind = answer.get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
+    let error = answer.get(16..20).map(|code| i32::from_ne_bytes([code[0], code[1], code[2], code[3]]));
+    match (kind, error) {
+        (Some(NLMSG_ERROR), Some(0)) => Ok(()),
+        (Some(NLMSG_ERROR), Some(code)) => {
+            Err(format!("{DOING}: {}", std::io::Error::from_raw_os_error(-code)))
+        }
+        _ => Err(format!("{DOING}: the kernel's answer is not understood")),
+    }
+}

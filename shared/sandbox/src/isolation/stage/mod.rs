@@ -1,0 +1,102 @@
+//! What runs in the helper program.
+//!
+//! The first stage (`launch`) is outside: it joins the cgroups, gives up its user, makes the namespaces and watches over
+//! the sandbox. The second (`agent`) is the sandbox's first process: it binds itself (landlock, seccomp, limits) before
+//! it runs a command of others. Both are processes with one thread: what they give up is given up by all of them.
+
+mod agent;
+mod bounds;
+mod confined;
+mod files;
+mod landlock;
+mod launch;
+mod loopback;
+mod processes;
+mod rules;
+mod seccomp;
+mod spaces;
+mod user;
+mod watch;
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::process::ExitCode;
+
+/// The first argument of a stage.
+pub(crate) const STAGE_ARGUMENT: &str = "__sandbox";
+/// The first stage.
+pub(crate) const LAUNCH: &str = "launch";
+/// The second stage.
+pub(crate) const AGENT: &str = "agent";
+/// Kills what is left of a user: its number is the next argument.
+pub(crate) const SWEEP: &str = "sweep";
+
+pub(crate) use confined::folder_bytes;
+pub(crate) use files::relative;
+pub(crate) use processes::{descendants, threads_of_user, used};
+pub(crate) use rules::{Files, files_of};
+
+/// Runs a stage of a sandbox when this process was started as one, and gives its exit code; `None` otherwise.
+///
+/// To be called first in `main`, before any thread is started.
+#[must_use]
+pub fn stage_main() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != STAGE_ARGUMENT {
+        return None;
+    }
+    let stage = arguments.next().unwrap_or_default();
+    let outcome = match stage.to_str() {
+        Some(LAUNCH) => close_inherited().and_then(|()| launch::run()),
+        Some(AGENT) => close_inherited().and_then(|()| agent::run()),
+        Some(SWEEP) => user::sweep_by_argument(arguments.next()),
+        _ => Err("there is no such stage".to_owned()),
+    };
+    Some(match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            // The host reads it; where it is gone nobody is left to tell.
+            let _ = writeln!(std::io::stderr(), "{}", super::wire::reason(&reason));
+            ExitCode::FAILURE
+        }
+    })
+}
+
+/// Closes what this process was started with beside its three standard files: whoever started the host may have left
+/// files open that are nobody else's business.
+fn close_inherited() -> Result<(), String> {
+    const DOING: &str = "the files of the host cannot be closed";
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fd").doing(DOING)? {
+        let name = entry.doing(DOING)?.file_name();
+        open.extend(name.to_str().and_then(|number| number.parse::<i32>().ok()).filter(|number| *number > 2));
+    }
+    for number in open {
+        match nix::unistd::close(number) {
+            // The folder itself was among them.
+            Ok(()) | Err(nix::errno::Errno::EBADF) => {}
+            Err(error) => return Err(format!("{DOING}: {error}")),
+        }
+    }
+    Ok(())
+}
+
+/// The socket to the host, which every stage has as its standard input.
+fn control() -> Result<OwnedFd, String> {
+    use std::os::fd::AsFd;
+    std::io::stdin()
+        .as_fd()
+        .try_clone_to_owned()
+        .map_err(|error| format!("the host is not to be reached: {error}"))
+}
+
+/// Says what was being done when a call failed.
+trait Doing<T> {
+    fn doing(self, what: &str) -> Result<T, String>;
+}
+
+impl<T, E: std::fmt::Display> Doing<T> for Result<T, E> {
+    fn doing(self, what: &str) -> Result<T, String> {
+        self.map_err(|error| format!("{what}: {error}"))
+    }
+}

@@ -1,0 +1,109 @@
+//! Processes by their descent, read from `/proc`.
+
+use std::collections::BTreeSet;
+
+/// Processes looked at, at most: more than any sandbox may have.
+const PROCESSES_MAX: usize = 65_536;
+
+/// What some processes use together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Used {
+    /// CPU time, that of children they waited for included, in seconds.
+    pub(crate) cpu_seconds: f64,
+    /// Memory of their own that is in use, in bytes.
+    pub(crate) memory_bytes: u64,
+}
+
+/// The children, grandchildren and so on of a process, itself not among them. What starts or ends meanwhile may be
+/// missing.
+pub(crate) fn descendants(of: u32) -> BTreeSet<u32> {
+    let mut found = BTreeSet::new();
+    let mut left = vec![of];
+    while let Some(parent) = left.pop() {
+        for child in children(parent) {
+            if found.len() < PROCESSES_MAX && found.insert(child) {
+                left.push(child);
+            }
+        }
+    }
+    found
+}
+
+/// Of all its threads.
+pub(crate) fn children(of: u32) -> Vec<u32> {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{of}/task")) else { return Vec::new() };
+    threads
+        .flatten()
+        .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok())
+        .flat_map(|list| list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<u32>>())
+        .collect()
+}
+
+/// What these processes use.
+pub(crate) fn used(processes: impl IntoIterator<Item = u32>) -> Used {
+    let mut sum = Used::default();
+    for pid in processes {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        sum.cpu_seconds += cpu_seconds(&stat).unwrap_or_default();
+        let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+        sum.memory_bytes = sum.memory_bytes.saturating_add(own_memory_bytes(&statm).unwrap_or_default());
+    }
+    sum
+}
+
+/// Processes and threads of a user, as the kernel counts them for its limit.
+pub(crate) fn threads_of_user(uid: u32) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
+    entries
+        .flatten()
+        .filter(|entry| entry.metadata().is_ok_and(|about| about.uid() == uid))
+        .filter_map(|entry| std::fs::read_dir(entry.path().join("task")).ok())
+        .map(|threads| threads.count() as u64)
+        .sum()
+}
+
+/// User and system time of a process and of the children it waited for, from `/proc/PID/stat`.
+fn cpu_seconds(stat: &str) -> Option<f64> {
+    // The name is in parentheses and may hold any character.
+    let after_name = &stat[stat.rfind(')')? + 1..];
+    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let ticks: u64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// Resident pages that are of no file, from `/proc/PID/statm`.
+fn own_memory_bytes(statm: &str) -> Option<u64> {
+    let fields: Vec<u64> = statm.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let (resident, shared) = (fields.get(1)?, fields.get(2)?);
+    Some(resident.saturating_sub(*shared) * rustix::param::page_size() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_found_behind_any_name() {
+        let stat = "12 (a) b (c)) S 1 12 12 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 1 0 100 0 0";
+        let ticks = rustix::param::clock_ticks_per_second() as f64;
+        assert_eq!(cpu_seconds(stat), Some(350.0 / ticks));
+        assert_eq!(cpu_seconds(""), None);
+        assert_eq!(cpu_seconds("1 (x"), None);
+    }
+
+    #[test]
+    fn memory_is_that_of_no_file() {
+        assert_eq!(own_memory_bytes("900 500 200 1 0 1 0"), Some(300 * rustix::param::page_size() as u64));
+        assert_eq!(own_memory_bytes("x"), None);
+    }
+
+    #[test]
+    fn a_child_is_found_and_its_memory_counted() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        assert!(descendants(std::process::id()).contains(&child.id()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(used([std::process::id()]).memory_bytes > 0);
+    }
+}

@@ -1,0 +1,90 @@
+//! Which files of the machine a sandbox may touch.
+
+use std::path::{Path, PathBuf};
+
+use crate::isolation::wire::Kind;
+
+/// Configuration that programs need and that tells nothing of the machine's users.
+pub(super) const CONFIGURATION: [&str; 12] = [
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/pki/ca-trust/extracted",
+    "/etc/pki/tls/certs",
+    "/etc/protocols",
+    "/etc/services",
+    "/etc/ssl/certs",
+];
+
+/// Devices without which programs do not run, and that do no harm.
+pub(super) const DEVICES: [&str; 5] = ["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];
+
+/// The machine's programs and libraries.
+const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
+
+/// What a program without a mount namespace may read beside them: who its user is, and what the machine can do. Not
+/// `/proc` itself, which tells the command lines of others.
+const FACTS: [&str; 14] = [
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/hosts",
+    "/etc/nsswitch.conf",
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/kernel",
+    "/proc/sys/vm",
+    "/proc/uptime",
+    "/proc/version",
+    "/sys/devices/system/cpu",
+];
+
+/// Files by what may be done with them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Files {
+    pub(crate) home: PathBuf,
+    pub(crate) temporary: PathBuf,
+    /// Read and executed.
+    pub(crate) read: Vec<PathBuf>,
+    /// Everything.
+    pub(crate) write: Vec<PathBuf>,
+    /// Read and written.
+    pub(crate) devices: Vec<PathBuf>,
+}
+
+/// What a sandbox of this kind may touch. `folder` is where its files are when it has no file system of its own, and
+/// `shared` are the folders that all sandboxes may read.
+pub(crate) fn files_of<'a>(
+    kind: Kind,
+    folder: &Path,
+    shared: impl Iterator<Item = &'a Path>,
+    network: bool,
+) -> Files {
+    let devices = DEVICES.map(PathBuf::from).to_vec();
+    match kind {
+        // The file system is the sandbox's own: what it must not see is not in it.
+        Kind::Namespaces => Files {
+            home: "/workspace".into(),
+            temporary: "/tmp".into(),
+            read: vec!["/".into()],
+            write: ["/workspace", "/tmp", "/dev/shm"].map(PathBuf::from).to_vec(),
+            devices,
+        },
+        Kind::Confined => {
+            let (home, temporary) = (folder.join("work"), folder.join("tmp"));
+            let mut read: Vec<PathBuf> =
+                SYSTEM.iter().chain(&CONFIGURATION).chain(&FACTS).map(PathBuf::from).collect();
+            read.extend(shared.map(Path::to_owned));
+            if network {
+                read.push("/etc/resolv.conf".into());
+            }
+            Files { write: vec![home.clone(), temporary.clone()], home, temporary, read, devices }
+        }
+    }
+}

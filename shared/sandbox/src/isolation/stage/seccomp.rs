@@ -1,0 +1,270 @@
+//! The filter of system calls.
+//!
+//! Programs that people write need few of the kernel's doors. Closed are those that lead to other processes, to other
+//! namespaces and mounts, to the machine's settings, and those that are new or rarely used and so little tried.
+
+use std::collections::BTreeMap;
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    sock_filter,
+};
+
+use super::Doing;
+
+/// What the sandbox lacks and the filter has to make up for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Filter {
+    /// Sockets between programs of one machine (`AF_UNIX`).
+    pub(super) unix_sockets: bool,
+    /// Sockets of the internet families: into a network of its own, or because the network is allowed.
+    pub(super) internet_sockets: bool,
+    /// System V and POSIX message queues, semaphores and shared memory: into a namespace of its own.
+    pub(super) shared_objects: bool,
+}
+
+/// Calls that are refused whatever their arguments are.
+const REFUSED: &[i64] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_process_mrelease,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+    // The kernel itself.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_kexec_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_syslog,
+    libc::SYS_lookup_dcookie,
+    libc::SYS_memfd_secret,
+    libc::SYS_fanotify_init,
+    libc::SYS_fanotify_mark,
+    // Keys, which a user's processes share.
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    // Mounts, roots and namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    // The machine's settings.
+    libc::SYS_reboot,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_adjtimex,
+    libc::SYS_acct,
+    libc::SYS_vhangup,
+    libc::SYS_nfsservctl,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[i64] = &[
+    libc::SYS_kexec_file_load,
+    libc::SYS_iopl,
+    libc::SYS_ioperm,
+    libc::SYS_modify_ldt,
+    libc::SYS_uselib,
+    libc::SYS_ustat,
+    libc::SYS_sysfs,
+    libc::SYS__sysctl,
+];
+#[cfg(target_arch = "aarch64")]
+const REFUSED_HERE: &[i64] = &[libc::SYS_kexec_file_load];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const REFUSED_HERE: &[i64] = &[];
+
+/// Objects that all programs of a user, or of the machine, share by name.
+const SHARED_OBJECTS: &[i64] = &[
+    libc::SYS_shmget,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_semctl,
+    libc::SYS_msgget,
+    libc::SYS_msgsnd,
+    libc::SYS_msgrcv,
+    libc::SYS_msgctl,
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+];
+
+/// Calls that act on the process whose number is the first argument; 0 is the caller. (What a user may do to its own
+/// processes with them, a sandbox must not do to others of that user, such as the host.)
+const ONLY_ON_ITSELF: &[i64] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+];
+
+/// The same for calls whose second argument is the process and whose first says of what kind that number is.
+const ONLY_ON_ITSELF_SECOND: &[i64] = &[libc::SYS_setpriority, libc::SYS_ioprio_set];
+
+/// `CLONE_NEW*`, each of which makes a namespace. (Of time: that bit has another meaning to `clone`, and `unshare` is
+/// refused.)
+const NEW_NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWUTS,
+];
+
+/// Calls from this number on are newer than this list: they are told to be missing, so that programs take older ones.
+const UNKNOWN_SINCE: u32 = 463;
+
+/// Applies the filter to this process and all that it starts.
+pub(super) fn apply(filter: Filter) -> Result<(), String> {
+    const DOING: &str = "seccomp cannot be applied";
+    seccompiler::apply_filter(&unknown()).doing(DOING)?;
+    for program in [refused(filter)?, missing()?] {
+        seccompiler::apply_filter(&program).doing(DOING)?;
+    }
+    Ok(())
+}
+
+/// Calls without a known number. On x86-64 those of the x32 interface are among them: other numbers for the same calls.
+fn unknown() -> BpfProgram {
+    const LOAD_WORD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    let number_at = 0;
+    let (allow, missing) = (libc::SECCOMP_RET_ALLOW, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32);
+    vec![
+        sock_filter { code: LOAD_WORD, jt: 0, jf: 0, k: number_at },
+        sock_filter { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: UNKNOWN_SINCE },
+        sock_filter { code: RETURN, jt: 0, jf: 0, k: missing },
+        sock_filter { code: RETURN, jt: 0, jf: 0, k: allow },
+    ]
+}
+
+/// Calls that programs replace by another when they are missing.
+fn missing() -> Result<BpfProgram, String> {
+    // Its flags are in memory, where a filter cannot look.
+    program([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)
+}
+
+/// Calls that are not permitted.
+fn refused(filter: Filter) -> Result<BpfProgram, String> {
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
+    if !filter.shared_objects {
+        rules.extend(SHARED_OBJECTS.iter().map(|call| (*call, Vec::new())));
+    }
+    for call in ONLY_ON_ITSELF {
+        rules.insert(*call, vec![rule([condition(0, SeccompCmpOp::Ne, 0)?])?]);
+    }
+    for call in ONLY_ON_ITSELF_SECOND {
+        // 0 and 1 (process; of I/O: process is 1) with the number 0 mean the caller; groups and users are others.
+        let itself = if *call == libc::SYS_ioprio_set { 1 } else { 0 };
+        rules.insert(
+            *call,
+            vec![
+                rule([condition(0, SeccompCmpOp::Ne, itself)?])?,
+                rule([condition(1, SeccompCmpOp::Ne, 0)?])?,
+            ],
+        );
+    }
+    let namespaces: Result<Vec<_>, String> = NEW_NAMESPACES
+        .iter()
+        .map(|flag| {
+            let flag = u64::from(flag.unsigned_abs());
+            rule([condition(0, SeccompCmpOp::MaskedEq(flag), flag)?])
+        })
+        .collect();
+    rules.insert(libc::SYS_clone, namespaces?);
+    rules.insert(libc::SYS_socket, vec![sockets(filter)?]);
+    // Typing on a terminal as if its user did.
+    rules.insert(
+        libc::SYS_ioctl,
+        [libc::TIOCSTI, libc::TIOCLINUX]
+            .into_iter()
+            .map(|request| rule([condition(1, SeccompCmpOp::Eq, request)?]))
+            .collect::<Result<_, _>>()?,
+    );
+    // Other personalities bring back old behaviour, such as a readable page at address 0.
+    const ASK: u64 = 0xffff_ffff;
+    rules.insert(
+        libc::SYS_personality,
+        vec![rule([
+            condition(0, SeccompCmpOp::Ne, 0)?,
+            condition(0, SeccompCmpOp::Ne, ASK)?,
+            condition(0, SeccompCmpOp::Ne, libc::ADDR_NO_RANDOMIZE as u64)?,
+        ])?],
+    );
+    program(rules, libc::EPERM)
+}
+
+/// Refuses every family but these.
+fn sockets(filter: Filter) -> Result<SeccompRule, String> {
+    let mut families = Vec::new();
+    if filter.unix_sockets {
+        families.push(libc::AF_UNIX);
+    }
+    if filter.internet_sockets {
+        families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
+    }
+    if families.is_empty() {
+        // No family has this number; every socket is refused.
+        families.push(libc::AF_UNSPEC);
+    }
+    let conditions: Result<Vec<_>, _> = families
+        .into_iter()
+        .map(|family| condition(0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
+        .collect();
+    rule(conditions?)
+}
+
+fn condition(argument: u8, operation: SeccompCmpOp, value: u64) -> Result<SeccompCondition, String> {
+    SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)
+        .doing("seccomp cannot be set up")
+}
+
+fn rule(conditions: impl Into<Vec<SeccompCondition>>) -> Result<SeccompRule, String> {
+    SeccompRule::new(conditions.into()).doing("seccomp cannot be set up")
+}
+
+fn program(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, String> {
+    let action = SeccompAction::Errno(errno.unsigned_abs());
+    let architecture = std::env::consts::ARCH.try_into().doing("seccomp cannot be set up")?;
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, architecture)
+        .doing("seccomp cannot be set up")?;
+    filter.try_into().doing("seccomp cannot be set up")
+}

@@ -1,0 +1,253 @@
+//! The form `namespaces`: the second stage is the first process of namespaces of its own.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use hakoniwa::{Container, MountOptions, Namespace, Stdio};
+use nix::mount::MsFlags;
+use nix::sched::CloneFlags;
+use nix::unistd::{Gid, Uid};
+
+use super::launch::{Guard, leave_control};
+use super::watch::{Over, Watch, wait_closed};
+use super::{AGENT, Doing, STAGE_ARGUMENT, loopback, user};
+use crate::isolation::wire::Plan;
+
+/// The user inside.
+pub(crate) const USER_INSIDE: u32 = 1_000;
+/// Of the small file system that the root folder and the mount points are on, in bytes.
+const STAGING_BYTES_MAX: u64 = 4 << 20;
+/// What `/dev/shm` holds, in bytes, at most.
+const SHARED_MEMORY_BYTES_MAX: u64 = 256 << 20;
+/// After the host is gone the second stage ends by itself; this long it is waited for.
+const LAST_WAIT: Duration = Duration::from_secs(2);
+/// Bytes of one file, on average, at least: bounds the number of files, whose names take memory too.
+const FILE_BYTES_MEAN: u64 = 4 << 10;
+/// What hakoniwa reports when the set-up fails.
+const SET_UP_FAILED: i32 = 125;
+
+/// Where the staging folder may be moved to: folders that every user may enter.
+const ENTERED_BY_ALL: [&str; 4] = ["/tmp", "/mnt", "/run", "/var/tmp"];
+
+/// Makes the namespaces, starts the second stage in them, and stays until it or the host is gone.
+pub(super) fn run(guard: Guard) -> Result<(), String> {
+    let Guard { plan, control, life } = guard;
+    let staging = stage(&plan)?;
+    let container = container(&plan, &staging);
+
+    let (ended, alive) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("no pipe can be made")?;
+    let mut command = container.command("/proc/self/exe");
+    command.args([STAGE_ARGUMENT, AGENT]);
+    command.current_dir("/workspace");
+    command.stdin(Stdio::from(control.try_clone().doing("no file can be opened")?));
+    command.stdout(Stdio::from(alive));
+    let mut child = command.spawn().doing("the namespaces cannot be made")?;
+    leave_control(control)?;
+
+    let watch = Watch { limits: &plan.limits, folder: None, own_processes: 2, life: &life, ended: &ended };
+    match watch.run()? {
+        Over::Agent => {}
+        // The second stage sees the host's end as well, and takes everything along.
+        Over::Host if wait_closed(&ended, LAST_WAIT) => {}
+        Over::Host | Over::Limit(_) => child.kill().doing("the sandbox cannot be killed")?,
+    }
+    match child.wait() {
+        Ok(status) if status.code == SET_UP_FAILED && status.exit_code.is_none() => Err(status.reason),
+        _ => Ok(()),
+    }
+}
+
+/// What the container is built of, in a mount namespace of this process.
+struct Staging {
+    root: PathBuf,
+    shared: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Leaves the machine's mounts and network, gathers what a sandbox sees, and gives up the user.
+fn stage(plan: &Plan) -> Result<Staging, String> {
+    let spaces = if plan.allow_network {
+        CloneFlags::CLONE_NEWNS
+    } else {
+        CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET
+    };
+    // Another user may not enter each folder of ours: it is root that gathers them for it.
+    match plan.uid {
+        Some(_) => nix::sched::unshare(spaces).doing("namespaces cannot be made")?,
+        None => unshare_as_user(spaces)?,
+    }
+    mount(None, Path::new("/"), None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
+
+    let owner = plan.uid.map(|uid| format!(",uid={uid},gid={uid}")).unwrap_or_default();
+    let data = format!("size={STAGING_BYTES_MAX},nr_inodes=4k,mode=0755{owner}");
+    mount(
+        Some("tmpfs".as_ref()),
+        &plan.staging,
+        Some("tmpfs"),
+        MsFlags::MS_NOSUID | MsFlags::MS_NODEV,
+        Some(&data),
+    )?;
+    make_folder(&plan.staging.join("root"))?;
+    let mut names = Vec::new();
+    for (number, shared) in plan.shared.iter().enumerate() {
+        let name = format!("shared{number}");
+        let place = plan.staging.join(&name);
+        if shared.host.is_dir() {
+            make_folder(&place)?;
+        } else {
+            std::fs::write(&place, "").doing("a mount point cannot be made")?;
+        }
+        mount(Some(&shared.host), &place, None, MsFlags::MS_BIND | MsFlags::MS_REC, None)?;
+        names.push((name, shared.inside.clone()));
+    }
+    if !plan.allow_network {
+        loopback::up()?;
+    }
+    let place = match plan.uid {
+        None => plan.staging.clone(),
+        Some(uid) => {
+            let place = ENTERED_BY_ALL
+                .map(Path::new)
+                .into_iter()
+                .find(|place| place.is_dir())
+                .ok_or("there is no folder that every user may enter")?;
+            mount(Some(&plan.staging), place, None, MsFlags::MS_MOVE, None)?;
+            nix::unistd::chown(&place.join("root"), Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))
+                .doing("the root folder cannot be handed over")?;
+            user::become_user(uid)?;
+            // Or else the maps of its user namespace would belong to root.
+            nix::sys::prctl::set_dumpable(true).doing("the process cannot be handed over")?;
+            place.to_owned()
+        }
+    };
+    Ok(Staging {
+        root: place.join("root"),
+        shared: names.into_iter().map(|(name, inside)| (place.join(name), inside)).collect(),
+    })
+}
+
+/// Makes namespaces without privileges: in a user namespace in which everything keeps its owner.
+fn unshare_as_user(spaces: CloneFlags) -> Result<(), String> {
+    let (uid, gid) = (Uid::current(), Gid::current());
+    nix::sched::unshare(spaces | CloneFlags::CLONE_NEWUSER).doing("namespaces cannot be made")?;
+    std::fs::write("/proc/self/setgroups", "deny").doing("the user namespace cannot be set up")?;
+    std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
+        .doing("the user namespace cannot be set up")?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+        .doing("the user namespace cannot be set up")
+}
+
+fn mount(
+    source: Option<&Path>,
+    target: &Path,
+    kind: Option<&str>,
+    flags: MsFlags,
+    data: Option<&str>,
+) -> Result<(), String> {
+    nix::mount::mount(source, target, kind, flags, data)
+        .doing(&format!("{} cannot be mounted", source.unwrap_or(target).display()))
+}
+
+fn make_folder(path: &Path) -> Result<(), String> {
+    std::fs::create_dir(path).doing("a folder cannot be made")
+}
+
+/// What the sandbox sees.
+fn container(plan: &Plan, staging: &Staging) -> Container {
+    let mut container = Container::empty();
+    for space in
+        [Namespace::User, Namespace::Mount, Namespace::Pid, Namespace::Ipc, Namespace::Uts, Namespace::Cgroup]
+    {
+        container.unshare(space);
+    }
+    container.uidmap(USER_INSIDE).gidmap(USER_INSIDE).hostname("sandbox").rootdir(&staging.root);
+    container.procfsmount("/proc");
+    system(&mut container);
+    devices(&mut container);
+    for (source, inside) in &staging.shared {
+        bind_ro(&mut container, source, &inside.to_string_lossy());
+    }
+
+    let limits = &plan.limits;
+    for (place, mode, bytes) in [
+        ("/workspace", "0700", limits.disk_bytes),
+        ("/tmp", "1777", limits.disk_bytes),
+        ("/dev/shm", "1777", limits.disk_bytes.min(SHARED_MEMORY_BYTES_MAX)),
+    ] {
+        let files = (bytes / FILE_BYTES_MEAN).max(1_024);
+        let data = format!("size={bytes},nr_inodes={files},mode={mode}");
+        let options = MountOptions::NOSUID | MountOptions::NODEV;
+        container.mount("tmpfs", place, "tmpfs", options, Some(data));
+    }
+    configuration(&mut container, plan.allow_network);
+    container
+}
+
+/// The machine's programs and libraries.
+fn system(container: &mut Container) {
+    bind_ro(container, Path::new("/usr"), "/usr");
+    for name in ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
+        let path = Path::new(name);
+        match std::fs::read_link(path) {
+            Ok(target) => {
+                container.symlink(&target.to_string_lossy(), name);
+            }
+            Err(_) if path.is_dir() => bind_ro(container, path, name),
+            Err(_) => {}
+        }
+    }
+    for name in super::rules::CONFIGURATION {
+        let path = Path::new(name);
+        if path.exists() {
+            bind_ro(container, path, name);
+        }
+    }
+}
+
+/// The few devices that programs need.
+fn devices(container: &mut Container) {
+    for name in super::rules::DEVICES {
+        if Path::new(name).exists() {
+            container.mount(name, name, "", MountOptions::BIND | MountOptions::NOSUID, None);
+        }
+    }
+    container.symlink("/proc/self/fd", "/dev/fd");
+    for (number, name) in ["stdin", "stdout", "stderr"].iter().enumerate() {
+        container.symlink(&format!("/proc/self/fd/{number}"), &format!("/dev/{name}"));
+    }
+}
+
+/// The files in `/etc` that are the sandbox's own: none of the machine's names and secrets.
+fn configuration(container: &mut Container, network: bool) {
+    for (path, mode) in [("/etc", 0o755), ("/run", 0o755), ("/var", 0o755), ("/opt", 0o755)] {
+        container.dir(path, mode);
+    }
+    container.symlink("/tmp", "/var/tmp");
+    container.symlink("/proc/self/mounts", "/etc/mtab");
+    let id = USER_INSIDE;
+    container.file(
+        "/etc/passwd",
+        &format!(
+            "sandbox:x:{id}:{id}::/workspace:/bin/bash\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n"
+        ),
+    );
+    container.file("/etc/group", &format!("sandbox:x:{id}:\nnogroup:x:65534:\n"));
+    container.file("/etc/hosts", "127.0.0.1 localhost sandbox\n::1 localhost\n");
+    container.file("/etc/hostname", "sandbox\n");
+    container.file("/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files dns\nservices: files\n");
+    if network {
+        let resolver = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        container.file("/etc/resolv.conf", &resolver);
+    }
+}
+
+/// Shows a file or folder of the machine, not to be written.
+fn bind_ro(container: &mut Container, source: &Path, inside: &str) {
+    let mut options = MountOptions::BIND | MountOptions::REC | MountOptions::RDONLY;
+    options |= MountOptions::NOSUID | MountOptions::NODEV;
+    // What the machine's own mount forbids stays forbidden: the kernel refuses to loosen it.
+    if rustix::fs::statvfs(source).is_ok_and(|at| at.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC)) {
+        options |= MountOptions::NOEXEC;
+    }
+    container.mount(&source.to_string_lossy(), inside, "", options, None);
+}

@@ -1,0 +1,12 @@
+//! Sandboxes of this machine, in every form that it allows: how they live, and how they hold when they are attacked.
+//!
+//! Needs bash and python3 in the system's folders. Run by root, the whole suite runs a second time as a user without
+//! privileges.
+
+mod attacks;
+mod host;
+mod killed;
+mod life;
+mod options;
+mod unprivileged;
+mod writing;
