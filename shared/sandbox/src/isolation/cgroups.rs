@@ -342,4 +342,64 @@ mod tests {
         assert_eq!(entry(&file, "usage_usec"), Some(2));
         assert_eq!(entry(&file, "user_usec"), None);
     }
+
+    /// A folder that stands for a group: what the kernel would make of what is written is not looked at.
+    fn stand_in(controllers: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("cgroup.controllers"), controllers).unwrap();
+        std::fs::write(folder.path().join("cgroup.subtree_control"), "").unwrap();
+        std::fs::write(folder.path().join("cgroup.procs"), "").unwrap();
+        folder
+    }
+
+    fn limits() -> Limits {
+        Limits { memory_bytes: 1 << 30, processes: 10, disk_bytes: 1, open_files: 1 }
+    }
+
+    #[test]
+    fn version_two_hands_its_controllers_down() {
+        let place = stand_in("cpu memory pids\n");
+        let folder = make_two(place.path(), "host").unwrap();
+        for group in [place.path(), &folder] {
+            assert_eq!(
+                std::fs::read_to_string(group.join("cgroup.subtree_control")).unwrap(),
+                "+memory +pids"
+            );
+        }
+        let here = Some(Place { version: Version::Two, folder: folder.clone() });
+        let cgroups = Cgroups { memory: here.clone(), processes: here.clone(), cpu: here };
+        let group = cgroups.make("one", &limits()).unwrap();
+        let own = folder.join("one");
+        assert_eq!(group.joins(), [own.join("cgroup.procs")]);
+        for (file, value) in [("memory.max", "1073741824"), ("memory.swap.max", "0"), ("pids.max", "13")] {
+            assert_eq!(std::fs::read_to_string(own.join(file)).unwrap(), value);
+        }
+        std::fs::write(own.join("cpu.stat"), "usage_usec 2500000\nuser_usec 1\n").unwrap();
+        std::fs::write(own.join("memory.current"), "5000\n").unwrap();
+        std::fs::write(own.join("memory.stat"), "anon 1\ninactive_file 2000\n").unwrap();
+        assert_eq!((group.cpu_seconds(), group.memory_bytes()), (Some(2.5), Some(3_000)));
+        assert_eq!(cgroups.folders(), [folder]);
+    }
+
+    #[test]
+    fn version_two_without_both_controllers_is_done_without() {
+        assert_eq!(make_two(stand_in("hugetlb\n").path(), "host"), None);
+        assert_eq!(make_two(stand_in("memory cpu\n").path(), "host"), None);
+    }
+
+    #[test]
+    fn version_one_has_a_group_for_each_controller() {
+        let (memory, pids) = (stand_in(""), stand_in(""));
+        let place =
+            |at: &tempfile::TempDir| Some(Place { version: Version::One, folder: at.path().to_owned() });
+        let cgroups = Cgroups { memory: place(&memory), processes: place(&pids), cpu: None };
+        let group = cgroups.make("one", &limits()).unwrap();
+        assert_eq!(group.joins().len(), 2);
+        let read = |at: &tempfile::TempDir, file: &str| {
+            std::fs::read_to_string(at.path().join("one").join(file)).unwrap()
+        };
+        assert_eq!(read(&memory, "memory.limit_in_bytes"), "1073741824");
+        assert_eq!(read(&pids, "pids.max"), "13");
+        assert_eq!((group.cpu_seconds(), group.memory_bytes()), (None, None));
+    }
 }
