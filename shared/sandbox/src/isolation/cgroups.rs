@@ -13,6 +13,9 @@ pub(crate) const OWN_PROCESSES: u64 = 3;
 /// Groups are removed when their last process is; it is waited for so long.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
 
+/// For memory, processes and CPU time.
+const CONTROLLERS_ONE: [&str; 3] = ["memory", "pids", "cpuacct"];
+
 /// What each version calls things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
@@ -47,18 +50,25 @@ pub(crate) struct Group {
 impl Cgroups {
     /// Makes a folder for this host wherever this process may.
     pub(crate) fn find(name: &str) -> Self {
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let one = |controller: &str| {
-            let folder = place_one(&mounts, &own, controller)?.join(name);
-            std::fs::create_dir(&folder).ok()?;
-            Some(Place { version: Version::One, folder })
-        };
+        let (mounts, own) = hierarchies();
         if let Some(folder) = places_two(&mounts, &own).into_iter().find_map(|place| make_two(&place, name)) {
             let place = Some(Place { version: Version::Two, folder });
             return Self { memory: place.clone(), processes: place.clone(), cpu: place };
         }
-        Self { memory: one("memory"), processes: one("pids"), cpu: one("cpuacct") }
+        let [memory, processes, cpu] = CONTROLLERS_ONE.map(|controller| {
+            let folder = place_one(&mounts, &own, controller)?.join(name);
+            // Several controllers may share a hierarchy.
+            (folder.is_dir() || std::fs::create_dir(&folder).is_ok())
+                .then_some(Place { version: Version::One, folder })
+        });
+        Self { memory, processes, cpu }
+    }
+
+    /// Every folder that [`Self::find`] may make.
+    pub(crate) fn possible(name: &str) -> Vec<PathBuf> {
+        let (mounts, own) = hierarchies();
+        let one = CONTROLLERS_ONE.iter().filter_map(|controller| place_one(&mounts, &own, controller));
+        places_two(&mounts, &own).into_iter().chain(one).map(|place| place.join(name)).collect()
     }
 
     pub(crate) fn bounds_memory(&self) -> bool {
@@ -69,7 +79,7 @@ impl Cgroups {
         self.processes.is_some()
     }
 
-    /// The folders of this host, for whoever has to remove them after its death.
+    /// The folders of this host.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = [&self.memory, &self.processes, &self.cpu]
             .into_iter()
@@ -207,6 +217,12 @@ fn kill_all(folder: &Path) {
             let _ = rustix::process::pidfd_send_signal(held, Signal::KILL);
         }
     }
+}
+
+/// The mounts that this process sees, and its groups.
+fn hierarchies() -> (String, String) {
+    let read = |file| std::fs::read_to_string(file).unwrap_or_default();
+    (read("/proc/self/mountinfo"), read("/proc/self/cgroup"))
 }
 
 /// The folder of this process' group in the hierarchy of a version 1 controller.
