@@ -183,6 +183,7 @@ mod tests {
         fs::create_dir(&open).unwrap();
         let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         set(&open, 0o755);
+        set(place.path(), 0o700);
         assert_eq!(closed_folder(&open).as_deref(), Some(place.path()));
         set(place.path(), 0o711);
         assert_eq!(closed_folder(&open), None);

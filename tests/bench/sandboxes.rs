@@ -248,7 +248,9 @@ async fn steps(host: &Host) -> anyhow::Result<()> {
         took.get(STEPS / 2).copied().unwrap_or_default().as_secs_f64() * 1_000.0
     });
     let [create, write, exec, terminate] = medians;
-    println!("create {create:.1} ms, write {write:.1} ms, exec of `true` {exec:.1} ms, terminate {terminate:.1} ms");
+    println!(
+        "create {create:.1} ms, write {write:.1} ms, exec of `true` {exec:.1} ms, terminate {terminate:.1} ms"
+    );
     Ok(())
 }
 
