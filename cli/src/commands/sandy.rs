@@ -113,7 +113,13 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
     if args.allow_network {
         output::warn("programs in sandboxes reach the network and this machine's own servers");
     }
+    let needs = config.limits.memory_bytes.saturating_mul(config.slots as u64);
     let host = SandboxHost::new(isolation, config);
+    if host.resources().memory_total_bytes.is_some_and(|there_is| there_is < needs) {
+        output::warn(
+            "all slots together may use more memory than this machine has: see --memory-mib and --slots",
+        );
+    }
     // Pages of other sites cannot use a host that listens on loopback, key or none.
     let routes =
         bench_web::finish(router(Arc::clone(&host)), ServerConfig { local, allowed_origins: Vec::new() });

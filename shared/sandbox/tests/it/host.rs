@@ -105,6 +105,10 @@ fn guard() {
 }
 
 impl At {
+    pub(crate) fn isolation(&self) -> &Arc<dyn Isolation> {
+        &self.isolation
+    }
+
     pub(crate) fn form(&self) -> &Form {
         self.isolation.form()
     }
