@@ -80,7 +80,7 @@ fn earlier_code_is_pasted_in_and_nothing_else_is_remembered() {
     );
     let (_, text) = shown(&SciCode::BACKGROUND, &item, &material, &steps[..1]);
     assert!(
-        text.starts_with("<Area of a disc.\nBackground text for the step.\n\n\nx{0}\n\n|Areas of"),
+        text.starts_with("<Area of a disc.\nBackground text for the step.\n\n\nx{0}\n|Areas of"),
         "{text}"
     );
     let all = answered(&[("901.1", ""), ("901.2", ""), ("901.3", ""), ("901.4", "")]);
@@ -114,7 +114,10 @@ fn given_steps_are_shown_and_not_asked() {
     let whole = SciCode::INSPECT.under_options(&options).unwrap().unwrap();
     let (_, text) = shown(whole, &item(&row), &material, &[]);
     assert!(text.contains("class A:\n    def __init__(self):\n        self.x = 1 # one\n"), "{text}");
-    assert!(whole.facts().protocol.contains("whole") && !SciCode::INSPECT.facts().protocol.contains("whole"));
+    assert!(
+        whole.facts().protocol.contains("whole")
+            && !Benchmark::facts(&SciCode::INSPECT).protocol.contains("whole")
+    );
 
     // The file name of the official text will do, the loaded text as well, and without any nothing is asked.
     for (special, template) in
