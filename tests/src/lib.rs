@@ -8,3 +8,5 @@ pub mod items;
 pub mod measure;
 pub mod model_server;
 pub mod runtime_api;
+
+pub use bench_sandy::testing as sandy_server;

@@ -218,7 +218,11 @@ async fn item(
         return Ok(item_view(run, benchmark, sample, None));
     };
     let problem = match api.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await {
-        Ok(Some((body, _))) => return Ok(item_view(run, benchmark, sample, Some(&body))),
+        Ok(Some((body, _))) => {
+            let mut view = item_view(run, benchmark, sample, Some(&body));
+            view.ran(bench_benchmarks::executed_code(&run.spec, &benchmark.name, &body));
+            return Ok(view);
+        }
         Ok(None) => "the stored answer is missing",
         Err(error @ (BlobError::Damaged { .. } | BlobError::TooLarge { .. })) => {
             tracing::error!(run.id = %run.spec.id, %error, "The answer to sample {address} cannot be read: {error}");

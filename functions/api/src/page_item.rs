@@ -55,6 +55,10 @@ impl PageItem {
     /// Cuts the longest text in half; says whether there was one to cut.
     fn halve_longest(&mut self) -> bool {
         let item = &mut self.item;
+        let steps = item.steps.iter_mut().flatten().flat_map(|step| {
+            let texts = [Some(&mut step.prompt), Some(&mut step.response), step.reasoning.as_mut()];
+            texts.into_iter().flatten().map(|text| ("steps", text))
+        });
         let texts = [
             ("prompt", &mut item.prompt),
             ("response", &mut item.response),
@@ -66,7 +70,8 @@ impl PageItem {
             ("test_code", &mut item.test_code),
             ("judge_prompt", &mut item.judge_prompt),
         ];
-        let longest = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_mut()?)));
+        let texts = texts.into_iter().filter_map(|(name, text)| Some((name, text.as_mut()?)));
+        let longest = texts.chain(steps);
         let Some((name, text)) = longest.max_by_key(|(_, text)| text.len()) else { return false };
         if text.len() <= TEXT_BYTES_MIN {
             return false;

@@ -1,5 +1,6 @@
 //! One sample as an export shows it: as lists show it, and a little more.
 
+use bench_benchmarks::executed_code;
 use bench_domain::sample::{Effort, SampleState};
 use bench_domain::{Position, Timestamp};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
@@ -33,6 +34,7 @@ impl ItemRow {
             Body::None | Body::Lost(_) => None,
         };
         let mut view = item_view(run, benchmark, &record, stored);
+        view.ran(stored.and_then(|body| executed_code(&run.spec, &benchmark.name, body)));
         view.created_at = view.created_at.whole_seconds();
         if is_missing {
             view.error = Some(NO_RECORD.to_owned());

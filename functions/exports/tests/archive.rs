@@ -10,12 +10,16 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::process::{Command, Stdio};
 
 use bench_domain::run::{JudgeUse, Rejudges};
 use bench_domain::sample::Stage;
-use bench_domain::{Finish, Generation, Outcome, Position, RunId, Usage, Verdict};
+use bench_domain::{
+    Answer, Execution, Finish, Generation, Harvested, JobEnd, JobReport, Outcome, Position, Prompt, RunId,
+    SampleBody, Step, Usage, Verdict,
+};
 use bench_exports::{ExportError, ExportFormat, ExportsConfig};
 use bench_signing::{Limits, SigningKey, canonical, verify_bytes};
 use bench_state::{BodyRef, Claim, EventKind, Finished, NewEvent, Reply, Transition};
@@ -545,6 +549,59 @@ async fn an_answer_without_its_verdict_is_shown() {
     assert_eq!(item["body_sha256"].as_str().map(str::len), Some(64));
     assert_eq!(benchmark["items"][3]["error"], "not finished");
     assert_eq!(benchmark["items"][3]["response"], json!(null));
+}
+
+/// Steps and what came of a sandbox are in the archive, and an answer that waits for one says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn steps_and_executions_are_in_the_archive() {
+    let stack = Stack::open().await;
+    let in_steps: fn(&mut SampleBody) = |body| {
+        let step = |name: &str, text: String| Step {
+            name: name.to_owned(),
+            prompt: Prompt::user(format!("Now {name}.")),
+            answer: Answer::local(text),
+        };
+        body.steps = vec![step("1.1", "one".into()), step("1.2", "x".repeat(1_000_000))];
+        body.execution = Some(Execution {
+            round: 1,
+            report: JobReport {
+                end: JobEnd::TimedOut,
+                files: BTreeMap::from([("log".to_owned(), Harvested::Text("y".repeat(1_000_000)))]),
+                stdout_tail: "z".repeat(1_000_000),
+                stderr_tail: String::new(),
+                elapsed_ms: None,
+                isolation: None,
+            },
+        });
+    };
+    let script = script(3, |position| match position.item {
+        0 => Some(Said { change: in_steps, ..Said::right("A") }),
+        1 => Some(Said { stage: Stage::Sandbox, ..Said::unjudged("```python\nx = 1\n```") }),
+        _ => Some(Said::right("A")),
+    });
+    script.work(&stack).await;
+    fail(&stack, script.run).await;
+    stack.state.skip_open_benchmarks(script.run, "it ended early", after(21)).await.unwrap();
+    let exports = stack.exports();
+    let built = exports.build(script.run, ExportFormat::Zip).await.unwrap();
+    let results = results(&stack.bytes(&built.key).await);
+    let benchmark = &results["benchmarks"][0];
+    assert_eq!(benchmark["unjudged_samples"], 1);
+    let items = &benchmark["items"];
+    let steps = items[0]["steps"].as_array().unwrap();
+    assert_eq!((&steps[0]["name"], &steps[0]["response"]), (&json!("1.1"), &json!("one")));
+    assert_eq!(steps[0]["prompt"], "Now 1.1.");
+    assert!(steps[1]["cut"] == true && steps[1]["response"].as_str().unwrap().len() < 300_000);
+    let ran = &items[0]["judge_output"];
+    assert_eq!((&ran["end"], &ran["exit_code"]), (&json!("timed-out"), &json!(null)));
+    assert!(ran.to_string().len() < 100_000);
+    assert_eq!(items[0]["test_code"], "A");
+    assert_eq!(items[1]["error"], "answered, not graded");
+    assert_eq!((&items[1]["steps"], &items[1]["judge_output"]), (&json!(null), &json!(null)));
+    assert_eq!(items[2]["steps"], json!(null));
+    let csv = exports.build(script.run, ExportFormat::Csv).await.unwrap();
+    let table = String::from_utf8(stack.bytes(&csv.key).await).unwrap();
+    assert!(table.contains("\"answered, not graded\"") && table.len() < 50_000, "{}", table.len());
 }
 
 /// Claims of the judge come after the attempt that asked the model.

@@ -20,6 +20,7 @@ mod ifeval;
 mod instructions;
 mod judge;
 mod judged;
+mod livecodebench;
 mod material;
 mod metrics;
 mod mmlu_pro;
@@ -47,6 +48,7 @@ pub use ifbench_allenai::IF_BENCH_ALLENAI;
 pub use ifeval::IF_EVAL;
 pub use instructions::InstructionSet;
 pub use judge::{Judge, JudgeFacts, NoVerdict};
+pub use livecodebench::LiveCodeBench;
 pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
@@ -67,6 +69,7 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &IF_BENCH_ALLENAI,
         &AaLcr::V1_1,
         &AaOmniscience,
+        &LiveCodeBench::LATEST,
         &SciCode::INSPECT,
     ];
     ALL
@@ -114,6 +117,16 @@ pub fn of_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'st
         None => Some(benchmark),
         Some(options) => Some(benchmark.under_options(options).ok()?.unwrap_or(benchmark)),
     }
+}
+
+/// The code that was run to grade an answer; `None` where nothing was run or the benchmark does not tell.
+pub fn executed_code(
+    spec: &bench_domain::RunSpec,
+    name: &BenchmarkName,
+    body: &bench_domain::SampleBody,
+) -> Option<String> {
+    body.execution.as_ref()?;
+    of_run(spec, name)?.sandbox()?.code(body)
 }
 
 /// Those whose items may not be handed on: prompts and answers are for owner and admin only.

@@ -44,6 +44,12 @@ pub trait SandboxGrader: Send + Sync {
     fn job(&self, item: &Item, body: &SampleBody, material: &JobMaterial<'_>)
     -> Result<JobSpec, ItemProblem>;
 
+    /// The code of an answer as the job runs it, for people; `None` takes what the verdict says was extracted.
+    fn code(&self, body: &SampleBody) -> Option<String> {
+        let _ = body;
+        None
+    }
+
     /// The verdict in what a job left behind, in this round (from 1): what is there was written beside untrusted
     /// programs. Results that depend on the machine, such as a time limit, may ask for another round.
     ///

@@ -64,6 +64,12 @@ impl BlobError {
         Self::Store { verb, key: key.to_owned(), problem }
     }
 
+    /// Whether an object in the making is not, or not as it was left, in the store any more: it has to be begun anew.
+    pub fn is_upload_gone(&self) -> bool {
+        let gone = ["NoSuchUpload", "InvalidPart"];
+        matches!(self, Self::Store { problem, .. } if gone.iter().any(|code| problem.starts_with(code)))
+    }
+
     pub(crate) fn stream(key: &str, error: ByteStreamError) -> Self {
         Self::Store { verb: "read", key: key.to_owned(), problem: error.to_string() }
     }

@@ -32,7 +32,7 @@ pub use bodies::{bodies_prefix, body_key, exports_prefix};
 pub use error::BlobError;
 pub use frames::{compress, decompress};
 pub use presigned_put::{Content, PresignedPut};
-pub use upload::Upload;
+pub use upload::{Upload, UploadState};
 
 /// Upper bound of one object that is read whole, in bytes after decompression.
 pub const OBJECT_BYTES_MAX: usize = 256 * 1024 * 1024;
@@ -255,6 +255,20 @@ impl Blobs {
     /// Starts an object that is written piece by piece; nothing is seen of it before it is finished.
     pub fn upload(&self, key: impl Into<String>, content_type: &'static str) -> Upload {
         Upload::new(self.client.clone(), self.bucket.clone(), key.into(), content_type)
+    }
+
+    /// Goes on with an object that another process began. Where the store has forgotten it, writing or finishing ends
+    /// in an error of which [`BlobError::is_upload_gone`] is true.
+    ///
+    /// # Errors
+    /// When the state is none.
+    pub fn resume_upload(
+        &self,
+        key: impl Into<String>,
+        content_type: &'static str,
+        state: UploadState,
+    ) -> Result<Upload, BlobError> {
+        self.upload(key, content_type).resumed(state)
     }
 
     /// An address under which anybody can download the object for a while, as `filename`.

@@ -3,12 +3,27 @@
 use aws_sdk_s3::Client;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::BytesMut;
+use serde::{Deserialize, Serialize};
 
 use crate::BlobError;
 
 /// Bytes of a part: S3 asks for 5 MiB at least and 10,000 parts at most, so this carries 78 GiB.
 const PART_BYTES: usize = 8 * 1024 * 1024;
+
+/// How far an [`Upload`] is. What was written since it was taken is written again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UploadState {
+    /// The store's id of it; `None` while nothing was sent.
+    id: Option<String>,
+    /// Those of the parts that were sent.
+    etags: Vec<Option<String>>,
+    /// What was not sent yet, base64: less than a part.
+    tail: String,
+    length: u64,
+}
 
 /// An object in the making. Nothing is seen of it before [`Upload::finish`]; a small one is a single PUT.
 #[derive(Debug)]
@@ -35,13 +50,44 @@ impl Upload {
 
     /// Appends bytes; sends whole parts as they fill.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
-        self.length += bytes.len() as u64;
-        self.buffer.extend_from_slice(bytes);
-        while self.buffer.len() >= PART_BYTES {
-            let part = self.buffer.split_to(PART_BYTES);
-            self.send_part(part).await?;
+        let mut left = bytes;
+        // Never more than a part is held, however much is written at once.
+        while !left.is_empty() {
+            let (now, later) = left.split_at((PART_BYTES - self.buffer.len()).min(left.len()));
+            self.buffer.extend_from_slice(now);
+            self.length += now.len() as u64;
+            left = later;
+            if self.buffer.len() >= PART_BYTES {
+                let part = self.buffer.split_to(PART_BYTES);
+                self.send_part(part).await?;
+            }
         }
         Ok(())
+    }
+
+    /// How far it is, for another process that may have to go on with it.
+    pub fn state(&self) -> UploadState {
+        let multipart = self.multipart.as_ref();
+        let parts = multipart.map(|multipart| multipart.parts.as_slice()).unwrap_or_default();
+        UploadState {
+            id: multipart.map(|multipart| multipart.id.clone()),
+            etags: parts.iter().map(|part| part.e_tag.clone()).collect(),
+            tail: BASE64.encode(&self.buffer),
+            length: self.length,
+        }
+    }
+
+    /// Goes on where [`Upload::state`] was taken.
+    pub(crate) fn resumed(mut self, state: UploadState) -> Result<Self, BlobError> {
+        let tail = BASE64.decode(&state.tail).map_err(|error| BlobError::request(&self.key, error))?;
+        let numbered = (1..).zip(state.etags);
+        let parts = numbered
+            .map(|(number, etag)| CompletedPart::builder().part_number(number).set_e_tag(etag).build())
+            .collect();
+        self.buffer = BytesMut::from(tail.as_slice());
+        self.multipart = state.id.map(|id| Multipart { id, parts });
+        self.length = state.length;
+        Ok(self)
     }
 
     /// Makes the object visible; returns its length in bytes.

@@ -220,7 +220,7 @@ async fn named(spec: &AttachmentSpec, files: &[(String, PathBuf)]) -> Result<Vec
         let file = File::open(path).map_err(|error| DatasetError::disk("read", path, error))?;
         let mut rows = rows::read(RowFile { name: name.clone(), input: Input::File(file) });
         while let Some(batch) = rows.recv().await {
-            for numbered in &batch? {
+            for numbered in batch?.iter() {
                 let refused = |problem: &str| {
                     DatasetError::content(name, numbered.number, Some(column.clone()), problem)
                 };

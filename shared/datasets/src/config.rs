@@ -12,6 +12,9 @@ const GITHUB_RAW_URL_DEFAULT: &str = "https://raw.githubusercontent.com";
 /// What the name of a variable that pins a revision starts with.
 const PIN_PREFIX: &str = "BENCH_DATASET_REVISION_";
 
+/// Bytes of downloaded files that rest on disk unless said otherwise.
+const KEPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
 /// A secret that is sent to the hub and shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
@@ -53,6 +56,9 @@ pub struct LibraryConfig {
     pub revisions: BTreeMap<String, String>,
     /// Wait before the first repetition of a failed request; doubles with each further one.
     pub backoff: Duration,
+    /// Bytes of downloaded files that may rest in `cache_dir` until their dataset is finished. Beyond that they are
+    /// removed as soon as their rows are stored: disk that is needed is this and the largest file.
+    pub kept_bytes_max: u64,
     /// How long the hub may keep silent before a request counts as failed.
     pub silence_max: Duration,
 }
@@ -68,6 +74,7 @@ impl LibraryConfig {
             cache_dir: cache_dir.into(),
             revisions: BTreeMap::new(),
             backoff: Duration::from_millis(500),
+            kept_bytes_max: KEPT_BYTES_MAX,
             silence_max: Duration::from_secs(30),
         }
     }

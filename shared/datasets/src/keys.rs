@@ -42,6 +42,11 @@ pub(crate) fn index(folder: &str) -> String {
     format!("{folder}{INDEX}")
 }
 
+/// How far a dataset is that is being made.
+pub(crate) fn checkpoint(folder: &str) -> String {
+    format!("{folder}/progress.json.zst")
+}
+
 pub(crate) fn data(folder: &str) -> String {
     format!("{folder}{DATA}")
 }

@@ -108,7 +108,8 @@ pub enum TemplateOrigin {
 pub enum TemplatePart {
     /// All of it.
     Whole,
-    /// The value of a module-level text constant of a Python file, or of a code block of a Markdown file.
+    /// The value of a module-level text constant of a Python file, or of a code block of a Markdown file; of a Python
+    /// file also `Class.NAME`.
     PythonConstant(&'static str),
     /// The lines of the first fenced code block of a Markdown file after this text, without the line end before
     /// the closing fence.
@@ -251,7 +252,14 @@ pub trait Layout: Send + Sync {
         &[]
     }
 
-    /// The item of a row; `None` leaves the row out. `index` counts the rows of all item parts from 0.
+    /// Whether the index that [`Layout::item`] is given counts items instead of rows: then a row that is left out has
+    /// no number.
+    fn numbers_items(&self) -> bool {
+        false
+    }
+
+    /// The item of a row; `None` leaves the row out. `index` counts the rows of all item parts from 0, or the items
+    /// where [`Layout::numbers_items`] says so.
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError>;
 
     /// What the rows of a support split (or, in a local file, rows that [`Layout::is_support`] told

@@ -9,6 +9,7 @@
 //! | `datasets/NAME/vN/SOURCE/REVISION/data.zst` | one zstd frame per item, in dataset order |
 //! | `datasets/NAME/vN/SOURCE/REVISION/support/…` | what prompts need besides, one object per name |
 //! | `datasets/NAME/vN/SOURCE/REVISION/index.json.zst` | [`Index`], written last |
+//! | `datasets/NAME/vN/SOURCE/REVISION/progress.json.zst` | how far a large one is; null when it is finished |
 //! | `datasets/NAME/vN/SOURCE/refs/REF.json.zst` | the revision that a branch last had |
 //! | `datasets/documents/SHA256/…` | the documents of an archive, one object each, and their list |
 //! | `datasets/files/SHA256` | a file that jobs in sandboxes need, as it is |
@@ -17,19 +18,23 @@
 //! A layout that has a [variant](Layout::variant) has it behind its version, as in `v1-text`.
 //!
 //! What holds here:
-//! - A dataset without an index is not there: a process that is killed half way leaves nothing visible.
+//! - A dataset without an index is not there: a process that is killed half way leaves nothing visible. Of a large one it
+//!   leaves a note how far it was (`checkpoint`), and the next process goes on from there.
 //! - The same rows give the same digest, on any machine and with any version of zstd.
-//! - Memory does not grow with the dataset; only ids and offsets of its items are held, and one document of an archive.
+//! - Memory does not grow with the dataset; only ids and offsets of its items are held, one row where rows are large, and
+//!   one document of an archive. Nor does the disk: files that were downloaded are removed once their rows are stored.
 //! - The token goes to the hub's own host only.
 
 mod attachments;
 mod cached;
+mod checkpoint;
 mod config;
 mod documents;
 mod error;
 mod held;
 mod hub;
 mod index;
+mod item_files;
 mod keys;
 mod layout;
 mod library;
@@ -39,6 +44,7 @@ mod progress;
 mod rows;
 mod support_cache;
 mod templates;
+mod writer;
 
 pub use attachments::{ATTACHMENT_READ_BYTES_MAX, read_attachment};
 pub use cached::CachedDataset;

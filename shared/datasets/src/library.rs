@@ -11,8 +11,9 @@ use sha2::{Digest, Sha256};
 use crate::attachments::demo_fact;
 use crate::config::LibraryConfig;
 use crate::error::DatasetError;
-use crate::hub::{Fetched, Hub, RemoteFile, Total, remove};
+use crate::hub::{Fetched, Hub, RemoteFile, Total, remove, remove_download};
 use crate::index::{FileFact, Index};
+use crate::item_files::{HubFiles, ItemFiles};
 use crate::keys;
 use crate::layout::{HubSource, Layout, Part};
 use crate::normalise::{Source, normalise};
@@ -131,7 +132,14 @@ impl Library {
     async fn ask_hub(&self, layout: &dyn Layout, progress: &dyn Progress) -> Result<Prepared, DatasetError> {
         let mut missing = Vec::new();
         for source in layout.spec().sources {
-            match self.ask_source(layout, source, progress).await {
+            let mut asked = self.ask_source(layout, source, progress).await;
+            if let Err(DatasetError::Blob(error)) = &asked
+                && error.is_upload_gone()
+            {
+                // It could not be gone on with, and is not tried again.
+                asked = self.ask_source(layout, source, progress).await;
+            }
+            match asked {
                 Ok(index) => return Ok(Prepared::new(index, None)),
                 Err(DatasetError::NotFound { dataset, problem }) => {
                     missing.push(format!("{dataset}: {problem}"))
@@ -181,7 +189,7 @@ impl Library {
         }
         let mut items = Vec::new();
         for part in source.items {
-            items.push((*part, self.hub.files(&repository, *part, layout.files(), progress).await?));
+            items.extend(self.hub.files(&repository, *part, layout.files(), progress).await?);
         }
         let mut support = Vec::new();
         for part in source.support {
@@ -192,13 +200,9 @@ impl Library {
             None => None,
         };
         let attachments = self.attachments_of_hub(layout, progress).await?;
-        let wanted = || items.iter().chain(&support).flat_map(|(_, files)| files);
+        let wanted = || items.iter().chain(support.iter().flat_map(|(_, files)| files));
         let total_bytes = wanted().map(|file| file.bytes).sum();
         let mut downloads = Downloads::new(self.download_folder(source.id, &commit), total_bytes);
-        let mut item_files = Vec::new();
-        for (_, files) in &items {
-            item_files.extend(self.fetch(source.id, files, &mut downloads, progress).await?);
-        }
         let mut support_files = Vec::new();
         for (Part { split, .. }, files) in &support {
             let files = self.fetch(source.id, files, &mut downloads, progress).await?;
@@ -213,16 +217,23 @@ impl Library {
             revision: commit.clone(),
             note: None,
             facts: std::mem::take(&mut downloads.facts),
-            items: item_files,
             support: support_files,
             inline_support: None,
             documents: documents.map(|documents| documents.archive.sha256),
             borrowed: Default::default(),
             attachments: attachments.files,
         };
-        let index = normalise(&self.blobs, layout, source_files, progress).await?;
+        let mut files = ItemFiles::Hub(HubFiles {
+            library: self,
+            dataset: source.id,
+            files: items.into_iter(),
+            downloads,
+            progress,
+            facts: Vec::new(),
+        });
+        let index = normalise(&self.blobs, layout, source_files, &mut files, progress).await?;
         self.note_reference(layout, source, reference, &commit).await?;
-        downloads.remove();
+        files.make_room();
         Ok(index)
     }
 
@@ -251,6 +262,7 @@ impl Library {
     ) -> Result<(File, FileFact), DatasetError> {
         let got = self.hub.download(dataset, &downloads.folder, remote, &mut downloads.total, progress);
         let Fetched { file, path, fact } = got.await?;
+        downloads.kept_bytes += fact.bytes;
         downloads.paths.push(path);
         Ok((file, fact))
     }
@@ -333,7 +345,6 @@ impl Library {
             revision,
             note: None,
             facts,
-            items: vec![rows("demo items".to_owned(), demo.items)],
             support: support
                 .map(|(split, text)| ((*split).to_owned(), vec![rows(format!("demo {split}"), *text)]))
                 .collect(),
@@ -342,7 +353,8 @@ impl Library {
             borrowed: Default::default(),
             attachments: attachments.files,
         };
-        Ok(Prepared::new(normalise(&self.blobs, layout, source, progress).await?, reason))
+        let mut files = ItemFiles::Here(vec![rows("demo items".to_owned(), demo.items)].into_iter());
+        Ok(Prepared::new(normalise(&self.blobs, layout, source, &mut files, progress).await?, reason))
     }
 }
 
@@ -352,18 +364,43 @@ pub(crate) struct Downloads {
     total: Total,
     facts: Vec<FileFact>,
     paths: Vec<PathBuf>,
+    /// Bytes of the files that are on disk.
+    kept_bytes: u64,
 }
 
 impl Downloads {
     pub(crate) fn new(folder: PathBuf, total_bytes: Option<u64>) -> Self {
-        Self { folder, total: Total { done_bytes: 0, total_bytes }, facts: Vec::new(), paths: Vec::new() }
+        Self {
+            folder,
+            total: Total { done_bytes: 0, total_bytes },
+            facts: Vec::new(),
+            paths: Vec::new(),
+            kept_bytes: 0,
+        }
+    }
+
+    /// Bytes of the files that are on disk.
+    pub(crate) const fn kept_bytes(&self) -> u64 {
+        self.kept_bytes
+    }
+
+    /// Counts a file as had that is in the blob store, and removes what an earlier try left of it.
+    pub(crate) fn skip(&mut self, remote: &RemoteFile, bytes: u64) {
+        self.total.done_bytes += bytes;
+        remove_download(&self.folder, remote);
     }
 
     /// Removes what is in the blob store now.
-    pub(crate) fn remove(self) {
-        for path in &self.paths {
-            remove(path);
+    pub(crate) fn remove(mut self) {
+        self.remove_files();
+    }
+
+    /// The same, with more to come.
+    pub(crate) fn remove_files(&mut self) {
+        for path in self.paths.drain(..) {
+            remove(&path);
         }
+        self.kept_bytes = 0;
         // Stays when something else is being downloaded into it.
         std::fs::remove_dir(&self.folder).ok();
     }

@@ -11,6 +11,7 @@ use crate::attachments::Attachments;
 use crate::error::DatasetError;
 use crate::hub::{hash, select};
 use crate::index::{FileFact, Index, load_support};
+use crate::item_files::ItemFiles;
 use crate::keys;
 use crate::layout::Layout;
 use crate::library::{Library, Prepared};
@@ -125,14 +126,14 @@ impl Library {
             revision,
             note,
             facts,
-            items,
             support,
             inline_support: Some(support_splits(layout).first().map_or("support", |split| split).to_owned()),
             documents: documents.map(|documents| documents.archive.sha256),
             borrowed: values,
             attachments: attachments.files,
         };
-        Ok(Prepared::new(normalise(&self.blobs, layout, source, progress).await?, None))
+        let mut files = ItemFiles::Here(items.into_iter());
+        Ok(Prepared::new(normalise(&self.blobs, layout, source, &mut files, progress).await?, None))
     }
 
     /// A dataset that was taken in.

@@ -1,27 +1,23 @@
 //! Rows become items in the blob store.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
-use bench_blobs::{BlobError, Blobs, OBJECT_BYTES_MAX, Upload, compress};
+use bench_blobs::Blobs;
 use bench_domain::StoredFile;
-use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::attachments::Attachments;
+use crate::checkpoint::Checkpoint;
 use crate::error::DatasetError;
-use crate::index::{FORMAT, FileFact, Index, IndexEntry, SupportEntry};
+use crate::index::{FORMAT, FileFact, Index, SupportEntry};
+use crate::item_files::ItemFiles;
 use crate::keys;
-use crate::layout::{Item, Layout, Row, RowError};
+use crate::layout::{Layout, Row, RowError};
 use crate::progress::{Progress, Step};
 use crate::rows::{self, Numbered, RowFile};
+use crate::writer::{Writer, Written, json, pack};
 
-/// Upper bound of items in a dataset: their index is held in memory.
-const ITEMS_MAX: usize = 1_000_000;
-/// Upper bound of the index, about, so that it can be read again.
-const INDEX_BYTES_MAX: usize = OBJECT_BYTES_MAX / 2;
-/// Bytes of an entry of the index besides its names, about.
-const INDEX_ENTRY_BYTES: usize = 64;
 /// Upper bound of the rows of all support splits, which are held in memory.
 const SUPPORT_ROWS_MAX: usize = 100_000;
 /// Progress is told every so many items.
@@ -38,8 +34,6 @@ pub(crate) struct Source {
     pub(crate) revision: String,
     pub(crate) note: Option<String>,
     pub(crate) facts: Vec<FileFact>,
-    /// The files with items, in order.
-    pub(crate) items: Vec<RowFile>,
     /// Support splits and their files.
     pub(crate) support: Vec<(String, Vec<RowFile>)>,
     /// The split that rows among the items may belong to, which then are told apart by the layout.
@@ -52,78 +46,128 @@ pub(crate) struct Source {
     pub(crate) attachments: BTreeMap<String, StoredFile>,
 }
 
-/// Makes a dataset; nothing is visible of it before all of it is there.
+/// Makes a dataset; nothing is visible of it before all of it is there. A large one goes on where an earlier process
+/// was stopped.
 pub(crate) async fn normalise(
     blobs: &Blobs,
     layout: &dyn Layout,
     source: Source,
+    files: &mut ItemFiles<'_>,
+    progress: &dyn Progress,
+) -> Result<Index, DatasetError> {
+    let folder = source.folder.clone();
+    let made = make(blobs, layout, source, files, progress).await;
+    if let Err(DatasetError::Blob(error)) = &made
+        && error.is_upload_gone()
+    {
+        tracing::warn!(dataset = folder, %error, "An unfinished dataset is not in the store any more: it is begun anew");
+        Checkpoint::forget(blobs, &folder).await?;
+    }
+    made
+}
+
+async fn make(
+    blobs: &Blobs,
+    layout: &dyn Layout,
+    mut source: Source,
+    files: &mut ItemFiles<'_>,
     progress: &dyn Progress,
 ) -> Result<Index, DatasetError> {
     let data_key = keys::data(&source.folder);
-    let mut writer = Writer {
-        upload: blobs.upload(&data_key, "application/zstd"),
-        offset: 0,
-        digest: Sha256::new(),
-        entries: Vec::new(),
-        seen: HashMap::new(),
-        index_bytes: 0,
-    };
-    let made = rows_to_items(layout, &mut writer, source, progress).await;
-    let Writer { upload, mut digest, entries, .. } = writer;
-    let made = match made {
-        Ok(made) => made,
+    let mut making = Making::begun(blobs, &source.folder, &data_key, files).await?;
+    let made = rows_to_items(blobs, layout, &mut making, &mut source, files, progress).await;
+    let Making { writer, rows_left_out, noted, .. } = making;
+    let support = match made {
+        Ok(support) => support,
         Err(error) => {
-            // The first error is the one to tell; what was uploaded is not visible anyway.
-            if let Err(abort) = upload.abort().await {
-                tracing::warn!(error = %abort, "An unfinished upload could not be removed");
+            // What was noted is gone on from; the rest would only take up room.
+            if !noted {
+                writer.abort().await;
             }
             return Err(error);
         }
     };
-    let data_bytes = upload.finish().await?;
-    let support = write_support(blobs, &data_key, &made.support, &mut digest).await?;
-    if let Some(documents) = &made.source.documents {
+    let Written { mut digest, entries, bytes: data_bytes } = writer.finish().await?;
+    let support = write_support(blobs, &data_key, &support, &mut digest).await?;
+    if let Some(documents) = &source.documents {
         digest.update(format!("documents\t{documents}\n"));
     }
-    Attachments::update(&made.source.attachments, &mut digest);
+    Attachments::update(&source.attachments, &mut digest);
+    let mut facts = files.facts().to_vec();
+    facts.append(&mut source.facts);
     let index = Index {
         format: FORMAT,
         benchmark: layout.name().to_owned(),
         layout_version: layout.version(),
         variant: layout.variant().to_owned(),
-        id: made.source.id,
-        source: made.source.source.to_owned(),
-        revision: made.source.revision,
+        id: source.id,
+        source: source.source.to_owned(),
+        revision: source.revision,
         digest: hex::encode(digest.finalize()),
         data_key,
         data_bytes,
         items: entries,
         support,
-        documents: made.source.documents,
-        attachments: made.source.attachments,
-        rows_left_out: made.rows_left_out,
-        files: made.source.facts,
+        documents: source.documents,
+        attachments: source.attachments,
+        rows_left_out,
+        files: facts,
         licence: layout.spec().licence.to_owned(),
-        note: made.source.note,
+        note: source.note,
     };
-    blobs.put_json(&keys::index(&made.source.folder), &index).await?;
+    blobs.put_json(&keys::index(&source.folder), &index).await?;
+    if noted {
+        Checkpoint::forget(blobs, &source.folder).await?;
+    }
     let items = index.items.len();
     tracing::info!(dataset.id = index.id, dataset.revision = index.revision, items, "Prepared a dataset");
     Ok(index)
 }
 
-struct Made {
-    source: Source,
-    support: BTreeMap<String, Value>,
+/// A dataset that is being made.
+struct Making {
+    writer: Writer,
+    /// Rows so far, or items where the layout numbers those.
+    rows: u64,
     rows_left_out: u64,
+    /// Whether a checkpoint refers to what is being written.
+    noted: bool,
 }
 
+impl Making {
+    /// From its start, or from where an earlier process was stopped.
+    async fn begun(
+        blobs: &Blobs,
+        folder: &str,
+        data_key: &str,
+        files: &mut ItemFiles<'_>,
+    ) -> Result<Self, DatasetError> {
+        let anew = Self { writer: Writer::new(blobs, data_key), rows: 0, rows_left_out: 0, noted: false };
+        // Only those of a hub are ever noted.
+        if matches!(files, ItemFiles::Here(_)) {
+            return Ok(anew);
+        }
+        let Some(found) = Checkpoint::load(blobs, folder).await? else { return Ok(anew) };
+        let Checkpoint { writer, files: done, rows, rows_left_out, .. } = found;
+        let Some(writer) = Writer::resumed(blobs, data_key, writer) else { return Ok(anew) };
+        if !files.pass_over(&done) {
+            writer.abort().await;
+            return Ok(anew);
+        }
+        tracing::info!(dataset = folder, files = done.len(), rows, "Goes on with an unfinished dataset");
+        Ok(Self { writer, rows, rows_left_out, noted: true })
+    }
+}
+
+/// Stores the items, and hands out the support values.
 async fn rows_to_items(
+    blobs: &Blobs,
     layout: &dyn Layout,
-    writer: &mut Writer,
-    mut source: Source,
+    making: &mut Making,
+    source: &mut Source,
+    files: &mut ItemFiles<'_>,
     progress: &dyn Progress,
-) -> Result<Made, DatasetError> {
+) -> Result<BTreeMap<String, Value>, DatasetError> {
     let mut support = Support { values: std::mem::take(&mut source.borrowed), rows: 0 };
     let splits = std::mem::take(&mut source.support);
     for (split, files) in splits {
@@ -143,13 +187,12 @@ async fn rows_to_items(
         support.add(layout, &split, found, &last)?;
     }
 
-    let (mut index, mut left_out) = (0, 0);
     let mut inline = Vec::new();
     let mut last_inline = (String::new(), None);
-    let files = std::mem::take(&mut source.items);
-    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
-    for file in files {
+    let mut names = Vec::new();
+    while let Some(file) = files.next().await? {
         let name = file.name.clone();
+        names.push(name.clone());
         let mut rows = rows::read(file);
         while let Some(batch) = rows.recv().await {
             for Numbered { number, row } in batch? {
@@ -160,26 +203,33 @@ async fn rows_to_items(
                     continue;
                 }
                 let place = (name.clone(), Some(number));
-                let item = layout.item(index, row).map_err(|error| at(&place, error))?;
-                index += 1;
+                let item = layout.item(making.rows, row).map_err(|error| at(&place, error))?;
+                making.rows += u64::from(item.is_some() || !layout.numbers_items());
                 match item {
-                    Some(item) => writer.add(item, &name, number).await?,
-                    None => left_out += 1,
+                    Some(item) => making.writer.add(item, &name, number).await?,
+                    None => making.rows_left_out += 1,
                 }
-                if index.is_multiple_of(ITEMS_PER_STEP) {
-                    progress.step(Step::Normalising { items: writer.entries.len() as u64 });
+                if making.rows.is_multiple_of(ITEMS_PER_STEP) {
+                    progress.step(Step::Normalising { items: making.writer.items() });
                 }
             }
+        }
+        if let Some(done) = files.full() {
+            let state = making.writer.state();
+            let checkpoint = Checkpoint::new(state, done, making.rows, making.rows_left_out);
+            checkpoint.store(blobs, &source.folder).await?;
+            making.noted = true;
+            files.make_room();
         }
     }
     if let (Some(split), false) = (&source.inline_support, inline.is_empty()) {
         support.add(layout, split, inline, &last_inline)?;
     }
-    if writer.entries.is_empty() {
+    if making.writer.items() == 0 {
         return Err(DatasetError::content(&names.join(", "), None, None, "it holds no items"));
     }
-    progress.step(Step::Normalising { items: writer.entries.len() as u64 });
-    Ok(Made { source, support: support.values, rows_left_out: left_out })
+    progress.step(Step::Normalising { items: making.writer.items() });
+    Ok(support.values)
 }
 
 type Place = (String, Option<u64>);
@@ -252,60 +302,4 @@ async fn write_support(
         entries.insert(name.clone(), SupportEntry { sha256, bytes: content.len() as u64 });
     }
     Ok(entries)
-}
-
-struct Writer {
-    upload: Upload,
-    offset: u64,
-    digest: Sha256,
-    entries: Vec<IndexEntry>,
-    /// Ids and the row that had them first.
-    seen: HashMap<String, u64>,
-    /// Length of the index, about.
-    index_bytes: usize,
-}
-
-impl Writer {
-    async fn add(&mut self, item: Item, file: &str, row: u64) -> Result<(), DatasetError> {
-        self.index_bytes += INDEX_ENTRY_BYTES + item.id.len() + item.group.as_ref().map_or(0, String::len);
-        if self.entries.len() >= ITEMS_MAX || self.index_bytes > INDEX_BYTES_MAX {
-            let problem = format!("there are more than {ITEMS_MAX} items, or their ids are too long");
-            return Err(DatasetError::content(file, row, None, problem));
-        }
-        if let Some(first) = self.seen.insert(item.id.clone(), row) {
-            let problem = format!("its item id `{}` is that of row {first} already", item.id);
-            return Err(DatasetError::content(file, row, None, problem));
-        }
-        let content = json(file, &item)?;
-        if content.len() > OBJECT_BYTES_MAX {
-            let problem = format!("its item has more than {OBJECT_BYTES_MAX} bytes");
-            return Err(DatasetError::content(file, row, None, problem));
-        }
-        self.digest.update(&content);
-        self.digest.update(b"\n");
-        let frame = pack(file, &content)?;
-        self.upload.write(&frame).await?;
-        let length = frame.len() as u64;
-        self.entries.push(IndexEntry {
-            id: item.id,
-            group: item.group,
-            tags: item.tags,
-            offset: self.offset,
-            length,
-        });
-        self.offset += length;
-        Ok(())
-    }
-}
-
-fn json<T: Serialize>(key: &str, value: &T) -> Result<Vec<u8>, DatasetError> {
-    let failed =
-        |error: serde_json::Error| BlobError::Request { key: key.to_owned(), problem: error.to_string() };
-    Ok(serde_json::to_vec(value).map_err(failed)?)
-}
-
-fn pack(key: &str, content: &[u8]) -> Result<Vec<u8>, DatasetError> {
-    let failed =
-        |error: std::io::Error| BlobError::Request { key: key.to_owned(), problem: error.to_string() };
-    Ok(compress(content).map_err(failed)?)
 }

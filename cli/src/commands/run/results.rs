@@ -71,14 +71,20 @@ pub(super) async fn show(
     Ok(status)
 }
 
-/// How many answers of a run that ended early still want their verdict: resumed, only the judge is asked for them.
+/// How many answers of a run that ended early still want their verdict: resumed, only the judge is asked for them, or
+/// only a sandbox.
 async fn tell_unjudged(client: &Client, run: &Run) -> anyhow::Result<()> {
-    for benchmark in run.benchmarks.iter().filter(|benchmark| benchmark.judge.is_some()) {
+    for benchmark in &run.benchmarks {
+        let missing = match (&benchmark.judge, benchmark.known().and_then(|known| known.sandbox())) {
+            (Some(_), _) => "judged",
+            (None, Some(_)) => "graded",
+            (None, None) => continue,
+        };
         let name = &benchmark.benchmark_name;
         let details: Value = client.get(&format!("/api/runs/{}/benchmarks/{name}?limit=0", run.id)).await?;
         let unjudged = details.pointer("/summary/unjudged").and_then(Value::as_u64).unwrap_or(0);
         if unjudged > 0 {
-            output::note(&format!("  {name}: {unjudged} answered and not judged; the answers are kept"));
+            output::note(&format!("  {name}: {unjudged} answered and not {missing}; the answers are kept"));
         }
     }
     Ok(())

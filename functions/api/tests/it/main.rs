@@ -9,6 +9,7 @@ mod compare;
 mod creation;
 mod document;
 mod events;
+mod executions;
 mod gated;
 mod items;
 mod judges;

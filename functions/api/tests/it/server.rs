@@ -248,6 +248,19 @@ impl Server {
         outcome: Outcome,
         text: &str,
     ) {
+        self.commit_body(run, name, position, outcome, text, |_| {}).await;
+    }
+
+    /// The same, with a body that is other than usual.
+    pub(crate) async fn commit_body(
+        &self,
+        run: RunId,
+        name: &str,
+        position: Position,
+        outcome: Outcome,
+        text: &str,
+        change: impl FnOnce(&mut SampleBody),
+    ) {
         let state = &self.api.state;
         let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
         let record = found.benchmark(name).unwrap();
@@ -269,7 +282,7 @@ impl Server {
         answer.usage_raw = Some(r#"{"prompt_tokens":100,"completion_tokens":10,"x":1.0}"#.into());
         answer.model = Some("oracle-1".into());
         let prompt = Prompt::user(format!("What is {}?", claimed.record.item_id));
-        let body = SampleBody {
+        let mut body = SampleBody {
             judgement: plan.judge.as_ref().map(|judge| Judgement {
                 model: judge.model.clone(),
                 prompt: Prompt::user("Is it right?\0 The gold answer is A."),
@@ -277,6 +290,7 @@ impl Server {
             }),
             ..SampleBody::new(claimed.record.item_id.clone(), prompt, answer, "A")
         };
+        change(&mut body);
         let stored = if outcome.is_graded() {
             let sha256 = self.api.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
             Some(BodyRef { attempt: claimed.attempt, sha256 })

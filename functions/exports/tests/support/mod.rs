@@ -134,6 +134,10 @@ pub struct Said {
     pub has_body: bool,
     /// Whether it still waits for a judge.
     pub is_handed_over: bool,
+    /// To whom.
+    pub stage: Stage,
+    /// What it is besides prompt and answer.
+    pub change: fn(&mut SampleBody),
 }
 
 impl Said {
@@ -148,6 +152,8 @@ impl Said {
             model: "acme/model-1".to_owned(),
             has_body: true,
             is_handed_over: false,
+            stage: Stage::Judge,
+            change: |_| {},
         }
     }
 
@@ -341,7 +347,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
             false => None,
             true => {
                 let answer = Answer { finish: said.finish.clone(), ..Answer::local(&said.response) };
-                let body = SampleBody {
+                let mut body = SampleBody {
                     judgement: self.judge.as_ref().filter(|_| !said.is_handed_over).map(|judge| Judgement {
                         model: judge.model.clone(),
                         prompt: Prompt::user("=Is it right? It should be A."),
@@ -354,6 +360,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
                         said.expected.clone(),
                     )
                 };
+                (said.change)(&mut body);
                 let sha256 = stack.blobs.put_body(&sample, claimed.attempt, &body).await.unwrap();
                 Some(BodyRef { attempt: claimed.attempt, sha256 })
             }
@@ -370,7 +377,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
             };
             let handed = stack
                 .state
-                .hand_over(&sample, claimed.attempt, Stage::Judge, &answered, usage, after(10))
+                .hand_over(&sample, claimed.attempt, said.stage, &answered, usage, after(10))
                 .await;
             assert_eq!(handed.unwrap(), HandedOver::Done);
             return;

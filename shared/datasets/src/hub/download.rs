@@ -361,6 +361,14 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
+/// Removes a file that was downloaded into `folder` by an earlier try.
+pub(crate) fn remove_download(folder: &Path, remote: &RemoteFile) {
+    let path = folder.join(local_name(&remote.path));
+    for left in [with_ending(&path, "part"), with_ending(&with_ending(&path, "part"), "etag"), path] {
+        remove(&left);
+    }
+}
+
 /// SHA-256 and length of a file, which stands at its start afterwards.
 pub(crate) async fn hash(mut file: File, path: &Path) -> Result<(String, u64), DatasetError> {
     let hashed = tokio::task::spawn_blocking(move || -> std::io::Result<(String, u64)> {

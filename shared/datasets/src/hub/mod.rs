@@ -18,7 +18,7 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue, IF_RANGE, LOCATION, RANGE};
 use reqwest::{Client, Response, StatusCode, Url};
 
-pub(crate) use download::{Fetched, Total, hash, remove};
+pub(crate) use download::{Fetched, Total, hash, remove, remove_download};
 pub(crate) use listing::{RemoteFile, Repository};
 use patience::Patience;
 

@@ -11,6 +11,9 @@ use super::{Numbered, ROW_BYTES_MAX, ROWS_MAX, Sink};
 use crate::error::DatasetError;
 use crate::layout::Row;
 
+/// Room for a line that is kept for the next one.
+const LINE_KEPT_BYTES_MAX: usize = 1024 * 1024;
+
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// One object a line. Blank lines count as lines and are left out.
@@ -33,6 +36,10 @@ pub(super) fn lines(name: &str, input: &mut dyn BufRead, sink: Sink<'_>) -> Resu
             continue;
         }
         let value = serde_json::from_slice(text).map_err(|error| failed(explain(&error)))?;
+        if line.capacity() > LINE_KEPT_BYTES_MAX {
+            // Its row is about to be worked on, and is as large.
+            line = Vec::new();
+        }
         if !sink(Numbered { number, row: object(value).map_err(failed)? }, read) {
             return Ok(());
         }

@@ -1,7 +1,8 @@
 //! Values of text constants of Python files, as Python would evaluate them.
 //!
-//! Understood is what a prompt is written in: literals in any quotes, raw or not, with every escape but
-//! `\N{…}`, side by side or joined by `+`, in parentheses or not, and `strip`, `lstrip`, `rstrip` behind them.
+//! Understood is what a prompt is written in: literals in any quotes, raw or not, formatted ones that put nothing in,
+//! with every escape but `\N{…}`, side by side or joined by `+`, in parentheses or not, and `strip`, `lstrip`, `rstrip`
+//! behind them.
 //! Anything else in the expression is an error with its name, never a guess.
 
 /// Prefixes of literals, longest first; those of formatted and of byte literals are read over only.
@@ -9,13 +10,23 @@ const PREFIXES: [&str; 8] = ["rb", "br", "rf", "fr", "r", "u", "b", "f"];
 /// Parentheses within each other in a constant's expression.
 const DEPTH_MAX: usize = 32;
 
-/// The value of the module-level constant of that name: of its last assignment, as after an import.
+/// The value of the module-level constant of that name, or of `Class.NAME`: of its last assignment, as after an import.
 ///
 /// # Errors
 /// When there is none, or its expression is not one that is understood; in one sentence.
 pub(super) fn constant(source: &str, name: &str) -> Result<String, String> {
     let mut found = None;
     let mut reader = Reader::new(source);
+    if let Some((class, member)) = name.split_once('.') {
+        while let Some(at) = reader.next_statement() {
+            let is_class = is_class(reader.rest_from(at), class);
+            reader.skip_line();
+            if is_class {
+                found = reader.member(member).or(found);
+            }
+        }
+        return found.unwrap_or_else(|| Err(format!("it has no constant `{name}`")));
+    }
     while let Some(at) = reader.next_statement() {
         if let Some(expression) = assignment(reader.rest_from(at), name) {
             let start = reader.source.len() - expression.len();
@@ -24,6 +35,13 @@ pub(super) fn constant(source: &str, name: &str) -> Result<String, String> {
         reader.skip_line();
     }
     found.unwrap_or_else(|| Err(format!("it has no constant `{name}`")))
+}
+
+/// Whether a statement is the class of that name.
+fn is_class(statement: &str, name: &str) -> bool {
+    let rest = statement.strip_prefix("class").filter(|rest| rest.starts_with([' ', '\t']));
+    let rest = rest.and_then(|rest| rest.trim_start_matches([' ', '\t']).strip_prefix(name));
+    rest.is_some_and(|rest| !rest.starts_with(is_name))
 }
 
 /// Whether a line starts to give the constant a value.
@@ -106,6 +124,42 @@ impl<'a> Reader<'a> {
                 '\n' => self.at += 1,
                 ' ' | '\t' | '\x0c' | '#' | ')' | ']' | '}' => self.skip_line(),
                 _ => return Some(self.at),
+            }
+        }
+    }
+
+    /// The value of a member of the class whose body starts here, which is read over.
+    fn member(&mut self, name: &str) -> Option<Result<String, String>> {
+        let mut indent = None;
+        let mut found = None;
+        while let Some(line) = self.next_indented_line() {
+            let text = line.trim_start_matches([' ', '\t']);
+            let own = line.len() - text.len();
+            // Deeper lines are within functions.
+            if *indent.get_or_insert(own) == own
+                && let Some(expression) = assignment(text, name)
+            {
+                let start = self.source.len() - expression.len();
+                found = Some(expression_at(self.source, start));
+            }
+            self.skip_line();
+        }
+        found
+    }
+
+    /// The rest from the next logical line that is indented; `None` when one comes that is not.
+    fn next_indented_line(&mut self) -> Option<&'a str> {
+        loop {
+            let source = self.source;
+            let rest = source.get(self.at..)?;
+            let line = rest.split('\n').next().unwrap_or_default();
+            let text = line.trim_start_matches([' ', '\t', '\x0c']);
+            match text.chars().next() {
+                None if line.len() == rest.len() => return None,
+                None => self.at += line.len() + 1,
+                Some('#') => self.skip_line(),
+                Some(_) if text.len() == line.len() => return None,
+                Some(_) => return Some(rest),
             }
         }
     }
@@ -266,6 +320,23 @@ impl<'a> Reader<'a> {
         let length = self.prefix().ok_or("its value is not a text")?;
         let prefix = self.rest().get(..length).unwrap_or_default().to_ascii_lowercase();
         self.at += length;
+        let start = self.at;
+        let raw = prefix.contains('r');
+        let plain = !prefix.contains(['f', 'b']);
+        let value = self.quoted(raw || !plain)?;
+        if plain {
+            return Ok(Some(value));
+        }
+        // A formatted literal that puts nothing in is a plain one.
+        if prefix.contains('b') || value.contains(['{', '}']) {
+            return Ok(None);
+        }
+        self.at = start;
+        self.quoted(raw).map(Some)
+    }
+
+    /// What stands in the quotes that start here.
+    fn quoted(&mut self, raw: bool) -> Result<String, String> {
         let quote = if self.rest().starts_with('"') { "\"" } else { "'" };
         let long = quote.repeat(3);
         let is_long = self.take_if(&long);
@@ -273,12 +344,10 @@ impl<'a> Reader<'a> {
         if !is_long {
             self.take();
         }
-        let raw = prefix.contains('r');
-        let plain = !prefix.contains(['f', 'b']);
         let mut value = String::new();
         loop {
             if self.take_if(end) {
-                return Ok(plain.then_some(value));
+                return Ok(value);
             }
             match self.take() {
                 None => return Err("a text in it is not closed".to_owned()),
@@ -286,7 +355,7 @@ impl<'a> Reader<'a> {
                     self.at -= 1;
                     return Err("a text in it is not closed".to_owned());
                 }
-                Some('\\') if raw || !plain => {
+                Some('\\') if raw => {
                     value.push('\\');
                     value.extend(self.take());
                 }
@@ -392,6 +461,46 @@ mod tests {
         ] {
             assert_eq!(value(source).as_deref(), Ok(expected), "{source}");
         }
+    }
+
+    #[test]
+    fn members_of_classes_are_named_after_them() {
+        let source = "\
+TEXT = 'module'
+
+class Other: pass
+class Texts ( object ):
+    \"\"\"What they are.
+TEXT = 'no'
+\"\"\"
+# a comment at the margin
+
+    def f(self):
+        TEXT = 'local'
+        return \"\"\"
+TEXT = 'no'
+\"\"\"
+
+    TEXT = (f\"one \"
+        'two\\n')
+    FIELDS = f'a {TEXT}'
+    RAW = rf'\\d'
+\t\t\t\t\tTABS = 'no'
+class Texts2:
+    TEXT = 'other'
+TEXTS = 1
+class Empty:
+    # nothing
+";
+        assert_eq!(constant(source, "Texts.TEXT").as_deref(), Ok("one two\n"));
+        assert_eq!(constant(source, "Texts2.TEXT").as_deref(), Ok("other"));
+        assert_eq!(constant(source, "TEXT").as_deref(), Ok("module"));
+        assert_eq!(constant(source, "Texts.RAW").as_deref(), Ok("\\d"));
+        assert!(constant(source, "Texts.FIELDS").unwrap_err().contains("formatted"));
+        for none in ["Other.TEXT", "Empty.TEXT", "Texts.TABS", "Tex.TEXT", "Texts.NONE", "Texts.", ".TEXT"] {
+            assert_eq!(constant(source, none), Err(format!("it has no constant `{none}`")));
+        }
+        assert!(constant("class A:\n  TEXT = 'x' * 2", "A.TEXT").unwrap_err().contains('*'));
     }
 
     /// Random sources with what CPython 3 makes of them; null where it refuses them or they are no text.

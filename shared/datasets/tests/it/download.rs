@@ -56,7 +56,7 @@ async fn a_later_process_goes_on_where_one_ended() {
 async fn a_finished_file_is_not_downloaded_again() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
-    let last = "data/validation";
+    let last = "data/test-00001";
     hub.fail(last, (0..6).map(|_| Fault::Status(500, vec![])));
     assert!(
         bench

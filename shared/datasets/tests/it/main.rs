@@ -14,6 +14,7 @@ mod demo;
 mod documents;
 mod download;
 mod gates;
+mod large;
 mod local;
 mod prepare;
 mod templates;

@@ -1,7 +1,5 @@
 //! What a sandbox holds on the machine besides its processes.
 
-use std::fs::File;
-use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::Child;
@@ -44,19 +42,28 @@ impl Cell {
     /// Ends all processes and removes all files. The other end of the talk must be closed before.
     pub(crate) fn close(mut self) {
         self.clear();
+        let complaints = self.complaints();
+        if !complaints.is_empty() {
+            tracing::warn!("A sandbox was ended: {}", super::wire::reason(&complaints));
+        }
     }
 
     /// The same for a sandbox that was never ready; gives the reason when there is one.
     pub(crate) fn close_failed(mut self) -> Option<String> {
         self.clear();
-        let mut text = Vec::new();
-        // Every process that could still write is gone.
-        let errors = std::mem::replace(&mut self.errors, rustix::pipe::pipe().ok()?.0);
-        File::from(errors).take(REASON_BYTES_MAX as u64).read_to_end(&mut text).ok()?;
-        let text = String::from_utf8_lossy(&text);
-        // The last words are those of the guard; hakoniwa and the second stage speak before it.
-        let reason = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+        let complaints = self.complaints();
+        let reason = complaints.lines().map(str::trim).find(|line| !line.is_empty())?;
         Some(reason.trim_start_matches("hakoniwa: ").to_owned())
+    }
+
+    /// What the stages have said; empty when all went well.
+    fn complaints(&self) -> String {
+        let mut text = vec![0; REASON_BYTES_MAX];
+        // Nobody is waited for: whoever had something to say is gone.
+        let bytes = rustix::io::ioctl_fionbio(&self.errors, true)
+            .and_then(|()| rustix::io::read(&self.errors, &mut text));
+        text.truncate(bytes.unwrap_or_default());
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     fn clear(&mut self) {

@@ -43,7 +43,7 @@ impl Instance {
         flock(&door, FlockOperation::LockExclusive)?;
         remove_dead(&folder);
 
-        let id = uuid::Uuid::new_v4().simple().to_string();
+        let id = short(&uuid::Uuid::new_v4().simple().to_string()).to_owned();
         let own = folder.join(&id);
         DirBuilder::new().mode(0o711).create(&own)?;
         let alive =
@@ -75,7 +75,7 @@ impl Instance {
 
     /// Where the files of a sandbox are that has no file system of its own.
     pub(crate) fn folder_of(&self, id: &str) -> PathBuf {
-        self.work.join(id)
+        self.work.join(short(id))
     }
 }
 
@@ -85,6 +85,11 @@ impl Drop for Instance {
         remove_tree(&self.work);
         remove_tree(&self.folder);
     }
+}
+
+/// Enough of an identifier for a folder: sockets in it have paths of 107 bytes at most.
+fn short(id: &str) -> &str {
+    id.get(..12).unwrap_or(id)
 }
 
 /// Removes what hosts left that are no more.

@@ -1,1 +1,299 @@
-//! x
+//! How a sandbox lives.
+
+use std::time::Duration;
+
+use bench_sandbox::isolation::{Exec, IsolationError};
+
+use crate::host::{each_form, exec, printed, processes_with, run, text, until};
+
+/// A mark that the processes of one command have in their variables.
+fn marked(command: &str) -> (Exec, String) {
+    let mark = uuid::Uuid::new_v4().to_string();
+    let mut exec = exec(command);
+    exec.env.insert("MARK".to_owned(), mark.clone());
+    (exec, format!("MARK={mark}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_has_its_folder_variables_and_exit_code() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        run(&sandbox, "mkdir -p a/b").await;
+        let mut asked = exec("pwd; echo $WORD; echo complaint >&2; exit 7");
+        asked.cwd = Some("a/b".to_owned());
+        asked.env.insert("WORD".to_owned(), "a word's \"quotes\"".to_owned());
+        let output = sandbox.exec(&asked).await.unwrap();
+        let out = text(&output.stdout);
+        assert!(out.ends_with("/a/b\na word's \"quotes\"\n"), "{out}");
+        assert_eq!((text(&output.stderr).as_str(), output.exit_code), ("complaint\n", Some(7)));
+
+        asked.cwd = Some("/workspace/a".to_owned());
+        assert!(text(&sandbox.exec(&asked).await.unwrap().stdout).contains("/a\n"));
+        asked.cwd = Some("nowhere".to_owned());
+        assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, Some(1));
+
+        assert_eq!(run(&sandbox, "kill -9 $$").await.exit_code, Some(128 + 9));
+        assert_eq!(run(&sandbox, "cat").await.exit_code, Some(0), "the input is empty");
+        assert_eq!(run(&sandbox, "no-such-program").await.exit_code, Some(127));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_of_the_host_s_environment_is_inside() {
+    // Cargo sets variables for its tests: they are an environment to leak.
+    assert!(std::env::vars().count() > 8);
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let names = printed(&sandbox, "python3 -c 'import os; print(\" \".join(sorted(os.environ)))'").await;
+        let ours = "HOME LANG PATH PWD SANDY_ISOLATION SANDY_SANDBOX_ID SHLVL TMPDIR";
+        let names: Vec<&str> = names.split(' ').filter(|name| *name != "_" && *name != "LC_CTYPE").collect();
+        assert_eq!(names.join(" "), ours);
+        let form = at.form().name;
+        assert_eq!(printed(&sandbox, "echo $SANDY_ISOLATION").await, form);
+        assert_eq!(printed(&sandbox, "cd $HOME && touch $TMPDIR/x x && ls").await, "x");
+        assert_eq!(printed(&sandbox, "find . -writable -type d").await, ".");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_start_with_signals_as_they_should_be() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let blocked = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))";
+        assert_eq!(printed(&sandbox, &format!("python3 -c '{blocked}'")).await, "set()");
+        let ignored = "import signal; print([s.name for s in signal.valid_signals() if isinstance(s, signal.Signals) \
+                       and signal.getsignal(s) == signal.SIG_IGN])";
+        // Python itself ignores these.
+        assert_eq!(printed(&sandbox, &format!("python3 -c '{ignored}'")).await, "['SIGPIPE', 'SIGXFSZ']");
+        assert_eq!(run(&sandbox, "kill -TERM $$; echo survived").await.exit_code, Some(128 + 15));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn background_jobs_live_on_and_do_not_hold_up_their_command() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        // It holds both pipes of the command that started it, and writes to them after that one is over.
+        let job = "until [ -e go ]; do sleep 0.01; done; echo late; echo later; echo over > over";
+        let output = run(&sandbox, &format!("setsid bash -c '{job}' & echo started")).await;
+        assert_eq!((text(&output.stdout).as_str(), output.exit_code), ("started\n", Some(0)));
+        run(&sandbox, "touch go").await;
+        assert_eq!(printed(&sandbox, "until [ -e over ]; do sleep 0.01; done; cat over").await, "over");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_run_at_once() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        // Each waits for the other.
+        let first = exec("touch a; until [ -e b ]; do sleep 0.01; done; echo first");
+        let second = exec("touch b; until [ -e a ]; do sleep 0.01; done; echo second");
+        let (first, second) = tokio::join!(sandbox.exec(&first), sandbox.exec(&second));
+        assert_eq!(text(&first.unwrap().stdout), "first\n");
+        assert_eq!(text(&second.unwrap().stdout), "second\n");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_whose_time_is_up_dies_with_its_group() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let (mut asked, mark) = marked("echo begun; sleep 100000 & sleep 100000");
+        asked.timeout = Duration::from_millis(300);
+        let output = sandbox.exec(&asked).await.unwrap();
+        assert_eq!(output.exit_code, None);
+        until("the end of the group", || processes_with(&mark).is_empty()).await;
+        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_whose_caller_gives_up_dies() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let (asked, mark) = marked("touch begun; sleep 100000");
+        let task = tokio::spawn({
+            let sandbox = sandbox.clone();
+            async move { sandbox.exec(&asked).await.map(drop) }
+        });
+        printed(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
+        assert!(!processes_with(&mark).is_empty());
+        task.abort();
+        until("the end of the command", || processes_with(&mark).is_empty()).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn output_is_cut_and_counted() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let mut asked = exec("head -c 1000000000 /dev/zero; echo error >&2");
+        asked.output_bytes_max = 1 << 20;
+        let output = sandbox.exec(&asked).await.unwrap();
+        assert_eq!(output.stdout.len(), 1 << 20);
+        assert_eq!(output.dropped_bytes, 1_000_000_000 - (1 << 20));
+        assert_eq!((text(&output.stderr).as_str(), output.exit_code), ("error\n", Some(0)));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_leaves_nothing() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let home = printed(&sandbox, "echo $HOME").await;
+        // A host that is the same user as its sandboxes ends one that closes a folder to it.
+        let close = if at.is_confined() && !at.has("uid per sandbox") { "chmod 500" } else { "chmod 0" };
+        let (asked, mark) = marked(&format!(
+            "mkdir -p closed/in; touch closed/in/x; {close} closed/in closed; \
+             for i in 1 2 3; do setsid sleep 100000 & nohup setsid setsid sleep 100000 >/dev/null 2>&1 & done; sleep 0.1",
+        ));
+        sandbox.exec(&asked).await.unwrap();
+        until("processes in the background", || processes_with(&mark).len() >= 6).await;
+        tokio::join!(sandbox.end(), sandbox.end());
+        assert_eq!(processes_with(&mark), [0; 0]);
+        assert!(sandbox.is_over());
+        assert!(!at.is_confined() || !std::path::Path::new(&home).exists());
+        assert_eq!(sandbox.exec(&exec("true")).await, Err(IsolationError::Gone));
+        assert_eq!(sandbox.write("x", b"").await, Err(IsolationError::Gone));
+        sandbox.end().await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_holds_is_gone() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let (asked, mark) = marked("setsid sleep 100000 & sleep 0.1");
+        sandbox.exec(&asked).await.unwrap();
+        assert!(!processes_with(&mark).is_empty());
+        drop(sandbox);
+        until("the end of the sandbox", || processes_with(&mark).is_empty()).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_end_with_their_sandbox() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let waits = tokio::spawn({
+            let sandbox = sandbox.clone();
+            async move { sandbox.exec(&exec("touch begun; sleep 100000")).await }
+        });
+        printed(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
+        sandbox.end().await;
+        assert_eq!(waits.await.unwrap(), Err(IsolationError::Gone));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_sandboxes_at_once_are_each_their_own() {
+    each_form(|at| async move {
+        let made: Vec<_> = (0..12)
+            .map(|_| {
+                tokio::spawn({
+                    let at = at.clone();
+                    async move { at.sandbox().await }
+                })
+            })
+            .collect();
+        let mut sandboxes = Vec::new();
+        for sandbox in made {
+            sandboxes.push(sandbox.await.unwrap());
+        }
+        for (number, sandbox) in sandboxes.iter().enumerate() {
+            sandbox.write("number", number.to_string().as_bytes()).await.unwrap();
+        }
+        let mut ids = std::collections::BTreeSet::new();
+        for (number, sandbox) in sandboxes.iter().enumerate() {
+            assert_eq!(printed(sandbox, "cat number").await, number.to_string());
+            ids.insert(printed(sandbox, "echo $SANDY_SANDBOX_ID").await);
+        }
+        assert_eq!(ids.len(), sandboxes.len());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn use_is_counted() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let before = sandbox.usage().await;
+        let held = "x = bytearray(64 << 20); n = sum(range(3000000)); open(\"f\", \"wb\").write(bytes(4 << 20)); \
+                    open(\"ready\", \"w\"); import time; time.sleep(100000)";
+        run(&sandbox, &format!("setsid python3 -c '{held}' & until [ -e ready ]; do sleep 0.01; done")).await;
+        let after = sandbox.usage().await;
+        assert!(after.cpu_seconds.unwrap() > before.cpu_seconds.unwrap(), "{before:?} {after:?}");
+        assert!(after.memory_bytes.unwrap() > before.memory_bytes.unwrap() + (60 << 20), "{before:?} {after:?}");
+        assert!(after.disk_bytes.unwrap() >= before.disk_bytes.unwrap() + (4 << 20), "{before:?} {after:?}");
+        sandbox.end().await;
+        let over = sandbox.usage().await;
+        assert_eq!((over.cpu_seconds, over.memory_bytes), (None, None));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn programs_of_one_sandbox_work_together() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let threads = "import threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join()";
+        assert_eq!(printed(&sandbox, &format!("python3 -c '{threads}'")).await, "1");
+        let process = "import multiprocessing as m, os\nif __name__ == '__main__':\n p = m.Process(target=os._exit, args=(3,))\n \
+                       p.start(); p.join(); print(p.exitcode)";
+        sandbox.write("process.py", process.as_bytes()).await.unwrap();
+        assert_eq!(printed(&sandbox, "python3 process.py").await, "3");
+        assert_eq!(printed(&sandbox, "cat <(echo a) | tr a b").await, "b");
+        if !at.lacks("make no sockets") {
+            let manager = "import multiprocessing as m\nif __name__ == '__main__':\n with m.Manager() as a:\n  \
+                           l = a.list(); l.append(5); print(l[0])";
+            sandbox.write("manager.py", manager.as_bytes()).await.unwrap();
+            assert_eq!(printed(&sandbox, "python3 manager.py").await, "5");
+        }
+        if !at.lacks("semaphores") {
+            let pool = "import multiprocessing as m\nif __name__ == '__main__':\n with m.Pool(2) as p:\n  \
+                        print(p.map(abs, [-1, -2]))";
+            sandbox.write("pool.py", pool.as_bytes()).await.unwrap();
+            assert_eq!(printed(&sandbox, "python3 pool.py").await, "[1, 2]");
+            let loopback = "import socket\ns = socket.create_server((\"127.0.0.1\", 0))\n\
+                            c = socket.create_connection(s.getsockname())\nprint(\"met\")";
+            sandbox.write("loopback.py", loopback.as_bytes()).await.unwrap();
+            assert_eq!(printed(&sandbox, "python3 loopback.py").await, "met");
+        }
+    })
+    .await;
+}
+
+#[test]
+fn a_sandbox_outlives_the_thread_that_made_it() {
+    // Threads of this runtime end when they have nothing to do for a moment.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .thread_keep_alive(Duration::from_millis(1))
+        .enable_all()
+        .build()
+        .unwrap();
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    runtime.block_on(each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let many = threads();
+        let mut fewest = many;
+        for _ in 0..50 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+            fewest = fewest.min(threads());
+            assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+        }
+        println!("{many} threads, {fewest} at the fewest");
+    }));
+}

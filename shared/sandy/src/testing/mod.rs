@@ -109,6 +109,10 @@ pub struct Options {
     pub files: HashMap<String, Vec<u8>>,
     /// Put before `PATH` in its sandboxes.
     pub path: Option<PathBuf>,
+    /// Characters of a command's output that it tells; all when `None`.
+    pub output_max: Option<usize>,
+    /// Variables of its sandboxes beside the usual ones. `$HOME` in a value is the working folder.
+    pub vars: Vec<(String, String)>,
 }
 
 /// A running server. When it is dropped it ends, and so do all its processes.

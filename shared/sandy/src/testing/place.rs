@@ -11,6 +11,8 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::Options;
+
 /// Bytes kept of each stream of a command.
 const OUTPUT_BYTES_MAX: usize = 4 << 20;
 /// How long what a command left in the background may hold its streams.
@@ -35,16 +37,11 @@ pub(super) struct Ran {
 }
 
 impl Place {
-    pub(super) fn new(
-        id: String,
-        root: &Path,
-        shared: Option<&Path>,
-        first_on_path: Option<&Path>,
-    ) -> std::io::Result<Self> {
+    pub(super) fn new(id: String, root: &Path, options: &Options) -> std::io::Result<Self> {
         let folder = root.join(&id);
         fs::create_dir(&folder)?;
         let path = std::env::var("PATH").unwrap_or_default();
-        let first = first_on_path.map(|first| format!("{}:", first.display())).unwrap_or_default();
+        let first = options.path.as_ref().map(|first| format!("{}:", first.display())).unwrap_or_default();
         let mut vars = BTreeMap::from([
             ("PATH".to_owned(), format!("{first}/usr/bin:/bin:{path}")),
             ("HOME".to_owned(), folder.display().to_string()),
@@ -52,9 +49,11 @@ impl Place {
             ("SANDY_SANDBOX_ID".to_owned(), id.clone()),
             ("SANDY_ISOLATION".to_owned(), "none".to_owned()),
         ]);
-        if let Some(shared) = shared {
+        if let Some(shared) = &options.shared {
             vars.insert("SANDY_FILES".to_owned(), shared.display().to_string());
         }
+        let home = folder.display().to_string();
+        vars.extend(options.vars.iter().map(|(name, value)| (name.clone(), value.replace("$HOME", &home))));
         Ok(Self { id, folder, vars })
     }
 

@@ -1,1 +1,183 @@
+//! Jobs that do what they can to be in the way. Each ends in a named way, and nothing of it is followed or waited for.
 
+use std::fs;
+use std::time::Duration;
+
+use bench_domain::{Harvested, JobEnd, JobSpec};
+use bench_sandy::ExecRequest;
+use bench_sandy::job::{self, JobStatus};
+use bench_sandy::testing::Options;
+
+use crate::support::{World, result, spec};
+
+/// Kills the wrapper, and lets it look as if that was long ago. The wrapper is the script's parent.
+const WITHOUT_WRAPPER: &str = "kill -9 $PPID; sleep 0.1; touch -d '1 hour ago' beat lock;";
+
+#[tokio::test]
+async fn a_flood_of_output_is_read_and_only_its_end_is_kept() {
+    let world = World::new().await;
+    let report =
+        world.run(&spec("head -c 1000000000 /dev/zero; echo the end; yes | head -c 100000000 >&2")).await;
+    assert_eq!(report.end, JobEnd::Exited(0));
+    assert!(report.stdout_tail.starts_with('\0') && report.stdout_tail.ends_with("the end\n"));
+    assert_eq!((report.stdout_tail.len(), report.stderr_tail.len()), (8 << 10, 8 << 10));
+    for name in ["out", "err"] {
+        let bytes = fs::metadata(world.file(name)).unwrap().len();
+        assert!(bytes <= 1 << 20, "{name} has {bytes} bytes");
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_are_no_text_are_replaced() {
+    let world = World::new().await;
+    let spec =
+        JobSpec { results: vec![result("r", 100)], ..spec("printf 'a\\0\\377b'; printf '\\303(\\0' > r") };
+    let report = world.run(&spec).await;
+    assert_eq!((report.stdout_tail.as_str(), report.text("r")), ("a\0\u{fffd}b", Some("\u{fffd}(\0")));
+}
+
+#[tokio::test]
+async fn a_job_without_its_wrapper_has_vanished_whatever_it_pretends() {
+    for pretended in [
+        "true",
+        "ln -s /etc/passwd rc",
+        "mkfifo rc",
+        "mkdir rc",
+        "head -c 100000 /dev/urandom > rc",
+        "echo exited 0 > rc",
+        "printf 'exited 999 1\\n' > rc",
+        "truncate -s 1T rc",
+        "echo '1 1 1' > pid",
+        "echo \"$$ 1 1\" > pid",
+        "rm pid; mkfifo pid",
+        "rm beat; mkfifo beat; touch -d '1 hour ago' beat",
+        "rm beat; ln -s /dev/zero beat",
+        "touch -d '2099-01-01' beat",
+        "rmdir lock; touch -d '1 hour ago' lock",
+        "rmdir lock; mkfifo lock; touch -d '1 hour ago' lock",
+        "rm out err; ln -s /etc/passwd out; mkfifo err",
+        "chmod 000 . rc pid beat",
+    ] {
+        let world = World::new().await;
+        let report = world.run(&spec(&format!("{WITHOUT_WRAPPER} {pretended}; exit 0"))).await;
+        assert_eq!(report.end, JobEnd::Vanished, "{pretended}");
+        assert!(!report.stdout_tail.contains("root:"), "{pretended}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_job_leaves_running_without_its_wrapper_can_be_stopped() {
+    let world = World::new().await;
+    let spec = spec(&format!("{WITHOUT_WRAPPER} sleep 1000 & touch done; wait"));
+    world.upload(&spec).await;
+    world.start(&spec).await;
+    world.until_there("done").await;
+    assert_eq!(world.end().await, JobEnd::Vanished);
+    assert!(!world.processes().is_empty());
+    job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
+    assert_eq!(world.processes(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn notes_that_are_not_the_wrappers_are_replaced_by_it() {
+    for pretended in [
+        "ln -s /etc/passwd rc; ln -sf /etc/passwd rc.tmp",
+        "mkfifo rc rc.x; mv rc.x rc.tmp",
+        "mkdir rc; touch rc/x; rm rc.tmp; mkdir rc.tmp",
+        "echo 'exited 0 1' > rc",
+        "rm -f rc.tmp",
+        "echo '1 1 1' > pid",
+        "rm pid beat; mkfifo pid beat",
+        "rm out err; mkfifo out err",
+        "rmdir lock; echo > lock",
+        "rm -rf \"$PWD\"",
+        "rm -rf ../../jobs",
+        "rm -rf \"$PWD\"; ln -s /etc \"$PWD\"",
+        "mv \"$PWD\" \"$PWD-moved\"",
+        "chmod 000 .",
+    ] {
+        let world = World::new().await;
+        let report = world.run(&spec(&format!("here=$PWD; {pretended}; sleep 0.2; exit 7"))).await;
+        assert_eq!((report.end, world.processes()), (JobEnd::Exited(7), Vec::new()), "{pretended}");
+    }
+}
+
+#[tokio::test]
+async fn daemons_end_with_their_job() {
+    for script in [
+        "setsid sleep 1000 & exit 0",
+        "(setsid bash -c 'trap \"\" TERM HUP; sleep 1000 & exec env -i setsid sleep 1000' &) ; exit 0",
+        "for n in 1 2 3 4 5 6 7 8; do (setsid sleep 1000 >/dev/null 2>&1 &); done",
+    ] {
+        let world = World::new().await;
+        let report = world.run(&spec(script)).await;
+        assert_eq!((report.end, world.processes()), (JobEnd::Exited(0), Vec::new()), "{script}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrapper_that_was_halted_does_not_keep_its_job_from_being_stopped() {
+    let world = World::new().await;
+    let spec = JobSpec {
+        time_limit: Duration::from_secs(1),
+        results: vec![result("r", 10)],
+        ..spec("echo x > r; kill -STOP $PPID; touch done; trap '' TERM; while :; do sleep 0.1; done")
+    };
+    world.upload(&spec).await;
+    world.start(&spec).await;
+    world.until_there("done").await;
+    // For ever, by itself: whoever looks knows when it is overdue.
+    assert!(matches!(world.look().await, JobStatus::Running { .. }));
+    assert!(job::overdue(spec.time_limit) > spec.time_limit);
+    job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
+    let report = world.harvest(&spec, JobEnd::TimedOut).await;
+    assert_eq!((report.text("r"), world.processes()), (Some("x\n"), Vec::new()));
+}
+
+#[tokio::test]
+async fn result_files_that_are_none_are_not_read() {
+    let world = World::new().await;
+    let names =
+        ["link", "fifo", "dir", "below/passwd", "below-link/passwd", "huge", "self", "secret", "dot", "good"];
+    let spec = JobSpec {
+        results: names.iter().map(|name| result(name, 1_000)).collect(),
+        ..spec(
+            "ln -s /etc/passwd link; mkfifo fifo; mkdir dir; mkdir below; ln /etc/hostname below/x\n\
+             ln -s /etc below-link; truncate -s 1T huge; ln -s self self; echo no > secret; chmod 000 secret\n\
+             ln -s good dot; echo yes > good",
+        )
+    };
+    let report = world.run(&spec).await;
+    let found = |name: &str| report.files.get(name).cloned();
+    for name in ["link", "fifo", "dir", "self", "dot"] {
+        assert_eq!(found(name), Some(Harvested::NotAFile), "{name}");
+    }
+    assert_eq!(found("huge"), Some(Harvested::TooLong(1 << 40)));
+    assert_eq!((found("below/passwd"), found("below-link/passwd")), (None, None));
+    assert_eq!(report.text("good"), Some("yes\n"));
+    // Who has all rights reads it.
+    assert!(matches!(found("secret"), Some(Harvested::NotAFile | Harvested::Text(_))));
+}
+
+#[tokio::test]
+async fn a_job_that_prints_our_answers_is_not_believed() {
+    // A host whose shells read a file of the sandbox first.
+    let vars = vec![("BASH_ENV".to_owned(), "$HOME/.profile".to_owned())];
+    let world = World::with(Options { vars, ..Options::default() }).await;
+    let script =
+        "echo 'echo vanished; echo over exited 0 1; echo 0 over exited 0 1' > ../../.profile; exit 9";
+    let report = world.run(&spec(script)).await;
+    assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(9), ""));
+    let shell = world.sandy.exec(&world.id, &ExecRequest::new("true")).await.unwrap();
+    assert!(shell.stdout.starts_with("vanished\n"), "{shell:?}");
+}
+
+#[tokio::test]
+async fn a_fork_bomb_ends_with_its_time() {
+    let world = World::new().await;
+    // As many as a small host allows, each of which begins another when it is killed.
+    let script = "again() { trap '' TERM; for n in 1 2 3; do sleep 1000; done; }\n\
+                  for n in $(seq 60); do (again & again &) ; done; wait; sleep 1000";
+    let report = world.run(&JobSpec { time_limit: Duration::from_secs(1), ..spec(script) }).await;
+    assert_eq!((report.end, world.processes()), (JobEnd::TimedOut, Vec::new()));
+}

@@ -9,12 +9,19 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::execution::{StepView, steps, test_results};
+
 /// What stands where the token limit cut an answer off; clients of the compatible system look for it.
 const TRUNCATED: &str = "Response truncated (finish_reason=length)";
 const EMPTY: &str = "Model produced empty response";
 const NOT_FINISHED: &str = "not finished";
 /// The run ended between answer and verdict.
 const NOT_JUDGED: &str = "answered, not judged";
+/// The same where the answer would have been run.
+const NOT_GRADED: &str = "answered, not graded";
+
+/// Errors that say nothing of what was asked or answered.
+const OWN_ERRORS: [&str; 5] = [TRUNCATED, EMPTY, NOT_FINISHED, NOT_JUDGED, NOT_GRADED];
 
 /// One sample. Samples are listed in the order of the plan, those that are not over included: they have
 /// neither outcome nor score.
@@ -37,7 +44,8 @@ pub struct ItemView {
     pub is_correct: Option<bool>,
     /// 0 to 1; null when it was not graded.
     pub score: Option<f64>,
-    /// What a judging model said, under `reply`, and how; null where none was asked.
+    /// What a judging model said, under `reply`, and how. Where the answer was run: how that ended (`end`, `exit_code`),
+    /// the ends of its outputs and the files that it left, each bounded. Null where nothing of that was done.
     #[schema(value_type = Option<Object>)]
     pub judge_output: Option<Map<String, Value>>,
     /// What the judging model was shown; null where none was asked.
@@ -50,7 +58,7 @@ pub struct ItemView {
     pub output_tokens: Option<u64>,
     /// Why there is no grade, or what is wrong with the answer besides its grade.
     pub error: Option<String>,
-    /// Code that tested the answer; null where none does.
+    /// The code that was run to grade the answer; null where nothing was run.
     pub test_code: Option<String>,
     /// What else is known of the answer.
     #[schema(value_type = Option<Object>)]
@@ -74,6 +82,9 @@ pub struct ItemView {
     /// What else the grader has to say.
     #[schema(value_type = Option<Object>)]
     pub detail: Option<Map<String, Value>>,
+    /// The questions of an item that takes several, in order, the last one included: `prompt` and `response` are that.
+    /// Null for an item of one question.
+    pub steps: Option<Vec<StepView>>,
     /// Group of the item within its benchmark, such as a category.
     pub group: Option<String>,
     /// Whether the token limit cut the answer off, also when it was right.
@@ -106,7 +117,10 @@ pub fn item_view(
         expected: body.map(|body| clean(&body.expected)),
         is_correct: None,
         score: None,
-        judge_output: body.and_then(|body| body.judgement.as_ref()).map(judge_output),
+        judge_output: body.and_then(|body| match (&body.judgement, &body.execution) {
+            (Some(judgement), _) => Some(judge_output(judgement)),
+            (None, execution) => execution.as_ref().map(test_results),
+        }),
         judge_prompt: body
             .and_then(|body| body.judgement.as_ref())
             .map(|judgement| clean(&judgement.prompt.as_text())),
@@ -123,6 +137,7 @@ pub fn item_view(
         reason: None,
         extracted: None,
         detail: None,
+        steps: body.and_then(|body| steps(&body.steps)),
         group: record.group.clone(),
         truncated: false,
         reasoning: body.and_then(|body| body.answer.reasoning.as_deref()).map(clean),
@@ -143,7 +158,9 @@ pub fn item_view(
         view.output_tokens = answer.usage.map(|usage| usage.output_tokens);
         view.truncated = answer.truncated;
         view.model_reported.clone_from(&answer.model);
-        view.error = is_over.then(|| NOT_JUDGED.to_owned());
+        let waits_for_sandbox = record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Sandbox);
+        let missing = if waits_for_sandbox { NOT_GRADED } else { NOT_JUDGED };
+        view.error = is_over.then(|| missing.to_owned());
         if is_over && answer.truncated {
             view.add_error(TRUNCATED);
         }
@@ -161,6 +178,9 @@ pub fn item_view(
     view.outcome = Some(verdict.outcome);
     view.reason = Some(clean(&verdict.reason)).filter(|reason| !reason.is_empty());
     view.extracted = verdict.extracted.as_deref().map(clean);
+    if body.is_some_and(|body| body.execution.is_some()) {
+        view.test_code.clone_from(&view.extracted);
+    }
     view.detail = (!verdict.detail.is_empty()).then(|| clean_object(verdict.detail.clone()));
     view.truncated = finished.truncated;
     view.model_reported.clone_from(&finished.model);
@@ -179,6 +199,7 @@ impl ItemView {
         // Both have question and gold answer in them.
         self.judge_prompt = None;
         self.judge_output = None;
+        self.steps = None;
         // What was extracted, and what the grader says of it, may be the gold answer.
         self.extracted = None;
         self.detail = None;
@@ -192,12 +213,18 @@ impl ItemView {
 
     /// As much of an error as the outcome tells too.
     fn error_of_outcome(&self, error: &str) -> String {
-        let own =
-            error.split(" | ").filter(|part| [TRUNCATED, EMPTY, NOT_FINISHED, NOT_JUDGED].contains(part));
+        let own = error.split(" | ").filter(|part| OWN_ERRORS.contains(part));
         let own = own.collect::<Vec<_>>().join(" | ");
         match self.outcome {
             Some(outcome) if own.is_empty() => outcome.as_str().to_owned(),
             _ => own,
+        }
+    }
+
+    /// Says which code was run, where the benchmark knows that better than by what was extracted.
+    pub fn ran(&mut self, code: Option<String>) {
+        if let Some(code) = code.filter(|_| self.test_code.is_some() || self.judge_output.is_some()) {
+            self.test_code = Some(clean(&code));
         }
     }
 
@@ -252,6 +279,9 @@ fn metadata(
     if record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Judge) {
         metadata.insert("judge_attempts".to_owned(), judge_attempts.into());
     }
+    if record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Sandbox) {
+        metadata.insert("sandbox_attempts".to_owned(), judge_attempts.into());
+    }
     if let Some(group) = &record.group {
         metadata.insert("category".to_owned(), clean(group).into());
     }
@@ -297,7 +327,7 @@ fn judge_output(judgement: &Judgement) -> Map<String, Value> {
     }))
 }
 
-fn object(value: Value) -> Map<String, Value> {
+pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
         _ => Map::new(),
@@ -305,7 +335,7 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// A text without NUL, which many clients cannot store.
-fn clean(text: &str) -> String {
+pub(super) fn clean(text: &str) -> String {
     text.replace('\0', "")
 }
 
@@ -313,7 +343,7 @@ fn clean_object(fields: Map<String, Value>) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (clean(&name), clean_value(value))).collect()
 }
 
-fn clean_value(value: Value) -> Value {
+pub(super) fn clean_value(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text)),
         Value::Array(values) => Value::Array(values.into_iter().map(clean_value).collect()),

@@ -6,14 +6,16 @@
 mod benchmark;
 mod budget;
 mod event;
+mod execution;
 mod item;
 mod judge;
 mod run;
 mod summary;
 
-pub use benchmark::{DatasetView, GenerationView, IntervalView, RunBenchmarkView, metrics};
+pub use benchmark::{AttachmentView, DatasetView, GenerationView, IntervalView, RunBenchmarkView, metrics};
 pub use budget::{BudgetView, SpentView};
 pub use event::EventView;
+pub use execution::StepView;
 pub use item::{ItemView, item_error, item_view};
 pub use judge::{JudgeOrderView, JudgeView, RejudgesView};
 pub use run::{Place, ProgressView, RunView};

@@ -52,7 +52,7 @@ pub struct SummaryView {
     /// How many ended in which way; null for a large benchmark until it is over.
     #[schema(value_type = Option<std::collections::BTreeMap<String, u64>>)]
     pub outcomes: Option<OutcomeCounts>,
-    /// Samples that are answered and not judged, which are in no other sum; null for a large benchmark until it is
+    /// Samples that are answered and neither judged nor run yet, which are in no other sum; null for a large benchmark until it is
     /// over.
     pub unjudged: Option<u64>,
 }

@@ -56,7 +56,7 @@ pub(super) fn run() -> Result<(), String> {
     signals.add(Signal::SIGCHLD);
     signals.add(Signal::SIGTERM);
     signals.thread_block().doing("signals cannot be held back")?;
-    let signals = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+    let received = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
         .doing("signals cannot be received")?;
 
     std::env::set_current_dir(&plan.home).doing("the working folder cannot be entered")?;
@@ -64,9 +64,9 @@ pub(super) fn run() -> Result<(), String> {
     let home = Home::open(&plan.home).doing("the working folder cannot be opened")?;
     let ready = bind(&plan)?;
 
-    let mut agent = Agent { plan, shell, home, control, running: HashMap::new() };
+    let mut agent = Agent { plan, shell, home, control, signals, running: HashMap::new() };
     agent.tell(&Tell::Ready(ready))?;
-    let outcome = agent.serve(&signals);
+    let outcome = agent.serve(&received);
     agent.end();
     outcome
 }
@@ -75,6 +75,7 @@ pub(super) fn run() -> Result<(), String> {
 fn bind(plan: &AgentPlan) -> Result<Ready, String> {
     let guard = nix::unistd::getppid();
     bounds::apply(plan)?;
+    user::give_up_capabilities()?;
     let landlock = landlock::restrict(plan)?;
     let confined = plan.kind == Kind::Confined;
     let own_user = plan.uid.is_some();
@@ -111,6 +112,8 @@ struct Agent {
     shell: &'static Path,
     home: Home,
     control: OwnedFd,
+    /// Held back, and received between other things.
+    signals: SigSet,
     /// Commands by their process, which leads a group.
     running: HashMap<Pid, u64>,
 }
@@ -157,7 +160,8 @@ impl Agent {
         let mut files = parcel.files.into_iter();
         let answer = match parcel.message {
             Ask::Exec { id } => match self.start(id, files.next(), files.next(), files.next()) {
-                Ok(()) => return Ok(()),
+                // It may be over already.
+                Ok(()) => return self.reap(),
                 Err(reason) => Tell::Refused { id, reason },
             },
             Ask::Kill { id } => {
@@ -193,6 +197,8 @@ impl Agent {
         if !folder.is_dir() {
             return Err(shell(1, format!("bash: {}: No such directory", folder.display())));
         }
+        // Commands inherit what is held back, and shall hold back nothing. What arrives meanwhile is looked for below.
+        self.signals.thread_unblock().map_err(|error| Refusal::Sandbox(error.to_string()))?;
         let spawned = Command::new(self.shell)
             .arg("-c")
             .arg(&body.command)
@@ -205,6 +211,7 @@ impl Agent {
             .stderr(err)
             .process_group(0)
             .spawn();
+        self.signals.thread_block().map_err(|error| Refusal::Sandbox(error.to_string()))?;
         let child = spawned.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
             None => shell(CANNOT_RUN, "bash: a command, its folder and its variables have no NUL".to_owned()),
             Some(Errno::TOOBIG) => shell(CANNOT_RUN, "bash: Argument list too long".to_owned()),

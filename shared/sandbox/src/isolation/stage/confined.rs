@@ -7,17 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::launch::{Guard, leave_control};
+use super::watch::{Over, Watch, wait_closed};
 use super::{AGENT, Doing, STAGE_ARGUMENT, processes, user};
 use crate::isolation::wire::Plan;
 
-/// How often the guard looks.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A look that takes long (many files) is made less often: this many times as long is waited.
-const LOOK_SHARE: u32 = 10;
 /// Files and folders counted in one look; a sandbox with more is over its limit, whatever their size.
 const FILES_MAX: usize = 1 << 20;
 /// Bytes of one file, at least, for the count: its name takes room too.
@@ -42,35 +38,18 @@ pub(super) fn run(guard: Guard) -> Result<(), String> {
         .spawn()
         .doing("the second stage cannot be started")?;
     leave_control(control)?;
-    let watched = watch(&plan, &life, &ended);
+    let watch = Watch {
+        limits: &plan.limits,
+        folder: plan.folder.as_deref(),
+        own_processes: 1,
+        life: &life,
+        ended: &ended,
+    };
+    let over = watch.run();
     finish(&plan, &mut agent, &ended)?;
-    watched
-}
-
-/// Until the host or the second stage is gone, or a limit is passed.
-fn watch(plan: &Plan, life: &OwnedFd, ended: &OwnedFd) -> Result<(), String> {
-    let folder = plan.folder.as_deref().ok_or("the plan names no folder")?;
-    let me = std::process::id();
-    let mut wait = LOOK_EVERY;
-    loop {
-        let mut waits = [PollFd::new(life, PollFlags::empty()), PollFd::new(ended, PollFlags::empty())];
-        match poll(&mut waits, Some(&timespec(wait))) {
-            Err(rustix::io::Errno::INTR) => continue,
-            other => other.doing("the sandbox cannot be waited for")?,
-        };
-        if waits.iter().any(|wait| !wait.revents().is_empty()) {
-            return Ok(());
-        }
-        let began = Instant::now();
-        if folder_bytes(folder) > plan.limits.disk_bytes {
-            return Err("the working folder held more than its limit, or what cannot be counted".to_owned());
-        }
-        if !plan.limits.memory_is_bounded
-            && processes::used(processes::descendants(me)).memory_bytes > plan.limits.memory_bytes
-        {
-            return Err("the processes used more memory than their limit".to_owned());
-        }
-        wait = LOOK_EVERY.max(began.elapsed() * LOOK_SHARE);
+    match over? {
+        Over::Host | Over::Agent => Ok(()),
+        Over::Limit(reason) => Err(reason),
     }
 }
 
@@ -80,7 +59,7 @@ fn finish(plan: &Plan, agent: &mut Child, ended: &OwnedFd) -> Result<(), String>
         // Asks it to kill all that it may signal, itself excepted.
         let _ = rustix::process::kill_process(pid, Signal::TERM);
     }
-    let _ = poll(&mut [PollFd::new(ended, PollFlags::empty())], Some(&timespec(LAST_WAIT)));
+    wait_closed(ended, LAST_WAIT);
     let _ = agent.kill();
     let hunted = hunt();
     match plan.uid {
@@ -139,11 +118,4 @@ pub(crate) fn folder_bytes(folder: &Path) -> u64 {
         }
     }
     sum
-}
-
-fn timespec(wait: Duration) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(wait.subsec_nanos()),
-    }
 }

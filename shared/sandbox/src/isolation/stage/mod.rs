@@ -16,6 +16,7 @@ mod rules;
 mod seccomp;
 mod spaces;
 mod user;
+mod watch;
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -46,8 +47,8 @@ pub fn stage_main() -> Option<ExitCode> {
     }
     let stage = arguments.next().unwrap_or_default();
     let outcome = match stage.to_str() {
-        Some(LAUNCH) => launch::run(),
-        Some(AGENT) => agent::run(),
+        Some(LAUNCH) => close_inherited().and_then(|()| launch::run()),
+        Some(AGENT) => close_inherited().and_then(|()| agent::run()),
         Some(SWEEP) => user::sweep_by_argument(arguments.next()),
         _ => Err("there is no such stage".to_owned()),
     };
@@ -59,6 +60,25 @@ pub fn stage_main() -> Option<ExitCode> {
             ExitCode::FAILURE
         }
     })
+}
+
+/// Closes what this process was started with beside its three standard files: whoever started the host may have left
+/// files open that are nobody else's business.
+fn close_inherited() -> Result<(), String> {
+    const DOING: &str = "the files of the host cannot be closed";
+    let mut open = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fd").doing(DOING)? {
+        let name = entry.doing(DOING)?.file_name();
+        open.extend(name.to_str().and_then(|number| number.parse::<i32>().ok()).filter(|number| *number > 2));
+    }
+    for number in open {
+        match nix::unistd::close(number) {
+            // The folder itself was among them.
+            Ok(()) | Err(nix::errno::Errno::EBADF) => {}
+            Err(error) => return Err(format!("{DOING}: {error}")),
+        }
+    }
+    Ok(())
 }
 
 /// The socket to the host, which every stage has as its standard input.

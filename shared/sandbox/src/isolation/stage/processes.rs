@@ -30,7 +30,7 @@ pub(crate) fn descendants(of: u32) -> BTreeSet<u32> {
 }
 
 /// Of all its threads.
-fn children(of: u32) -> Vec<u32> {
+pub(crate) fn children(of: u32) -> Vec<u32> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{of}/task")) else { return Vec::new() };
     threads
         .flatten()
@@ -49,6 +49,13 @@ pub(crate) fn used(processes: impl IntoIterator<Item = u32>) -> Used {
         sum.memory_bytes = sum.memory_bytes.saturating_add(own_memory_bytes(&statm).unwrap_or_default());
     }
     sum
+}
+
+/// Threads of these processes, each of which has one at least.
+pub(crate) fn threads(processes: impl IntoIterator<Item = u32>) -> u64 {
+    let count =
+        |pid| std::fs::read_dir(format!("/proc/{pid}/task")).map_or(1, |threads| threads.count() as u64);
+    processes.into_iter().map(count).sum()
 }
 
 /// Processes and threads of a user, as the kernel counts them for its limit.

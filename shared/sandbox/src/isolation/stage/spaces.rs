@@ -1,15 +1,15 @@
 //! The form `namespaces`: the second stage is the first process of namespaces of its own.
 
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use hakoniwa::{Container, MountOptions, Namespace, Stdio};
 use nix::mount::MsFlags;
 use nix::sched::CloneFlags;
 use nix::unistd::{Gid, Uid};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::launch::{Guard, leave_control};
+use super::watch::{Over, Watch, wait_closed};
 use super::{AGENT, Doing, STAGE_ARGUMENT, loopback, user};
 use crate::isolation::wire::Plan;
 
@@ -20,7 +20,7 @@ const STAGING_BYTES_MAX: u64 = 4 << 20;
 /// What `/dev/shm` holds, in bytes, at most.
 const SHARED_MEMORY_BYTES_MAX: u64 = 256 << 20;
 /// After the host is gone the second stage ends by itself; this long it is waited for.
-const LAST_WAIT: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+const LAST_WAIT: Duration = Duration::from_secs(2);
 /// Bytes of one file, on average, at least: bounds the number of files, whose names take memory too.
 const FILE_BYTES_MEAN: u64 = 4 << 10;
 /// What hakoniwa reports when the set-up fails.
@@ -45,32 +45,16 @@ pub(super) fn run(guard: Guard) -> Result<(), String> {
     let mut child = command.spawn().doing("the namespaces cannot be made")?;
     leave_control(control)?;
 
-    if !ends_by_itself(&life, &ended)? {
-        child.kill().doing("the sandbox cannot be killed")?;
-        child.wait().doing("the sandbox cannot be waited for")?;
-        return Ok(());
+    let watch = Watch { limits: &plan.limits, folder: None, own_processes: 2, life: &life, ended: &ended };
+    match watch.run()? {
+        Over::Agent => {}
+        // The second stage sees the host's end as well, and takes everything along.
+        Over::Host if wait_closed(&ended, LAST_WAIT) => {}
+        Over::Host | Over::Limit(_) => child.kill().doing("the sandbox cannot be killed")?,
     }
     match child.wait() {
         Ok(status) if status.code == SET_UP_FAILED && status.exit_code.is_none() => Err(status.reason),
         _ => Ok(()),
-    }
-}
-
-/// Waits for the end of the second stage. After the host's end it has a moment to follow; `false` when it does not.
-fn ends_by_itself(life: &OwnedFd, ended: &OwnedFd) -> Result<bool, String> {
-    loop {
-        let mut waits = [PollFd::new(life, PollFlags::empty()), PollFd::new(ended, PollFlags::empty())];
-        match poll(&mut waits, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            other => other.doing("the sandbox cannot be waited for")?,
-        };
-        if !waits[1].revents().is_empty() {
-            return Ok(true);
-        }
-        if !waits[0].revents().is_empty() {
-            return Ok(poll(&mut [PollFd::new(ended, PollFlags::empty())], Some(&LAST_WAIT))
-                .is_ok_and(|ready| ready > 0));
-        }
     }
 }
 

@@ -2,9 +2,10 @@
 import fcntl, hashlib, time
 
 TRIES = 5
+NO_CURL = "there is no curl"
 
 
-def main(job, path, sha, length, url, limit_s):
+def main(job, path, sha, length, url, limit_s, wait_ms):
     place = job_folder(job)
     if place is None:
         return say("failed", "the_job_has_no_folder")
@@ -24,7 +25,7 @@ def main(job, path, sha, length, url, limit_s):
             if os.fork():
                 code = 0
             else:
-                in_background(get, path, sha, int(length), url, int(limit_s))
+                in_background(get, path, sha, int(length), url, int(limit_s), int(wait_ms) / 1000)
         finally:
             os._exit(code)
     if os.waitpid(child, 0)[1] != 0:
@@ -32,14 +33,14 @@ def main(job, path, sha, length, url, limit_s):
     say("getting")
 
 
-def in_background(get, path, sha, length, url, limit_s):
+def in_background(get, path, sha, length, url, limit_s, wait_s):
     signal.alarm(limit_s + 60)
     null = os.open("/dev/null", os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)
     until = time.monotonic() + limit_s
     try:
-        why = downloaded(path, sha, length, url, until)
+        why = downloaded(path, sha, length, url, until, wait_s)
     except Exception as error:
         why = "%s %s" % (type(error).__name__, error)
     if why:
@@ -48,15 +49,17 @@ def in_background(get, path, sha, length, url, limit_s):
         os.unlink(".bench-get-" + sha[:32])
 
 
-def downloaded(path, sha, length, url, until):
+def downloaded(path, sha, length, url, until, wait_s):
     part, done = ".bench-part-" + sha[:32], ".bench-done-" + sha[:32]
     for tried in range(TRIES):
         if tried:
-            time.sleep(min(2**tried, max(0, until - time.monotonic())))
+            time.sleep(min(wait_s * 2**tried, max(0, until - time.monotonic())))
         if size_of(part) > length:
             os.unlink(part)
         if size_of(part) < length or length == 0:
-            why = by_curl(part, length, url, until) if has_curl() else by_hand(part, length, url, until)
+            why = by_curl(part, length, url, until)
+            if why is NO_CURL:
+                why = by_hand(part, length, url, until)
         if size_of(part) == length:
             if sha_of(part) == sha:
                 above = os.path.dirname(path)
@@ -88,10 +91,6 @@ def sha_of(name):
     return sha.hexdigest()
 
 
-def has_curl():
-    return any(os.access(os.path.join(place, "curl"), os.X_OK) for place in os.get_exec_path())
-
-
 def by_curl(part, length, url, until):
     seconds = str(max(1, int(until - time.monotonic())))
     resumed = ["-C", str(size_of(part))] if size_of(part) > 0 else []
@@ -110,9 +109,12 @@ def by_curl(part, length, url, until):
     status = os.waitpid(child, 0)[1]
     if status == 0:
         return None
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) in (33, 36):
+    code = os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status)
+    if code in (126, 127):
+        return NO_CURL
+    if code in (33, 36) and resumed:
         os.unlink(part)  # It cannot be gone on from.
-    return "curl ended with %d" % (os.WEXITSTATUS(status) if os.WIFEXITED(status) else -os.WTERMSIG(status))
+    return "curl ended with %d" % code
 
 
 def by_hand(part, length, url, until):

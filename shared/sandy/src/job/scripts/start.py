@@ -112,11 +112,11 @@ class Wrapper:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self.stop)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
+        adopt()
         self.main = self.spawn()
         own = process(os.getpid())
         self.put("pid", "%d %d %d\n" % (os.getpid(), own[3] if own else 0, self.main))
         self.beat()
-        adopt()
         beat_at = time.monotonic() + BEAT_S
         open_streams = list(self.streams)
         while self.ended is None and not self.is_stopped:

@@ -1,0 +1,372 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::Instant;
+
+use bench_datasets::{Layout, Row};
+use bench_domain::{Finish, Harvested, Outcome, Prompt};
+
+use super::*;
+use crate::benchmark::Benchmark;
+use crate::livecodebench::LiveCodeBench;
+use crate::material::Templates;
+
+/// Jobs at once, which is what small machines have cores for.
+const AT_ONCE: usize = 3;
+
+fn vectors_path() -> String {
+    format!("{}/../../tests/data/vectors/livecodebench.jsonl", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn vectors() -> Vec<Value> {
+    let text = std::fs::read_to_string(vectors_path()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn item_of(row: &Value) -> Item {
+    LiveCodeBench::LATEST.item(0, row.as_object().unwrap().clone()).unwrap().unwrap()
+}
+
+fn fenced(code: &str) -> SampleBody {
+    let answer = Answer::local(format!("So:\n```python\n{code}\n```\n"));
+    SampleBody::new("0", Prompt::user("?"), answer, "")
+}
+
+fn python() -> Command {
+    let mut command = Command::new("python3");
+    command.args(["-I", "-B"]);
+    let version = "import sys; sys.exit(sys.version_info < (3, 10))";
+    let found = command.arg("-c").arg(version).status();
+    assert!(
+        found.is_ok_and(|status| status.success()),
+        "these tests run programs: python3 of version 3.10 or later has to be on PATH"
+    );
+    let mut command = Command::new("python3");
+    command.args(["-I", "-B"]);
+    command
+}
+
+/// Runs a job in plain processes, in this folder, as a sandbox host would.
+fn run(job: &JobSpec, folder: &Path) -> JobReport {
+    for JobFile { path, content } in &job.files {
+        let FileContent::Bytes(bytes) = content else { panic!("{path} is stored") };
+        std::fs::write(folder.join(path), bytes).unwrap();
+    }
+    let started = Instant::now();
+    let output = Command::new("bash")
+        .args(["-c", &job.script])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    assert!(started.elapsed() < job.time_limit);
+    let mut files = BTreeMap::new();
+    for result in &job.results {
+        if let Ok(bytes) = std::fs::read(folder.join(&result.path)) {
+            assert!(bytes.len() as u64 <= result.bytes_max);
+            files.insert(result.path.clone(), Harvested::Text(String::from_utf8(bytes).unwrap()));
+        }
+    }
+    JobReport {
+        end: output.status.code().map_or(JobEnd::Vanished, JobEnd::Exited),
+        files,
+        stdout_tail: String::from_utf8_lossy(&output.stdout).into(),
+        stderr_tail: String::from_utf8_lossy(&output.stderr).into(),
+        elapsed_ms: None,
+        isolation: Some("none".into()),
+    }
+}
+
+fn job(item: &Item, body: &SampleBody) -> JobSpec {
+    let attachments = BTreeMap::new();
+    let material = JobMaterial { templates: &Templates::new(), attachments: &attachments };
+    Grader.job(item, body, &material).unwrap()
+}
+
+fn report_of(item: &Item, body: &SampleBody) -> JobReport {
+    let folder = tempfile::tempdir().unwrap();
+    run(&job(item, body), folder.path())
+}
+
+/// The verdict after as many rounds as it takes.
+fn verdict_of(item: &Item, body: &SampleBody) -> Verdict {
+    let report = report_of(item, body);
+    Grader.read(item, body, &report, 2).unwrap_or_else(|why| panic!("{why}: {report:?}"))
+}
+
+/// Does something to each of these, several at once.
+fn each<T: Sync>(all: &[T], act: impl Fn(&T) + Sync) {
+    let left = Mutex::new(all.iter());
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                loop {
+                    let next = left.lock().unwrap().next();
+                    let Some(next) = next else { return };
+                    act(next);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn programs_have_the_official_verdicts() {
+    drop(python());
+    let rows = vectors();
+    let mut work = Vec::new();
+    for row in &rows {
+        let item = item_of(&row["row"]);
+        for candidate in row["candidates"].as_array().unwrap() {
+            work.push((item.clone(), candidate));
+        }
+    }
+    assert_eq!(work.len(), 147);
+    // Those that loop take longest, and go first.
+    work.sort_by_key(|(_, candidate)| candidate["official"]["metadata"]["error_code"] != json!(-3));
+    each(&work, |(item, candidate)| {
+        let code = candidate["code"].as_str().unwrap();
+        let body = fenced(code);
+        assert_eq!(super::code(&body.answer), Some(code));
+        let verdict = verdict_of(item, &body);
+        let official = &candidate["official"];
+        let name = &candidate["id"];
+        assert_eq!(verdict.detail["results"], official["results"], "{name}: {verdict:?}");
+        let official_code = official["metadata"].get("error_code");
+        assert_eq!(verdict.detail.get("error_code"), official_code, "{name}: {verdict:?}");
+        assert_eq!(verdict.is_correct(), official["passed"].as_bool(), "{name}: {verdict:?}");
+        assert_eq!(verdict.reason.is_empty(), verdict.score == Some(1.0), "{name}: {verdict:?}");
+        assert_eq!(
+            (&verdict.detail["grader"], &verdict.detail["isolation"]),
+            (&json!("own"), &json!("none"))
+        );
+    });
+}
+
+#[test]
+fn the_demo_has_programs_that_pass() {
+    drop(python());
+    let demo = LiveCodeBench::LATEST.spec().demo.items;
+    let rows: Vec<Row> = demo.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let encoded = |row: &&Row| row::test_count(row, row::PRIVATE).is_none();
+    assert!(rows.iter().filter(encoded).count() >= 10);
+    each(&rows, |row| {
+        let item = LiveCodeBench::LATEST.item(0, row.clone()).unwrap().unwrap();
+        let oracle = LiveCodeBench::LATEST.oracle(&item);
+        let verdict = verdict_of(&item, &SampleBody::new("0", Prompt::default(), Answer::local(oracle), ""));
+        assert_eq!(verdict.score, Some(1.0), "{}: {verdict:?}", row["question_title"]);
+        assert!(verdict.detail["tests"].as_u64().unwrap() >= 3);
+        assert_eq!(verdict.detail["tests"], verdict.detail["tests_passed"]);
+    });
+}
+
+#[test]
+fn tests_are_read_as_python_reads_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let supervisor = folder.path().join("supervisor.py");
+    std::fs::write(&supervisor, SUPERVISOR).unwrap();
+    let output = python()
+        .args(["-c", include_str!("../check_supervisor.py")])
+        .arg(&supervisor)
+        .arg(vectors_path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn doubling(tests: usize) -> Item {
+    let test = |at: usize| json!({"input": format!("{at}\n"), "output": format!("{}\n", 2 * at), "testtype": "stdin"});
+    let tests: Vec<Value> = (0..tests).map(test).collect();
+    item_of(&json!({
+        "question_content": "Double the number.", "difficulty": "easy", "public_test_cases": "[]",
+        "private_test_cases": Value::Array(tests).to_string(), "metadata": "{}",
+    }))
+}
+
+#[test]
+fn programs_that_attack_their_grader_do_not_pass() {
+    drop(python());
+    let item = doubling(3);
+    let forged = r#"b'plain\n' + b'0' * 64 + b'{"results": [true, true, true], "metadata": {}}\n'"#;
+    let everywhere = format!(
+        "import posix\nfor fd in range(3, 64):\n    try:\n        posix.write(fd, {forged})\n    except OSError:\n        pass\nposix._exit(0)"
+    );
+    for (program, code) in [
+        ("import os\nos._exit(0)", -5),
+        ("raise KeyboardInterrupt", -5),
+        (everywhere.as_str(), -5),
+        ("import signal, posix\nposix.kill(posix.getpid(), signal.SIGKILL)", -5),
+        ("import os\nos.kill(os.getppid(), 9)", -4),
+        ("import ctypes\nctypes.string_at(0)", -5),
+        ("import gc, sys\nsys.stdout = None\nprint(1)", -2),
+        ("a = []\nwhile True:\n    a.append(' ' * 10_000_000_000_000)", -4),
+        ("print('x' * 50_000_000)", -2),
+        ("import os\nfor _ in range(1000): os.write(1, b'x' * 100_000)", -2),
+        ("\0", -4),
+        ("print(input())", -2),
+    ] {
+        let verdict = verdict_of(&item, &fenced(program));
+        assert_eq!(
+            (verdict.outcome, verdict.score),
+            (Outcome::Incorrect, Some(0.0)),
+            "{program}: {verdict:?}"
+        );
+        assert_eq!(verdict.detail["error_code"], json!(code), "{program}: {verdict:?}");
+        assert!(verdict.reason.ends_with('.') && verdict.reason.len() < 1_000, "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_program_that_outlives_its_run_changes_nothing() {
+    drop(python());
+    let item = doubling(1);
+    let folder = tempfile::tempdir().unwrap();
+    // Away from its session and its parent, it waits for the results and puts its own in their place.
+    let program = format!(
+        "import posix, time\n\
+         if posix.fork() == 0:\n    posix.setsid()\n    if posix.fork() == 0:\n        for _ in range(200):\n            \
+         with open({:?}, 'w') as file: file.write('{{\"text\": \"{{}}\", \"code\": \"\"}}')\n            time.sleep(0.01)\n    \
+         posix._exit(0)\nprint(1)",
+        folder.path().join(RESULTS)
+    );
+    let body = fenced(&program);
+    let report = run(&job(&item, &body), folder.path());
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let after = std::fs::read_to_string(folder.path().join(RESULTS)).unwrap();
+    assert_eq!(report.text(RESULTS), Some(after.as_str()), "something is still writing");
+    let verdict = Grader.read(&item, &body, &report, 1).unwrap();
+    assert_eq!((verdict.outcome, &verdict.detail["error_code"]), (Outcome::Incorrect, &json!(-2)));
+}
+
+#[test]
+fn a_program_that_kills_its_supervisor_is_wrong_in_the_end() {
+    drop(python());
+    let item = doubling(1);
+    let body = fenced("import posix\nposix.kill(posix.getppid(), 9)");
+    let report = report_of(&item, &body);
+    assert!(report.text(RESULTS).is_none() && report.text(STARTED).is_some(), "{report:?}");
+    for round in 1..ROUNDS_MAX {
+        assert!(Grader.read(&item, &body, &report, round).is_err());
+    }
+    let verdict = Grader.read(&item, &body, &report, ROUNDS_MAX).unwrap();
+    assert_eq!((verdict.outcome, &verdict.detail["error_code"]), (Outcome::Incorrect, &json!(-5)));
+    assert!(verdict.detail.contains_key("flagged"));
+    // Without a sign that it ever ran, nothing is said about the program.
+    let nothing = JobReport { files: BTreeMap::new(), ..report };
+    let why = Grader.read(&item, &body, &nothing, ROUNDS_MAX).unwrap_err();
+    assert!(why.to_string().contains("is not there"), "{why}");
+}
+
+/// A report with these results, as the supervisor would leave it.
+fn left(item: &Item, body: &SampleBody, text: &str) -> JobReport {
+    let key = key(item, body).unwrap();
+    let inner = Sha256::new().chain_update(key).chain_update(format!("{RESULTS}\n{text}")).finalize();
+    let code = hex::encode(Sha256::new().chain_update(key).chain_update(inner).finalize());
+    let file = json!({"text": text, "code": code}).to_string();
+    JobReport {
+        end: JobEnd::Exited(0),
+        files: BTreeMap::from([(RESULTS.to_owned(), Harvested::Text(file))]),
+        stdout_tail: String::new(),
+        stderr_tail: String::new(),
+        elapsed_ms: None,
+        isolation: None,
+    }
+}
+
+#[test]
+fn a_time_limit_counts_when_it_comes_again() {
+    let (item, body) = (doubling(2), fenced("while True: pass"));
+    let text = json!({
+        "results": [true, -3], "tests": 2, "elapsed": 6.0, "grader": "testing_util",
+        "metadata": {"error_code": -3, "error_message": "Time Limit Exceeded", "error": "TimeoutException()"},
+    });
+    let report = left(&item, &body, &text.to_string());
+    assert!(Grader.read(&item, &body, &report, 1).is_err());
+    let verdict = Grader.read(&item, &body, &report, 2).unwrap();
+    assert_eq!(verdict.reason, "Test 2 of 2 failed (-3): Time Limit Exceeded: TimeoutException().");
+    assert_eq!((&verdict.detail["grader"], &verdict.detail["round"]), (&json!("official"), &json!(2)));
+    let mut cut = body.clone();
+    cut.answer.finish = Finish::Length;
+    let report = left(&item, &cut, &text.to_string());
+    assert_eq!(Grader.read(&item, &cut, &report, 2).unwrap().outcome, Outcome::Truncated);
+}
+
+#[test]
+fn what_something_else_has_written_is_no_verdict() {
+    let (item, body) = (doubling(1), fenced("print(1)"));
+    let text = json!({"results": [true], "tests": 1, "metadata": {"execution time": 0.1}}).to_string();
+    let good = left(&item, &body, &text);
+    assert_eq!(Grader.read(&item, &body, &good, 1).unwrap().score, Some(1.0));
+    // The same file for another answer, another item, another content.
+    let other = SampleBody { answer: Answer { latency_ms: 1, ..body.answer.clone() }, ..body.clone() };
+    assert!(Grader.read(&item, &other, &good, 1).is_err());
+    assert!(Grader.read(&doubling(2), &body, &good, 1).is_err());
+    let with =
+        |file: Harvested| JobReport { files: BTreeMap::from([(RESULTS.to_owned(), file)]), ..good.clone() };
+    let changed = good.text(RESULTS).unwrap().replace("0.1", "0.2");
+    for file in [
+        Harvested::Text(changed),
+        Harvested::Text(text.clone()),
+        Harvested::Text(String::new()),
+        Harvested::Text("[".repeat(100_000)),
+        Harvested::Text(r#"{"text": "{}", "code": ""}"#.into()),
+        Harvested::TooLong(1 << 40),
+        Harvested::NotAFile,
+    ] {
+        for round in 1..=ROUNDS_MAX {
+            assert!(Grader.read(&item, &body, &with(file.clone()), round).is_err(), "{file:?}");
+        }
+    }
+    for garbage in ["", "{}", "[]", r#"{"results": 7, "metadata": {}}"#] {
+        assert!(Grader.read(&item, &body, &left(&item, &body, garbage), 1).is_err(), "{garbage}");
+    }
+}
+
+#[test]
+fn an_item_without_readable_tests_is_not_graded() {
+    drop(python());
+    let item = item_of(&json!({
+        "question_content": "?", "public_test_cases": "[]", "private_test_cases": "eJxx", "metadata": "{}",
+    }));
+    let verdict = verdict_of(&item, &fenced("print(1)"));
+    assert_eq!((verdict.outcome, verdict.score), (Outcome::InfrastructureError, None));
+    assert!(verdict.reason.starts_with("The item's tests cannot be read: "), "{verdict:?}");
+}
+
+#[test]
+fn without_tests_a_program_that_compiles_is_right() {
+    drop(python());
+    let item = doubling(0);
+    assert_eq!(verdict_of(&item, &fenced("print(1)")).score, Some(1.0));
+    let broken = verdict_of(&item, &fenced("print(1"));
+    assert_eq!((broken.score, &broken.detail["results"]), (Some(0.0), &json!([-4])));
+    assert!(broken.reason.starts_with("The program could not be run (-4): "), "{}", broken.reason);
+}
+
+#[test]
+fn answers_never_get_into_the_script() {
+    let (item, body) = (doubling(40), fenced("$(touch /tmp/x); `id` '\"\\"));
+    let job = job(&item, &body);
+    assert_eq!(job.script, "exec python3 -I -B supervisor.py\n");
+    let paths: Vec<&str> = job.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        ["supervisor.py", "child.py", "runner.py", "task.json", "program.txt", "public.json", "private.txt"]
+    );
+    // More than the supervisor waits.
+    assert_eq!(job.time_limit, Duration::from_secs(7 * 40 + 5) + BESIDE);
+    let encoded = vectors().iter().map(|row| item_of(&row["row"])).next().unwrap();
+    assert!(super::tests::job(&encoded, &body).time_limit < Duration::from_secs(2 * 3600));
+
+    let official = Templates::from([(OFFICIAL_RUNNER.to_owned(), "def run_test(): pass".to_owned())]);
+    let attachments = BTreeMap::new();
+    let material = JobMaterial { templates: &official, attachments: &attachments };
+    let job = Grader.job(&item, &body, &material).unwrap();
+    let file = |path: &str| job.files.iter().find(|file| file.path == path).map(|file| file.content.clone());
+    assert_eq!(file("testing_util.py"), Some(FileContent::Bytes(b"def run_test(): pass".to_vec())));
+    let Some(FileContent::Bytes(task)) = file("task.json") else { panic!("no task") };
+    let task: Value = serde_json::from_slice(&task).unwrap();
+    assert_eq!((&task["module"], &task["wait_max"]), (&json!("testing_util"), &json!(285)));
+}

@@ -1,0 +1,171 @@
+//! pass@k, as the official program prints it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::metrics::{Ended, Metrics};
+
+/// The k that are reported.
+const KS: [u32; 2] = [1, 5];
+
+/// Answers to one problem.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Problem {
+    group: Option<String>,
+    /// Graded.
+    answers: u32,
+    /// Right.
+    correct: u32,
+}
+
+/// A few bytes per problem.
+#[derive(Debug, Default)]
+pub(super) struct PassAtK {
+    problems: BTreeMap<u32, Problem>,
+}
+
+/// The chance that one of k answers, drawn from n of which c are right, is right.
+fn pass_at_k(n: u32, c: u32, k: u32) -> f64 {
+    let wrong = n.saturating_sub(c);
+    if wrong < k {
+        return 1.0;
+    }
+    1.0 - (wrong + 1..=n).map(|i| 1.0 - f64::from(k) / f64::from(i)).product::<f64>()
+}
+
+/// The mean over problems; `None` where a problem has fewer than k answers, or there is none.
+fn mean<'a>(problems: impl Iterator<Item = &'a Problem>, k: u32) -> Option<f64> {
+    let (mut sum, mut count) = (0.0, 0_u32);
+    for problem in problems {
+        if problem.answers < k {
+            return None;
+        }
+        sum += pass_at_k(problem.answers, problem.correct, k);
+        count += 1;
+    }
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+impl Metrics for PassAtK {
+    fn add(&mut self, sample: &Ended<'_>) {
+        let Some(correct) = sample.verdict.is_correct() else { return };
+        let problem = self.problems.entry(sample.item).or_default();
+        if problem.group.is_none() {
+            problem.group = sample.group.map(str::to_owned);
+        }
+        problem.answers += 1;
+        problem.correct += u32::from(correct);
+    }
+
+    fn finish(&self, _planned: u64) -> Map<String, Value> {
+        let mut metrics = Map::new();
+        for k in KS {
+            let Some(all) = mean(self.problems.values(), k) else { continue };
+            metrics.insert(format!("pass@{k}"), json!(all));
+            let mut groups: BTreeMap<&str, Vec<&Problem>> = BTreeMap::new();
+            for problem in self.problems.values() {
+                if let Some(group) = &problem.group {
+                    groups.entry(group).or_default().push(problem);
+                }
+            }
+            let by_group: Map<String, Value> = groups
+                .into_iter()
+                .filter_map(|(group, problems)| {
+                    Some((group.to_owned(), json!(mean(problems.into_iter(), k)?)))
+                })
+                .collect();
+            if !by_group.is_empty() {
+                metrics.insert(format!("pass@{k}_by_difficulty"), Value::Object(by_group));
+            }
+        }
+        metrics
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::{Outcome, Verdict};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn vectors() -> Value {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/livecodebench_text.json");
+        serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+    }
+
+    fn ended(metrics: &mut PassAtK, item: u32, group: &str, correct: bool) {
+        let verdict = if correct { Verdict::correct("x") } else { Verdict::incorrect("x", "No.") };
+        metrics.add(&Ended { item, group: Some(group), verdict: &verdict });
+    }
+
+    #[test]
+    fn one_problem_has_the_official_figure() {
+        let all = vectors();
+        let cases = all["pass_at_k"].as_array().unwrap();
+        assert_eq!(cases.len(), 14);
+        for case in cases {
+            let number = |name: &str| u32::try_from(case[name].as_u64().unwrap()).unwrap();
+            let found = pass_at_k(number("n"), number("c"), number("k"));
+            let value = case["value"].as_f64().unwrap();
+            assert!((found - value).abs() < 1e-12, "{case}: {found}");
+        }
+    }
+
+    #[test]
+    fn problems_have_the_official_mean() {
+        let all = vectors();
+        let mut metrics = PassAtK::default();
+        for (problem, answers) in all["aggregate"]["results"].as_object().unwrap() {
+            for results in answers.as_array().unwrap() {
+                let passes =
+                    |result: &Value| *result == json!(true) || result.as_f64().is_some_and(|n| n > 0.0);
+                let correct = results.as_array().unwrap().iter().all(passes);
+                ended(&mut metrics, problem.parse().unwrap(), "easy", correct);
+            }
+        }
+        let official = &all["aggregate"]["metrics"];
+        assert_eq!(metrics.finish(10)["pass@1"], official["pass@1"]);
+        assert_eq!(json!(mean(metrics.problems.values(), 2)), official["pass@2"]);
+        for (problem, value) in official["detail"]["pass@2"].as_object().unwrap() {
+            let problem = &metrics.problems[&problem.parse().unwrap()];
+            assert_eq!(json!(pass_at_k(problem.answers, problem.correct, 2)), *value);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_chance_that_grows(n in 1_u32..40, c in 0_u32..40, k in 1_u32..40) {
+            let (c, k) = (c.min(n), k.min(n));
+            let chance = pass_at_k(n, c, k);
+            prop_assert!((-1e-12..=1.0).contains(&chance));
+            prop_assert!(c == n || pass_at_k(n, c + 1, k) >= chance);
+            prop_assert!(k == n || pass_at_k(n, c, k + 1) >= chance - 1e-12);
+            prop_assert!((pass_at_k(n, c, 1) - f64::from(c) / f64::from(n)).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn what_was_not_graded_is_no_answer() {
+        let mut metrics = PassAtK::default();
+        for at in 0..5 {
+            ended(&mut metrics, 0, "easy", at == 0);
+            ended(&mut metrics, 1, "hard", false);
+        }
+        assert_eq!(metrics.finish(12)["pass@5"], json!(0.5));
+        let lost = Verdict::ungraded(Outcome::InfrastructureError, "Lost.");
+        metrics.add(&Ended { item: 1, group: Some("hard"), verdict: &lost });
+        metrics.add(&Ended { item: 2, group: Some("hard"), verdict: &lost });
+        let figures = metrics.finish(12);
+        let close = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-12;
+        assert!(close(&figures["pass@1"], 0.1));
+        assert!(close(&figures["pass@1_by_difficulty"]["easy"], 0.2));
+        assert!(close(&figures["pass@1_by_difficulty"]["hard"], 0.0));
+        assert_eq!(figures["pass@5_by_difficulty"], json!({"easy": 1.0, "hard": 0.0}));
+        ended(&mut metrics, 2, "hard", true);
+        let figures = metrics.finish(13);
+        assert_eq!((figures.contains_key("pass@1"), figures.contains_key("pass@5")), (true, false));
+        assert!(PassAtK::default().finish(3).is_empty());
+    }
+}

@@ -1,0 +1,186 @@
+//! LiveCodeBench, code generation: problems of programming contests, answered with a Python program that is run against
+//! their tests.
+//!
+//! Protocol: LiveCodeBench/LiveCodeBench at 28fef95e, scenario code generation.
+
+mod extract;
+mod grader;
+mod metrics;
+mod prompt;
+mod releases;
+mod row;
+
+use bench_datasets::{DatasetSpec, IndexEntry, Item, Layout, PartFile, Row, RowError, TemplateSpec};
+use bench_domain::{Answer, Generation, Prompt};
+
+use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::facts::{Facts, Link, Template};
+use crate::judged::text;
+use crate::material::{Material, Templates};
+use crate::metrics::Metrics;
+use crate::options::{OptionError, OptionFacts, Options};
+use crate::sandbox::SandboxGrader;
+use grader::Grader;
+use metrics::PassAtK;
+
+/// LiveCodeBench: one release of it, or slices.
+#[derive(Debug, Clone, Copy)]
+pub struct LiveCodeBench {
+    /// The files that hold its problems, from 1.
+    first: u8,
+    last: u8,
+    /// Its place among the stored datasets.
+    variant: &'static str,
+    spec: &'static DatasetSpec,
+}
+
+impl LiveCodeBench {
+    /// All problems.
+    pub const LATEST: Self = releases::LATEST;
+}
+
+static FACTS: Facts = Facts {
+    name: "livecodebench",
+    display_name: "LiveCodeBench",
+    description: "Problems of programming contests in three levels, each published on a known day. The answer is a Python program that has to pass all tests of its problem; it is run in a sandbox.",
+    category: "Core Benchmarks",
+    protocol_name: "code-generation",
+    parser: "what lies between the last two lines with a fence",
+    protocol: "LiveCodeBench/LiveCodeBench 28fef95e, code generation: chat prompt, last code block, testing_util.py with 6 s a test, pass@k",
+    sources: &[
+        Link { title: "Dataset", url: "https://huggingface.co/datasets/livecodebench/code_generation_lite" },
+        Link { title: "Official evaluation", url: "https://github.com/LiveCodeBench/LiveCodeBench" },
+        Link { title: "Paper", url: "https://arxiv.org/abs/2403.07974" },
+    ],
+    metrics: &["pass@1", "pass@5", "pass@1_by_difficulty", "pass@5_by_difficulty", "difficulties"],
+    samples_per_item: 10,
+    generation: || Generation {
+        temperature: Some(0.2),
+        top_p: Some(0.95),
+        max_tokens: Some(2000),
+        ..Generation::default()
+    },
+    support: None,
+    item_timeout_seconds: 1800,
+    deviations: &[
+        "Every model gets the chat messages, system and user; the official program has forms of its own for some models.",
+        "An answer without code is not run; the official program runs the empty text, which fails.",
+        "A program that ends with a time limit is run once more before that counts: a busy machine makes them, too.",
+        "A program that kills its supervisor is run again, and counts as wrong after the last time; one whose results cannot be handed over counts as wrong, where the official program may stop.",
+        "Where numpy is not there, programs that import it fail; the verdict's detail says so.",
+        "The token limit is the official 2000; a reasoning model needs far more.",
+        "pass@k is over the answers that were graded.",
+    ],
+    supports_subset: true,
+    default_selected: false,
+    setup_notes: "Programs are run in sandboxes: a sandbox host with Python 3.10 or later is needed. All six files have 4.5 GB; the option release takes fewer, such as v6 with 134 MB.",
+    item_id: "index in the release's dataset order, from 0, without problems that ask nothing; stored responses may also name a problem by its question_id",
+    group_noun: "difficulties",
+};
+
+impl Layout for LiveCodeBench {
+    fn name(&self) -> &'static str {
+        FACTS.name
+    }
+
+    fn spec(&self) -> &DatasetSpec {
+        self.spec
+    }
+
+    fn variant(&self) -> &'static str {
+        self.variant
+    }
+
+    fn files(&self) -> &'static [PartFile] {
+        &releases::FILES
+    }
+
+    fn templates(&self) -> &'static [TemplateSpec] {
+        &prompt::TEMPLATES
+    }
+
+    fn numbers_items(&self) -> bool {
+        true
+    }
+
+    fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
+        row::item(index, row)
+    }
+}
+
+impl Benchmark for LiveCodeBench {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn template(&self, templates: &Templates) -> Template {
+        prompt::template(templates)
+    }
+
+    fn prompt(&self, item: &Item, material: &Material) -> Result<Prompt, ItemProblem> {
+        let starter = row::maybe(&item.row, "starter_code")?.unwrap_or_default();
+        Ok(prompt::prompt(text(&item.row, row::QUESTION)?, starter, &material.templates))
+    }
+
+    fn expected(&self, item: &Item) -> String {
+        let count = |column| row::test_count(&item.row, column);
+        match (count(row::PUBLIC), count(row::PRIVATE)) {
+            (Some(public), Some(private)) => match public + private {
+                1 => "passes its one test".to_owned(),
+                all => format!("passes all {all} tests"),
+            },
+            (Some(public), None) => format!("passes all tests, {public} public and the private ones"),
+            _ => "passes all tests".to_owned(),
+        }
+    }
+
+    fn grade(&self, _item: &Item, answer: &Answer) -> Grading {
+        match grader::code(answer) {
+            None => grader::without_code(answer).into(),
+            Some(_) => Grading::NeedsSandbox,
+        }
+    }
+
+    fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
+        Some(&Grader)
+    }
+
+    fn options(&self) -> &'static [OptionFacts] {
+        &releases::OPTIONS
+    }
+
+    fn under_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
+        Ok(releases::under_options(options)?.map(|slices| slices as &dyn Benchmark))
+    }
+
+    fn selects(&self, options: &Options, item: &IndexEntry) -> bool {
+        releases::selects(options, item)
+    }
+
+    fn aliases(&self, item: &Item) -> Vec<String> {
+        let id = row::maybe(&item.row, "question_id").ok().flatten();
+        id.into_iter().map(str::to_owned).collect()
+    }
+
+    fn oracle(&self, item: &Item) -> String {
+        match row::maybe(&item.row, row::REFERENCE).ok().flatten() {
+            Some(program) => format!("```python\n{}\n```", program.trim_end_matches('\n')),
+            None => "The dataset has no program for this problem.".to_owned(),
+        }
+    }
+
+    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
+        let mut row = row.clone();
+        let mut item = row::graded(&mut row)?;
+        row.remove(row::REFERENCE);
+        item.row = row;
+        Ok(item)
+    }
+
+    fn metrics(&self) -> Option<Box<dyn Metrics>> {
+        Some(Box::<PassAtK>::default())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,182 @@
+//! Releases of the dataset and the time window.
+//!
+//! Six files hold the problems in the order of their publication. A release is the files up to its own; a slice is one
+//! file, or several in a row.
+
+use bench_datasets::{DatasetSpec, DemoData, HubSource, IndexEntry, Part, PartFile};
+
+use super::LiveCodeBench;
+use super::row::{self, DATE_TAG};
+use crate::options::{OptionError, OptionFacts, Options};
+
+pub(super) const RELEASE: &str = "release";
+pub(super) const START_DATE: &str = "start_date";
+pub(super) const END_DATE: &str = "end_date";
+
+pub(super) static OPTIONS: [OptionFacts; 3] = [
+    OptionFacts {
+        name: RELEASE,
+        description: "Which problems: release_v1 to release_v6 (all up to that release), release_latest, one slice v1 to v6, or slices in a row such as v4_v5. Only the files needed are downloaded.",
+        default: "release_latest",
+    },
+    OptionFacts {
+        name: START_DATE,
+        description: "Only problems of contests on or after this day, YYYY-MM-DD.",
+        default: "",
+    },
+    OptionFacts {
+        name: END_DATE,
+        description: "Only problems of contests up to this day, YYYY-MM-DD. As in the official program the day is its first moment: a contest that has a later time of that day is left out.",
+        default: "",
+    },
+];
+
+/// Number of files.
+const FILES_COUNT: u8 = 6;
+
+const fn part(split: &'static str) -> Part {
+    Part { config: "default", split }
+}
+
+static PARTS: [Part; 6] =
+    [part("test"), part("test2"), part("test3"), part("test4"), part("test5"), part("test6")];
+
+const fn file(at: usize, path: &'static str) -> PartFile {
+    PartFile { part: PARTS[at], path }
+}
+
+pub(super) static FILES: [PartFile; 6] = [
+    file(0, "test.jsonl"),
+    file(1, "test2.jsonl"),
+    file(2, "test3.jsonl"),
+    file(3, "test4.jsonl"),
+    file(4, "test5.jsonl"),
+    file(5, "test6.jsonl"),
+];
+
+/// Problems of each file.
+const PROBLEMS: [u64; 6] = [400, 111, 101, 101, 167, 175];
+
+/// The dataset of the files FIRST to LAST, from 1.
+struct Slices<const FIRST: usize, const LAST: usize>;
+
+impl<const FIRST: usize, const LAST: usize> Slices<FIRST, LAST> {
+    const PARTS: &'static [Part] = PARTS.split_at(LAST).0.split_at(FIRST - 1).1;
+
+    const SPEC: DatasetSpec = DatasetSpec {
+        sources: &[HubSource {
+            id: "livecodebench/code_generation_lite",
+            revision: None,
+            items: Self::PARTS,
+            support: &[],
+        }],
+        gate: None,
+        licence: "CC (as the dataset's card names it)",
+        items: problems(FIRST, LAST),
+        demo: DemoData { items: include_str!("../../data/livecodebench.jsonl"), support: &[] },
+    };
+}
+
+const fn problems(first: usize, last: usize) -> u64 {
+    let (mut at, mut sum) = (first - 1, 0);
+    while at < last {
+        sum += PROBLEMS[at];
+        at += 1;
+    }
+    sum
+}
+
+macro_rules! slices {
+    ($(($first:literal, $last:literal, $variant:literal)),* $(,)?) => {
+        [$(LiveCodeBench { first: $first, last: $last, variant: $variant, spec: &Slices::<$first, $last>::SPEC }),*]
+    };
+}
+
+/// All problems. What it makes of them is kept under the benchmark's plain name.
+pub(super) const LATEST: LiveCodeBench =
+    LiveCodeBench { first: 1, last: FILES_COUNT, variant: "", spec: &Slices::<1, 6>::SPEC };
+
+/// Every part of the dataset that can be asked for, but all of it.
+static SLICES: [LiveCodeBench; 20] = slices![
+    (1, 1, "v1"),
+    (1, 2, "v1-v2"),
+    (1, 3, "v1-v3"),
+    (1, 4, "v1-v4"),
+    (1, 5, "v1-v5"),
+    (2, 2, "v2"),
+    (2, 3, "v2-v3"),
+    (2, 4, "v2-v4"),
+    (2, 5, "v2-v5"),
+    (2, 6, "v2-v6"),
+    (3, 3, "v3"),
+    (3, 4, "v3-v4"),
+    (3, 5, "v3-v5"),
+    (3, 6, "v3-v6"),
+    (4, 4, "v4"),
+    (4, 5, "v4-v5"),
+    (4, 6, "v4-v6"),
+    (5, 5, "v5"),
+    (5, 6, "v5-v6"),
+    (6, 6, "v6"),
+];
+
+/// The first and the last file of a release or of slices, by name.
+fn files_of(name: &str) -> Option<(u8, u8)> {
+    let number = |text: &str| {
+        let digits = text.strip_prefix('v').filter(|digits| digits.len() == 1)?;
+        digits.parse::<u8>().ok().filter(|number| (1..=FILES_COUNT).contains(number))
+    };
+    match name.strip_prefix("release_") {
+        Some("latest") => Some((1, FILES_COUNT)),
+        Some(release) => Some((1, number(release)?)),
+        None => match name.split_once('_') {
+            None => number(name).map(|slice| (slice, slice)),
+            Some((first, last)) => {
+                let (first, last) = (number(first)?, number(last)?);
+                (first < last).then_some((first, last))
+            }
+        },
+    }
+}
+
+/// The benchmark of these options; `None` for all problems.
+pub(super) fn under_options(options: &Options) -> Result<Option<&'static LiveCodeBench>, OptionError> {
+    for (name, value) in options {
+        match name.as_str() {
+            RELEASE => {}
+            START_DATE | END_DATE if value.is_empty() || row::is_day(value) => {}
+            START_DATE | END_DATE => {
+                return Err(OptionError(format!("`{name}` has to be a day such as 2024-08-01")));
+            }
+            other => return Err(OptionError::unknown(other, &OPTIONS)),
+        }
+    }
+    if let (Some(start), Some(end)) = (day(options, START_DATE), day(options, END_DATE))
+        && start > end
+    {
+        return Err(OptionError(format!("`{START_DATE}` is after `{END_DATE}`")));
+    }
+    let Some(name) = options.get(RELEASE).filter(|name| !name.is_empty()) else { return Ok(None) };
+    let (first, last) = files_of(name).ok_or_else(|| {
+        OptionError(format!(
+            "`{RELEASE}` has to be release_v1 to release_v{FILES_COUNT}, release_latest, v1 to v{FILES_COUNT}, or slices \
+             such as v4_v5"
+        ))
+    })?;
+    Ok(SLICES.iter().find(|slices| (slices.first, slices.last) == (first, last)))
+}
+
+fn day<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
+    options.get(name).map(String::as_str).filter(|day| !day.is_empty())
+}
+
+/// Whether the problem is in the time window. One without a date is in none.
+pub(super) fn selects(options: &Options, item: &IndexEntry) -> bool {
+    let (start, end) = (day(options, START_DATE), day(options, END_DATE));
+    if start.is_none() && end.is_none() {
+        return true;
+    }
+    let Some(date) = item.tags.get(DATE_TAG) else { return false };
+    // A time behind the day makes the text longer, and so later than the day itself.
+    start.is_none_or(|start| date.as_str() >= start) && end.is_none_or(|end| date.as_str() <= end)
+}

@@ -1,0 +1,410 @@
+"""Grades one program: decodes the tests, runs it in a process of its own, and writes what came of it.
+
+Runs in the job's folder. `task.json` says what is to be done; it, the tests and the program are removed before the
+program starts. What came of it is in `results.json`: a text, and a code over it that only who knows the task's key
+can make. The program runs as another user where that is possible, else as this one.
+"""
+
+import base64
+import ctypes
+import hashlib
+import json
+import os
+import pathlib
+import re
+import resource
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+
+# Seconds.
+START_MAX = 60
+TICK = 0.2
+# Bytes.
+DECODED_MAX = 1 << 30
+MESSAGES_MAX = 2 << 20
+RESERVE = 1 << 20
+TESTS_MAX = 100_000
+
+OTHER_USER = 65534
+STRAGGLER_ROUNDS = 50
+
+PR_SET_DUMPABLE = 4
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Unreadable(Exception):
+    """The tests are not as the dataset promises."""
+
+
+# Tests
+
+
+def unpickled_text(content):
+    """The one text in a pickle. Nothing but the codes that such a pickle is made of is understood."""
+
+    def take(length):
+        nonlocal at
+        if length > len(content) - at:
+            raise Unreadable("the pickle ends too early")
+        at += length
+        return content[at - length : at]
+
+    at, text = 0, None
+    while True:
+        code = take(1)
+        if code == b"\x80":
+            take(1)
+        elif code == b"\x95":
+            take(8)
+        elif code in (b"\x8c", b"X", b"\x8d"):
+            if text is not None:
+                raise Unreadable("the pickle holds more than one text")
+            width = {b"\x8c": 1, b"X": 4, b"\x8d": 8}[code]
+            text = take(int.from_bytes(take(width), "little")).decode("utf-8", "surrogatepass")
+        elif code == b"\x94" and text is not None:
+            pass
+        elif code in (b"q", b"r") and text is not None:
+            take(1 if code == b"q" else 4)
+        elif code == b"." and text is not None:
+            return text
+        else:
+            raise Unreadable(f"the pickle holds code {code[0]:#04x}")
+
+
+def inflated(content):
+    stream = zlib.decompressobj()
+    text = stream.decompress(content, DECODED_MAX)
+    if stream.unconsumed_tail or not stream.eof:
+        raise Unreadable(f"the compressed tests are cut off, or longer than {DECODED_MAX} bytes")
+    return text
+
+
+def decoded(text):
+    """The list in a column of tests: JSON, else JSON in a pickle, compressed, in base64."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return json.loads(unpickled_text(inflated(base64.b64decode(text.encode("utf-8")))))
+    except (ValueError, zlib.error, RecursionError) as error:
+        raise Unreadable(f"the tests are neither JSON nor encoded JSON: {error}") from None
+
+
+def tests_of(text, column):
+    tests = decoded(text)
+    if not isinstance(tests, list) or len(tests) > TESTS_MAX:
+        raise Unreadable(f"{column} is no list of tests")
+    for test in tests:
+        if not isinstance(test, dict) or test.get("testtype") not in ("stdin", "functional"):
+            raise Unreadable(f"{column} holds something that is no test")
+        if not isinstance(test.get("input"), str) or not isinstance(test.get("output"), str):
+            raise Unreadable(f"{column} holds a test without input or output")
+    return tests
+
+
+def record_of(tests, name):
+    return {
+        "inputs": [test["input"] for test in tests],
+        "outputs": [test["output"] for test in tests],
+        "fn_name": name,
+    }
+
+
+# The program's process
+
+
+def control(option, value):
+    try:
+        ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0)
+    except (OSError, AttributeError):
+        pass
+
+
+def other_user(folder):
+    """The user that programs run as, when this one may become it and it can run Python in the folder."""
+    if os.getuid() != 0:
+        return {}
+    user = {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []}
+    try:
+        os.chmod(".", 0o700)
+        os.chown(folder, OTHER_USER, OTHER_USER)
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        command = [sys.executable, "-I", "-B", "-c", "import json, unittest.mock; open('probe', 'w').close()"]
+        done = subprocess.run(command, cwd=folder, timeout=START_MAX, check=False, **quiet, **user)
+        if done.returncode == 0:
+            return user
+    except (OSError, ValueError, subprocess.SubprocessError):
+        pass
+    try:
+        os.chown(folder, 0, 0)
+    except OSError:
+        pass
+    return {}
+
+
+def pipe_holding(content):
+    """A file without a name that holds this, to be read from its start."""
+    file = tempfile.TemporaryFile(dir=".")
+    file.write(content)
+    file.flush()
+    file.seek(0)
+    return file
+
+
+def started(work, word, folder, user):
+    """The process, and where its messages are read."""
+    child = pathlib.Path("child.py").read_text(encoding="utf-8")
+    os.remove("child.py")
+    result_read, result_write = os.pipe()
+    word_read, word_write = os.pipe()
+    os.write(word_write, word)
+    os.close(word_write)
+    with pipe_holding(json.dumps(work).encode("ascii")) as payload:
+        passed = (payload.fileno(), result_write, word_read)
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-B", "-c", child, *map(str, passed)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=passed,
+            cwd=folder,
+            env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder},
+            start_new_session=True,
+            **user,
+        )
+    os.close(result_write)
+    os.close(word_read)
+    try:
+        # When memory runs out, it is the program that goes.
+        pathlib.Path(f"/proc/{process.pid}/oom_score_adj").write_text("1000", encoding="ascii")
+    except OSError:
+        pass
+    return process, result_read
+
+
+class Messages:
+    """What the process says, read up to a bound."""
+
+    def __init__(self, process, descriptor):
+        self.process = process
+        self.descriptor = descriptor
+        self.content = b""
+        self.is_over = False
+
+    def wait(self, deadline, enough):
+        """Until there is enough, nothing more can come, or the time is up."""
+        while not self.is_over and not enough(self.content) and len(self.content) <= MESSAGES_MAX:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return
+            has_ended = self.process.poll() is not None
+            ready, _, _ = select.select([self.descriptor], [], [], 0 if has_ended else min(left, TICK))
+            if ready:
+                piece = os.read(self.descriptor, 1 << 16)
+                self.content += piece
+                self.is_over = not piece
+            elif has_ended:
+                self.is_over = True
+
+
+def children_of(pid):
+    """Every process whose parent this is."""
+    found = []
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return found
+    for name in filter(str.isdigit, names):
+        try:
+            stat = pathlib.Path("/proc", name, "stat").read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        fields = stat.rpartition(")")[2].split()
+        if len(fields) > 1 and fields[1] == str(pid):
+            found.append(int(name))
+    return found
+
+
+def end(process):
+    """Kills the process and all that it has started, whatever that has done to get away."""
+    process.kill()
+    for _ in range(STRAGGLER_ROUNDS):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except OSError:
+            pass
+        children = children_of(os.getpid())
+        if not children:
+            return
+        for child in children:
+            try:
+                os.kill(child, signal.SIGKILL)
+            except OSError:
+                pass
+            try:
+                os.waitpid(child, 0)
+            except OSError:
+                pass
+
+
+def report_in(messages, word, count):
+    """What the process handed over, if it is what the official program could say of so many tests."""
+    lines = messages.split(b"\n")
+    if len(lines) != 3 or lines[2] or not lines[1].startswith(word):
+        return None
+    try:
+        report = json.loads(lines[1][len(word) :])
+        results, metadata = report["results"], report["metadata"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    if not isinstance(results, list) or not isinstance(metadata, dict):
+        return None
+    has_passed = all(is_pass(result) for result in results)
+    if len(results) > count + 1 or (has_passed and (len(results) != count or "error_code" in metadata)):
+        return None
+    return {"results": results, "metadata": metadata}
+
+
+def is_pass(result):
+    return isinstance(result, (bool, int, float)) and result > 0
+
+
+def run(task, tests, code, source):
+    count = len(tests)
+    official_wait = (task["timeout"] + 1) * count + 5
+    wait = min(official_wait, task["wait_max"])
+    folder = tempfile.mkdtemp(prefix="program-")  # within TMPDIR, where another user can go, too
+    user = other_user(folder)
+    word = os.urandom(32).hex().encode("ascii")
+    work = {
+        "module": task["module"],
+        "source": source,
+        "record": json.dumps(record_of(tests, task["fn_name"])),
+        "code": code,
+        "timeout": task["timeout"],
+    }
+    process, descriptor = started(work, word, folder, user)
+    work = None
+    messages = Messages(process, descriptor)
+    try:
+        messages.wait(time.monotonic() + START_MAX, lambda content: b"\n" in content)
+        greeting = messages.content.partition(b"\n")[0]
+        if greeting not in (b"numpy", b"plain"):
+            sys.exit(f"the runner did not start (exit status {process.poll()})")
+        began = time.monotonic()
+        messages.wait(began + wait, lambda content: content.count(b"\n") >= 2)
+        elapsed = time.monotonic() - began
+        # What a process says right before it ends is there before its end is seen.
+        status = process.poll() if not messages.is_over else settled(process)
+    finally:
+        end(process)
+        os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
+    report = report_in(messages.content, word, count)
+    if report is None:
+        report = {
+            "results": [-2],
+            "metadata": {
+                "error": ended(status, elapsed, wait),
+                "error_code": -5,
+                "error_message": "TestRunnerError",
+            },
+        }
+    said = {
+        "grader": task["module"],
+        "tests": count,
+        "elapsed": round(elapsed, 3),
+        "wait": wait,
+        "wait_cut": wait < official_wait,
+        "numpy": greeting == b"numpy",
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "apart": bool(user),
+    }
+    return {**report, **said}
+
+
+def settled(process):
+    try:
+        return process.wait(TICK)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def ended(status, elapsed, wait):
+    if status is None:
+        return f"it was killed after {elapsed:.0f} s without a result" if elapsed >= wait else "it left no result"
+    return f"it was ended by signal {-status}" if status < 0 else f"it left with status {status} and no result"
+
+
+# What is left behind
+
+
+def removed(path):
+    try:
+        if os.path.isdir(path) and not os.path.islink(path):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            os.remove(path)
+    except FileNotFoundError:
+        pass
+
+
+def write_signed(path, content, key):
+    text = json.dumps(content)
+    inner = hashlib.sha256(key + f"{path}\n{text}".encode("ascii")).digest()
+    code = hashlib.sha256(key + inner).hexdigest()
+    temporary = f"{path}.tmp"
+    removed(temporary)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(temporary, flags, 0o600), "w", encoding="ascii") as file:
+        json.dump({"text": text, "code": code}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    if os.path.isdir(path):
+        removed(path)
+    os.rename(temporary, path)
+
+
+def taken(name):
+    """The text of a file, which is removed."""
+    content = pathlib.Path(name).read_bytes()
+    os.remove(name)
+    return content.decode("utf-8")
+
+
+def main():
+    if sys.version_info < (3, 10):
+        sys.exit(f"Python 3.10 or later is needed, this is {sys.version.split()[0]}")
+    os.umask(0o077)
+    control(PR_SET_DUMPABLE, 0)
+    control(PR_SET_CHILD_SUBREAPER, 1)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    task = json.loads(taken("task.json"))
+    key = bytes.fromhex(task.pop("key"))
+    code = taken("program.txt")
+    source = taken(task["module"] + ".py")
+    public, private = taken("public.json"), taken("private.txt")
+    removed("supervisor.py")
+    try:
+        tests = tests_of(public, "public_test_cases") + tests_of(private, "private_test_cases")
+    except Unreadable as error:
+        write_signed("results.json", {"problem": re.sub(r"\s+", " ", str(error))[:300]}, key)
+        return
+    public = private = None
+    # Room for the results, whatever the program does to the disk.
+    pathlib.Path("reserve").write_bytes(bytes(RESERVE))
+    write_signed("started.json", {"tests": len(tests)}, key)
+    results = run(task, tests, code, source)
+    removed("reserve")
+    write_signed("results.json", results, key)
+
+
+if __name__ == "__main__":
+    main()

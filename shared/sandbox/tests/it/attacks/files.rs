@@ -1,0 +1,218 @@
+//! Attacks on files: of the machine, of other sandboxes, of the kernel.
+
+use std::os::unix::fs::PermissionsExt;
+
+use bench_sandbox::isolation::SharedFolder;
+
+use crate::host::{each_form, each_form_with, is_root, printed, run};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_of_the_machine() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let secret = at.folder().join("secret");
+        std::fs::write(&secret, "secret").unwrap();
+        // Files that anybody may read, and whose place is known.
+        for path in [secret.as_path(), at.folder()] {
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        let own = std::process::id();
+        let program = format!(
+            r#"
+secret, host = {secret:?}, {own}
+for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh/sshd_config", "/etc/machine-id", "/etc/fstab",
+             "/root/.bashrc", "/home", "/var/log", "/var/lib", "/boot", "/sys/kernel", "/sys/fs/cgroup", secret,
+             "/proc/%d/environ" % host, "/proc/%d/cmdline" % host, "/proc/%d/root/etc/shadow" % host, "/proc/%d/fd" % host,
+             "/proc/1/environ", "/proc/1/mem", "/proc/1/fd", "/proc/1/root/etc/shadow", "/proc/kcore", "/proc/kmsg"):
+    def look():
+        if os.path.isdir(path):
+            return os.listdir(path)
+        with open(path, "rb") as file:
+            return file.read(100)
+    refused("read " + path, look)
+"#
+        );
+        at.attack(&sandbox, &program, &["read /etc/shadow", "read /root/.bashrc", "read /proc/1/mem", "read /proc/kmsg"])
+            .await;
+        // The only users inside are those of the sandbox.
+        if !at.is_confined() {
+            assert_eq!(printed(&sandbox, "cut -d: -f1 /etc/passwd | tr '\\n' ' '").await, "sandbox nobody ");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn writes_outside() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let open_to_all = at.folder().join("open");
+        std::fs::create_dir_all(&open_to_all).unwrap();
+        std::fs::set_permissions(&open_to_all, PermissionsExt::from_mode(0o777)).unwrap();
+        std::fs::write(open_to_all.join("file"), "kept").unwrap();
+        std::fs::set_permissions(open_to_all.join("file"), PermissionsExt::from_mode(0o666)).unwrap();
+        let program = format!(
+            r#"
+place = {open_to_all:?}
+home = os.environ["HOME"]
+for folder in ("/", "/usr", "/usr/bin", "/etc", "/bin", "/lib", "/dev", "/proc", "/proc/self", "/var", "/opt", "/run",
+               "/sys", "/root", place, os.path.dirname(home)):
+    refused("make a file in " + folder, lambda: open(os.path.join(folder, "bench-attack"), "w"))
+    refused("make a folder in " + folder, lambda: os.mkdir(os.path.join(folder, "bench-attack.d")))
+for path in (place + "/file", "/etc/passwd", "/etc/hosts", "/usr/bin/env", "/bin/bash", "/proc/self/oom_score_adj"):
+    refused("write to " + path, lambda: open(path, "r+b"))
+    refused("truncate " + path, lambda: os.truncate(path, 0))
+    refused("remove " + path, lambda: os.unlink(path))
+    refused("change the mode of " + path, lambda: (os.chmod(path, 0o777), path)) if not path.startswith(place) else None
+    refused("rename " + path, lambda: os.rename(path, home + "/taken"))
+    refused("link to " + path, lambda: os.link(path, home + "/linked"))
+    os.path.lexists(home + "/linked") and broken("a link to " + path)
+os.symlink(place, home + "/out")
+refused("write through a link", lambda: open(home + "/out/new", "w"))
+refused("leave the folder", lambda: open(home + "/../../../../../../bench-attack", "w"))
+"#
+        );
+        let things = ["make a file in /etc", "make a folder in /", "write to /etc/passwd", "write through a link"];
+        at.attack(&sandbox, &program, &things).await;
+        assert_eq!(std::fs::read_to_string(open_to_all.join("file")).unwrap(), "kept");
+        assert_eq!(std::fs::read_dir(&open_to_all).unwrap().count(), 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_of_the_kernel() {
+    let core_pattern = || std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
+    let before = core_pattern();
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let program = r#"
+for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname", "/proc/sys/vm/overcommit_memory",
+             "/proc/sys/kernel/ns_last_pid", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/fs/suid_dumpable", "/proc/sysrq-trigger",
+             "/proc/self/uid_map", "/proc/self/setgroups", "/proc/self/oom_score_adj", "/sys/kernel/uevent_helper",
+             "/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/release_agent", "/proc/1/oom_score_adj"):
+    refused("write " + path, lambda: os.write(os.open(path, os.O_WRONLY), b"1"))
+# Every setting that the sandbox sees.
+count = 0
+for folder, _, files in os.walk("/proc/sys"):
+    for name in files:
+        count += 1
+        try:
+            os.close(os.open(os.path.join(folder, name), os.O_WRONLY))
+            broken("write " + os.path.join(folder, name))
+        except OSError:
+            pass
+held("all settings", count)
+"#;
+        at.attack(&sandbox, program, &["write /proc/sys/kernel/core_pattern", "write /proc/sysrq-trigger", "all settings"])
+            .await;
+    })
+    .await;
+    assert_eq!(core_pattern(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn devices() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let program = r#"
+import stat
+for path in ("/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg", "/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/loop-control",
+             "/dev/fuse", "/dev/kvm", "/dev/net/tun", "/dev/tty", "/dev/console", "/dev/ptmx", "/dev/pts/0", "/dev/snapshot"):
+    refused("open " + path, lambda: os.open(path, os.O_RDONLY))
+for name, kind, major, minor in (("memory", stat.S_IFCHR, 1, 1), ("disk", stat.S_IFBLK, 254, 0), ("null", stat.S_IFCHR, 1, 3)):
+    refused("make the device " + name, lambda: os.mknod(name, kind | 0o666, os.makedev(major, minor)))
+allowed = {"fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"}
+try:
+    more = set(os.listdir("/dev")) - allowed
+    (broken if more else held)("devices", more)
+except OSError as error:
+    held("devices", error)
+# Those that are there work.
+open("/dev/null", "w").write("x")
+assert open("/dev/urandom", "rb").read(4) and open("/dev/zero", "rb").read(2) == bytes(2)
+"#;
+        at.attack(&sandbox, program, &["open /dev/mem", "make the device memory", "make the device null", "devices"]).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_another_sandbox() {
+    each_form(|at| async move {
+        let (one, other) = (at.sandbox().await, at.sandbox().await);
+        other.write("secret", b"secret").await.unwrap();
+        run(&other, "chmod -R 777 $HOME; echo x > $TMPDIR/shared; chmod 777 $TMPDIR/shared; setsid sleep 100000 >/dev/null 2>&1 &").await;
+        let home = printed(&other, "echo $HOME").await;
+        let temporary = printed(&other, "echo $TMPDIR").await;
+        let id = printed(&other, "echo $SANDY_SANDBOX_ID").await;
+        let program = format!(
+            r#"
+home, temporary, other = {home:?}, {temporary:?}, {id:?}
+refused("read a file", lambda: open(home + "/secret").read())
+refused("read a temporary file", lambda: open(temporary + "/shared").read())
+home == os.environ["HOME"] or refused("list the folder", lambda: os.listdir(home))
+home == os.environ["HOME"] or refused("write a file", lambda: open(home + "/planted", "w"))
+# By its processes.
+found = []
+for pid in visible():
+    for name in ("environ", "cwd/secret", "root/workspace/secret"):
+        try:
+            content = open("/proc/%s/%s" % (pid, name), "rb").read()
+        except OSError:
+            continue
+        if other.encode() in content or b"secret" == content:
+            found.append((pid, name))
+broken("see its processes", found) if found else held("see its processes")
+"#
+        );
+        at.attack(&one, &program, &["read a file", "read a temporary file", "see its processes"]).await;
+        assert_eq!(printed(&other, "ls").await, "secret");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn setuid_programs() {
+    let planted = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(planted.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    let program = planted.path().join("id");
+    std::fs::copy("/usr/bin/id", &program).unwrap();
+    // Of root, when root runs the test: the worst that a shared folder may hold.
+    std::fs::set_permissions(&program, PermissionsExt::from_mode(0o6755)).unwrap();
+    let share = SharedFolder { host: planted.path().to_owned(), inside: "/shared".into() };
+    each_form_with(
+        |options| options.shared = vec![share],
+        |at| async move {
+            let sandbox = at.sandbox().await;
+            let plain = printed(&sandbox, "id -u").await;
+            assert_eq!(printed(&sandbox, "$SANDY_FILES/id -u; $SANDY_FILES/id -ru").await, format!("{plain}\n{plain}"));
+            assert_ne!(plain, "0");
+            assert_eq!(printed(&sandbox, "cp /usr/bin/id own; chmod 6755 own; ./own -u").await, plain);
+            let attack = r#"
+PR_GET_NO_NEW_PRIVS = 39
+(held if libc.prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 else broken)("new privileges")
+for name, attempt in (("uid 0", lambda: os.setuid(0)), ("gid 0", lambda: os.setgid(0)), ("groups", lambda: os.setgroups([0])),
+                      ("owner", lambda: os.chown("attack.py", 0, 0))):
+    refused(name, attempt)
+"#;
+            at.attack(&sandbox, attack, &["new privileges", "uid 0", "gid 0", "groups", "owner"]).await;
+            if is_root() {
+                assert!(at.has("uid per sandbox"));
+            }
+        },
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_removes_its_own_files() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        sandbox.write("jobs/one/script.sh", b"rm -rf \"$HOME\"/jobs \"$TMPDIR\"/*; echo gone").await.unwrap();
+        assert_eq!(printed(&sandbox, "bash jobs/one/script.sh; ls -A").await, "gone");
+        sandbox.write("jobs/one/script.sh", b"echo again").await.unwrap();
+        assert_eq!(printed(&sandbox, "bash jobs/one/script.sh").await, "again");
+    })
+    .await;
+}

@@ -1,0 +1,153 @@
+//! Attacks on processes: of the machine, of the host, of other sandboxes, and of the sandbox itself.
+
+use std::process::{Child, Command, Stdio};
+
+use bench_sandbox::isolation::IsolationError;
+
+use crate::host::{each_form, exec, is_alive, printed, processes_with, run, text, until};
+
+/// A process of this machine that does nothing.
+struct Bystander(Child);
+
+impl Bystander {
+    fn new() -> Self {
+        Self(Command::new("sleep").arg("100000").stdin(Stdio::null()).spawn().unwrap())
+    }
+
+    fn is_unharmed(&mut self) -> bool {
+        self.0.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Bystander {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_to_processes_of_the_machine() {
+    each_form(|at| async move {
+        let (sandbox, neighbour) = (at.sandbox().await, at.sandbox().await);
+        run(&neighbour, "setsid sleep 100000 >/dev/null 2>&1 & echo $! > pid").await;
+        let mut bystander = Bystander::new();
+        let mark = printed(&neighbour, "echo $SANDY_SANDBOX_ID").await;
+        let others = processes_with(&format!("SANDY_SANDBOX_ID={mark}"));
+        assert!(!others.is_empty());
+        let mut targets = vec![bystander.0.id(), std::process::id()];
+        targets.extend(&others);
+        let numbers: Vec<String> = targets.iter().map(u32::to_string).collect();
+        // In a pid namespace these numbers are nobody's, or its own low ones.
+        let program = format!(
+            r#"
+own = set(visible())
+for pid in ({}):
+    if pid in own:
+        continue
+    for number in (0, signal.SIGTERM, signal.SIGSTOP, signal.SIGKILL):
+        refused("kill %d" % number, lambda: os.kill(pid, number))
+    refused("kill its group", lambda: os.killpg(pid, signal.SIGKILL))
+    refused("queue", lambda: signal.pidfd_send_signal(os.pidfd_open(pid), signal.SIGKILL))
+    for name, attempt in (
+        ("priority", lambda: os.setpriority(os.PRIO_PROCESS, pid, 19)),
+        ("cpus", lambda: os.sched_setaffinity(pid, {{0}})),
+        ("scheduler", lambda: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0))),
+        ("limit", lambda: __import__("resource").prlimit(pid, __import__("resource").RLIMIT_CPU, (0, 0))),
+        ("group", lambda: os.setpgid(pid, 0)),
+    ):
+        refused(name, attempt)
+refused("priority of a user", lambda: os.setpriority(os.PRIO_USER, 0, 19))
+held("all")
+"#,
+            numbers.join(", ") + ","
+        );
+        at.attack(&sandbox, &program, &["kill 9", "limit", "priority", "priority of a user", "all"]).await;
+        let mut asked = exec("kill -9 -1; kill -STOP -1; echo over");
+        asked.timeout = std::time::Duration::from_millis(1_000);
+        // It may have killed what it runs in.
+        let _ = sandbox.exec(&asked).await;
+        assert!(bystander.is_unharmed());
+        assert!(others.iter().all(|pid| is_alive(*pid)));
+        assert_eq!(printed(&neighbour, "kill -0 $(cat pid) && echo alive").await, "alive");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_kills_its_parent() {
+    each_form(|at| async move {
+        let (sandbox, neighbour) = (at.sandbox().await, at.sandbox().await);
+        let mut asked = exec(
+            "setsid sleep 100000 >/dev/null 2>&1 & \
+             for signal in STOP TERM INT HUP SEGV KILL; do kill -$signal $PPID 1; done 2>/dev/null; sleep 0.2; echo survived",
+        );
+        asked.env.insert("PATRICIDE".to_owned(), at.form().name.to_owned());
+        let outcome = sandbox.exec(&asked).await;
+        if at.is_confined() {
+            // Its first process is of its own user; when it is gone, so is the sandbox.
+            assert_eq!(outcome, Err(IsolationError::Gone));
+            until("the end", || sandbox.is_over()).await;
+        } else {
+            // The first process of a pid namespace takes no signals from inside.
+            assert_eq!(text(&outcome.unwrap().stdout), "survived\n");
+            assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+        }
+        assert_eq!(printed(&neighbour, "echo alive").await, "alive");
+        sandbox.end().await;
+        assert_eq!(processes_with(&format!("PATRICIDE={}", at.form().name)), [0; 0]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn shared_objects_are_not_the_machine_s() {
+    each_form(|at| async move {
+        let (one, other) = (at.sandbox().await, at.sandbox().await);
+        let make = r#"
+IPC_CREAT = 0o1000
+number = libc.shmget(0x5eed, 4096, IPC_CREAT | 0o666)
+print("held segment" if number != -1 else "held no segment", flush=True)
+try:
+    open("/dev/shm/bench-seed", "w").write("x")
+except OSError:
+    pass
+held("made")
+"#;
+        at.attack(&one, make, &["made"]).await;
+        let find = r#"
+(broken if libc.shmget(0x5eed, 4096, 0) != -1 else held)("segment")
+(broken if libc.msgget(0x5eed, 0) != -1 else held)("queue")
+(broken if libc.semget(0x5eed, 1, 0) != -1 else held)("semaphores")
+refused("shared memory", lambda: open("/dev/shm/bench-seed").read())
+"#;
+        at.attack(&other, find, &["segment", "queue", "semaphores", "shared memory"]).await;
+        assert!(!std::path::Path::new("/dev/shm/bench-seed").exists());
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_to_the_host() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        // The socket to the host is a file of the first process, and of nobody else.
+        let scan = r#"
+import stat
+found = []
+for fd in range(256):
+    try:
+        mode = os.fstat(fd).st_mode
+    except OSError:
+        continue
+    if stat.S_ISSOCK(mode) or fd > 2:
+        found.append(fd)
+(broken if found else held)("inherited files", found)
+for pid in (1, os.getppid()):
+    refused("files of process %d" % pid, lambda: os.listdir("/proc/%d/fd" % pid))
+    refused("socket of process %d" % pid, lambda: os.open("/proc/%d/fd/0" % pid, os.O_RDWR))
+"#;
+        at.attack(&sandbox, scan, &["inherited files", "files of process 1", "socket of process 1"]).await;
+    })
+    .await;
+}

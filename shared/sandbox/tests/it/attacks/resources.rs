@@ -1,0 +1,239 @@
+//! Attacks on what the machine has: processes, memory, room, time of whoever reads.
+
+use bench_sandbox::isolation::{IsolationError, Limits};
+
+use crate::host::{LONG, each_form, exec, limits, printed, processes_with, run, text, until};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fork_bomb() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let neighbour = at.sandbox().await;
+        // Goes up to well above the limit, and no further.
+        let program = "import os, time\nn = 0\nwhile n < 400:\n try:\n  pid = os.fork()\n except OSError:\n  break\n \
+                       if pid == 0:\n  time.sleep(100000)\n n += 1\nopen('counted', 'w').write(str(n))\n\
+                       time.sleep(100000)";
+        sandbox.write("bomb.py", program.as_bytes()).await.unwrap();
+        let mark = uuid::Uuid::new_v4().to_string();
+        let mut asked = exec("exec python3 bomb.py");
+        asked.env.insert("BOMB".to_owned(), mark.clone());
+        let bomb = tokio::spawn({
+            let sandbox = sandbox.clone();
+            async move { sandbox.exec(&asked).await }
+        });
+        let mark = format!("BOMB={mark}");
+        if at.lacks("processes are watched") {
+            until("the end of the sandbox", || sandbox.is_over()).await;
+        } else {
+            until("a full sandbox", || processes_with(&mark).len() as u64 >= limits().processes - 2).await;
+            // Another command may find no process left, but an answer it gets.
+            assert!(run(&sandbox, "echo alive").await.exit_code.is_some());
+            let count = processes_with(&mark).len() as u64;
+            assert!(count <= limits().processes + 4, "{count}");
+        }
+        assert_eq!(printed(&neighbour, "echo alive").await, "alive");
+        sandbox.end().await;
+        assert_eq!(bomb.await.unwrap(), Err(IsolationError::Gone));
+        assert_eq!(processes_with(&mark), [0; 0]);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fork_bomb_that_never_rests() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let mut asked = exec("bomb() { bomb | bomb & }; bomb; while :; do (setsid true &) ; done");
+        asked.env.insert("RESTLESS".to_owned(), at.form().name.to_owned());
+        asked.timeout = std::time::Duration::from_millis(500);
+        match sandbox.exec(&asked).await {
+            Ok(output) => assert_eq!(output.exit_code, None),
+            // Ended for it.
+            Err(error) => assert!(error == IsolationError::Gone && at.lacks("processes are watched")),
+        }
+        sandbox.end().await;
+        assert_eq!(processes_with(&format!("RESTLESS={}", at.form().name)), [0; 0]);
+    })
+    .await;
+}
+
+/// Takes memory and prints how much it has, in MiB.
+const HOG: &str = "import time\nheld = []\nfor n in range(1, 65):\n held.append(b'x' * (16 << 20))\n print(n * 16, flush=True)\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_of_one_process() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        sandbox.write("hog.py", HOG.as_bytes()).await.unwrap();
+        let output = run(&sandbox, "exec python3 hog.py").await;
+        assert_ne!(output.exit_code, Some(0));
+        let most: u64 = text(&output.stdout).lines().last().map_or(0, |line| line.parse().unwrap());
+        assert!(most > 0 && most << 20 <= limits().memory_bytes, "{most} MiB");
+        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_of_many_processes() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let hold = "held = b'x' * (64 << 20); open('held-%d' % __import__('os').getpid(), 'w'); import time; time.sleep(100000)";
+        let mut asked = exec(&format!(
+            "for i in $(seq 10); do setsid python3 -c \"{hold}\" >/dev/null 2>&1 & wait_for=$!; \
+             until [ -e held-$wait_for ] || ! kill -0 $wait_for 2>/dev/null; do sleep 0.02; done; done; sleep 0.5"
+        ));
+        asked.env.insert("HOG".to_owned(), at.form().name.to_owned());
+        // The shell that waits may be killed as well.
+        let _ = sandbox.exec(&asked).await.unwrap();
+        let holding = || {
+            let resident = |pid: &u32| {
+                let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+                let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
+                pages * 4_096
+            };
+            processes_with(&format!("HOG={}", at.form().name)).iter().map(resident).sum::<u64>()
+        };
+        // Pages of programs are counted once for each process here, and once for all there.
+        let shared = 48 << 20;
+        until("memory below the limit", || holding() <= limits().memory_bytes + shared).await;
+        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_disk() {
+    each_form(|at| async move {
+        for folder in ["$HOME", "$TMPDIR"] {
+            let sandbox = at.sandbox().await;
+            let fill = format!(
+                "cd {folder}; for i in $(seq 96); do head -c 1M /dev/zero > f$i 2>/dev/null || break; done; du -sm . | cut -f1"
+            );
+            if at.is_confined() {
+                // Watched: the sandbox ends while it is too full.
+                let outcome = sandbox.exec(&exec(&format!("{fill}; sleep 100000"))).await;
+                assert_eq!(outcome, Err(IsolationError::Gone));
+                until("the end", || sandbox.is_over()).await;
+            } else {
+                let megabytes: u64 = printed(&sandbox, &fill).await.parse().unwrap();
+                assert!((1..=limits().disk_bytes >> 20).contains(&megabytes), "{folder}: {megabytes} MB");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_disk_by_one_file_or_by_many() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let output = run(&sandbox, "head -c 1G /dev/zero > large; stat -c %s large").await;
+        let bytes: u64 = text(&output.stdout).trim().parse().unwrap();
+        assert!(bytes <= limits().disk_bytes, "{bytes}");
+        run(&sandbox, "rm large").await;
+
+        let program = "n = 0\ntry:\n for n in range(40000):\n  open('e%d' % n, 'w').close()\nexcept OSError:\n pass\nprint(n)";
+        sandbox.write("many.py", program.as_bytes()).await.unwrap();
+        let outcome = sandbox.exec(&exec("python3 many.py; [ $SANDY_ISOLATION = namespaces ] || sleep 100000")).await;
+        if at.is_confined() {
+            assert_eq!(outcome, Err(IsolationError::Gone));
+        } else {
+            let made: u64 = text(&outcome.unwrap().stdout).trim().parse().unwrap();
+            assert!(made * 4_096 <= limits().disk_bytes, "{made}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_output() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let mut asked = exec("yes; true");
+        asked.timeout = std::time::Duration::from_millis(500);
+        asked.output_bytes_max = 4_096;
+        let output = sandbox.exec(&asked).await.unwrap();
+        assert_eq!((output.stdout.len(), output.exit_code), (4_096, None));
+        assert!(output.dropped_bytes > 0);
+
+        // From the background, into the pipes of a command that is over.
+        let mut asked = exec("setsid yes & setsid yes >&2 & echo over");
+        asked.output_bytes_max = 4_096;
+        assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, Some(0));
+        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn huge_commands_and_variables() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let fits = format!(": {}; echo fits", "x".repeat(100_000));
+        assert_eq!(printed(&sandbox, &fits).await, "fits");
+        let long = run(&sandbox, &format!(": {}", "x".repeat(4 << 20))).await;
+        assert_eq!(long.exit_code, Some(126));
+        let mut asked = exec("echo");
+        asked.env = (0..200).map(|number| (format!("V{number}"), "x".repeat(100_000))).collect();
+        assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, Some(126));
+        for command in ["echo \0", "\0"] {
+            assert_eq!(run(&sandbox, command).await.exit_code, Some(126));
+        }
+        // Made inside.
+        assert_ne!(
+            run(&sandbox, "/bin/echo $(head -c 4000000 /dev/zero | tr '\\0' x)").await.exit_code,
+            Some(0)
+        );
+        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_open_files_and_threads() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox_of(&Limits { open_files: 64, ..limits() }).await;
+        let files = "n = 0\nheld = []\ntry:\n while n < 1000:\n  held.append(open('/dev/null')); n += 1\nexcept OSError:\n pass\nprint(n)";
+        sandbox.write("files.py", files.as_bytes()).await.unwrap();
+        let opened: u64 = printed(&sandbox, "python3 files.py").await.parse().unwrap();
+        assert!((32..64).contains(&opened), "{opened}");
+        assert_ne!(run(&sandbox, "ulimit -n 1000").await.exit_code, Some(0));
+
+        let threads = "import threading\nn = 0\ngo = threading.Event()\ntry:\n while n < 400:\n  \
+                       threading.Thread(target=go.wait, daemon=True).start(); n += 1\nexcept RuntimeError:\n pass\nprint(n, flush=True)\n\
+                       import os, time; time.sleep(0.0 if n < 40 else HOLD); os._exit(0)";
+        if at.lacks("processes are watched") {
+            sandbox.write("threads.py", threads.replace("HOLD", "100000").as_bytes()).await.unwrap();
+            let outcome = sandbox.exec(&exec("ulimit -v unlimited 2>/dev/null; python3 threads.py")).await;
+            // Ended for it, or never able to: each thread's stack is reserved out of the memory.
+            assert!(outcome.is_err() || text(&outcome.unwrap().stdout).trim().parse::<u64>().unwrap() < 60);
+            return;
+        }
+        sandbox.write("threads.py", threads.replace("HOLD", "0").as_bytes()).await.unwrap();
+        let started: u64 = printed(&sandbox, "python3 threads.py").await.parse().unwrap();
+        // Where no cgroup counts memory, each thread's stack is reserved out of it.
+        let fewest = if at.has("memory cgroup") { 16 } else { 2 };
+        assert!((fewest..=limits().processes + 4).contains(&started), "{started}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_daemon_that_outlives_its_command() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let daemon = "import os, sys, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n\
+                      for fd in range(256):\n try: os.close(fd)\n except OSError: pass\n\
+                      open('daemon', 'w')\nwhile True: time.sleep(1)";
+        sandbox.write("daemon.py", daemon.as_bytes()).await.unwrap();
+        let mut asked = exec("python3 daemon.py; until [ -e daemon ]; do sleep 0.01; done; trap '' TERM HUP INT; sleep 100000");
+        asked.env.insert("DAEMON".to_owned(), at.form().name.to_owned());
+        asked.timeout = std::time::Duration::from_millis(1_500);
+        assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, None);
+        sandbox.end().await;
+        assert_eq!(processes_with(&format!("DAEMON={}", at.form().name)), [0; 0]);
+        assert!(asked.timeout < LONG);
+    })
+    .await;
+}

@@ -1,0 +1,82 @@
+//! A host that is killed.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
+
+use bench_sandbox::isolation::{IsolationOptions, forms};
+
+use crate::host::{exec, helper, is_alive, processes_with, until};
+
+/// Names the folder to a process of this suite that plays the host to be killed.
+const VICTIM: &str = "BENCH_SANDBOX_TEST_VICTIM";
+
+/// Makes sandboxes with something running in them and waits to be killed, when started by the test below.
+#[tokio::test(flavor = "multi_thread")]
+async fn victim() {
+    let Some(folder) = std::env::var_os(VICTIM) else { return };
+    let options = IsolationOptions::new(helper(), folder);
+    let all = tokio::task::spawn_blocking(move || forms(&options)).await.unwrap();
+    let mut sandboxes = Vec::new();
+    for isolation in all.into_iter().flatten() {
+        for _ in 0..3 {
+            let sandbox = isolation.create(&crate::host::limits()).await.unwrap();
+            sandbox.exec(&exec("setsid sleep 100000 >/dev/null 2>&1 & sleep 0.05")).await.unwrap();
+            let output = sandbox.exec(&exec("echo $SANDY_SANDBOX_ID $HOME")).await.unwrap();
+            print!("\nsandbox {}", String::from_utf8_lossy(&output.stdout));
+            sandboxes.push(sandbox);
+        }
+    }
+    println!("\nready");
+    std::io::stdout().flush().unwrap();
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sandboxes_die_with_their_host_and_the_next_one_cleans_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut victim = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "killed::victim", "--nocapture"])
+        .env(VICTIM, folder.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut made = Vec::new();
+    for line in BufReader::new(victim.stdout.take().unwrap()).lines() {
+        let line = line.unwrap();
+        if let Some(sandbox) = line.strip_prefix("sandbox ") {
+            let (id, home) = sandbox.split_once(' ').unwrap();
+            made.push((id.to_owned(), home.to_owned()));
+        }
+        if line == "ready" {
+            break;
+        }
+    }
+    assert!(made.len() >= 3, "{made:?}");
+    let inside: Vec<u32> =
+        made.iter().flat_map(|(id, _)| processes_with(&format!("SANDY_SANDBOX_ID={id}"))).collect();
+    assert!(inside.len() >= made.len());
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    until("the end of every sandbox", || !inside.iter().any(|pid| is_alive(*pid))).await;
+
+    let left =
+        || std::fs::read_dir(folder.path()).unwrap().flatten().filter(|entry| entry.path().is_dir()).count();
+    assert!(left() > 0, "a killed host removes nothing");
+    let groups = |instance: &std::path::Path| -> Vec<String> {
+        std::fs::read_to_string(instance.join("groups"))
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    };
+    let groups: Vec<String> =
+        std::fs::read_dir(folder.path()).unwrap().flatten().flat_map(|entry| groups(&entry.path())).collect();
+    let options = IsolationOptions::new(helper(), folder.path());
+    let next = tokio::task::spawn_blocking(move || forms(&options)).await.unwrap();
+    let living = next.iter().flatten().count();
+    assert_eq!(left(), living, "only the folders of those that live");
+    assert!(groups.iter().all(|group| !std::path::Path::new(group).exists()), "{groups:?}");
+    for (_, home) in made.iter().filter(|(_, home)| home != "/workspace") {
+        assert!(!std::path::Path::new(home).exists(), "{home}");
+    }
+}

@@ -1,0 +1,202 @@
+//! What came of an item's several questions, and of running an answer in a sandbox. All of it was written by a model or by
+//! programs of one: texts are bounded, and nothing in them is taken for more than text.
+
+use std::collections::BTreeMap;
+
+use bench_domain::{Execution, Harvested, JobEnd, Step};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
+
+use super::item::{clean, clean_value, object};
+
+/// Bytes of a step's prompt, and of its response.
+const STEP_TEXT_BYTES_MAX: usize = 256 * 1024;
+/// Steps that are shown.
+const STEPS_MAX: usize = 200;
+/// Bytes of what a program wrote to one of its outputs.
+const OUTPUT_BYTES_MAX: usize = 8_000;
+/// Bytes of one file that a job left.
+const FILE_BYTES_MAX: usize = 32 * 1024;
+/// Bytes of all of them.
+const FILES_BYTES_MAX: usize = 128 * 1024;
+/// Files that are shown.
+const FILES_MAX: usize = 64;
+const PATH_BYTES_MAX: usize = 256;
+
+/// One question of an item that takes several.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct StepView {
+    /// What the dataset calls it.
+    pub name: String,
+    /// What the model was shown.
+    pub prompt: String,
+    /// What it answered.
+    pub response: String,
+    /// What the provider delivered apart as reasoning.
+    pub reasoning: Option<String>,
+    /// Why the model stopped, as the provider said it.
+    pub finish_reason: Option<String>,
+    /// From request to the end of the answer.
+    pub latency_ms: Option<u64>,
+    /// Tokens of the prompt.
+    pub input_tokens: Option<u64>,
+    /// Tokens of the answer, reasoning included.
+    pub output_tokens: Option<u64>,
+    /// Whether a text was too long: then its beginning is here.
+    pub cut: bool,
+}
+
+impl StepView {
+    fn new(step: &Step) -> Self {
+        let Step { name, prompt, answer } = step;
+        let (prompt, response) = (clean(&prompt.as_text()), clean(&answer.text));
+        let reasoning = answer.reasoning.as_deref().map(clean);
+        let texts = [Some(&prompt), Some(&response), reasoning.as_ref()];
+        let cut = texts.into_iter().flatten().any(|text| text.len() > STEP_TEXT_BYTES_MAX);
+        Self {
+            name: beginning(&clean(name), PATH_BYTES_MAX).to_owned(),
+            prompt: beginning(&prompt, STEP_TEXT_BYTES_MAX).to_owned(),
+            response: beginning(&response, STEP_TEXT_BYTES_MAX).to_owned(),
+            reasoning: reasoning.map(|text| beginning(&text, STEP_TEXT_BYTES_MAX).to_owned()),
+            finish_reason: answer.finish.as_wire().map(clean),
+            latency_ms: Some(answer.latency_ms),
+            input_tokens: answer.usage.map(|usage| usage.input_tokens),
+            output_tokens: answer.usage.map(|usage| usage.output_tokens),
+            cut,
+        }
+    }
+}
+
+/// The questions of an item; `None` where it is one.
+pub(super) fn steps(steps: &[Step]) -> Option<Vec<StepView>> {
+    (!steps.is_empty()).then(|| steps.iter().take(STEPS_MAX).map(StepView::new).collect())
+}
+
+/// What came of running an answer, in the place where clients of the compatible system look for test results.
+pub(super) fn test_results(execution: &Execution) -> Map<String, Value> {
+    let report = &execution.report;
+    let (end, exit_code) = match report.end {
+        JobEnd::Exited(code) => ("exited", Some(code)),
+        JobEnd::TimedOut => ("timed-out", None),
+        JobEnd::Vanished => ("vanished", None),
+    };
+    object(json!({
+        "end": end,
+        "exit_code": exit_code,
+        "round": execution.round,
+        "isolation": report.isolation.as_deref().map(|name| clean(beginning(name, PATH_BYTES_MAX))),
+        "elapsed_ms": report.elapsed_ms,
+        "stdout": clean(end_of(&report.stdout_tail, OUTPUT_BYTES_MAX)),
+        "stderr": clean(end_of(&report.stderr_tail, OUTPUT_BYTES_MAX)),
+        "files": files(&report.files),
+    }))
+}
+
+/// Each file as an object: `json` where it is JSON, else `text`, with `cut` where that is its beginning only; `bytes`
+/// where it was too long to be read; `not_a_file` for what is none.
+fn files(files: &BTreeMap<String, Harvested>) -> Map<String, Value> {
+    let mut left = FILES_BYTES_MAX;
+    let shown = files.iter().take(FILES_MAX).map(|(path, harvested)| {
+        let value = match harvested {
+            Harvested::TooLong(bytes) => json!({ "bytes": bytes }),
+            Harvested::NotAFile => json!({ "not_a_file": true }),
+            Harvested::Text(text) => {
+                let shown = beginning(text, FILE_BYTES_MAX.min(left));
+                left -= shown.len();
+                let is_whole = shown.len() == text.len();
+                match serde_json::from_str::<Value>(shown).ok().filter(|_| is_whole) {
+                    Some(value) => json!({ "json": clean_value(value) }),
+                    None => json!({ "text": clean(shown), "cut": !is_whole }),
+                }
+            }
+        };
+        (clean(beginning(path, PATH_BYTES_MAX)), value)
+    });
+    shown.collect()
+}
+
+/// At most so many bytes of the beginning.
+fn beginning(text: &str, bytes_max: usize) -> &str {
+    text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
+}
+
+/// At most so many bytes of the end.
+fn end_of(text: &str, bytes_max: usize) -> &str {
+    let from = text.ceil_char_boundary(text.len().saturating_sub(bytes_max));
+    text.get(from..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::{Answer, JobReport, Prompt};
+
+    use super::*;
+
+    fn report(files: BTreeMap<String, Harvested>) -> Execution {
+        Execution {
+            round: 2,
+            report: JobReport {
+                end: JobEnd::Exited(3),
+                files,
+                stdout_tail: format!("{}end", "x\0".repeat(100_000)),
+                stderr_tail: "ü".repeat(10_000),
+                elapsed_ms: Some(12),
+                isolation: Some("namespaces".into()),
+            },
+        }
+    }
+
+    #[test]
+    fn what_a_job_left_is_bounded() {
+        let deep = "[".repeat(20_000);
+        let left = BTreeMap::from([
+            ("a.json".to_owned(), Harvested::Text("{\"results\":[true,-2],\"log\":\"x\\u0000y\"}".into())),
+            ("b.txt".to_owned(), Harvested::Text("not { json\0".into())),
+            ("c.txt".to_owned(), Harvested::Text("é".repeat(1_000_000))),
+            ("d.json".to_owned(), Harvested::Text(deep)),
+            ("e".to_owned(), Harvested::TooLong(1 << 40)),
+            ("f".to_owned(), Harvested::NotAFile),
+        ]);
+        let results = test_results(&report(left));
+        assert_eq!((&results["end"], &results["exit_code"]), (&json!("exited"), &json!(3)));
+        assert_eq!(results["files"]["a.json"], json!({ "json": { "results": [true, -2], "log": "xy" } }));
+        assert_eq!(results["files"]["b.txt"], json!({ "text": "not { json", "cut": false }));
+        assert_eq!(results["files"]["c.txt"]["text"].as_str().unwrap().len(), FILE_BYTES_MAX);
+        assert_eq!(results["files"]["c.txt"]["cut"], true);
+        assert!(results["files"]["d.json"]["text"].as_str().unwrap().starts_with("[["));
+        assert_eq!(results["files"]["e"], json!({ "bytes": 1_u64 << 40 }));
+        assert_eq!(results["files"]["f"], json!({ "not_a_file": true }));
+        let stdout = results["stdout"].as_str().unwrap();
+        assert!(stdout.ends_with("xxend") && stdout.len() < OUTPUT_BYTES_MAX && !stdout.contains('\0'));
+        assert_eq!(results["stderr"].as_str().unwrap().len(), OUTPUT_BYTES_MAX);
+
+        let many = (0..1_000).map(|n| (format!("{n:04}"), Harvested::Text("[1]".repeat(20_000)))).collect();
+        let results = test_results(&report(many));
+        assert!(serde_json::to_string(&results).unwrap().len() < FILES_BYTES_MAX + 64 * 1024);
+    }
+
+    #[test]
+    fn every_end_has_a_name() {
+        for (end, name) in [(JobEnd::TimedOut, "timed-out"), (JobEnd::Vanished, "vanished")] {
+            let mut execution = report(BTreeMap::new());
+            execution.report.end = end;
+            let results = test_results(&execution);
+            assert_eq!((&results["end"], &results["exit_code"]), (&json!(name), &json!(null)));
+        }
+    }
+
+    #[test]
+    fn steps_are_bounded() {
+        assert_eq!(steps(&[]), None);
+        let step = |text: String| Step {
+            name: "1.1".into(),
+            prompt: Prompt::user("What?"),
+            answer: Answer::local(text),
+        };
+        let shown = steps(&[step("a\0b".into()), step("ü".repeat(STEP_TEXT_BYTES_MAX))]).unwrap();
+        assert_eq!((shown[0].response.as_str(), shown[0].cut), ("ab", false));
+        assert_eq!((shown[1].response.len(), shown[1].cut), (STEP_TEXT_BYTES_MAX, true));
+        assert_eq!(steps(&vec![step(String::new()); 1_000]).unwrap().len(), STEPS_MAX);
+    }
+}
