@@ -80,7 +80,7 @@ fn earlier_code_is_pasted_in_and_nothing_else_is_remembered() {
     );
     let (_, text) = shown(&SciCode::BACKGROUND, &item, &material, &steps[..1]);
     assert!(
-        text.starts_with("<Area of a disc.\nBackground text for the step.\n\n\nx{0}\n\n|Areas of"),
+        text.starts_with("<Area of a disc.\nBackground text for the step.\n\n\nx{0}\n|Areas of"),
         "{text}"
     );
     let all = answered(&[("901.1", ""), ("901.2", ""), ("901.3", ""), ("901.4", "")]);
