@@ -3,6 +3,7 @@
 pub(crate) mod python;
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -93,6 +94,7 @@ impl SandboxSettings {
     /// [`IsolationError`] where nothing safe is possible; anything else when a folder or the Python environment cannot be
     /// used.
     pub(crate) fn isolation(&self) -> anyhow::Result<Arc<dyn Isolation>> {
+        make_data_dir(&self.data_dir)?;
         let files = self.data_dir.join(FILES);
         fs::create_dir_all(&files).with_context(|| format!("could not make {}", files.display()))?;
         let files = files.canonicalize().with_context(|| format!("could not use {}", files.display()))?;
@@ -142,6 +144,12 @@ impl SandboxSettings {
         tracing::info!(form.name, form.lacks = ?form.lacks, "Sandboxes of this machine: {}", form.name);
         SandboxHost::new(isolation, self.config(Some(key)))
     }
+}
+
+/// Makes the data directory where there is none, for its owner alone.
+pub(crate) fn make_data_dir(data_dir: &Path) -> anyhow::Result<()> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(data_dir);
+    made.with_context(|| format!("could not make {}", data_dir.display()))
 }
 
 #[cfg(test)]

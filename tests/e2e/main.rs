@@ -32,7 +32,16 @@ use crate::target::Target;
 /// Longest time of a scenario: a bound of the test, not a claim about speed.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-fn main() {
+fn main() -> std::process::ExitCode {
+    // The stack's sandboxes are made by this program.
+    if let Some(code) = bench_sandbox::isolation::stage_main() {
+        return code;
+    }
+    run_chosen();
+    std::process::ExitCode::SUCCESS
+}
+
+fn run_chosen() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let Some(chosen) = Chosen::from_args(args.iter().cloned()) else { return };
     let _ = rustls::crypto::ring::default_provider().install_default();

@@ -8,6 +8,7 @@ mod keys;
 mod kill;
 mod provider;
 mod run;
+mod sandy;
 mod schedules;
 mod score;
 mod serve;

@@ -24,6 +24,10 @@ pub struct Timing {
     pub agent_margin: Duration,
     /// Before the first repeat of a call; doubled before each further one.
     pub repeat_wait: Duration,
+    /// A short command of a job's steps, in the sandbox.
+    pub command: Duration,
+    /// A command that moves bytes: checking, joining and unpacking up to 64 MiB, or reading results.
+    pub unpack: Duration,
     /// How long one [`crate::job::upload`] goes on writing pieces before it leaves the rest to the next.
     pub upload_step: Duration,
 }
@@ -40,6 +44,8 @@ impl Default for Timing {
             exists: Duration::from_secs(10),
             agent_margin: Duration::from_secs(60),
             repeat_wait: Duration::from_secs(1),
+            command: Duration::from_secs(10),
+            unpack: Duration::from_secs(60),
             upload_step: Duration::from_secs(20),
         }
     }

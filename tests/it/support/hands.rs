@@ -25,6 +25,10 @@ const INVOCATION: Duration = Duration::from_secs(300);
 
 /// The world's sandbox host, with which a turn stays until its job is over.
 fn sandbox_host(world: &World) -> SandboxHost {
+    SandboxHost::new(sandy(world)).on_this_machine(world.files().join("sandbox-files"))
+}
+
+fn sandy(world: &World) -> SandyConfig {
     let config = world.sandboxes.as_ref().map(|server| {
         let vars = |name: &str| match name {
             "SANDY_BASE_URL" => Some(server.base_url()),
@@ -33,7 +37,7 @@ fn sandbox_host(world: &World) -> SandboxHost {
         };
         SandyConfig::from_vars(vars).unwrap()
     });
-    SandboxHost::new(config.unwrap_or_default()).on_this_machine(world.files().join("sandbox-files"))
+    config.unwrap_or_default()
 }
 
 /// Every function, on the services of a stack that drives none of them itself.
@@ -58,8 +62,9 @@ impl Hands {
             (stack.queues.clone(), stack.blobs.clone(), stack.credentials.clone());
         let library = LibraryConfig { offline: true, ..LibraryConfig::new(world.files().join("downloads")) };
         let inference = InferenceConfig::from_vars(|_| None).unwrap();
-        let scheduling =
+        let mut scheduling =
             SchedulerConfig::from_vars(|_| None, true, "test", &stack.embedded.sdk_config()).unwrap();
+        scheduling.sandy = sandy(world);
         let services = || Services {
             state: state.clone(),
             queues: queues.clone(),

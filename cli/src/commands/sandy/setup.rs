@@ -6,13 +6,16 @@
 
 mod packages;
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::Context;
+use bench_sandbox::isolation::{Exec, IsolationError};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
@@ -23,12 +26,14 @@ use self::packages::{IMPORTS, MINOR_MAX, MINOR_MIN, PACKAGES};
 use crate::commands::run::interrupt::Interrupt;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
-use crate::sandboxes::SandboxSettings;
 use crate::sandboxes::python::{PythonEnvironment, current_link, folder};
+use crate::sandboxes::{SandboxSettings, make_data_dir};
 
 /// Tells what an environment was made of; only a whole one has it.
 const MARKER: &str = "bench-environment.json";
 const LOCK: &str = "lock";
+/// How long loading the packages in a sandbox may take, the first time from a slow disk.
+const TRY_TIMEOUT: Duration = Duration::from_secs(180);
 /// Bytes kept of what a program complains about.
 const COMPLAINT_BYTES_MAX: u64 = 64 << 10;
 /// Characters of a line of pip that are shown.
@@ -102,6 +107,7 @@ pub(super) async fn run(args: &SetupArgs, settings: &SandboxSettings) -> anyhow:
 }
 
 async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()> {
+    make_data_dir(&settings.data_dir)?;
     let all = folder(&settings.data_dir);
     fs::create_dir_all(&all).with_context(|| format!("could not make {}", all.display()))?;
     let _lock = lock(&all)?;
@@ -116,7 +122,7 @@ async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()
         return Ok(());
     }
     let place = all.join(format!("env-{}", Uuid::new_v4().simple()));
-    let result = install(&place, &program, &made).await;
+    let result = install(&place, &program, &made, settings).await;
     if let Err(error) = result {
         // What cannot be removed now is removed next time.
         let _ = fs::remove_dir_all(&place);
@@ -131,7 +137,12 @@ async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()
 }
 
 /// Makes the environment and tries it out.
-async fn install(place: &Path, program: &Program, made: &Made) -> anyhow::Result<()> {
+async fn install(
+    place: &Path,
+    program: &Program,
+    made: &Made,
+    settings: &SandboxSettings,
+) -> anyhow::Result<()> {
     output::note(&format!(
         "Making an environment with Python {} ({})",
         program.version,
@@ -155,9 +166,45 @@ async fn install(place: &Path, program: &Program, made: &Made) -> anyhow::Result
     tries.args(["-I", "-c", IMPORTS]);
     run_step(tries, "the packages cannot be used").await?;
     open_to_all(place).with_context(|| format!("could not let others read {}", place.display()))?;
+    try_in_sandbox(place, settings).await?;
     let marker = serde_json::to_vec_pretty(made).context("could not write what it was made of")?;
-    fs::write(place.join(MARKER), marker).context("could not write what it was made of")?;
-    PythonEnvironment::open(place).map(|_| ())
+    fs::write(place.join(MARKER), marker).context("could not write what it was made of")
+}
+
+/// That programs in a sandbox can use it, too: they are another user, and see less of the machine.
+async fn try_in_sandbox(place: &Path, settings: &SandboxSettings) -> anyhow::Result<()> {
+    let settings = SandboxSettings { python: Some(place.to_owned()), ..settings.clone() };
+    let (isolation, settings) = tokio::task::spawn_blocking(move || (settings.isolation(), settings)).await?;
+    let isolation = match isolation {
+        Ok(isolation) => isolation,
+        // It may be made for another machine, and says so when it is used here.
+        Err(error) if error.is::<IsolationError>() => {
+            output::warn(&format!("not tried in a sandbox: {}", crate::exit::sentence(&error)));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let config = settings.config(None);
+    let sandbox = isolation.create(&config.limits).await?;
+    let exec = Exec {
+        command: format!("python3 -I -c \"{IMPORTS}\""),
+        cwd: None,
+        env: BTreeMap::new(),
+        timeout: TRY_TIMEOUT,
+        output_bytes_max: 64 << 10,
+    };
+    let tried = sandbox.exec(&exec).await?;
+    sandbox.end().await;
+    match tried.exit_code {
+        Some(0) => Ok(()),
+        None => Err(Problem::failure("the packages take too long to be loaded in a sandbox").into()),
+        Some(_) => {
+            let complaint = String::from_utf8_lossy(&tried.stderr);
+            Err(explained("the packages cannot be used in a sandbox", &complaint)
+                .hint("name a Python that is installed below /usr with --program")
+                .into())
+        }
+    }
 }
 
 /// Whether the environment that is used was made of the same.
@@ -271,6 +318,10 @@ fn explained(failure: &str, complaint: &str) -> Problem {
         return Problem::failure(format!("{failure}: the package index cannot be reached"))
             .hint("connect to the network, or set PIP_INDEX_URL to an index that can be reached");
     }
+    if complaint.contains("(from versions: none)") {
+        return Problem::failure(format!("{failure}: the package index has none, or cannot be reached"))
+            .hint("connect to the network, or set PIP_INDEX_URL to an index that can be reached");
+    }
     if complaint.contains("No matching distribution found") {
         let line = complaint.lines().find(|line| line.contains("No matching distribution found"));
         let line = line.unwrap_or_default().trim().trim_start_matches("ERROR: ");
@@ -283,7 +334,7 @@ fn explained(failure: &str, complaint: &str) -> Problem {
             .hint("install it (Debian: apt install python3-venv), or name another Python with --program");
     }
     if complaint.contains("No space left on device") {
-        return Problem::failure(format!("{failure}: the disk is full")).hint("it takes about 400 MiB");
+        return Problem::failure(format!("{failure}: the disk is full")).hint("it takes about 500 MiB");
     }
     let last = complaint.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it said nothing");
     let last: String = last.chars().take(300).collect();

@@ -287,6 +287,7 @@ impl Graded {
             return format!("The program left no result ({code}){error}.");
         }
         if message.starts_with("Error during testing") {
+            let message = message.trim_end_matches([':', ' ']);
             return format!("The program could not be run ({code}): {message}.");
         }
         format!("Test {} of {} failed ({code}): {message}{error}.", self.passed() + 1, self.tests)

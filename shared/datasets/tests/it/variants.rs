@@ -1,7 +1,12 @@
 //! Protocols of one benchmark with other rows or another revision of the same dataset.
 
-use bench_datasets::{DatasetError, DatasetSpec, DemoData, HubSource, NoProgress};
+use std::collections::BTreeMap;
+
+use bench_datasets::{
+    DatasetError, DatasetSpec, DemoData, HubSource, Item, Layout, NoProgress, Row, RowError,
+};
 use bench_domain::run::DatasetChoice;
+use serde_json::Value;
 
 use crate::hub_server::{Repository, TestHub};
 use crate::shaped::Shaped;
@@ -88,4 +93,53 @@ async fn each_protocol_has_the_revision_that_it_pins() {
     assert_eq!(offline.prepare(&new, &DatasetChoice::Hub, &NoProgress).await.unwrap(), second);
     let main = offline.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert!(main.used.is_demo(), "{:?}", main.used);
+}
+
+/// A quiz without law whose ids are numbers: those of its items, or those of the rows.
+struct Numbers {
+    of_items: bool,
+}
+
+impl Layout for Numbers {
+    fn name(&self) -> &'static str {
+        Quiz::OPEN.name()
+    }
+
+    fn spec(&self) -> &DatasetSpec {
+        Quiz::OPEN.spec()
+    }
+
+    fn variant(&self) -> &'static str {
+        if self.of_items { "of-items" } else { "of-rows" }
+    }
+
+    fn numbers_items(&self) -> bool {
+        self.of_items
+    }
+
+    fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
+        let is_law = row.get("category") == Some(&Value::from("law"));
+        Ok((!is_law).then(|| Item::new(index.to_string(), None, row)))
+    }
+
+    fn support(&self, split: &str, rows: Vec<Row>) -> Result<BTreeMap<String, Value>, RowError> {
+        Quiz::OPEN.support(split, rows)
+    }
+}
+
+#[tokio::test]
+async fn rows_that_are_left_out_may_have_no_number() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    let library = bench.library(&hub);
+    let mut ids = Vec::new();
+    for of_items in [true, false] {
+        let layout = Numbers { of_items };
+        let prepared = library.prepare(&layout, &DatasetChoice::Hub, &NoProgress).await.unwrap();
+        assert_eq!((prepared.index.items.len(), prepared.index.rows_left_out), (110, 110));
+        ids.push(prepared.index.items.iter().map(|item| item.id.parse().unwrap()).collect::<Vec<u64>>());
+    }
+    assert_eq!(ids[0], (0..110).collect::<Vec<_>>());
+    assert_eq!(ids[1].len(), 110);
+    assert!(ids[1].last() >= Some(&218), "{:?}", ids[1]);
 }

@@ -69,7 +69,7 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
         if spaces || facts.own_user {
             "No pids cgroup may be made: processes are counted by user."
         } else {
-            "No pids cgroup may be made: processes are counted together with those of the host's user."
+            "No pids cgroup may be made: processes are watched, and the sandbox ends when there are too many."
         },
     );
     if facts.allow_network {

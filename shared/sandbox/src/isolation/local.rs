@@ -16,7 +16,7 @@ use super::cell::Cell;
 use super::cgroups::{Group, OWN_PROCESSES};
 use super::instance::Instance;
 use super::sandbox::LocalSandbox;
-use super::slots::{Slot, Slots};
+use super::slots::{self, Slot, Slots};
 use super::stage::{Files, LAUNCH, STAGE_ARGUMENT, files_of, threads_of_user};
 use super::wire::{self, AgentPlan, Kind, LimitsPlan, Plan, Ready, Tell};
 use super::{Form, Isolation, IsolationError, IsolationOptions, Limits, Sandbox};
@@ -25,6 +25,8 @@ use super::{Form, Isolation, IsolationError, IsolationOptions, Limits, Sandbox};
 const START_MAX: Duration = Duration::from_secs(60);
 /// Programs of the system, after those of the options.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+/// Processes that a user may have started after a sandbox was made without keeping it from starting its own.
+const PROCESSES_OF_OTHERS: u64 = 1_024;
 /// From this kernel on, processes are counted by user namespace and not by user alone.
 const COUNTED_BY_NAMESPACE_SINCE: (u32, u32) = (5, 14);
 
@@ -47,14 +49,7 @@ pub(crate) struct Launched {
 impl Local {
     /// Tries the form by making a sandbox of it. The reason why it is not possible is one sentence.
     pub(crate) fn new(kind: Kind, options: &IsolationOptions) -> Result<Self, String> {
-        let as_root = nix::unistd::Uid::effective().is_root();
-        let slots = if as_root {
-            let found =
-                Slots::find().map_err(|error| format!("users for sandboxes cannot be given out: {error}"))?;
-            Some(found.ok_or("the host is root and its user namespace has no users to spare for sandboxes")?)
-        } else {
-            None
-        };
+        let slots = slots_for(kind)?;
         for shared in &options.shared {
             if !shared.inside.is_absolute() || shared.inside == Path::new("/") {
                 return Err(format!("{} is no place for a shared folder", shared.inside.display()));
@@ -63,7 +58,7 @@ impl Local {
                 return Err(format!("the shared folder {} is missing", shared.host.display()));
             }
         }
-        let others = as_root && kind == Kind::Confined;
+        let others = slots.is_some() && kind == Kind::Confined;
         let instance = Instance::new(&options.folder, others)
             .map_err(|error| format!("the folder {} cannot be used: {error}", options.folder.display()))?;
         let mut local = Self {
@@ -160,20 +155,26 @@ impl Local {
 
     fn plan(&self, id: &str, limits: &Limits, slot: Option<&Slot>, group: &Group, folder: &Path) -> Plan {
         let cgroups = self.instance.cgroups();
-        let limits = LimitsPlan::new(limits, cgroups.bounds_memory());
+        let uid = slot.map(Slot::uid);
+        let limits = LimitsPlan {
+            memory_bytes: limits.memory_bytes,
+            processes: limits.processes,
+            disk_bytes: limits.disk_bytes,
+            open_files: limits.open_files,
+            memory_is_bounded: cgroups.bounds_memory(),
+            // The kernel counts by user, and by user namespace.
+            processes_are_bounded: cgroups.bounds_processes()
+                || uid.is_some()
+                || self.kind == Kind::Namespaces,
+        };
         let readable = self.options.shared.iter().map(|shared| shared.host.as_path());
         let files = files_of(self.kind, folder, readable, self.options.allow_network);
-        let uid = slot.map(Slot::uid);
         let agent = AgentPlan {
             kind: self.kind,
             // In namespaces the first stage becomes the user: they are made by it.
             uid: uid.filter(|_| self.kind == Kind::Confined),
             limits,
-            processes_max: limits.processes.saturating_add(OWN_PROCESSES).saturating_add(if uid.is_some() {
-                0
-            } else {
-                self.counted_besides()
-            }),
+            processes_max: self.processes_max(&limits, uid),
             env: self.environment(id, &files),
             home: files.home,
             read: files.read,
@@ -194,13 +195,19 @@ impl Local {
         }
     }
 
-    /// Processes of the same user outside of the sandbox that the kernel counts with its own.
-    fn counted_besides(&self) -> u64 {
+    /// `RLIMIT_NPROC`, for which the kernel counts all processes of a user: also those outside of the sandbox, where it
+    /// has no user or user namespace of its own.
+    fn processes_max(&self, limits: &LimitsPlan, uid: Option<u32>) -> u64 {
+        let own = limits.processes.saturating_add(OWN_PROCESSES);
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        if self.kind == Kind::Namespaces && version(&release) >= COUNTED_BY_NAMESPACE_SINCE {
-            return 0;
+        let is_counted_apart = uid.is_some()
+            || (self.kind == Kind::Namespaces && version(&release) >= COUNTED_BY_NAMESPACE_SINCE);
+        if is_counted_apart {
+            return own;
         }
-        threads_of_user(nix::unistd::Uid::current().as_raw())
+        // Room for what the user and other sandboxes start later; the guard counts what is this sandbox's.
+        own.saturating_add(threads_of_user(nix::unistd::Uid::current().as_raw()))
+            .saturating_add(PROCESSES_OF_OTHERS)
     }
 
     fn environment(&self, id: &str, files: &Files) -> BTreeMap<String, String> {
@@ -252,6 +259,19 @@ impl Isolation for Arc<Local> {
             .map_err(|error| IsolationError::Failed(error.to_string()))?
             .map_err(IsolationError::Failed)?;
         Ok(Arc::new(LocalSandbox::new(launched).map_err(|error| IsolationError::Failed(error.to_string()))?))
+    }
+}
+
+/// Users for sandboxes, which only root can give out; without them programs are the host's user.
+fn slots_for(kind: Kind) -> Result<Option<Slots>, String> {
+    if !nix::unistd::Uid::effective().is_root() {
+        return Ok(None);
+    }
+    match Slots::find().map_err(|error| format!("users for sandboxes cannot be given out: {error}"))? {
+        Some(slots) => Ok(Some(slots)),
+        // In namespaces of their own programs are not even root by name.
+        None if kind == Kind::Namespaces && slots::is_root_by_map() => Ok(None),
+        None => Err("the host is root and its user namespace has no users to spare for sandboxes".to_owned()),
     }
 }
 

@@ -74,6 +74,18 @@ pub(crate) fn lock(path: &Path) -> std::io::Result<Option<File>> {
     }
 }
 
+/// Whether root is root of a user namespace only, and outside of it somebody else.
+pub(crate) fn is_root_by_map() -> bool {
+    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| is_other_outside(&map))
+}
+
+fn is_other_outside(map: &str) -> bool {
+    map.lines().any(|line| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        matches!(numbers.as_slice(), &[0, outside, _] if outside != 0)
+    })
+}
+
 /// Whether a user namespace's map has the whole range.
 fn is_mapped(map: &str, range: &Range<u32>) -> bool {
     map.lines().any(|line| {
@@ -95,6 +107,13 @@ mod tests {
         assert!(is_mapped(all, &large) && is_mapped(all, &small));
         assert!(!is_mapped(container, &large) && is_mapped(container, &small));
         assert!(!is_mapped("0 0 1\n", &small) && !is_mapped("", &small));
+    }
+
+    #[test]
+    fn root_of_a_namespace_is_told_from_root() {
+        assert!(is_other_outside("         0       1000          1\n"));
+        assert!(!is_other_outside("         0          0 4294967295\n"));
+        assert!(!is_other_outside("      1000       1000          1\n") && !is_other_outside(""));
     }
 
     #[test]

@@ -19,7 +19,6 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::Limits;
 use super::options::SharedFolder;
 
 /// The longest message, in bytes.
@@ -63,7 +62,7 @@ pub(crate) struct Plan {
     pub(crate) agent: AgentPlan,
 }
 
-/// [`Limits`] on the wire.
+/// [`Limits`](super::Limits) on the wire.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct LimitsPlan {
     pub(crate) memory_bytes: u64,
@@ -72,18 +71,8 @@ pub(crate) struct LimitsPlan {
     pub(crate) open_files: u64,
     /// Whether a cgroup bounds the memory of all processes together.
     pub(crate) memory_is_bounded: bool,
-}
-
-impl LimitsPlan {
-    pub(crate) fn new(limits: &Limits, memory_is_bounded: bool) -> Self {
-        Self {
-            memory_bytes: limits.memory_bytes,
-            processes: limits.processes,
-            disk_bytes: limits.disk_bytes,
-            open_files: limits.open_files,
-            memory_is_bounded,
-        }
-    }
+    /// Whether the kernel bounds how many processes it has.
+    pub(crate) processes_are_bounded: bool,
 }
 
 /// For the second stage, the one that lives in the sandbox.

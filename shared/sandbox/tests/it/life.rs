@@ -150,12 +150,14 @@ async fn the_end_leaves_nothing() {
     each_form(|at| async move {
         let sandbox = at.sandbox().await;
         let home = printed(&sandbox, "echo $HOME").await;
-        let (asked, mark) = marked(
-            "mkdir -p closed/in; touch closed/in/x; chmod 0 closed; \
+        // A host that is the same user as its sandboxes ends one that closes a folder to it.
+        let close = if at.is_confined() && !at.has("uid per sandbox") { "chmod 500" } else { "chmod 0" };
+        let (asked, mark) = marked(&format!(
+            "mkdir -p closed/in; touch closed/in/x; {close} closed/in closed; \
              for i in 1 2 3; do setsid sleep 100000 & nohup setsid setsid sleep 100000 >/dev/null 2>&1 & done; sleep 0.1",
-        );
+        ));
         sandbox.exec(&asked).await.unwrap();
-        assert!(processes_with(&mark).len() >= 6);
+        until("processes in the background", || processes_with(&mark).len() >= 6).await;
         tokio::join!(sandbox.end(), sandbox.end());
         assert_eq!(processes_with(&mark), [0; 0]);
         assert!(sandbox.is_over());

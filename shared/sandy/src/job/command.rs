@@ -40,8 +40,27 @@ command!(HARVEST, "read what the job left", "harvest.py");
 command!(STOP, "stop the job", "stop.py");
 
 impl Command {
-    /// Runs it, and gives the words of each line that it answers, without its mark. There is at least one.
+    /// Runs it as a short command, and gives the words of each line that it answers, without its mark. There is at least one.
     pub(super) async fn run(
+        &self,
+        sandy: &Sandy,
+        sandbox: &str,
+        words: &[&str],
+    ) -> Result<Vec<Vec<String>>, JobError> {
+        self.run_within(sandy, sandbox, words, sandy.timing.command).await
+    }
+
+    /// Runs it as one that moves bytes.
+    pub(super) async fn run_long(
+        &self,
+        sandy: &Sandy,
+        sandbox: &str,
+        words: &[&str],
+    ) -> Result<Vec<Vec<String>>, JobError> {
+        self.run_within(sandy, sandbox, words, sandy.timing.unpack).await
+    }
+
+    async fn run_within(
         &self,
         sandy: &Sandy,
         sandbox: &str,

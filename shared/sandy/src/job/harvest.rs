@@ -8,11 +8,11 @@ use bench_domain::{Harvested, JobEnd, JobReport, JobSpec, ResultFile};
 
 use super::command::HARVEST;
 use super::run::{read_note, words};
-use super::{JobError, JobName, UNPACK_TIMEOUT, check};
+use super::{JobError, JobName, check};
 use crate::Sandy;
 
-/// Bytes of a file that one call gives.
-const RANGE_BYTES: u64 = 384 << 10;
+/// Bytes of files that one call gives, at most. Where a host cuts what commands write, the next smaller one is tried.
+const ROOMS: [u64; 3] = [384 << 10, 96 << 10, 24 << 10];
 /// Longest name of an isolation, in characters.
 const ISOLATION_CHARS_MAX: usize = 64;
 
@@ -26,12 +26,12 @@ pub async fn harvest(
     end: JobEnd,
 ) -> Result<JobReport, JobError> {
     check(spec)?;
+    let mut harvest = Harvest { sandy, sandbox, job, rooms: &ROOMS };
     let bounds: Vec<String> = spec.results.iter().map(|result| result.bytes_max.to_string()).collect();
-    let mut asked = vec![job.as_str()];
+    let mut asked = Vec::new();
     for (result, bound) in spec.results.iter().zip(&bounds) {
         asked.extend([result.path.as_str(), bound]);
     }
-    let lines = HARVEST.run(sandy, sandbox, &asked, UNPACK_TIMEOUT).await?;
     let mut report = JobReport {
         end,
         files: BTreeMap::new(),
@@ -40,7 +40,7 @@ pub async fn harvest(
         elapsed_ms: None,
         isolation: None,
     };
-    for line in &lines {
+    for line in harvest.ask(&asked).await? {
         let words: Vec<&str> = line.iter().map(String::as_str).collect();
         match words.as_slice() {
             ["none"] | ["noted"] => {}
@@ -55,9 +55,7 @@ pub async fn harvest(
                     ["other"] => Harvested::NotAFile,
                     ["long", bytes] => Harvested::TooLong(length(bytes)?),
                     ["text", coded] => Harvested::Text(text(coded)?),
-                    ["more", bytes] => {
-                        Harvested::Text(in_ranges(sandy, sandbox, job, result, length(bytes)?).await?)
-                    }
+                    ["more", bytes] => Harvested::Text(harvest.in_ranges(result, length(bytes)?).await?),
                     _ => return Err(HARVEST.garbled()),
                 };
                 report.files.insert(result.path.clone(), found);
@@ -68,37 +66,55 @@ pub async fn harvest(
     Ok(report)
 }
 
-/// A file that is too long for one call. One that changes meanwhile is what was seen of it.
-async fn in_ranges(
-    sandy: &Sandy,
-    sandbox: &str,
-    job: &JobName,
-    result: &ResultFile,
-    length: u64,
-) -> Result<String, JobError> {
-    let length = length.min(result.bytes_max);
-    let mut whole = Vec::new();
-    while (whole.len() as u64) < length {
-        let offset = whole.len() as u64;
-        let asked = (length - offset).min(RANGE_BYTES);
-        let (offset, asked_text) = (offset.to_string(), asked.to_string());
-        let words_asked = [job.as_str(), "range", &result.path, &offset, &asked_text];
-        let lines = HARVEST.run(sandy, sandbox, &words_asked, UNPACK_TIMEOUT).await?;
-        match words(&lines).as_slice() {
-            // The folder is gone meanwhile.
-            ["none"] => break,
-            ["bytes", coded] => {
-                let mut bytes = decoded(coded)?;
-                if bytes.is_empty() {
-                    break;
-                }
-                bytes.truncate(usize::try_from(asked).unwrap_or(usize::MAX));
-                whole.append(&mut bytes);
+struct Harvest<'a> {
+    sandy: &'a Sandy,
+    sandbox: &'a str,
+    job: &'a JobName,
+    /// How much is asked for in one call, from the first on.
+    rooms: &'a [u64],
+}
+
+impl Harvest<'_> {
+    /// The lines of an answer that came whole.
+    async fn ask(&mut self, asked: &[&str]) -> Result<Vec<Vec<String>>, JobError> {
+        while let Some((room, smaller)) = self.rooms.split_first() {
+            let room = room.to_string();
+            let words = [&[self.job.as_str(), &room], asked].concat();
+            let mut lines = HARVEST.run_long(self.sandy, self.sandbox, &words).await?;
+            if lines.last().is_some_and(|last| last == &["end"]) {
+                lines.pop();
+                return Ok(lines);
             }
-            _ => return Err(HARVEST.garbled()),
+            self.rooms = smaller;
         }
+        Err(HARVEST.garbled())
     }
-    Ok(lossy(whole))
+
+    /// A file that is too long for one call. One that changes meanwhile is what was seen of it.
+    async fn in_ranges(&mut self, result: &ResultFile, length: u64) -> Result<String, JobError> {
+        let length = length.min(result.bytes_max);
+        let mut whole = Vec::new();
+        while (whole.len() as u64) < length {
+            let offset = whole.len() as u64;
+            let left = length - offset;
+            let (offset, asked) = (offset.to_string(), left.to_string());
+            let lines = self.ask(&["range", &result.path, &offset, &asked]).await?;
+            match words(&lines).as_slice() {
+                // The folder is gone meanwhile.
+                ["none"] => break,
+                ["bytes", coded] => {
+                    let mut bytes = decoded(coded)?;
+                    if bytes.is_empty() {
+                        break;
+                    }
+                    bytes.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                    whole.append(&mut bytes);
+                }
+                _ => return Err(HARVEST.garbled()),
+            }
+        }
+        Ok(lossy(whole))
+    }
 }
 
 fn length(text: &str) -> Result<u64, JobError> {

@@ -18,8 +18,6 @@ mod run;
 mod spec;
 mod upload;
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 use bench_domain::StoredFile;
 use bytes::Bytes;
@@ -48,8 +46,3 @@ impl FileSource for NoFiles {
         Err(SourceError { reason: format!("there is no `{}`", file.key), is_passing: false })
     }
 }
-
-/// How long a command of ours may take in the sandbox.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
-/// Time limit of commands that move bytes: checking, joining and unpacking up to 64 MiB.
-const UNPACK_TIMEOUT: Duration = Duration::from_secs(60);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench_domain::{JobEnd, JobSpec};
 
 use super::command::{LOOK, START, STOP};
-use super::{COMMAND_TIMEOUT, JobError, JobName, check};
+use super::{JobError, JobName, check};
 use crate::Sandy;
 
 /// A wrapper that gave no sign of life for so long, and whose process is not there, is no more.
@@ -51,7 +51,7 @@ pub fn overdue(time_limit: Duration) -> Duration {
 pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) -> Result<(), JobError> {
     check(spec)?;
     let limit = spec.time_limit.as_millis().to_string();
-    let lines = START.run(sandy, sandbox, &[job.as_str(), &limit], COMMAND_TIMEOUT).await?;
+    let lines = START.run(sandy, sandbox, &[job.as_str(), &limit]).await?;
     match words(&lines).as_slice() {
         ["started" | "already"] => Ok(()),
         _ => Err(START.garbled()),
@@ -60,7 +60,7 @@ pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) 
 
 /// Where the job stands: one short call. It takes a second more where there is nothing of the job.
 pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStatus, JobError> {
-    let lines = LOOK.run(sandy, sandbox, &[job.as_str(), STALE_S], COMMAND_TIMEOUT).await?;
+    let lines = LOOK.run(sandy, sandbox, &[job.as_str(), STALE_S]).await?;
     match words(&lines).as_slice() {
         ["none"] => Ok(JobStatus::NotStarted),
         ["running", elapsed] => {
@@ -78,7 +78,7 @@ pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStat
 
 /// Ends what the job has running, and sees to it that it is not started later. Does nothing when it is over.
 pub async fn stop(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<(), JobError> {
-    let lines = STOP.run(sandy, sandbox, &[job.as_str()], COMMAND_TIMEOUT).await?;
+    let lines = STOP.run(sandy, sandbox, &[job.as_str()]).await?;
     match words(&lines).as_slice() {
         ["stopped"] => Ok(()),
         _ => Err(STOP.garbled()),

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::command::{FETCH, PLACE, UNPACK};
 use super::run::words;
-use super::{COMMAND_TIMEOUT, FileSource, JobError, JobName, UNPACK_TIMEOUT, check};
+use super::{FileSource, JobError, JobName, check};
 use crate::Sandy;
 
 /// Bytes in one piece, before base64. The commands know the same number.
@@ -199,7 +199,7 @@ impl Upload<'_> {
         for ((path, file), length) in stored.iter().zip(&lengths) {
             asked.extend([*path, file.sha256.as_str(), length]);
         }
-        let lines = PLACE.run(self.sandy, self.sandbox, &asked, COMMAND_TIMEOUT).await?;
+        let lines = PLACE.run(self.sandy, self.sandbox, &asked).await?;
         if words(&lines) == ["started"] {
             return Ok(None);
         }
@@ -238,7 +238,7 @@ impl Upload<'_> {
                 self.sandy.write_file(self.sandbox, &name, &content.piece(index).await?).await?;
                 self.has_sent = true;
             }
-            let lines = UNPACK.run(self.sandy, self.sandbox, &asked, UNPACK_TIMEOUT).await?;
+            let lines = UNPACK.run_long(self.sandy, self.sandbox, &asked).await?;
             match words(&lines).as_slice() {
                 ["ready"] => return Ok(Sent::Ready),
                 ["started"] => return Ok(Sent::Started),
@@ -267,7 +267,7 @@ impl Upload<'_> {
         let limit = (DOWNLOAD_S + bytes / DOWNLOAD_BYTES_PER_S).to_string();
         let wait = self.sandy.timing.repeat_wait.as_millis().to_string();
         let asked = [self.job.as_str(), path, &file.sha256, &length, url, &limit, &wait];
-        let lines = FETCH.run(self.sandy, self.sandbox, &asked, COMMAND_TIMEOUT).await?;
+        let lines = FETCH.run(self.sandy, self.sandbox, &asked).await?;
         match words(&lines).as_slice() {
             ["getting"] => Ok(()),
             _ => Err(FETCH.garbled()),

@@ -109,6 +109,8 @@ pub struct Options {
     pub files: HashMap<String, Vec<u8>>,
     /// Put before `PATH` in its sandboxes.
     pub path: Option<PathBuf>,
+    /// Characters of a command's output that it tells; all when `None`.
+    pub output_max: Option<usize>,
     /// Variables of its sandboxes beside the usual ones. `$HOME` in a value is the working folder.
     pub vars: Vec<(String, String)>,
 }

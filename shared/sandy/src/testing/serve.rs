@@ -191,7 +191,7 @@ async fn done(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer {
         }
         (Endpoint::File, _) => file(shared, request),
         (_, None) => gone(),
-        (Endpoint::Exec, Some(place)) => exec(&place, &call.body).await,
+        (Endpoint::Exec, Some(place)) => exec(shared, &place, &call.body).await,
         (Endpoint::Write, Some(place)) => {
             let (path, text) = (call.body["path"].as_str(), call.body["content"].as_str());
             match (path, text) {
@@ -240,7 +240,7 @@ fn create(shared: &Shared) -> Answer {
     }
 }
 
-async fn exec(place: &Place, body: &Value) -> Answer {
+async fn exec(shared: &Shared, place: &Place, body: &Value) -> Answer {
     let Some(command) = body["command"].as_str() else {
         return Answer::json(422, &json!({ "detail": "a command is needed" }));
     };
@@ -252,8 +252,14 @@ async fn exec(place: &Place, body: &Value) -> Answer {
         .collect();
     let limit = Duration::from_millis(body["timeoutMs"].as_u64().unwrap_or(TIMEOUT_DEFAULT_MS));
     match place.run(command, body["cwd"].as_str(), &env, limit).await {
-        Ok(ran) => {
-            Answer::json(200, &json!({ "stdout": ran.stdout, "stderr": ran.stderr, "exitCode": ran.code }))
+        Ok(mut ran) => {
+            let most = shared.options.output_max;
+            if let Some((cut, _)) = most.and_then(|most| ran.stdout.char_indices().nth(most)) {
+                ran.stdout.truncate(cut);
+                ran.stdout.push_str("\n[cut]\n");
+            }
+            let said = json!({ "stdout": ran.stdout, "stderr": ran.stderr, "exitCode": ran.code });
+            Answer::json(200, &said)
         }
         Err(error) => Answer::json(500, &json!({ "detail": error.to_string() })),
     }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bench_domain::{Harvested, JobEnd, JobSpec};
-use bench_sandy::job::{self, JobErrorKind, JobStatus, NoFiles};
-use bench_sandy::testing::Endpoint;
+use bench_sandy::job::{self, JobError, JobErrorKind, JobStatus, NoFiles};
+use bench_sandy::testing::{Endpoint, Options};
 
 use crate::support::{World, file, result, spec};
 
@@ -68,6 +68,26 @@ async fn a_job_with_much_to_send_and_to_read_is_cut_into_pieces() {
     assert_eq!(world.server.calls(Endpoint::Write), 4);
     let left = std::fs::read_dir(world.server.folder(&world.id).unwrap()).unwrap();
     assert_eq!(left.count(), 1, "pieces were left behind");
+}
+
+#[tokio::test]
+async fn results_come_whole_from_a_host_that_cuts_what_commands_write() {
+    for (output_max, is_enough) in [(400_000, true), (65_536, true), (1_000, false)] {
+        let world = World::with(Options { output_max: Some(output_max), ..Options::default() }).await;
+        let script = "seq 60000 > many; cp many again; head -c 300000 /dev/urandom | tee /dev/stderr";
+        let results = vec![result("many", 1 << 20), result("again", 1 << 20)];
+        let spec = JobSpec { results, ..spec(script) };
+        world.upload(&spec).await;
+        world.start(&spec).await;
+        let end = world.end().await;
+        let harvested = job::harvest(&world.sandy, &world.id, &world.job, &spec, end).await;
+        if !is_enough {
+            assert!(matches!(harvested, Err(JobError::Garbled { .. })), "{harvested:?}");
+            continue;
+        }
+        let (many, report) = (std::fs::read_to_string(world.file("many")).unwrap(), harvested.unwrap());
+        assert_eq!((report.text("many"), report.text("again")), (Some(many.as_str()), Some(many.as_str())));
+    }
 }
 
 #[tokio::test]

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use bench_domain::{JobEnd, JobSpec};
+use bench_sandy::Timing;
 use bench_sandy::job::{self, JobError, JobErrorKind, JobStatus, NoFiles, Uploaded};
 use bench_sandy::testing::{Call, Endpoint, Fault};
 use futures_util::future::join_all;
 use proptest::prelude::*;
 
-use crate::support::{World, file, result, spec};
+use crate::support::{World, file, result, spec, timing};
 
 /// A script that tells how often it was run, and over what.
 fn counted() -> JobSpec {
@@ -99,6 +100,26 @@ async fn answers_that_are_lost_do_not_run_a_job_twice() {
         let report = insist(|| job::harvest(sandy, id, job, &spec, end)).await;
         assert_eq!((end, report.text("count")), (JobEnd::Exited(0), Some("x\n")), "{fault:?}");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_too_late_does_not_run_a_job_twice() {
+    // The first start is done, and told of when nobody listens any more.
+    let mut world = World::ruled(|call: &Call| {
+        let is_start = call.body["command"].as_str().is_some_and(|command| command.contains("class Wrapper"));
+        match (call.endpoint, call.of_sandbox_before) {
+            (Endpoint::Exec, before) if is_start && before < 4 => Fault::Late(Duration::from_secs(600)),
+            _ => Fault::None,
+        }
+    })
+    .await;
+    let hasty = Duration::from_secs(3);
+    let timing = Timing { command: hasty, exec_least: hasty, exec_margin: Duration::ZERO, ..timing() };
+    world.sandy = world.server.sandy(timing).unwrap();
+    world.upload(&counted()).await;
+    world.start(&counted()).await;
+    assert_run_once(&world).await;
+    assert!(world.server.calls(Endpoint::Exec) >= 3);
 }
 
 #[tokio::test]

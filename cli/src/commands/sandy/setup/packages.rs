@@ -25,7 +25,7 @@ pub(super) const PACKAGES: [&str; 15] = [
     "six==1.16.0",
 ];
 
-/// Uses each of them.
+/// Uses each of them. No quotation mark that a shell would read.
 pub(super) const IMPORTS: &str = "import numpy, scipy.integrate, scipy.linalg, sympy, h5py\n\
     import matplotlib; matplotlib.use('Agg'); import matplotlib.pyplot\n\
     assert abs(scipy.linalg.det(numpy.eye(3)) - 1) < 1e-9\n\

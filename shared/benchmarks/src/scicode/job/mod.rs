@@ -18,6 +18,8 @@ use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
 const STEP_SECONDS: u64 = 1800;
 /// What starting Python, looking for modules and clearing up take at most, in seconds.
 const MARGIN_SECONDS: u64 = 900;
+/// What a job may take at most; the longest problem has 15 steps.
+const TIME_LIMIT_MAX: Duration = Duration::from_hours(24);
 /// Memory that the heavier steps need, in bytes.
 const MEMORY_BYTES: u64 = 4 << 30;
 /// Length of the results at most, in bytes.
@@ -116,7 +118,7 @@ impl SandboxGrader for SciCode {
             files,
             // Isolated: nothing that lies around in the folder becomes a module of the driver's.
             script: "exec python3 -I -B driver.py\n".into(),
-            time_limit: Duration::from_secs(STEP_SECONDS * asked as u64 + MARGIN_SECONDS),
+            time_limit: Duration::from_secs(STEP_SECONDS * asked as u64 + MARGIN_SECONDS).min(TIME_LIMIT_MAX),
             memory_bytes: MEMORY_BYTES,
             results: vec![ResultFile { path: RESULTS.into(), bytes_max: RESULTS_BYTES_MAX }],
         })

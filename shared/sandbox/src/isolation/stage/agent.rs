@@ -75,6 +75,7 @@ pub(super) fn run() -> Result<(), String> {
 fn bind(plan: &AgentPlan) -> Result<Ready, String> {
     let guard = nix::unistd::getppid();
     bounds::apply(plan)?;
+    user::give_up_capabilities()?;
     let landlock = landlock::restrict(plan)?;
     let confined = plan.kind == Kind::Confined;
     let own_user = plan.uid.is_some();

@@ -51,6 +51,13 @@ pub(crate) fn used(processes: impl IntoIterator<Item = u32>) -> Used {
     sum
 }
 
+/// Threads of these processes, each of which has one at least.
+pub(crate) fn threads(processes: impl IntoIterator<Item = u32>) -> u64 {
+    let count =
+        |pid| std::fs::read_dir(format!("/proc/{pid}/task")).map_or(1, |threads| threads.count() as u64);
+    processes.into_iter().map(count).sum()
+}
+
 /// Processes and threads of a user, as the kernel counts them for its limit.
 pub(crate) fn threads_of_user(uid: u32) -> u64 {
     use std::os::unix::fs::MetadataExt;

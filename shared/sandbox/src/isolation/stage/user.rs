@@ -26,6 +26,22 @@ fn is_only(user: Uid) -> Result<(), String> {
     Ok(())
 }
 
+/// Gives up every capability, and the right to get one back by a program that has it.
+pub(super) fn give_up_capabilities() -> Result<(), String> {
+    const DOING: &str = "the capabilities of the host cannot be given up";
+    // A process without any cannot shrink the set of what it may ever have, and has no need to: no program may give it
+    // new privileges.
+    if caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SETPCAP).doing(DOING)? {
+        caps::clear(None, caps::CapSet::Bounding).doing(DOING)?;
+    }
+    for set in
+        [caps::CapSet::Ambient, caps::CapSet::Effective, caps::CapSet::Permitted, caps::CapSet::Inheritable]
+    {
+        caps::clear(None, set).doing(DOING)?;
+    }
+    Ok(())
+}
+
 /// Kills every process of a user of ours, by becoming that user: the kernel then refuses to touch any other.
 pub(super) fn sweep(uid: u32) -> Result<(), String> {
     if !slots::is_ours(uid) {

@@ -40,10 +40,11 @@ pub(super) enum Over {
 }
 
 impl Watch<'_> {
-    /// Looks until one of them is gone or the folder holds too much. Where the processes use too much memory together,
+    /// Looks until one of them is gone, or the folder or the number of processes is over its limit. Where the processes use too much memory together,
     /// the one that uses most is killed, as the kernel would.
     pub(super) fn run(&self) -> Result<Over, String> {
-        let looks = self.folder.is_some() || !self.limits.memory_is_bounded;
+        let limits = self.limits;
+        let looks = self.folder.is_some() || !limits.memory_is_bounded || !limits.processes_are_bounded;
         let mut wait = LOOK_EVERY;
         loop {
             let mut waits =
@@ -59,12 +60,19 @@ impl Watch<'_> {
                 return Ok(Over::Host);
             }
             let began = Instant::now();
-            if self.folder.is_some_and(|folder| folder_bytes(folder) > self.limits.disk_bytes) {
+            if self.folder.is_some_and(|folder| folder_bytes(folder) > limits.disk_bytes) {
                 return Ok(Over::Limit(
                     "the working folder held more than its limit, or what cannot be counted".to_owned(),
                 ));
             }
-            if !self.limits.memory_is_bounded {
+            if !limits.processes_are_bounded {
+                let own = self.own_processes as u64;
+                let count = processes::threads(processes::descendants(std::process::id()));
+                if count.saturating_sub(own) > limits.processes {
+                    return Ok(Over::Limit("there were more processes than the limit".to_owned()));
+                }
+            }
+            if !limits.memory_is_bounded {
                 self.bound_memory();
             }
             wait = LOOK_EVERY.max(began.elapsed() * LOOK_SHARE);

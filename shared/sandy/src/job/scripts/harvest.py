@@ -1,8 +1,7 @@
 # What a job left: `isolation`, `noted`, `tail out`, `tail err`, and each result file whose place is not empty.
-# Or, asked for one range of one file, its bytes: `bytes`.
+# Or, asked for one range of one file, its bytes: `bytes`. The last line is `end`: a host may cut what is long.
 import binascii
 
-ROOM = 384 * 1024
 TAIL = 8 * 1024
 
 
@@ -23,10 +22,17 @@ def read(descriptor, offset, length):
 def main(job, *asked):
     place = job_folder(job)
     if place is None:
-        return say("none")
+        say("none")
+    else:
+        tell(place, *asked)
+    say("end")
+
+
+def tell(place, room, *asked):
+    room = int(room)
     if asked[:1] == ("range",):
         descriptor, _ = file_in(place, asked[1])
-        offset, length = int(asked[2]), min(int(asked[3]), ROOM)
+        offset, length = int(asked[2]), min(int(asked[3]), room)
         return say("bytes", coded(b"" if descriptor is None else read(descriptor, offset, length)))
     say("isolation", coded(os.environ.get("SANDY_ISOLATION", "").encode("utf-8", "replace")[:200]))
     say("noted", *words_in(place, "rc"))
@@ -34,7 +40,6 @@ def main(job, *asked):
         descriptor, size = file_in(place, name)
         if descriptor is not None:
             say("tail", name, coded(read(descriptor, max(0, size - TAIL), TAIL)))
-    room = ROOM
     for index, (path, most) in enumerate(zip(asked[::2], map(int, asked[1::2]))):
         descriptor, size = file_in(place, path)
         if descriptor is None:

@@ -23,13 +23,15 @@ def main(job, stale_s):
         return say("none")
     pid, start, _ = wrapper_of(place)
     noted = words_in(place, "rc")
-    # The note counts when the wrapper, which replaces any other, is done with it. That is at once.
+    # The note counts when the wrapper, which replaces any other, is done with it. That is at once. Where nothing can be
+    # told of processes, a wrapper that is done with it may still seem to be there.
+    sees = process(os.getpid()) is not None
     for _ in range(20):
-        if not (noted and is_alive(pid, start)):
+        if not (noted and sees and is_alive(pid, start)):
             break
         time.sleep(0.01)
     now = time.time()
-    if is_alive(pid, start):
+    if is_alive(pid, start) and (sees or not noted):
         return say("running", max(0, int((now - began) * 1000)))
     noted = words_in(place, "rc")
     if noted:

@@ -36,7 +36,7 @@ def main(job):
         signalled([pid], signal.SIGTERM)
         # The wrapper may itself have been stopped by the job.
         signalled([pid], signal.SIGCONT)
-        for _ in range(500):
+        for _ in range(700):
             if not is_alive(pid, start):
                 break
             time.sleep(0.01)

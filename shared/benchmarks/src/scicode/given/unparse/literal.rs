@@ -114,6 +114,7 @@ pub(super) fn repr(text: &Text) -> String {
     for c in text.value.chars() {
         match c {
             c if c == quote => written.extend(['\\', c]),
+            c if text.is_bytes && !c.is_ascii() => written.push_str(&format!("\\x{:02x}", c as u32)),
             c => push_escaped(&mut written, c),
         }
     }

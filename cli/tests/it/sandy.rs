@@ -1,0 +1,212 @@
+//! `bench sandy`, and the sandbox host that the stack brings.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use bench_cli::stack::{Stack, StackOptions};
+use bench_sandy::{Sandy, SandyError};
+use serde_json::{Value, json};
+
+use crate::serve::Server;
+use crate::support::Place;
+
+/// A sandbox host that is killed with the test.
+struct Host {
+    child: Child,
+    address: String,
+    key: Option<&'static str>,
+    http: reqwest::Client,
+}
+
+impl Host {
+    fn start(place: &Place, key: Option<&'static str>, more: &[&str]) -> Self {
+        let mut command = place.command(&[&["sandy", "--port", "0"], more].concat());
+        if let Some(key) = key {
+            command.env("SANDY_API_KEY", key);
+        }
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().strip_prefix("Serving ").unwrap_or_else(|| {
+            let mut told = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+            panic!("{line:?} {told}")
+        });
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+        Self { child, address: address.to_owned(), key, http }
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let mut request = self.http.post(format!("{}{path}", self.address)).json(body);
+        if let Some(key) = self.key {
+            request = request.bearer_auth(key);
+        }
+        let answer = request.send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    }
+
+    async fn sandbox(&self) -> String {
+        let (status, made) =
+            self.post("/api/sandboxes", &json!({ "priority": 3, "preemptable": true })).await;
+        assert_eq!(status, 200, "{made}");
+        format!("/api/sandboxes/{}", made["sandboxId"].as_str().unwrap())
+    }
+
+    async fn exec(&self, path: &str, command: &str) -> Value {
+        let (status, done) = self.post(&format!("{path}/exec"), &json!({ "command": command })).await;
+        assert_eq!(status, 200, "{done}");
+        done
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &pid]).status().unwrap().success());
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Whether any process of this machine has this in its command line.
+fn runs(mark: &str) -> bool {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.any(|line| String::from_utf8_lossy(&line).contains(mark))
+}
+
+async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    for _ in 0..6_000 {
+        if is_so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never: {what}");
+}
+
+#[test]
+fn a_host_without_a_key_is_refused_unless_it_is_for_this_machine_alone() {
+    let place = Place::new();
+    place.bench(&["sandy", "--port", "0"]).refused(2, "SANDY_API_KEY is not set");
+    place.bench(&["sandy", "--no-key", "--bind", "0.0.0.0", "--port", "0"]).refused(2, "loopback");
+    place.bench(&["sandy", "--no-key", "--bind", "no.such.host.invalid"]).refused(2, "--bind");
+    place.bench(&["sandy", "--no-key", "--port", "0", "--python", "/etc"]).refused(2, "no pyvenv.cfg");
+    place.bench(&["sandy", "--no-key", "--slots", "0"]).refused(2, "--slots");
+    assert!(!place.path("data/sandboxes").join("x").exists());
+}
+
+#[tokio::test]
+async fn sandboxes_end_with_their_host() {
+    for (number, name) in ["INT", "TERM", "KILL"].into_iter().enumerate() {
+        let place = Place::new();
+        let mut host = Host::start(&place, Some("the-key"), &["--slots", "2"]);
+        let wrong = host.http.get(format!("{}/api/resources", host.address)).bearer_auth("another");
+        assert_eq!(wrong.send().await.unwrap().status(), 401);
+        let path = host.sandbox().await;
+        let done = host.exec(&path, "env; ls -a").await;
+        assert!(!done["stdout"].as_str().unwrap().contains("the-key"), "{done}");
+        // A number that nobody else sleeps for.
+        let mark = format!("{}.0{number}", 100_000_000 + u64::from(std::process::id()));
+        host.exec(&path, &format!("setsid sleep {mark} >/dev/null 2>&1 &")).await;
+        until("it began", || runs(&mark)).await;
+        host.signal(name);
+        let status = host.child.wait().unwrap();
+        assert_eq!(status.code(), (name != "KILL").then_some(0), "{name}");
+        until(&format!("it ended with {name}"), || !runs(&mark)).await;
+        if name == "INT" {
+            let mut told = String::new();
+            host.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+            assert!(told.contains("Isolation: ") && told.contains("Slots: 2"), "{told}");
+            assert!(!told.contains("the-key") && !told.contains("sleep"), "{told}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_sites_cannot_use_a_host_of_this_machine() {
+    let place = Place::new();
+    let host = Host::start(&place, None, &["--no-key", "--memory-mib", "256", "--disk-mib", "8"]);
+    for (name, value) in [("origin", "http://evil.example"), ("host", "evil.example")] {
+        let request =
+            host.http.post(format!("{}/api/sandboxes", host.address)).header(name, value).body("{}");
+        assert_eq!(request.send().await.unwrap().status(), 403, "{name}");
+    }
+    let path = host.sandbox().await;
+    let done = host.exec(&path, "head -c 20000000 /dev/zero >x; stat -c %s x").await;
+    let written: u64 = done["stdout"].as_str().unwrap().trim().parse().unwrap();
+    assert!(written <= 9 << 20, "{done}");
+}
+
+#[tokio::test]
+async fn a_server_brings_a_host_of_its_own() {
+    let place = Place::new();
+    let server = Server::start(&place, &[]);
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
+    let get = async |path: &str| {
+        let answer = http.get(format!("{}/api/ops/sandy/{path}", server.address)).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{path}");
+        answer.json::<Value>().await.unwrap()
+    };
+    let told = get("resources").await;
+    assert_eq!((&told["canCreateSandbox"], &told["rejectReason"]), (&json!(true), &Value::Null));
+    assert_eq!(get("sandboxes").await, json!([]));
+    assert_eq!(get("metrics?hours=1").await.as_array().unwrap().len(), 1);
+}
+
+async fn stack(folder: &Path, helper: &str, vars: &[(&str, &str)]) -> anyhow::Result<Stack> {
+    let vars: BTreeMap<_, _> =
+        vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    Stack::open(StackOptions { sandbox_helper: Some(helper.into()), vars, ..StackOptions::new(folder) }).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_host_of_a_stack_starts_when_it_is_asked_and_ends_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = stack(folder.path(), env!("CARGO_BIN_EXE_bench"), &[("BENCH_SANDBOX_SLOTS", "3")]).await;
+    let opened = opened.unwrap();
+    let state = folder.path().join("sandboxes");
+    assert!(!state.exists(), "it was started before anybody asked");
+    let sandy = Sandy::new(opened.sandy_config());
+    let told = sandy.resources().await.unwrap();
+    assert!(told.can_create_sandbox && told.limits["slots"] == Some(3.0), "{told:?}");
+    assert!(state.exists() && folder.path().join("sandbox-files").exists());
+    opened.stop(Duration::ZERO).await;
+    assert!(matches!(sandy.resources().await, Err(SandyError::Unreachable(_))));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stack_on_a_machine_that_allows_nothing_opens_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = stack(folder.path(), "/bin/false", &[]).await.unwrap();
+    let told = Sandy::new(opened.sandy_config()).resources().await.unwrap();
+    assert!(!told.can_create_sandbox);
+    let reason = told.reject_reason.unwrap();
+    assert!(reason.contains("cannot keep programs apart"), "{reason}");
+    opened.stop(Duration::ZERO).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_named_is_used_instead() {
+    let folder = tempfile::tempdir().unwrap();
+    let vars = [("SANDY_BASE_URL", "http://127.0.0.1:9"), ("SANDY_API_KEY", "k")];
+    let opened = stack(folder.path(), "/bin/false", &vars).await.unwrap();
+    let told = Sandy::new(opened.sandy_config()).resources().await;
+    assert!(matches!(told, Err(SandyError::Unreachable(_))), "{told:?}");
+    opened.stop(Duration::ZERO).await;
+    let without_key = stack(folder.path(), "/bin/false", &vars[..1]).await.unwrap();
+    assert_eq!(Sandy::new(without_key.sandy_config()).resources().await, Err(SandyError::NoKey));
+    without_key.stop(Duration::ZERO).await;
+    for bad in [("SANDY_BASE_URL", "not an address"), ("BENCH_SANDBOX_SLOTS", "none")] {
+        let error = stack(folder.path(), "/bin/false", &[bad]).await.err().unwrap();
+        assert!(error.to_string().contains(bad.0), "{error}");
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests that run programs in Python.
+
+mod job;
+mod python;
+mod scicode;

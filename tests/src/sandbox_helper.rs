@@ -1,0 +1,7 @@
+//! The program that makes sandboxes, for tests of the whole system: the program of such a test is the test harness.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    bench_sandbox::isolation::stage_main().unwrap_or(ExitCode::FAILURE)
+}
