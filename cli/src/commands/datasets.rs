@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use serde_json::{Value, json};
 
+use crate::commands::options::{options, ordered};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::progress::DatasetProgress;
@@ -24,6 +25,8 @@ Examples:
   bench datasets pull mmlu_pro               fetch it now, for runs without a network later
   bench datasets pull mmlu_pro --file my-items.jsonl
       does the file have what the benchmark needs? `bench run --dataset mmlu_pro=my-items.jsonl` runs it
+  bench datasets pull livecodebench --option release=v6
+      a part of a dataset, for runs with the same option
   bench datasets rm mmlu_pro --revision 0123abcd";
 
 #[derive(Debug, Args)]
@@ -53,6 +56,9 @@ enum DatasetsCommand {
         /// As this protocol of the benchmark has it, instead of its default one
         #[arg(long, value_name = "PROTOCOL")]
         protocol: Option<String>,
+        /// As the benchmark has it with this setting of its own, such as a release; repeat for several
+        #[arg(long, value_name = "NAME=VALUE")]
+        option: Vec<String>,
     },
     /// Remove what is stored of a benchmark; runs that use it cannot go on
     Rm {
@@ -73,7 +79,9 @@ pub(crate) async fn run(args: DatasetsArgs) -> anyhow::Result<ExitStatus> {
     let progress = Arc::new(DatasetProgress::default());
     // Names are checked before anything is opened.
     match &command {
-        DatasetsCommand::Pull { name, protocol, .. } => drop(under_protocol(name, protocol.as_deref())?),
+        DatasetsCommand::Pull { name, protocol, option, .. } => {
+            ordered_as(name, protocol.as_deref(), option)?;
+        }
         DatasetsCommand::Rm { name, .. } => drop(super::find_benchmark(name)?),
         DatasetsCommand::List => {}
     }
@@ -84,9 +92,16 @@ pub(crate) async fn run(args: DatasetsArgs) -> anyhow::Result<ExitStatus> {
     result
 }
 
-fn under_protocol(name: &str, protocol: Option<&str>) -> anyhow::Result<&'static dyn Benchmark> {
-    let found = bench_benchmarks::under_protocol(super::find_benchmark(name)?, protocol);
-    Ok(found.map_err(|error| Problem::usage(error.to_string()))?)
+/// The benchmark as a run with these would have it.
+fn ordered_as(
+    name: &str,
+    protocol: Option<&str>,
+    option: &[String],
+) -> anyhow::Result<&'static dyn Benchmark> {
+    let name = super::find_benchmark(name)?.name().to_owned();
+    let protocols = protocol.map(|protocol| (name.clone(), protocol.to_owned())).into_iter().collect();
+    let options = options(option, std::slice::from_ref(&name), &protocols, false)?;
+    ordered(&name, &protocols, &options)
 }
 
 async fn work(
@@ -97,8 +112,8 @@ async fn work(
 ) -> anyhow::Result<ExitStatus> {
     match command {
         DatasetsCommand::List => list(&stack.library.list_cached().await?, json)?,
-        DatasetsCommand::Pull { name, file, protocol } => {
-            let benchmark = under_protocol(&name, protocol.as_deref())?;
+        DatasetsCommand::Pull { name, file, protocol, option } => {
+            let benchmark = ordered_as(&name, protocol.as_deref(), &option)?;
             let prepared = match file {
                 Some(file) => stack.library.take_in(benchmark, &file, progress).await?,
                 None => stack.library.prepare(benchmark, &DatasetChoice::Hub, progress).await?,

@@ -47,6 +47,8 @@ Examples:
       another protocol than the default one; `bench benchmarks NAME` lists them
   bench run --model openrouter/MODEL --benchmark hle --judge-model openrouter/JUDGE --judge-temperature 0
       answers that a model has to judge; `bench rejudge RUN` judges them again without asking anew
+  bench run --model openrouter/MODEL --benchmark livecodebench --option release=v6 --option start_date=2025-02-01
+      settings that a benchmark has of its own; `bench benchmarks NAME` lists them
   bench run --model openrouter/MODEL --budget-usd 2.50
       stops when its answers have cost that much, and keeps what was answered
   bench run --resume RUN

@@ -116,6 +116,10 @@ impl SandboxGrader for Grader {
         &FACTS
     }
 
+    fn code(&self, body: &SampleBody) -> Option<String> {
+        code(&body.answer).map(str::to_owned)
+    }
+
     fn job(
         &self,
         item: &Item,

@@ -9,7 +9,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::problem::Problem;
-use super::{SciCode, TARGETS, texts, verdict};
+use super::{SciCode, TARGETS, extract, texts, verdict};
 use crate::benchmark::ItemProblem;
 use crate::judge::NoVerdict;
 use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
@@ -47,6 +47,12 @@ static FACTS: SandboxFacts = SandboxFacts {
 impl SandboxGrader for SciCode {
     fn facts(&self) -> &'static SandboxFacts {
         &FACTS
+    }
+
+    /// The codes of all steps: what the last program has besides imports and given steps.
+    fn code(&self, body: &SampleBody) -> Option<String> {
+        let codes = body.steps.iter().map(|step| extract::code(&step.answer.text));
+        Some(codes.collect::<Vec<_>>().join("\n\n")).filter(|code| !code.is_empty())
     }
 
     fn job(
