@@ -20,7 +20,7 @@ const BROKEN: &str = "BROKEN ";
 /// One form, under test.
 #[derive(Clone)]
 pub(crate) struct At {
-    pub(crate) isolation: Arc<dyn Isolation>,
+    isolation: Arc<dyn Isolation>,
     folder: Arc<TempDir>,
 }
 
