@@ -4,8 +4,10 @@
 //! There is no tree: an expression is read straight into the text that it becomes, with the strength of its outermost
 //! operator, which tells whoever holds it whether it takes parentheses.
 
+mod brackets;
 mod expression;
 mod literal;
+mod simple;
 mod statement;
 mod token;
 
