@@ -114,7 +114,10 @@ fn given_steps_are_shown_and_not_asked() {
     let whole = SciCode::INSPECT.under_options(&options).unwrap().unwrap();
     let (_, text) = shown(whole, &item(&row), &material, &[]);
     assert!(text.contains("class A:\n    def __init__(self):\n        self.x = 1 # one\n"), "{text}");
-    assert!(whole.facts().protocol.contains("whole") && !Benchmark::facts(&SciCode::INSPECT).protocol.contains("whole"));
+    assert!(
+        whole.facts().protocol.contains("whole")
+            && !Benchmark::facts(&SciCode::INSPECT).protocol.contains("whole")
+    );
 
     // The file name of the official text will do, the loaded text as well, and without any nothing is asked.
     for (special, template) in
