@@ -28,10 +28,11 @@ lint:
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
-## Speed and memory of the whole embedded system; not a test.
+## Speed and memory of the whole embedded system, and what sandboxes cost; not a test.
 bench:
 	$(CARGO) build --release --locked --package bench-cli --package bench-tests
 	target/release/bench-load
+	target/release/bench-sandboxes
 
 ## Start-up, memory and size of every function as it is deployed, beside one that does nothing; not a test.
 ## `make bench-lambda PROFILE=release` builds quicker and says less.

@@ -2,8 +2,9 @@
 
 pub(crate) mod python;
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub(crate) const MIB_MAX: u64 = 1 << 20;
 /// | variable | default | meaning |
 /// | --- | --- | --- |
 /// | `BENCH_SANDBOX_SLOTS` | the number of processors | sandboxes that may work at once |
-/// | `BENCH_SANDBOX_MEMORY_MIB` | 2048 | memory of each |
+/// | `BENCH_SANDBOX_MEMORY_MIB` | 4096 | memory of each at most: what SciCode asks for |
 /// | `BENCH_SANDBOX_DISK_MIB` | 1024 | what the working folder of each holds |
 /// | `BENCH_SANDBOX_PYTHON` | what `bench sandy setup` made | the Python environment that programs find |
 #[derive(Debug, Clone)]
@@ -110,7 +111,19 @@ impl SandboxSettings {
             );
         }
         options.allow_network = self.allow_network;
-        Ok(probe(&options)?)
+        let isolation = probe(&options)?;
+        if isolation.form().name != "namespaces" && rustix::process::geteuid().is_root() {
+            // Without namespaces another user sees these folders where they are, or does not.
+            let closed = options.shared.iter().filter_map(|shared| closed_folder(&shared.host));
+            for folder in closed.collect::<BTreeSet<_>>() {
+                tracing::warn!(
+                    "Sandboxes may not enter {0}, hence find no files and packages below it: run `chmod o+x {0}`, or \
+                     use another data directory",
+                    folder.display()
+                );
+            }
+        }
+        Ok(isolation)
     }
 
     /// Bounds of the host.
@@ -146,6 +159,13 @@ impl SandboxSettings {
     }
 }
 
+/// The first folder on the way to this one that other users may not enter.
+fn closed_folder(path: &Path) -> Option<PathBuf> {
+    let is_closed =
+        |folder: &&Path| fs::metadata(folder).is_ok_and(|folder| folder.permissions().mode() & 0o001 == 0);
+    path.ancestors().collect::<Vec<_>>().into_iter().rev().find(is_closed).map(Path::to_owned)
+}
+
 /// Makes the data directory where there is none, for its owner alone.
 pub(crate) fn make_data_dir(data_dir: &Path) -> anyhow::Result<()> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(data_dir);
@@ -155,6 +175,19 @@ pub(crate) fn make_data_dir(data_dir: &Path) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_folder_that_others_may_not_enter_is_found() {
+        let place = tempfile::tempdir().unwrap();
+        let open = place.path().join("open");
+        fs::create_dir(&open).unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        set(&open, 0o755);
+        set(place.path(), 0o700);
+        assert_eq!(closed_folder(&open).as_deref(), Some(place.path()));
+        set(place.path(), 0o711);
+        assert_eq!(closed_folder(&open), None);
+    }
 
     #[test]
     fn variables_that_cannot_be_used_are_named() {

@@ -23,6 +23,8 @@ use tokio::net::TcpListener;
 const HOST: &str = "host";
 const PROGRAMS_DEFAULT: usize = 200;
 const IDLE: usize = 50;
+/// Sandboxes whose steps are timed.
+const STEPS: usize = 41;
 /// Does next to nothing.
 const EMPTY: &str = "print(0)\n";
 /// Works for about a tenth of a second, as a test of a programming contest does.
@@ -218,8 +220,38 @@ async fn measure(programs: usize) -> anyhow::Result<()> {
         .await?;
         println!("{name}: a sandbox for each slot {kept:.1}/s, {:.0} % of bare", kept / bare * 100.0);
     }
+    steps(&host).await?;
     Arc::into_inner(host).context("the host is still in use")?.stop()?;
     idle().await
+}
+
+/// How long each step of a sandbox takes when nothing else goes on, the median of some.
+async fn steps(host: &Host) -> anyhow::Result<()> {
+    let mut took: [Vec<Duration>; 4] = Default::default();
+    for _ in 0..STEPS {
+        let mut begun = Instant::now();
+        let mut note = |step: usize| {
+            took[step].push(begun.elapsed());
+            begun = Instant::now();
+        };
+        let path = host.create().await?;
+        note(0);
+        host.post(&format!("{path}/files/write"), &json!({ "path": "p.py", "content": EMPTY })).await?;
+        note(1);
+        host.post(&format!("{path}/exec"), &json!({ "command": "true" })).await?;
+        note(2);
+        host.terminate(&path).await?;
+        note(3);
+    }
+    let medians = took.map(|mut took| {
+        took.sort_unstable();
+        took.get(STEPS / 2).copied().unwrap_or_default().as_secs_f64() * 1_000.0
+    });
+    let [create, write, exec, terminate] = medians;
+    println!(
+        "create {create:.1} ms, write {write:.1} ms, exec of `true` {exec:.1} ms, terminate {terminate:.1} ms"
+    );
+    Ok(())
 }
 
 /// Memory with idle sandboxes.

@@ -54,7 +54,7 @@ pub(crate) struct SandyArgs {
     #[arg(long, env = "BENCH_SANDBOX_SLOTS", value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=SLOTS_MAX))]
     slots: Option<u64>,
-    /// Memory of each sandbox [default: 2048]
+    /// Memory of each sandbox at most [default: 4096, what SciCode asks for]
     #[arg(long, env = "BENCH_SANDBOX_MEMORY_MIB", value_name = "MIB",
         value_parser = clap::value_parser!(u64).range(16..=MIB_MAX))]
     memory_mib: Option<u64>,
@@ -113,7 +113,13 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
     if args.allow_network {
         output::warn("programs in sandboxes reach the network and this machine's own servers");
     }
+    let needs = config.limits.memory_bytes.saturating_mul(config.slots as u64);
     let host = SandboxHost::new(isolation, config);
+    if host.resources().memory_total_bytes.is_some_and(|there_is| there_is < needs) {
+        output::warn(
+            "all slots together may use more memory than this machine has: see --memory-mib and --slots",
+        );
+    }
     // Pages of other sites cannot use a host that listens on loopback, key or none.
     let routes =
         bench_web::finish(router(Arc::clone(&host)), ServerConfig { local, allowed_origins: Vec::new() });

@@ -11,7 +11,7 @@ use bench_sandy::{Sandy, SandyError};
 use serde_json::{Value, json};
 
 use crate::serve::Server;
-use crate::support::Place;
+use crate::support::{Done, Place};
 
 /// A sandbox host that is killed with the test.
 struct Host {
@@ -101,6 +101,24 @@ fn a_host_without_a_key_is_refused_unless_it_is_for_this_machine_alone() {
     place.bench(&["sandy", "--no-key", "--port", "0", "--python", "/etc"]).refused(2, "no pyvenv.cfg");
     place.bench(&["sandy", "--no-key", "--slots", "0"]).refused(2, "--slots");
     assert!(!place.path("data/sandboxes").join("x").exists());
+}
+
+#[test]
+fn an_environment_that_cannot_be_made_is_not_left_behind() {
+    let place = Place::new();
+    place
+        .bench(&["sandy", "setup", "--program", "/bin/true"])
+        .refused(2, "/bin/true is no Python that works");
+    // Nobody listens there: no package comes, if it gets that far on this machine.
+    let mut command = place.command(&["sandy", "setup"]);
+    command
+        .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+        .env("PIP_RETRIES", "0")
+        .env("PIP_NO_CACHE_DIR", "1");
+    Done::of(&command.output().unwrap()).refused(1, "could not be installed");
+    let left = std::fs::read_dir(place.path("data/python")).unwrap().flatten();
+    let left: Vec<_> = left.map(|entry| entry.file_name()).collect();
+    assert_eq!(left, ["lock"]);
 }
 
 #[tokio::test]

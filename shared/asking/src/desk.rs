@@ -207,7 +207,10 @@ impl Desk {
         due_at: Timestamp,
     ) -> Result<(), AskError> {
         // A second more, since SQS counts in whole seconds and waking early means another round.
-        let delay = due_at.since(now) + Duration::from_secs(1);
+        let delay = match due_at.since(now) {
+            Duration::ZERO => Duration::ZERO,
+            wait => wait + Duration::from_secs(1),
+        };
         let message = Message::of_stage(self.stage, sample.clone());
         self.queues.send(&message, delay.min(DELAY_MAX)).await?;
         Ok(())

@@ -61,12 +61,13 @@ async fn measure(isolation: Arc<dyn Isolation>) -> String {
 
     let slots = std::thread::available_parallelism().map_or(1, usize::from);
     let alone = bare_throughput(slots).await;
-    let inside = throughput(&isolation, slots).await;
+    let inside = throughput(&isolation, slots, true).await;
+    let reused = throughput(&isolation, slots, false).await;
     let (resident, shared) = idle(&isolation).await;
     format!(
         "{}: start of a sandbox and python3 {:.1} ms, bare python3 {:.1} ms: {:.1} ms above it ({:.2} times)\n\
          {}: making {:.1} ms, python3 in one that is there {:.1} ms, ending {:.1} ms\n\
-         {}: {PROGRAMS} small programs, each in a new sandbox, {slots} at once: {:.1} a second, bare {:.1}: {:.0} %\n\
+         {}: {PROGRAMS} small programs, each in a new sandbox, {slots} at once: {:.1} a second, bare {:.1}: {:.0} %; in one sandbox a slot {:.1}: {:.0} %\n\
          {}: {IDLE} idle sandboxes: {:.1} MB resident, {:.1} MB with shared pages counted once ({:.2} MB each)",
         isolation.form().name,
         ms(both),
@@ -81,6 +82,8 @@ async fn measure(isolation: Arc<dyn Isolation>) -> String {
         inside,
         alone,
         100.0 * inside / alone,
+        reused,
+        100.0 * reused / alone,
         isolation.form().name,
         resident as f64 / 1e6,
         shared as f64 / 1e6,
@@ -129,18 +132,23 @@ async fn bare_throughput(slots: usize) -> f64 {
     PROGRAMS as f64 / began.elapsed().as_secs_f64()
 }
 
-async fn throughput(isolation: &Arc<dyn Isolation>, slots: usize) -> f64 {
+/// With a new sandbox for each program, or one for all programs of a slot.
+async fn throughput(isolation: &Arc<dyn Isolation>, slots: usize, each: bool) -> f64 {
     let next = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
     let workers: Vec<_> = (0..slots)
         .map(|_| {
             let (next, isolation) = (next.clone(), isolation.clone());
             tokio::spawn(async move {
+                let mut sandbox = isolation.create(&Limits::default()).await.expect("a sandbox");
                 while next.fetch_add(1, Ordering::Relaxed) < PROGRAMS {
-                    let sandbox = isolation.create(&Limits::default()).await.expect("a sandbox");
+                    if each {
+                        sandbox.end().await;
+                        sandbox = isolation.create(&Limits::default()).await.expect("a sandbox");
+                    }
                     sandbox.exec(&python(SMALL)).await.expect("a program");
-                    sandbox.end().await;
                 }
+                sandbox.end().await;
             })
         })
         .collect();

@@ -80,7 +80,7 @@ pub enum SandyErrorKind {
     Busy,
     /// Only another sandbox helps.
     Gone,
-    /// Address or key are missing, or the key is refused: nobody's call works.
+    /// Address or key are missing, the key is refused, or the host makes no sandboxes: nobody's call works.
     Refused,
     /// This call never works.
     Fatal,
@@ -121,7 +121,8 @@ impl From<NotThat> for SandyError {
 
 fn kind_of(status: u16) -> SandyErrorKind {
     match status {
-        401 | 403 => SandyErrorKind::Refused,
+        // 501: the host will never make a sandbox.
+        401 | 403 | 501 => SandyErrorKind::Refused,
         408 | 429 | 503 => SandyErrorKind::Busy,
         // Below 400 it is a redirect, which is never followed.
         500.. => SandyErrorKind::Transient,
@@ -218,6 +219,7 @@ mod tests {
             (422, SandyErrorKind::Fatal),
             (429, SandyErrorKind::Busy),
             (500, SandyErrorKind::Transient),
+            (501, SandyErrorKind::Refused),
             (503, SandyErrorKind::Busy),
             (504, SandyErrorKind::Transient),
         ] {

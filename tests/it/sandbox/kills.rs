@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_domain::{RunStatus, Timestamp};
+use bench_domain::{RunId, RunStatus, Timestamp};
 use bench_embedded::Recorder;
+use bench_queue::Depth;
 use bench_sandy::testing::Endpoint;
+use bench_tests::model_server::Reply;
 
 use super::{asked, faultless, right};
 use crate::kill_everywhere::Tripwire;
 use crate::support::world::End;
-use crate::support::{Expected, Hands, Order, Settings, World, check, runtime};
+use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
 
 /// However it ends, the model is not asked again once its answer is stored, the sample ends once, and every sandbox is
 /// ended: by its turn, or by the ledger when its lease is over.
@@ -71,6 +73,75 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
         let lost = world.host().open().len();
         assert!(lost <= 1, "{lost} sandboxes of {left} are in no ledger; {entered} were");
     });
+}
+
+/// Calls between two ends of the process, where not each one is tried.
+const STRIDE: i64 = 5;
+
+/// A problem of several questions: each is asked once, whatever is killed between them, and every answer is kept. What the
+/// programs are worth depends on what Python here can import; that they come to an end does not.
+#[test]
+fn questions_of_one_item_survive_the_end_of_the_process_at_every_call() {
+    runtime().block_on(async {
+        let wire = Arc::new(Tripwire::default());
+        let watching = Arc::clone(&wire);
+        let recorder = Recorder::new(move |call| watching.called(call.action));
+        let world = World::open(Settings { recorder: Some(recorder), ..faultless() }, |ask| {
+            let step = ask.item.trim_start_matches('s').split('-').next().unwrap_or_default().to_owned();
+            Reply::Text(format!("```python\ndef f{step}(x):\n    return x + {step}\n```"))
+        })
+        .await;
+        let order = Order::scicode(1);
+        let steps = data::SCICODE_STEPS as u64;
+        let (mut starts, mut calls, mut again) = (0, 0, 0);
+        loop {
+            // Not every call: what a run of a single question does is tried at every call above.
+            calls += STRIDE;
+            let run = order.place(&world).await;
+            let hands = Hands::of(&world, starts);
+            wire.arm(calls);
+            let ended = wire.drive(drain(&world, &hands, run)).await;
+            drop(hands);
+            if !ended {
+                starts += 1;
+                let hands = Hands::of(&world, starts);
+                hands.scheduler.resume().await.unwrap();
+                drain(&world, &hands, run).await;
+            }
+            let expected = match world.found(run).await.run.state.status() {
+                RunStatus::Succeeded => Expected::SUCCEEDED,
+                _ => Expected::FAILED,
+            };
+            let stored = check(&world, run, expected).await;
+            let sample = &stored["scicode"][0];
+            let body = sample.finished.as_ref().and_then(|finished| finished.body.clone()).unwrap();
+            let found = world.found(run).await;
+            let address = World::sample_ref(&found, "scicode", sample.position);
+            let kept = world.stack.blobs.get_body(&address, body.attempt, Some(&body.sha256)).await.unwrap();
+            let names: Vec<String> = kept.unwrap().0.steps.into_iter().map(|step| step.name).collect();
+            assert_eq!(names, ["1.1", "1.2", "1.3"], "call {calls}");
+            again += u64::from(!ended && ["PutObject", "GetObject"].contains(&wire.last().as_str()));
+            let runs = u64::try_from(calls / STRIDE).unwrap();
+            let told = format!("call {calls}, {}: {} answers in {runs} runs", wire.last(), asked(&world));
+            assert!((runs * steps..=runs * steps + again).contains(&asked(&world)), "{told}");
+            if ended {
+                break;
+            }
+        }
+        assert!(calls > 60, "a problem of three questions makes more calls than {calls}");
+    });
+}
+
+/// Until the run is over: another round waits for a moment.
+async fn drain(world: &World, hands: &Hands, run: RunId) {
+    loop {
+        hands.drain().await;
+        let idle = world.depths().await.iter().all(|(_, live, _)| *live == Depth::default());
+        if idle && !world.found(run).await.run.state.status().is_open() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[test]

@@ -105,6 +105,37 @@ pub(crate) fn livecodebench(dir: &Path, items: usize) -> PathBuf {
     file
 }
 
+/// A folder with so many problems in the columns of SciCode, of three steps each, and targets that nobody can read.
+/// The markers of step K begin with `sK-`.
+pub(crate) fn scicode(dir: &Path, items: usize) -> PathBuf {
+    let folder = dir.join(format!("scicode-{items}"));
+    fs::create_dir_all(&folder).unwrap();
+    let step = |number: usize, step: usize| {
+        json!({
+            "step_number": format!("{number}.{step}"), "step_background": "",
+            "step_description_prompt": format!("[item s{step}-{number}] Add {step}."),
+            "function_header": format!("def f{step}(x):\n    '''Adds {step}.'''"),
+            "test_cases": [format!("assert f{step}(1) == {}", step + 1)], "return_line": "    return y",
+        })
+    };
+    let rows = (1..=items).map(|number| {
+        let steps: Vec<_> = (1..=SCICODE_STEPS).map(|at| step(number, at)).collect();
+        json!({
+            "problem_id": number.to_string(), "problem_name": "Own", "problem_description_main": "",
+            "problem_background_main": "", "problem_io": "", "required_dependencies": "", "sub_steps": steps,
+            "general_solution": "", "general_tests": [],
+        })
+        .to_string()
+            + "\n"
+    });
+    fs::write(folder.join("problems_test.jsonl"), rows.collect::<String>()).unwrap();
+    fs::write(folder.join("test_data.h5"), "not a file of values").unwrap();
+    folder
+}
+
+/// Steps of each problem.
+pub(crate) const SCICODE_STEPS: usize = 3;
+
 fn letter(number: usize) -> char {
     LETTERS.chars().nth(number % 10).unwrap()
 }

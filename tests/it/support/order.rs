@@ -24,6 +24,7 @@ pub(crate) struct Order {
     gpqa_diamond: usize,
     aa_omniscience: usize,
     livecodebench: usize,
+    scicode: usize,
     samples: Option<u32>,
     judge: Option<JudgeSpec>,
     judge_key: Option<String>,
@@ -53,6 +54,11 @@ impl Order {
     /// So many items of LiveCodeBench's form, one sample each, from the model server.
     pub(crate) fn livecodebench(items: usize) -> Self {
         Self { livecodebench: items, samples: Some(1), ..Self::default() }
+    }
+
+    /// So many problems of SciCode's form, one sample each, from the model server.
+    pub(crate) fn scicode(items: usize) -> Self {
+        Self { scicode: items, samples: Some(1), ..Self::default() }
     }
 
     /// Nobody judges.
@@ -133,6 +139,9 @@ impl Order {
         }
         if self.livecodebench > 0 {
             datasets.push(("livecodebench", data::livecodebench(dir, self.livecodebench)));
+        }
+        if self.scicode > 0 {
+            datasets.push(("scicode", data::scicode(dir, self.scicode)));
         }
         datasets
     }

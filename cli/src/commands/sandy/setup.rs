@@ -53,7 +53,7 @@ const PROBE: &str = "import json, sys\ntry:\n    import venv, ensurepip\n    mak
 
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
-    /// Python 3.9 to 3.12 to make it with [default: the machine's own]
+    /// Python 3.10 to 3.12 to make it with [default: the machine's own]
     #[arg(long, value_name = "PYTHON")]
     program: Option<PathBuf>,
     /// Make it again although there is one
@@ -247,7 +247,7 @@ async fn find_program(named: Option<&Path>) -> anyhow::Result<Program> {
     }
     let why = if lacking.is_empty() { "there is no python3".to_owned() } else { lacking.join("; ") };
     Err(Problem::failure(format!("no environment can be made: {why}"))
-        .hint("install Python 3.9 to 3.12 with its venv module (Debian: apt install python3-venv), or name one with --program")
+        .hint("install Python 3.10 to 3.12 with its venv module (Debian: apt install python3-venv), or name one with --program")
         .into())
 }
 
@@ -428,8 +428,8 @@ mod tests {
             makes,
         };
         assert_eq!(program(3, 11, true).lacks(), None);
-        for (major, minor) in [(3, 8), (3, 13), (2, 11), (4, 11)] {
-            assert!(program(major, minor, true).lacks().unwrap().contains("3.9 to 3.12"));
+        for (major, minor) in [(3, 9), (3, 13), (2, 11), (4, 11)] {
+            assert!(program(major, minor, true).lacks().unwrap().contains("3.10 to 3.12"));
         }
         assert!(program(3, 11, false).lacks().unwrap().contains("python3.11-venv"));
     }

@@ -91,6 +91,7 @@ const fn facts(with_background: bool, protocol: &'static str) -> Facts {
             "What a program leaves running is killed when the program ends; the official one waits for it as long as it holds the output open.",
             "Output that is not UTF-8 does not matter; it ends the official program.",
             "A program that was killed from outside, as by lack of memory, is run once more before it counts as failed.",
+            "A problem with a given step is asked only where the official text of that step could be loaded.",
             "Where the official programs that read and compare values cannot be had, ours are used; the verdict says which.",
         ],
         supports_subset: true,

@@ -13,6 +13,9 @@ pub(crate) const OWN_PROCESSES: u64 = 3;
 /// Groups are removed when their last process is; it is waited for so long.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
 
+/// For memory, processes and CPU time.
+const CONTROLLERS_ONE: [&str; 3] = ["memory", "pids", "cpuacct"];
+
 /// What each version calls things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
@@ -47,18 +50,25 @@ pub(crate) struct Group {
 impl Cgroups {
     /// Makes a folder for this host wherever this process may.
     pub(crate) fn find(name: &str) -> Self {
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-        let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        let one = |controller: &str| {
-            let folder = place_one(&mounts, &own, controller)?.join(name);
-            std::fs::create_dir(&folder).ok()?;
-            Some(Place { version: Version::One, folder })
-        };
+        let (mounts, own) = hierarchies();
         if let Some(folder) = places_two(&mounts, &own).into_iter().find_map(|place| make_two(&place, name)) {
             let place = Some(Place { version: Version::Two, folder });
             return Self { memory: place.clone(), processes: place.clone(), cpu: place };
         }
-        Self { memory: one("memory"), processes: one("pids"), cpu: one("cpuacct") }
+        let [memory, processes, cpu] = CONTROLLERS_ONE.map(|controller| {
+            let folder = place_one(&mounts, &own, controller)?.join(name);
+            // Several controllers may share a hierarchy.
+            (folder.is_dir() || std::fs::create_dir(&folder).is_ok())
+                .then_some(Place { version: Version::One, folder })
+        });
+        Self { memory, processes, cpu }
+    }
+
+    /// Every folder that [`Self::find`] may make.
+    pub(crate) fn possible(name: &str) -> Vec<PathBuf> {
+        let (mounts, own) = hierarchies();
+        let one = CONTROLLERS_ONE.iter().filter_map(|controller| place_one(&mounts, &own, controller));
+        places_two(&mounts, &own).into_iter().chain(one).map(|place| place.join(name)).collect()
     }
 
     pub(crate) fn bounds_memory(&self) -> bool {
@@ -69,7 +79,7 @@ impl Cgroups {
         self.processes.is_some()
     }
 
-    /// The folders of this host, for whoever has to remove them after its death.
+    /// The folders of this host.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = [&self.memory, &self.processes, &self.cpu]
             .into_iter()
@@ -209,6 +219,12 @@ fn kill_all(folder: &Path) {
     }
 }
 
+/// The mounts that this process sees, and its groups.
+fn hierarchies() -> (String, String) {
+    let read = |file| std::fs::read_to_string(file).unwrap_or_default();
+    (read("/proc/self/mountinfo"), read("/proc/self/cgroup"))
+}
+
 /// The folder of this process' group in the hierarchy of a version 1 controller.
 fn place_one(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| {
@@ -341,5 +357,65 @@ mod tests {
         std::fs::write(&file, "usage_usec_x 1\nusage_usec 2\n").unwrap();
         assert_eq!(entry(&file, "usage_usec"), Some(2));
         assert_eq!(entry(&file, "user_usec"), None);
+    }
+
+    /// A folder that stands for a group: what the kernel would make of what is written is not looked at.
+    fn stand_in(controllers: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("cgroup.controllers"), controllers).unwrap();
+        std::fs::write(folder.path().join("cgroup.subtree_control"), "").unwrap();
+        std::fs::write(folder.path().join("cgroup.procs"), "").unwrap();
+        folder
+    }
+
+    fn limits() -> Limits {
+        Limits { memory_bytes: 1 << 30, processes: 10, disk_bytes: 1, open_files: 1 }
+    }
+
+    #[test]
+    fn version_two_hands_its_controllers_down() {
+        let place = stand_in("cpu memory pids\n");
+        let folder = make_two(place.path(), "host").unwrap();
+        for group in [place.path(), &folder] {
+            assert_eq!(
+                std::fs::read_to_string(group.join("cgroup.subtree_control")).unwrap(),
+                "+memory +pids"
+            );
+        }
+        let here = Some(Place { version: Version::Two, folder: folder.clone() });
+        let cgroups = Cgroups { memory: here.clone(), processes: here.clone(), cpu: here };
+        let group = cgroups.make("one", &limits()).unwrap();
+        let own = folder.join("one");
+        assert_eq!(group.joins(), [own.join("cgroup.procs")]);
+        for (file, value) in [("memory.max", "1073741824"), ("memory.swap.max", "0"), ("pids.max", "13")] {
+            assert_eq!(std::fs::read_to_string(own.join(file)).unwrap(), value);
+        }
+        std::fs::write(own.join("cpu.stat"), "usage_usec 2500000\nuser_usec 1\n").unwrap();
+        std::fs::write(own.join("memory.current"), "5000\n").unwrap();
+        std::fs::write(own.join("memory.stat"), "anon 1\ninactive_file 2000\n").unwrap();
+        assert_eq!((group.cpu_seconds(), group.memory_bytes()), (Some(2.5), Some(3_000)));
+        assert_eq!(cgroups.folders(), [folder]);
+    }
+
+    #[test]
+    fn version_two_without_both_controllers_is_done_without() {
+        assert_eq!(make_two(stand_in("hugetlb\n").path(), "host"), None);
+        assert_eq!(make_two(stand_in("memory cpu\n").path(), "host"), None);
+    }
+
+    #[test]
+    fn version_one_has_a_group_for_each_controller() {
+        let (memory, pids) = (stand_in(""), stand_in(""));
+        let place =
+            |at: &tempfile::TempDir| Some(Place { version: Version::One, folder: at.path().to_owned() });
+        let cgroups = Cgroups { memory: place(&memory), processes: place(&pids), cpu: None };
+        let group = cgroups.make("one", &limits()).unwrap();
+        assert_eq!(group.joins().len(), 2);
+        let read = |at: &tempfile::TempDir, file: &str| {
+            std::fs::read_to_string(at.path().join("one").join(file)).unwrap()
+        };
+        assert_eq!(read(&memory, "memory.limit_in_bytes"), "1073741824");
+        assert_eq!(read(&pids, "pids.max"), "13");
+        assert_eq!((group.cpu_seconds(), group.memory_bytes()), (None, None));
     }
 }

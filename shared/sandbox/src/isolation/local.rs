@@ -49,7 +49,7 @@ pub(crate) struct Launched {
 impl Local {
     /// Tries the form by making a sandbox of it. The reason why it is not possible is one sentence.
     pub(crate) fn new(kind: Kind, options: &IsolationOptions) -> Result<Self, String> {
-        let slots = slots_for(kind)?;
+        let slots = slots_for(kind, &options.folder)?;
         for shared in &options.shared {
             if !shared.inside.is_absolute() || shared.inside == Path::new("/") {
                 return Err(format!("{} is no place for a shared folder", shared.inside.display()));
@@ -263,11 +263,11 @@ impl Isolation for Arc<Local> {
 }
 
 /// Users for sandboxes, which only root can give out; without them programs are the host's user.
-fn slots_for(kind: Kind) -> Result<Option<Slots>, String> {
+fn slots_for(kind: Kind, folder: &Path) -> Result<Option<Slots>, String> {
     if !nix::unistd::Uid::effective().is_root() {
         return Ok(None);
     }
-    match Slots::find().map_err(|error| format!("users for sandboxes cannot be given out: {error}"))? {
+    match Slots::find(folder).map_err(|error| format!("users for sandboxes cannot be given out: {error}"))? {
         Some(slots) => Ok(Some(slots)),
         // In namespaces of their own programs are not even root by name.
         None if kind == Kind::Namespaces && slots::is_root_by_map() => Ok(None),

@@ -206,7 +206,9 @@ impl Drop for LocalSandbox {
         self.hang_up();
         if let Some(cell) = self.cell.get_mut().take() {
             // Takes a moment, and whoever drops us may be in a hurry.
-            std::thread::spawn(move || cell.close());
+            let closes = std::thread::Builder::new().name("sandbox-end".to_owned());
+            // Without a thread to be had, what was handed to it is dropped here, which closes it.
+            let _ = closes.spawn(move || cell.close());
         }
     }
 }

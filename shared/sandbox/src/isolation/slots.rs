@@ -41,15 +41,23 @@ impl Slot {
 
 impl Slots {
     /// Users of this machine; `None` where its user namespace has none to spare.
-    pub(crate) fn find() -> std::io::Result<Option<Self>> {
+    ///
+    /// Where the machine has no place for the locks, they are in this host's `folder`, and other hosts may take the same
+    /// users.
+    pub(crate) fn find(folder: &Path) -> std::io::Result<Option<Self>> {
         let maps =
             [std::fs::read_to_string("/proc/self/uid_map")?, std::fs::read_to_string("/proc/self/gid_map")?];
         let Some(range) = RANGES.into_iter().find(|range| maps.iter().all(|map| is_mapped(map, range)))
         else {
             return Ok(None);
         };
-        let locks = PathBuf::from(LOCKS);
-        std::fs::DirBuilder::new().recursive(true).mode(0o755).create(&locks)?;
+        let make = |locks: PathBuf| -> std::io::Result<PathBuf> {
+            std::fs::DirBuilder::new().recursive(true).mode(0o755).create(&locks)?;
+            // A folder that is there may still be on a file system that is not to be written.
+            File::options().create(true).truncate(false).write(true).mode(0o600).open(locks.join("lock"))?;
+            Ok(locks)
+        };
+        let locks = make(LOCKS.into()).or_else(|_| make(folder.join("users")))?;
         Ok(Some(Self { range, locks }))
     }
 

@@ -28,7 +28,7 @@ impl Served {
             output_bytes_max: 64 << 10,
             ..HostConfig::with_slots(slots)
         };
-        let host = SandboxHost::new(Arc::clone(&at.isolation), config);
+        let host = SandboxHost::new(Arc::clone(at.isolation()), config);
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let routes = router(Arc::clone(&host));

@@ -20,7 +20,7 @@ const BROKEN: &str = "BROKEN ";
 /// One form, under test.
 #[derive(Clone)]
 pub(crate) struct At {
-    pub(crate) isolation: Arc<dyn Isolation>,
+    isolation: Arc<dyn Isolation>,
     folder: Arc<TempDir>,
 }
 
@@ -105,6 +105,10 @@ fn guard() {
 }
 
 impl At {
+    pub(crate) fn isolation(&self) -> &Arc<dyn Isolation> {
+        &self.isolation
+    }
+
     pub(crate) fn form(&self) -> &Form {
         self.isolation.form()
     }

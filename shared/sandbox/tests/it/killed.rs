@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use bench_sandbox::isolation::{IsolationOptions, forms};
+use bench_sandbox::isolation::{IsolationError, IsolationOptions, forms};
 
-use crate::host::{exec, helper, is_alive, processes_with, until};
+use crate::host::{each_form, exec, helper, is_alive, printed, processes_with, until};
 
 /// Names the folder to a process of this suite that plays the host to be killed.
 const VICTIM: &str = "BENCH_SANDBOX_TEST_VICTIM";
@@ -79,4 +79,50 @@ async fn sandboxes_die_with_their_host_and_the_next_one_cleans_up() {
     for (_, home) in made.iter().filter(|(_, home)| home != "/workspace") {
         assert!(!std::path::Path::new(home).exists(), "{home}");
     }
+}
+
+fn parent(pid: u32) -> u32 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whichever_of_its_own_processes_is_killed_the_sandbox_is_over_and_leaves_nothing() {
+    each_form(|at| async move {
+        // The second stage, then those outside, up to the guard.
+        let mut turn = 0;
+        loop {
+            let sandbox = at.sandbox().await;
+            let mark = uuid::Uuid::new_v4().to_string();
+            let mut asked = exec("setsid sleep 100000 >/dev/null 2>&1 & touch begun; exec sleep 100000");
+            asked.env.insert("MARK".to_owned(), mark.clone());
+            let mark = format!("MARK={mark}");
+            let waits = tokio::spawn({
+                let sandbox = sandbox.clone();
+                async move { sandbox.exec(&asked).await }
+            });
+            printed(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
+            until("both processes", || processes_with(&mark).len() >= 2).await;
+            let inside = processes_with(&mark);
+            let first = inside.iter().map(|pid| parent(*pid)).find(|pid| !inside.contains(pid)).unwrap();
+            let mut ours = vec![first];
+            while parent(*ours.last().unwrap()) != std::process::id() {
+                ours.push(parent(*ours.last().unwrap()));
+            }
+            let Some(target) = ours.get(turn) else { break };
+            nix::sys::signal::kill(
+                nix::unistd::Pid::from_raw(i32::try_from(*target).unwrap()),
+                nix::sys::signal::Signal::SIGKILL,
+            )
+            .unwrap();
+            until("the end", || sandbox.is_over() && processes_with(&mark).is_empty()).await;
+            assert_eq!(waits.await.unwrap(), Err(IsolationError::Gone));
+            sandbox.end().await;
+            // One that was killed by the kernel takes a moment to go.
+            until("the end of our own", || !ours.iter().any(|pid| is_alive(*pid))).await;
+            turn += 1;
+        }
+        assert!(turn >= 2, "{turn}");
+    })
+    .await;
 }

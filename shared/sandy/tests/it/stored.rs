@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -26,13 +27,29 @@ fn bytes(length: usize) -> Vec<u8> {
     (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect()
 }
 
+fn sha256(content: &[u8]) -> String {
+    hex::encode(Sha256::digest(content))
+}
+
 fn stored(content: &[u8], url: Option<String>) -> StoredFile {
-    StoredFile {
-        key: "files/a".to_owned(),
-        sha256: hex::encode(Sha256::digest(content)),
-        bytes: content.len() as u64,
-        url,
-    }
+    StoredFile { key: "files/a".to_owned(), sha256: sha256(content), bytes: content.len() as u64, url }
+}
+
+/// A file that is not sent, and its checksum: made once, as that takes a while.
+fn large() -> &'static (Vec<u8>, String) {
+    static LARGE: OnceLock<(Vec<u8>, String)> = OnceLock::new();
+    LARGE.get_or_init(|| {
+        let content = bytes(SENT_MAX + 5);
+        let sha256 = sha256(&content);
+        (content, sha256)
+    })
+}
+
+/// The large file at an address.
+fn large_at(url: String) -> StoredFile {
+    let (content, sha256) = large();
+    let bytes = content.len() as u64;
+    StoredFile { key: "files/a".to_owned(), sha256: sha256.clone(), bytes, url: Some(url) }
 }
 
 /// A job that tells what a stored file is.
@@ -83,11 +100,15 @@ async fn until_ready(world: &World, spec: &JobSpec, source: &dyn FileSource) -> 
 }
 
 async fn assert_sum(world: &World, spec: &JobSpec, content: &[u8]) {
+    assert_sha(world, spec, &sha256(content)).await;
+}
+
+async fn assert_sha(world: &World, spec: &JobSpec, sha256: &str) {
     world.start(spec).await;
     let end = world.end().await;
     let report = world.harvest(spec, end).await;
     assert_eq!(end, JobEnd::Exited(0), "{report:?}");
-    assert_eq!(report.text("sum").map(str::trim), Some(hex::encode(Sha256::digest(content)).as_str()));
+    assert_eq!(report.text("sum").map(str::trim), Some(sha256));
 }
 
 #[tokio::test]
@@ -214,31 +235,29 @@ fn without_curl() -> TempDir {
 
 #[tokio::test]
 async fn a_large_file_is_downloaded_by_the_sandbox_and_gone_on_from_where_it_broke_off() {
-    let content = bytes(SENT_MAX + 5);
     let without = without_curl();
     for path in [None, Some(without.path())] {
-        let world = downloading(content.clone(), path, |before| match before {
+        let world = downloading(large().0.clone(), path, |before| match before {
             0 => Fault::DropAfter,
             _ => Fault::None,
         })
         .await;
-        let spec = over(stored(&content, Some(world.server.file_url("large"))));
+        let spec = over(large_at(world.server.file_url("large")));
         assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Underway { is_downloading: true }));
         until_ready(&world, &spec, &NoFiles).await.unwrap();
         assert_eq!(world.server.calls(Endpoint::File), 2, "{path:?}");
-        assert_sum(&world, &spec, &content).await;
+        assert_sha(&world, &spec, &large().1).await;
     }
 }
 
 #[tokio::test]
 async fn a_download_that_fails_says_why_and_may_be_tried_again() {
-    let content = bytes(SENT_MAX + 1);
-    let world = downloading(content.clone(), None, |before| match before {
+    let world = downloading(large().0.clone(), None, |before| match before {
         0..5 => Fault::Status(404, String::new(), Vec::new()),
         _ => Fault::None,
     })
     .await;
-    let spec = over(stored(&content, Some(world.server.file_url("large"))));
+    let spec = over(large_at(world.server.file_url("large")));
     let error = until_ready(&world, &spec, &NoFiles).await.unwrap_err();
     assert_eq!(error.kind(), JobErrorKind::Transient);
     let text = error.to_string();
@@ -247,20 +266,19 @@ async fn a_download_that_fails_says_why_and_may_be_tried_again() {
         "{text}"
     );
     until_ready(&world, &spec, &NoFiles).await.unwrap();
-    assert_sum(&world, &spec, &content).await;
+    assert_sha(&world, &spec, &large().1).await;
 }
 
 #[tokio::test]
 async fn a_download_of_other_bytes_is_not_taken() {
-    let content = bytes(SENT_MAX + 1);
-    let mut other = content.clone();
+    let mut other = large().0.clone();
     other[SENT_MAX] ^= 1;
     // Longer than it should be: no more is taken than there should be.
-    let mut longer = content.clone();
+    let mut longer = large().0.clone();
     longer.extend(bytes(1 << 20));
     for (served, why) in [(other, "its bytes are others"), (longer, "")] {
         let world = downloading(served, None, |_| Fault::None).await;
-        let spec = over(stored(&content, Some(world.server.file_url("large"))));
+        let spec = over(large_at(world.server.file_url("large")));
         let error = until_ready(&world, &spec, &NoFiles).await.unwrap_err();
         assert!(matches!(&error, JobError::Download { reason, .. } if reason.starts_with(why)), "{error}");
         assert!(!world.file("data/file").exists());
@@ -269,13 +287,12 @@ async fn a_download_of_other_bytes_is_not_taken() {
 
 #[tokio::test]
 async fn a_download_is_begun_once_and_again_when_it_was_killed() {
-    let content = bytes(SENT_MAX + 1);
-    let world = downloading(content.clone(), None, |before| match before {
+    let world = downloading(large().0.clone(), None, |before| match before {
         0 => Fault::Hang(Duration::from_secs(600)),
         _ => Fault::None,
     })
     .await;
-    let spec = over(stored(&content, Some(world.server.file_url("large"))));
+    let spec = over(large_at(world.server.file_url("large")));
     let both = tokio::join!(upload(&world, &spec, &NoFiles), upload(&world, &spec, &NoFiles));
     assert_eq!(
         both,
@@ -290,7 +307,7 @@ async fn a_download_is_begun_once_and_again_when_it_was_killed() {
     assert!(error.to_string().ends_with("it was ended"), "{error}");
     until_ready(&world, &spec, &NoFiles).await.unwrap();
     assert_eq!(world.server.calls(Endpoint::File), 2);
-    assert_sum(&world, &spec, &content).await;
+    assert_sha(&world, &spec, &large().1).await;
 }
 
 /// Kills what runs in a sandbox's folder.

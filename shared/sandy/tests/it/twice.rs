@@ -179,7 +179,7 @@ fn steps() -> impl Strategy<Value = Vec<(Step, Step)>> {
 
 proptest! {
     // Each case starts dozens of processes.
-    #![proptest_config(ProptestConfig { cases: 12, max_shrink_iters: 20, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
     #[test]
     fn steps_in_any_order_two_at_a_time_run_a_job_once(steps in steps()) {

@@ -1,7 +1,7 @@
 //! What the environment is made of.
 
 /// Versions of Python 3 that all packages have builds for.
-pub(super) const MINOR_MIN: u32 = 9;
+pub(super) const MINOR_MIN: u32 = 10;
 /// The last of them.
 pub(super) const MINOR_MAX: u32 = 12;
 

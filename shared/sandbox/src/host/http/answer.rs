@@ -32,7 +32,7 @@ impl From<HostError> for ApiError {
             HostError::Conflict(_) => (StatusCode::CONFLICT, None),
             HostError::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(5))),
             HostError::Full { retry_after, .. } => (StatusCode::SERVICE_UNAVAILABLE, Some(*retry_after)),
-            HostError::Unable(_) => (StatusCode::SERVICE_UNAVAILABLE, None),
+            HostError::Unable(_) => (StatusCode::NOT_IMPLEMENTED, None),
             HostError::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, None),
         };
         if matches!(error, HostError::Failed(_)) {

@@ -29,8 +29,8 @@ type Answer<T> = Result<Json<T>, ApiError>;
 ///
 /// Every request shows the host's key, if it has one. Bodies and answers are JSON; an error is `{"detail": …}` with one
 /// sentence: 400 for what this host does not do, 401, 404 for a sandbox that is no more, 408 for a body that does not
-/// arrive, 409 for a file that cannot be written, 413, 422, 429, 501, and 503, with `Retry-After` where it is worth asking
-/// again and without where it never is.
+/// arrive, 409 for a file that cannot be written, 413, 422, 429, 501 for what this machine will never do, and 503 with
+/// `Retry-After`.
 pub fn router(host: Arc<SandboxHost>) -> Router {
     Router::new()
         .route("/api/sandboxes", post(create))

@@ -284,7 +284,7 @@ async fn what_is_worth_asking_again_says_when() {
     let (host, counts) = Fakes { failure: Some(failure), ..Fakes::default() }.host(HostConfig::with_slots(1));
     let api = Api { host, counts, key: None };
     let (status, headers, answer) = api.call("POST", "/api/sandboxes", "{}").await;
-    assert_eq!((status, headers.get("retry-after")), (503, None));
+    assert_eq!((status, headers.get("retry-after")), (501, None));
     assert_eq!(detail(&answer), "This machine cannot keep programs apart: no landlock.");
 }
 

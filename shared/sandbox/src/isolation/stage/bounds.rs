@@ -9,7 +9,8 @@ use crate::isolation::wire::AgentPlan;
 pub(super) fn apply(plan: &AgentPlan) -> Result<(), String> {
     let limits = &plan.limits;
     let mut all = vec![
-        (Resource::RLIMIT_CORE, 0),
+        // 0 would still run a program that the machine has for core dumps; 1 is the kernel's word for none at all.
+        (Resource::RLIMIT_CORE, 1),
         (Resource::RLIMIT_FSIZE, limits.disk_bytes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
         (Resource::RLIMIT_NPROC, plan.processes_max),

@@ -129,7 +129,8 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
 /// Makes namespaces without privileges: in a user namespace in which everything keeps its owner.
 fn unshare_as_user(spaces: CloneFlags) -> Result<(), String> {
     let (uid, gid) = (Uid::current(), Gid::current());
-    nix::sched::unshare(spaces | CloneFlags::CLONE_NEWUSER).doing("namespaces cannot be made")?;
+    nix::sched::unshare(spaces | CloneFlags::CLONE_NEWUSER)
+        .doing("namespaces cannot be made, perhaps because user namespaces are switched off")?;
     std::fs::write("/proc/self/setgroups", "deny").doing("the user namespace cannot be set up")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
         .doing("the user namespace cannot be set up")?;

@@ -2,7 +2,7 @@
 import time
 
 # A job may have removed its folder. Its wrapper makes another, at the next beat.
-AGAIN_S = 1.5
+AGAIN_S = 0.8
 
 
 def place_and_begin(job):

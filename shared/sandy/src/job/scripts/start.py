@@ -4,7 +4,7 @@ import fcntl, select, time
 
 KEPT_MAX = 1024 * 1024
 TAIL = 64 * 1024
-BEAT_S = 1.0
+BEAT_S = 0.5
 MERCY_S = 2.0
 KILL_S = 3.0
 DRAIN_S = 1.0

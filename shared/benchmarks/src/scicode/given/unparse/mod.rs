@@ -4,8 +4,10 @@
 //! There is no tree: an expression is read straight into the text that it becomes, with the strength of its outermost
 //! operator, which tells whoever holds it whether it takes parentheses.
 
+mod brackets;
 mod expression;
 mod literal;
+mod simple;
 mod statement;
 mod token;
 
@@ -43,7 +45,7 @@ fn by_lines(text: &str, name: &str) -> Option<String> {
         after.is_some_and(|after| after.trim_start().starts_with(['(', ':']))
     };
     let first = lines.iter().filter(|line| defines(line)).map(|line| indent(line)).min()?;
-    let start = lines.iter().position(|line| defines(&line) && indent(line) == first)?;
+    let start = lines.iter().position(|line| defines(line) && indent(line) == first)?;
     let body = lines.iter().skip(start + 1);
     let length = body.take_while(|line| line.trim().is_empty() || indent(line) > first).count();
     let cut = lines.get(start..=start + length)?.iter().map(|line| line.get(first..).unwrap_or_default());

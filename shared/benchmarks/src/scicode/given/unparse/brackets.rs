@@ -1,0 +1,224 @@
+//! What expressions are made of: names, literals, and what stands in brackets.
+
+use super::expression::{Expr, level, listed};
+use super::literal;
+use super::statement::Reader;
+use super::token::Kind;
+
+impl Reader<'_> {
+    /// Up to the closing parenthesis, named ones last.
+    pub(super) fn arguments(&mut self) -> Option<String> {
+        let (mut given, mut named) = (Vec::new(), Vec::new());
+        while !self.take(")") {
+            if self.take("**") {
+                named.push(format!("**{}", self.expression()?.plain()));
+            } else if self.peek()?.kind == Kind::Name && self.is_after("=") {
+                let name = self.name()?;
+                self.expect("=")?;
+                named.push(format!("{name}={}", self.expression()?.plain()));
+            } else if self.take("*") {
+                given.push(format!("*{}", self.expression()?.at(level::BIT_OR)));
+            } else {
+                let value = self.named()?;
+                let text = value.plain();
+                given.push(match self.loops()? {
+                    None => text,
+                    Some(loops) => format!("({text}{loops})"),
+                });
+            }
+            if !self.take(",") {
+                self.expect(")")?;
+                break;
+            }
+        }
+        given.append(&mut named);
+        Some(given.join(", "))
+    }
+
+    pub(super) fn subscript(&mut self) -> Option<String> {
+        let mut parts = Vec::new();
+        let mut is_tuple = false;
+        let mut only = None;
+        while !self.take("]") {
+            let part = self.slice()?;
+            only = Some(part.clone());
+            parts.push(part.plain());
+            if self.take(",") {
+                is_tuple = true;
+            } else {
+                self.expect("]")?;
+                break;
+            }
+        }
+        match only {
+            Some(only) if !is_tuple => Some(only.parts.as_deref().map_or_else(|| only.plain(), listed)),
+            _ => Some(listed(&parts)),
+        }
+    }
+
+    fn slice(&mut self) -> Option<Expr> {
+        let ends = |reader: &Self| reader.is(":") || reader.is(",") || reader.is("]");
+        let mut text = String::new();
+        if !ends(self) {
+            let first = self.element()?;
+            if !self.is(":") {
+                return Some(first);
+            }
+            text = first.plain();
+        }
+        self.expect(":")?;
+        text.push(':');
+        if !ends(self) {
+            text.push_str(&self.expression()?.plain());
+        }
+        if self.take(":") && !ends(self) {
+            text.push(':');
+            text.push_str(&self.expression()?.plain());
+        }
+        Some(Expr::atom(text))
+    }
+
+    /// `for … in … if …`, as often as it comes.
+    pub(super) fn loops(&mut self) -> Option<Option<String>> {
+        let mut text = String::new();
+        loop {
+            let is_async = self.is("async") && self.is_after("for");
+            if is_async {
+                self.take("async");
+            }
+            if !self.take("for") {
+                break;
+            }
+            let target = self.target()?.at(level::TUPLE);
+            self.expect("in")?;
+            let over = self.either("or", level::OR)?.at(level::OR);
+            text.push_str(if is_async { " async for " } else { " for " });
+            text.push_str(&format!("{target} in {over}"));
+            while self.take("if") {
+                let test = self.either("or", level::OR)?.at(level::OR);
+                text.push_str(&format!(" if {test}"));
+            }
+        }
+        Some(Some(text).filter(|text| !text.is_empty()))
+    }
+
+    /// What a loop counts through.
+    pub(super) fn target(&mut self) -> Option<Expr> {
+        let outer = std::mem::replace(&mut self.is_target, true);
+        let found = self.expressions();
+        self.is_target = outer;
+        found
+    }
+
+    /// A name, a literal, or something in brackets.
+    pub(super) fn one(&mut self) -> Option<Expr> {
+        let token = self.next()?;
+        match token.kind {
+            Kind::Number => {
+                let (text, is_whole) = literal::number(token.text)?;
+                Some(Expr { is_whole, ..Expr::atom(text) })
+            }
+            Kind::Text => self.text(token.text),
+            Kind::Name => match token.text {
+                "True" | "False" => Some(Expr { is_whole: true, ..Expr::atom(token.text) }),
+                "if" | "else" | "for" | "in" | "is" | "and" | "or" | "not" | "lambda" | "def" | "class"
+                | "return" | "import" | "from" | "as" | "while" | "try" | "except" | "with" => None,
+                name => Some(Expr::atom(name)),
+            },
+            Kind::Operator => {
+                // What is in brackets may hold `in` again.
+                let outer = std::mem::replace(&mut self.is_target, false);
+                let found = match token.text {
+                    "(" => self.in_parentheses(),
+                    "[" => self.in_brackets(),
+                    "{" => self.in_braces(),
+                    "..." => Some(Expr::atom("...")),
+                    _ => None,
+                };
+                self.is_target = outer;
+                found
+            }
+            Kind::Newline | Kind::Indent | Kind::Dedent => None,
+        }
+    }
+
+    /// Literals one after the other are one.
+    fn text(&mut self, first: &str) -> Option<Expr> {
+        let Some(mut whole) = literal::text(first) else { return self.formatted(first) };
+        while let Some(next) = self.peek().filter(|next| next.kind == Kind::Text) {
+            let Some(more) = literal::text(next.text) else { return self.formatted(&literal::repr(&whole)) };
+            if more.is_bytes != whole.is_bytes {
+                return None;
+            }
+            whole.value.push_str(&more.value);
+            self.next();
+        }
+        let literal = (!whole.is_bytes).then(|| whole.clone());
+        Some(Expr { literal, ..Expr::atom(literal::repr(&whole)) })
+    }
+
+    /// Formatted literals, and others in a row with them, are left as they are but for the quotes of simple ones.
+    fn formatted(&mut self, first: &str) -> Option<Expr> {
+        let mut parts = vec![literal::requoted(first)];
+        while let Some(next) = self.peek().filter(|next| next.kind == Kind::Text) {
+            parts.push(literal::requoted(next.text));
+            self.next();
+        }
+        Some(Expr::atom(parts.join(" ")))
+    }
+
+    fn in_parentheses(&mut self) -> Option<Expr> {
+        if self.take(")") {
+            return Some(Expr::tuple(Vec::new()));
+        }
+        let first = self.expressions()?;
+        let found = match self.loops()? {
+            None => first,
+            Some(loops) => Expr::atom(format!("({}{loops})", first.plain())),
+        };
+        self.expect(")")?;
+        Some(found)
+    }
+
+    fn in_brackets(&mut self) -> Option<Expr> {
+        let mut parts = Vec::new();
+        while !self.take("]") {
+            let part = self.element()?.plain();
+            if let Some(loops) = self.loops()? {
+                self.expect("]")?;
+                return Some(Expr::atom(format!("[{part}{loops}]")));
+            }
+            parts.push(part);
+            if !self.take(",") {
+                self.expect("]")?;
+                break;
+            }
+        }
+        Some(Expr::atom(format!("[{}]", parts.join(", "))))
+    }
+
+    fn in_braces(&mut self) -> Option<Expr> {
+        let mut parts = Vec::new();
+        while !self.take("}") {
+            let part = if self.take("**") {
+                format!("**{}", self.binary(level::BIT_OR)?.at(level::BIT_OR))
+            } else {
+                let key = self.element()?.plain();
+                match self.take(":") {
+                    true => format!("{key}: {}", self.expression()?.plain()),
+                    false => key,
+                }
+            };
+            if let Some(loops) = self.loops()? {
+                self.expect("}")?;
+                return Some(Expr::atom(format!("{{{part}{loops}}}")));
+            }
+            parts.push(part);
+            if !self.take(",") {
+                self.expect("}")?;
+                break;
+            }
+        }
+        Some(Expr::atom(format!("{{{}}}", parts.join(", "))))
+    }
+}
