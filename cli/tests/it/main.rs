@@ -6,6 +6,7 @@ mod budget;
 mod judging;
 mod keys;
 mod kill;
+mod options;
 mod provider;
 mod run;
 mod sandy;

@@ -202,3 +202,80 @@ async fn a_comparison_tells_that_options_differ() {
     let (same, warnings) = compare(runs[1], runs[2]).await;
     assert!(same && !warnings.contains("options"), "{warnings}");
 }
+
+#[tokio::test]
+async fn a_run_keeps_the_options_that_it_was_given() {
+    let server = Server::local().await;
+    let order = |options: Value| {
+        json!({
+            "model_id": "oracle", "selected_benchmarks": ["LiveCodeBench"], "demo": true,
+            "benchmark_options": { "LiveCodeBench": options },
+        })
+    };
+    let chosen = json!({ "release": "release_v5", "start_date": "2024-08-01" });
+    let kept = json!({ "livecodebench": chosen });
+    for path in ["/api/runs", "/api/runs/api"] {
+        let reply = server.order(path, &[OWNER], &order(chosen.clone())).await;
+        assert_eq!(reply.status, 201, "{path}: {}", reply.text);
+        let view = reply.json();
+        assert_eq!(view["benchmark_options"], kept, "{path}");
+        assert_eq!(view["benchmarks"][0]["options"], chosen, "until it is planned those that were given");
+        let run: RunId = view["id"].as_str().unwrap().parse().unwrap();
+        let spec = server.api.state.run(run).await.unwrap().unwrap().spec;
+        assert_eq!(json!(spec.options), kept);
+        let events = server.get(&format!("/api/runs/{run}/events?cursor=0")).await.text;
+        assert!(events.contains("benchmark_options") && events.contains("2024-08-01"), "{events}");
+    }
+    let default =
+        server.order("/api/runs", &[], &order(json!({ "release": " release_latest " }))).await.json();
+    assert_eq!(default["benchmark_options"], json!({}), "the default is no choice");
+    for (options, part) in [
+        (json!({ "release": "release_v9" }), "release_v9"),
+        (json!({ "start_date": "soon" }), "start_date"),
+        (json!({ "start_date": 20_240_801 }), "start_date"),
+        (json!({ "relase": "release_v5" }), "no option `relase`; this benchmark has release"),
+    ] {
+        let reply = server.order("/api/runs", &[], &order(options)).await;
+        assert_eq!(reply.status, 422, "{}", reply.text);
+        assert!(reply.text.contains(part), "{part}: {}", reply.text);
+        assert_eq!(reply.json()["detail"][0]["loc"][1], "benchmark_options");
+    }
+    // Another option under the same key is another order.
+    let keyed =
+        async |options: Value| server.order("/api/runs", &[("idempotency-key", "k1")], &order(options)).await;
+    let first = keyed(chosen.clone()).await;
+    let again = keyed(chosen).await;
+    assert!(first.status == 201 && again.status == 200, "{}{}", first.text, again.text);
+    assert_eq!(first.json()["id"], again.json()["id"]);
+    assert_eq!(keyed(json!({ "release": "release_v4" })).await.status, 422);
+}
+
+#[tokio::test]
+async fn schedules_have_options() {
+    let server = Server::local().await;
+    let body = json!({
+        "name": "nightly", "cron": "30 2 * * *", "model_id": "oracle", "demo": true,
+        "selected_benchmarks": ["livecodebench", "mmlu_pro"],
+        "benchmark_options": { "livecodebench": { "release": "v6" } },
+    });
+    let reply = server.order("/api/schedules", &[], &body).await;
+    assert_eq!(reply.status, 201, "{}", reply.text);
+    let made = reply.json();
+    assert_eq!(made["benchmark_options"], json!({ "livecodebench": { "release": "v6" } }));
+    let path = format!("/api/schedules/{}", made["id"].as_str().unwrap());
+    let patch = async |change: Value| {
+        let headers = [("content-type", "application/json")];
+        server.ask("PATCH", &path, &headers, change.to_string()).await
+    };
+    let changed = patch(json!({ "subset_count": 3 })).await.json();
+    assert_eq!(changed["benchmark_options"], made["benchmark_options"], "what is not touched stays");
+    let reply = server.order(&format!("{path}/run-now"), &[], &json!({})).await;
+    assert!(reply.status.is_success(), "{}", reply.text);
+    let bad = patch(json!({ "benchmark_options": { "livecodebench": { "release": "v7" } } })).await;
+    assert_eq!(bad.status, 422, "{}", bad.text);
+    let changed =
+        patch(json!({ "benchmark_options": { "livecodebench": { "end_date": "2024-12-31" } } })).await.json();
+    assert_eq!(changed["benchmark_options"], json!({ "livecodebench": { "end_date": "2024-12-31" } }));
+    let changed = patch(json!({ "selected_benchmarks": ["mmlu_pro"] })).await.json();
+    assert_eq!(changed["benchmark_options"], json!({}), "they go with their benchmark");
+}
