@@ -49,6 +49,9 @@ Examples:
       answers that a model has to judge; `bench rejudge RUN` judges them again without asking anew
   bench run --model openrouter/MODEL --benchmark livecodebench --option release=v6 --option start_date=2025-02-01
       settings that a benchmark has of its own; `bench benchmarks NAME` lists them
+  bench sandy setup && bench run --model openrouter/MODEL --benchmark scicode --dataset scicode=problems.jsonl
+      code that needs Python packages; the right values are the .h5 file beside problems.jsonl, or the one that a
+      row's column h5_file names, or without either that of the hub (a folder with both can be given, too)
   bench run --model openrouter/MODEL --budget-usd 2.50
       stops when its answers have cost that much, and keeps what was answered
   bench run --resume RUN
@@ -158,6 +161,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
         return resume(run, args.budget, &args.work, &args.server, &args.data, args.json).await;
     }
     let Resolved { plan, key, judge_key } = order::resolve(&args)?;
+    if args.server.server().is_none() {
+        checks::check_packages(&plan, &args.data.options()?).await?;
+    }
     let session = Session::open(&args.work, &args.server, &args.data).await?;
     let ordered = match &session.stack {
         Some(stack) => plan.order_here(stack, key, judge_key, session.datasets.as_ref()).await,

@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::Context;
+use tokio::process::Command;
 
 use crate::exit::Problem;
 
@@ -17,6 +20,13 @@ const SYSTEM: [&str; 4] = ["/usr", "/bin", "/lib", "/lib64"];
 const THEIRS: [&str; 4] = ["/workspace", "/tmp", "/proc", "/dev"];
 /// Bytes of the file that tells what an environment was made of.
 const CONFIG_BYTES_MAX: u64 = 64 << 10;
+
+/// Where sandboxes look for programs.
+const SANDBOX_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+/// How long looking for packages may take: they are found, not loaded.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
+/// Says which packages cannot be found.
+const LOOK: &str = "import sys\nfrom importlib.util import find_spec\nprint(*[name for name in sys.argv[1:] if find_spec(name) is None])";
 
 /// A Python environment (venv).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +95,24 @@ impl PythonEnvironment {
     }
 }
 
+/// Which of these packages the Python that sandboxes get does not have: that of the environment, else the machine's. All
+/// of them where there is no Python, none where that cannot be told.
+pub(crate) async fn lacking(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {
+    let program = environment.map_or_else(|| PathBuf::from("python3"), |own| own.folder.join("bin/python3"));
+    let mut look = Command::new(program);
+    look.args(["-I", "-c", LOOK]).args(packages).env("PATH", SANDBOX_PATH);
+    look.stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    match tokio::time::timeout(LOOK_TIMEOUT, look.output()).await {
+        Ok(Ok(told)) if told.status.success() => {
+            String::from_utf8_lossy(&told.stdout).split_whitespace().map(str::to_owned).collect()
+        }
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            packages.iter().map(|package| (*package).to_owned()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
@@ -95,6 +123,18 @@ mod tests {
         fs::create_dir_all(folder.join("bin")).unwrap();
         fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
         symlink(program, folder.join("bin/python3")).unwrap();
+    }
+
+    #[tokio::test]
+    async fn packages_that_are_not_there_are_named() {
+        let place = tempfile::tempdir().unwrap();
+        let own = PythonEnvironment { folder: place.path().to_owned(), base: None };
+        assert_eq!(lacking(Some(&own), &["json", "numpy"]).await, ["json", "numpy"], "there is no Python");
+        fs::create_dir(place.path().join("bin")).unwrap();
+        symlink("/usr/bin/python3", place.path().join("bin/python3")).unwrap();
+        let found = lacking(Some(&own), &["json", "no_such_package_1", "sys", "no_such_package_2"]).await;
+        assert_eq!(found, ["no_such_package_1", "no_such_package_2"]);
+        assert_eq!(lacking(None, &["json", "no_such_package_1"]).await, ["no_such_package_1"]);
     }
 
     #[test]

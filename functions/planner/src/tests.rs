@@ -6,7 +6,7 @@ use bench_benchmarks::{Facts, Grading, ItemProblem, Material, TemplateSource, Te
 use bench_blobs::Blobs;
 use bench_datasets::{
     DatasetSpec, DemoData, Index, IndexEntry, Item, Layout, LibraryConfig, Row, RowError, TemplateOrigin,
-    TemplatePart, TemplateSpec, load_templates,
+    TemplatePart, TemplateRole, TemplateSpec, load_templates,
 };
 use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, Subset};
@@ -40,6 +40,7 @@ impl Layout for Sayings {
     fn templates(&self) -> &'static [TemplateSpec] {
         &[TemplateSpec {
             name: "ask",
+            role: TemplateRole::Wording,
             origin: TemplateOrigin::GitHub { repository: "a/b", commit: "c0ffee", path: "ask.py" },
             part: TemplatePart::PythonConstant("ASK"),
             sha256: None,

@@ -23,7 +23,7 @@ pub struct JudgeFacts {
     pub verdict: &'static str,
 }
 
-/// A reply or a report that holds no verdict: nothing can be said about the answer yet.
+/// A reply that holds no verdict: nothing can be said about the answer yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no verdict: {0}")]
 pub struct NoVerdict(pub String);

@@ -7,7 +7,6 @@ use bench_domain::{JobReport, JobSpec, SampleBody, StoredFile, Verdict};
 use serde::Serialize;
 
 use crate::benchmark::ItemProblem;
-use crate::judge::NoVerdict;
 use crate::material::Templates;
 
 /// What does not change about the execution of a benchmark's answers.
@@ -15,6 +14,8 @@ use crate::material::Templates;
 pub struct SandboxFacts {
     /// What has to be there beside Python 3 and bash, for people.
     pub needs: &'static str,
+    /// Python packages without which nothing can be graded, as they are imported.
+    pub packages: &'static [&'static str],
     /// The official program that grades, by name.
     pub grader: &'static str,
     /// How many sandboxes a sample may use up before it ends without a verdict.
@@ -43,6 +44,33 @@ pub struct Round<'a> {
     pub nonce: &'a str,
 }
 
+/// A report that holds no verdict: nothing can be said about the answer yet.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no verdict: {why}")]
+pub struct Unread {
+    /// Why, for people.
+    pub why: String,
+    /// Whether another sandbox may come to a verdict; where not, the sample ends at once.
+    pub again: bool,
+}
+
+impl Unread {
+    /// Another sandbox may do better.
+    pub fn again(why: impl Into<String>) -> Self {
+        Self { why: why.into(), again: true }
+    }
+
+    /// Every sandbox would end like that until somebody does something: `why` says what.
+    pub fn for_good(why: impl Into<String>) -> Self {
+        Self { why: why.into(), again: false }
+    }
+
+    /// The same, where it lies in the item or in what belongs to it.
+    pub(crate) fn ungradable(why: &str) -> Self {
+        Self::for_good(format!("The item cannot be graded: {why}"))
+    }
+}
+
 /// How answers to a benchmark are graded by running them. Pure functions: who runs a job is not known here.
 pub trait SandboxGrader: Send + Sync {
     /// What it is.
@@ -65,12 +93,12 @@ pub trait SandboxGrader: Send + Sync {
     /// programs. Results that depend on the machine, such as a time limit, may ask for another round.
     ///
     /// # Errors
-    /// [`NoVerdict`] when nothing can be said: the job is run again, up to [`SandboxFacts::rounds_max`].
+    /// [`Unread`] when nothing can be said: where that helps the job is run again, up to [`SandboxFacts::rounds_max`].
     fn read(
         &self,
         item: &Item,
         body: &SampleBody,
         report: &JobReport,
         round: Round<'_>,
-    ) -> Result<Verdict, NoVerdict>;
+    ) -> Result<Verdict, Unread>;
 }

@@ -29,6 +29,10 @@ const PIECE_BYTES: usize = 1024 * 1024;
 pub const ATTACHMENT_READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Different files that the rows of a dataset may name.
 const NAMED_MAX: usize = 256;
+/// Bytes at the beginning of a file that tell its kind, at most.
+const SIGNATURE_BYTES_MAX: u64 = 64;
+/// What stands in a folder for a file that Git LFS keeps elsewhere.
+const LFS_POINTER: &[u8] = b"version https://git-lfs";
 /// Entries of a folder among which a file is looked for.
 const ENTRIES_MAX: usize = 100_000;
 /// What they are in the store: bytes, whatever their form.
@@ -102,7 +106,10 @@ impl Library {
             return Ok((StoredFile { url, ..file }, fact));
         }
         let mut downloads = Downloads::new(self.download_folder(spec.id, &repository.commit), remote.bytes);
-        let (file, fact) = self.fetch_one(spec.id, &remote, &mut downloads, progress).await?;
+        let (mut file, fact) = self.fetch_one(spec.id, &remote, &mut downloads, progress).await?;
+        check_signature(spec, &mut file)
+            .map_err(|error| DatasetError::content(spec.path, None, None, error.to_string()))?
+            .map_err(|problem| DatasetError::content(spec.path, None, None, problem))?;
         let file = put(&self.blobs, spec.path, file, &fact.sha256, fact.bytes).await?;
         downloads.remove();
         Ok((StoredFile { url, ..file }, fact))
@@ -132,7 +139,7 @@ impl Library {
             };
             let several = beside.len() > 1;
             for own in &beside {
-                let (file, fact) = take_in(&self.blobs, own).await?;
+                let (file, fact) = take_in(&self.blobs, spec, own).await?;
                 found.facts.push(fact.clone());
                 if several {
                     found.files.insert(fact.name, file.clone());
@@ -193,6 +200,21 @@ impl Library {
 pub(crate) fn demo_fact(spec: &AttachmentSpec) -> FileFact {
     let sha256 = hex::encode(Sha256::digest(spec.demo));
     FileFact { name: format!("demo {}", spec.name), bytes: spec.demo.len() as u64, sha256 }
+}
+
+/// Why a file that jobs need cannot be taken for the items themselves.
+pub(crate) fn is_no_items(layout: &dyn Layout, path: &Path) -> Option<DatasetError> {
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    let spec = layout.attachments().iter().find(|spec| name.ends_with(spec.ending))?;
+    path.is_file().then(|| DatasetError::Path {
+        path: path.display().to_string(),
+        problem: format!(
+            "it holds no items, only what jobs need beside them: give the file with the items (such as JSON lines) or a \
+             folder with both; the {} file is found beside the items, by name where rows have a column `{}`",
+            spec.ending,
+            column(spec)
+        ),
+    })
 }
 
 /// The column in which a row may name its file: `h5_file` for `.h5`.
@@ -266,13 +288,36 @@ fn only_one(spec: &AttachmentSpec, folder: &Path) -> Result<Option<PathBuf>, Dat
     Ok(found)
 }
 
+/// Whether a file begins as its kind does; else what is wrong with it.
+fn check_signature(spec: &AttachmentSpec, file: &mut File) -> std::io::Result<Result<(), String>> {
+    std::io::Seek::rewind(file)?;
+    let mut begin = Vec::new();
+    file.by_ref().take(SIGNATURE_BYTES_MAX).read_to_end(&mut begin)?;
+    std::io::Seek::rewind(file)?;
+    let ending = spec.ending;
+    Ok(if begin.starts_with(spec.signature) {
+        Ok(())
+    } else if begin.starts_with(LFS_POINTER) {
+        Err(format!("it only points to a {ending} file that Git LFS keeps: fetch it with `git lfs pull`"))
+    } else {
+        Err(format!("it is no {ending} file: it does not begin as one, and may be broken or something else"))
+    })
+}
+
 /// Takes in a file of this machine.
-async fn take_in(blobs: &Blobs, path: &Path) -> Result<(StoredFile, FileFact), DatasetError> {
+async fn take_in(
+    blobs: &Blobs,
+    spec: &AttachmentSpec,
+    path: &Path,
+) -> Result<(StoredFile, FileFact), DatasetError> {
     let failed = |error: std::io::Error| DatasetError::Path {
         path: path.display().to_string(),
         problem: error.to_string(),
     };
-    let file = File::open(path).map_err(failed)?;
+    let mut file = File::open(path).map_err(failed)?;
+    check_signature(spec, &mut file)
+        .map_err(failed)?
+        .map_err(|problem| failed(std::io::Error::other(problem)))?;
     let copy = file.try_clone().map_err(failed)?;
     let (sha256, bytes) = hash(copy, path).await?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -64,6 +64,19 @@ pub struct TemplateSpec {
     pub part: TemplatePart,
     /// SHA-256 of the text, lowercase hex; `None` where the origin's commit is the only pin.
     pub sha256: Option<&'static str>,
+    /// What becomes of the benchmark without it.
+    pub role: TemplateRole,
+}
+
+/// What an official text is for, hence what there is without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TemplateRole {
+    /// Part of a prompt: our own wording stands in.
+    Wording,
+    /// A program that grades: our own stands in.
+    Program,
+    /// Part of some items' answers: those items cannot be asked.
+    Given,
 }
 
 impl TemplateSpec {
@@ -160,6 +173,8 @@ pub struct AttachmentSpec {
     pub path: &'static str,
     /// Ending of its name in a local folder, such as `.h5`.
     pub ending: &'static str,
+    /// What such a file begins with; another is refused.
+    pub signature: &'static [u8],
     /// The one of the demo items.
     pub demo: &'static [u8],
 }

@@ -54,7 +54,7 @@ pub use error::{ContentError, DatasetError};
 pub use index::{FileFact, Index, IndexEntry, SupportEntry, load_item, load_support};
 pub use layout::{
     AttachmentSpec, DatasetSpec, DemoData, DocumentArchive, Gate, HubSource, Item, Layout, Part, PartFile,
-    Row, RowError, TemplateOrigin, TemplatePart, TemplateSpec,
+    Row, RowError, TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec,
 };
 pub use library::{Library, Prepared, check};
 pub use progress::{NoProgress, Progress, Step};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::attachments::Attachments;
+use crate::attachments::{Attachments, is_no_items};
 use crate::error::DatasetError;
 use crate::hub::{hash, select};
 use crate::index::{FileFact, Index, load_support};
@@ -61,6 +61,9 @@ impl Library {
         path: &Path,
         progress: &dyn Progress,
     ) -> Result<Prepared, DatasetError> {
+        if let Some(error) = is_no_items(layout, path) {
+            return Err(error);
+        }
         let found = files_of(layout, path)?;
         let mut facts = Vec::with_capacity(found.len());
         let mut revision = Sha256::new();

@@ -8,6 +8,9 @@ use super::order::{Model, Plan};
 use crate::commands::judge::{MODEL_VARIABLE, NamedJudge};
 use crate::exit::Problem;
 use crate::output;
+use crate::sandboxes::SandboxSettings;
+use crate::sandboxes::python::lacking;
+use crate::stack::StackOptions;
 
 /// Says before anything is queued that a provider cannot be asked.
 pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Result<()> {
@@ -26,6 +29,29 @@ pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Resu
         })?;
     }
     Ok(())
+}
+
+/// Says before anything is asked that the sandboxes of this machine lack the packages that grading needs. Another host's
+/// are not known.
+pub(super) async fn check_packages(plan: &Plan, options: &StackOptions) -> anyhow::Result<()> {
+    let Some((benchmark, facts)) = plan.executed().find(|(_, facts)| !facts.packages.is_empty()) else {
+        return Ok(());
+    };
+    let var = |name: &str| options.vars.get(name).filter(|value| !value.trim().is_empty()).cloned();
+    if var("SANDY_BASE_URL").is_some() {
+        return Ok(());
+    }
+    let settings = SandboxSettings::from_vars(&options.data_dir, options.sandbox_helper.clone(), var)?;
+    let environment = settings.python()?;
+    let lacking = lacking(environment.as_ref(), facts.packages).await;
+    if lacking.is_empty() {
+        return Ok(());
+    }
+    let message =
+        format!("{benchmark} cannot be graded: the sandboxes' Python has no {}", lacking.join(", "));
+    Err(Problem::failure(message)
+        .hint("`bench sandy setup` installs what is needed; nothing was asked")
+        .into())
 }
 
 /// Says before anything is queued that nobody can judge.

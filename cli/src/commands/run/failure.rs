@@ -13,6 +13,8 @@ use crate::views::{Benchmark, Run};
 const REASONS_MAX: usize = 3;
 /// Characters of a reason that are told.
 const REASON_CHARS_MAX: usize = 300;
+/// What a reason names where sandboxes lack packages.
+const SETUP: &str = "`bench sandy setup`";
 /// The protocol that leaves out what a model without images cannot take.
 const TEXT_ONLY: &str = "text-only";
 
@@ -155,16 +157,21 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
         return hints;
     }
     let errors = run.benchmarks.iter().filter_map(|benchmark| benchmark.error_message.as_deref());
-    let mut told = errors
+    let told: Vec<&str> = errors
         .chain(run.error_message.as_deref())
-        .chain(reasons.iter().flatten().map(|reason| reason.message.as_str()));
-    if run.judge.is_some() && told.any(|text| text.contains("the judge ")) {
+        .chain(reasons.iter().flatten().map(|reason| reason.message.as_str()))
+        .collect();
+    if run.judge.is_some() && told.iter().any(|text| text.contains("the judge ")) {
         hints.push(format!(
             "`bench run --resume {id}` goes on with judging, without asking the model again for answers that are \
              there (a key of your own for the judge goes into BENCH_JUDGE_API_KEY)"
         ));
         hints.push(format!(
             "`bench rejudge {id} --judge-model PROVIDER/MODEL` has them judged by another judge"
+        ));
+    } else if told.iter().any(|text| text.contains(SETUP)) {
+        hints.push(format!(
+            "{SETUP} installs what the sandboxes of this machine lack; then `bench run --resume {id}` goes on"
         ));
     } else {
         hints.push(format!("`bench run --resume {id}` asks again for what is missing"));
@@ -223,6 +230,17 @@ mod tests {
         assert!(hint(&run(json!({}), unplanned), &[]).contains("--resume"));
         let canceled = run(json!({ "status": "canceled" }), json!({}));
         assert!(hint(&canceled, &[]).contains("--resume"));
+    }
+
+    #[test]
+    fn what_sandboxes_lack_is_set_up_before_the_run_goes_on() {
+        let broken = run(json!({}), json!({ "outcomes": { "infrastructure-error": 4 } }));
+        let lacking = reason("run `bench sandy setup`: the sandbox's Python has no h5py, numpy", 4);
+        assert_eq!(lines(std::slice::from_ref(&lacking)), [format!("4 × {}", lacking.message)], "all of it");
+        let told = hints(&broken, &[vec![lacking]]).join("\n");
+        let (setup, resume) =
+            (told.find("bench sandy setup").unwrap(), told.find("bench run --resume").unwrap());
+        assert!(setup < resume, "{told}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_api::{Order, Orderer, Trusted, create_run, default_benchmarks};
-use bench_benchmarks::{Benchmark, Judge as Judging};
+use bench_benchmarks::{Benchmark, Judge as Judging, SandboxFacts};
 use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Subset};
@@ -52,6 +52,8 @@ const ORDER_ARGS: [&str; 20] = [
 ];
 /// Items that are named of those which a dataset lacks.
 const MISSING_SHOWN_MAX: usize = 5;
+/// Characters of a file's digest that are shown.
+const DIGEST_CHARS: usize = 12;
 /// Longest file of stored responses, in bytes: written as JSON it has at most twice as many.
 const REPLAY_BYTES_MAX: u64 = bench_blobs::OBJECT_BYTES_MAX as u64 / 2;
 
@@ -329,6 +331,14 @@ impl Plan {
         })
     }
 
+    /// The benchmarks whose answers are run in sandboxes, and how.
+    pub(super) fn executed(&self) -> impl Iterator<Item = (&str, &'static SandboxFacts)> {
+        self.benchmarks.iter().filter_map(|name| {
+            let benchmark = self.ordered(name).ok()?;
+            Some((name.as_str(), benchmark.sandbox()?.facts()))
+        })
+    }
+
     /// The benchmark under its protocol and with its options.
     fn ordered(&self, name: &str) -> anyhow::Result<&'static dyn Benchmark> {
         ordered(name, &self.protocols, &self.options)
@@ -363,6 +373,9 @@ impl Plan {
             let prepared = stack.library.take_in(benchmark, file, progress).await?;
             let revision = prepared.used.revision.clone();
             self.check_items(name.as_str(), &prepared)?;
+            if let Some(beside) = beside(&prepared) {
+                output::note(&format!("{name}: items from {}, with {beside}", prepared.used.id));
+            }
             datasets.insert(name.clone(), DatasetChoice::Local { revision });
         }
         if self.demo && !self.items.is_empty() {
@@ -468,6 +481,16 @@ impl Plan {
         optional("budget_tokens", json!(self.budget.budget_tokens));
         Value::Object(body)
     }
+}
+
+/// The files that were taken in beside the items, each with the beginning of its digest.
+fn beside(dataset: &Prepared) -> Option<String> {
+    let taken: HashSet<&str> = dataset.used.attachments.values().map(|file| file.sha256.as_str()).collect();
+    let files = dataset.index.files.iter().filter(|file| taken.contains(file.sha256.as_str()));
+    let named = files.map(|file| {
+        format!("{} (SHA-256 {}…)", file.name, file.sha256.get(..DIGEST_CHARS).unwrap_or(&file.sha256))
+    });
+    Some(named.collect::<Vec<_>>().join(", ")).filter(|named| !named.is_empty())
 }
 
 /// The benchmarks that are run when none is named.

@@ -22,7 +22,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::Command;
 use uuid::Uuid;
 
-use self::packages::{IMPORTS, MINOR_MAX, MINOR_MIN, PACKAGES};
+use self::packages::{IMPORTS, MINOR_MAX, MINOR_MIN, packages};
 use crate::commands::run::interrupt::Interrupt;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
@@ -115,7 +115,7 @@ async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()
     let made = Made {
         program: program.path.clone(),
         version: program.version.clone(),
-        packages: PACKAGES.iter().map(|package| (*package).to_owned()).collect(),
+        packages: packages().into_iter().map(str::to_owned).collect(),
     };
     if !args.again && is_current(&settings.data_dir, &made) {
         output::note(&format!("There is one already: {}", current_link(&settings.data_dir).display()));
@@ -151,12 +151,12 @@ async fn install(
     let mut venv = Command::new(&program.path);
     venv.args(["-I", "-m", "venv"]).arg(place);
     run_step(venv, "the environment could not be made").await?;
-    output::note(&format!("Installing {} packages", PACKAGES.len()));
+    output::note(&format!("Installing {} packages", made.packages.len()));
     let python = place.join("bin/python3");
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"]);
     // The list is complete; pip's check below says so, too.
-    pip.args(["--no-deps", "--progress-bar", "off"]).args(PACKAGES);
+    pip.args(["--no-deps", "--progress-bar", "off"]).args(&made.packages);
     run_step(pip, "the packages could not be installed").await?;
     let mut check = Command::new(&python);
     check.args(["-I", "-m", "pip", "check", "--disable-pip-version-check"]);

@@ -334,7 +334,7 @@ fn protocol(one: &'static dyn Benchmark, default: &'static dyn Benchmark, stored
         prompt: prompt(&|texts| judge.template(texts)),
     });
     let sandbox = one.sandbox().map(|grader| {
-        let SandboxFacts { needs, grader, rounds_max, verdict } = *grader.facts();
+        let SandboxFacts { needs, packages: _, grader, rounds_max, verdict } = *grader.facts();
         SandboxView {
             needs: needs.to_owned(),
             grader: grader.to_owned(),

@@ -31,14 +31,19 @@ impl Turns {
                 }
                 verdict
             }
-            Err(none) if round < work.grader.facts().rounds_max => {
+            Err(none) if none.again && round < work.grader.facts().rounds_max => {
                 tracing::info!(run.id = %hand.sample.run, "Sample {} is run again: {none}", hand.sample);
                 return self.round(hand, &new_round(round + 1)).await;
+            }
+            Err(none) if !none.again => {
+                // Every sandbox would end like that: what is said begins with what helps.
+                tracing::warn!(run.id = %hand.sample.run, "Sample {}: {}", hand.sample, none.why);
+                Verdict::ungraded(Outcome::InfrastructureError, none.why)
             }
             Err(none) => {
                 let times = if round == 1 { "one sandbox".to_owned() } else { format!("{round} sandboxes") };
                 tracing::warn!(run.id = %hand.sample.run, "Sample {}: no verdict in {times}", hand.sample);
-                let why = format!("the answer was run in {times} and got no verdict: {}", none.0);
+                let why = format!("the answer was run in {times} and got no verdict: {}", none.why);
                 Verdict::ungraded(Outcome::InfrastructureError, why)
             }
         };

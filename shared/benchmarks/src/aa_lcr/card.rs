@@ -3,7 +3,7 @@
 //! What the blocks are called and in which order they come has changed between revisions. So a block is known by the
 //! slots that it must have, and a card without them gives our own words instead.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateSpec};
+use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::{Template, TemplateSource};
 use crate::judged::has_slots;
@@ -30,6 +30,7 @@ pub(super) static TEMPLATES_1_1: [TemplateSpec; 1] = [card(REVISION_1_1)];
 const fn card(commit: &'static str) -> TemplateSpec {
     TemplateSpec {
         name: CARD,
+        role: TemplateRole::Wording,
         origin: TemplateOrigin::Hub { id: DATASET, commit, path: PATH },
         part: TemplatePart::Whole,
         sha256: None,

@@ -1,6 +1,6 @@
 //! What model and grader are shown: the constants of the dataset's card, else our words with the same contract.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateSpec};
+use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::{Template, TemplateSource};
 use crate::judged::has_slots;
@@ -24,6 +24,7 @@ pub(super) static TEMPLATES: [TemplateSpec; 2] =
 const fn constant(name: &'static str, constant: &'static str) -> TemplateSpec {
     TemplateSpec {
         name,
+        role: TemplateRole::Wording,
         origin: TemplateOrigin::Hub { id: DATASET, commit: REVISION, path: "README.md" },
         part: TemplatePart::PythonConstant(constant),
         sha256: None,

@@ -1,6 +1,6 @@
 //! The messages of both protocols.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateSpec};
+use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 use bench_domain::{ChatMessage, Prompt, Role};
 
 use super::row::Shown;
@@ -13,6 +13,7 @@ const MULTIPLE_CHOICE: &str = "multiple-choice";
 /// Texts that are loaded at run time.
 pub(super) static TEMPLATES: [TemplateSpec; 1] = [TemplateSpec {
     name: MULTIPLE_CHOICE,
+    role: TemplateRole::Wording,
     origin: TemplateOrigin::GitHub {
         repository: "openai/simple-evals",
         commit: "ee3b0318d8d1d9d72755a4120879be65f7c07e9e",

@@ -1,6 +1,6 @@
 //! What model and judge are shown: the official texts where they could be had, else ours with the same contract.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateSpec};
+use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::{Template, TemplateSource};
 use crate::judged::has_slots;
@@ -19,6 +19,7 @@ pub(super) const CORRECT_ANSWER: &str = "correct_answer";
 pub(super) static TEMPLATES: [TemplateSpec; 2] = [
     TemplateSpec {
         name: SYSTEM,
+        role: TemplateRole::Wording,
         origin: TemplateOrigin::GitHub {
             repository: REPOSITORY,
             commit: COMMIT,
@@ -29,6 +30,7 @@ pub(super) static TEMPLATES: [TemplateSpec; 2] = [
     },
     TemplateSpec {
         name: JUDGE,
+        role: TemplateRole::Wording,
         origin: TemplateOrigin::GitHub {
             repository: REPOSITORY,
             commit: COMMIT,

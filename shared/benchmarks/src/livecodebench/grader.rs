@@ -25,9 +25,8 @@ use super::{extract, row};
 use crate::Round;
 use crate::benchmark::ItemProblem;
 use crate::grading::{self, Finding, shortened};
-use crate::judge::NoVerdict;
 use crate::python;
-use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
+use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader, Unread};
 
 /// The official runner among the templates.
 pub(super) const OFFICIAL_RUNNER: &str = "testing_util.py";
@@ -65,12 +64,18 @@ const EXTRACTED_CHARS_MAX: usize = 1_000;
 const MESSAGE_CHARS_MAX: usize = 700;
 const ERROR_CHARS_MAX: usize = 300;
 
+/// What a shell says when there is no such program.
+const NO_SUCH_PROGRAM: i32 = 127;
+const NO_PYTHON: &str =
+    "install Python 3.10 or later where sandboxes are made: there is no python3 in the sandbox";
+
 /// Codes of the official results.
 const OUT_OF_TIME: i64 = -3;
 const NO_RESULT: i64 = -5;
 
 static FACTS: SandboxFacts = SandboxFacts {
     needs: "Python 3.10 or later; numpy where programs may use it",
+    packages: &[],
     grader: "lcb_runner/evaluation/testing_util.py, 6 s a test; without it an own runner with the same verdicts",
     rounds_max: ROUNDS_MAX,
     verdict: "Right is a program that passes all tests; the first failure ends the run. A time limit is tried once more before it counts.",
@@ -166,8 +171,8 @@ impl SandboxGrader for Grader {
         body: &SampleBody,
         report: &JobReport,
         round: Round<'_>,
-    ) -> Result<Verdict, NoVerdict> {
-        let key = key(item, body, round.nonce).map_err(|problem| NoVerdict(problem.to_string()))?;
+    ) -> Result<Verdict, Unread> {
+        let key = key(item, body, round.nonce).map_err(|problem| Unread::ungradable(&problem.to_string()))?;
         let code = code(&body.answer).unwrap_or_default();
         let left = signed(report, RESULTS, &key).and_then(|text| {
             serde_json::from_str::<Left>(&text)
@@ -180,17 +185,23 @@ impl SandboxGrader for Grader {
                 return Ok(Verdict::ungraded(bench_domain::Outcome::InfrastructureError, reason));
             }
             Ok(Left::Graded(graded)) => (graded, None),
-            Err(why) if round.number < ROUNDS_MAX => return Err(NoVerdict(told(&why, report))),
+            Err(_)
+                if report.end == JobEnd::Exited(NO_SUCH_PROGRAM)
+                    && signed(report, STARTED, &key).is_err() =>
+            {
+                return Err(Unread::for_good(NO_PYTHON));
+            }
+            Err(why) if round.number < ROUNDS_MAX => return Err(Unread::again(told(&why, report))),
             // It was running each time when its supervisor came to an end: that is not the machine's doing.
             Err(why) => match signed(report, STARTED, &key) {
                 Ok(_) => (Graded::taken_down(why.clone()), Some(why)),
-                Err(_) => return Err(NoVerdict(told(&why, report))),
+                Err(_) => return Err(Unread::again(told(&why, report))),
             },
         };
         if graded.metadata.error_code == Some(OUT_OF_TIME) && round.number == 1 {
             let why =
                 "a test ran out of time, which a busy machine can do: it is run once more before that counts";
-            return Err(NoVerdict(why.to_owned()));
+            return Err(Unread::again(why));
         }
         let mut detail = graded.detail(round.number);
         if let Some(isolation) = &report.isolation {

@@ -1,6 +1,6 @@
 //! What a model is shown: the official texts where they could be had, else ours with the same contract.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateSpec};
+use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 use bench_domain::{ChatMessage, Prompt, Role};
 
 use super::grader;
@@ -17,6 +17,7 @@ const WITHOUT_STARTER: &str = "format-without-starter-code";
 const fn constant(name: &'static str, path: &'static str, sha256: &'static str) -> TemplateSpec {
     TemplateSpec {
         name,
+        role: TemplateRole::Wording,
         origin: TemplateOrigin::GitHub {
             repository: REPOSITORY,
             commit: COMMIT,
@@ -46,6 +47,7 @@ pub(super) static TEMPLATES: [TemplateSpec; 4] = [
     ),
     TemplateSpec {
         name: grader::OFFICIAL_RUNNER,
+        role: TemplateRole::Program,
         origin: TemplateOrigin::GitHub {
             repository: REPOSITORY,
             commit: COMMIT,

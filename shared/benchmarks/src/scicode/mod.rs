@@ -124,6 +124,7 @@ static ATTACHMENTS: [AttachmentSpec; 1] = [AttachmentSpec {
     revision: None,
     path: "test_data.h5",
     ending: ".h5",
+    signature: b"\x89HDF\r\n\x1a\n",
     demo: include_bytes!("../../data/scicode_targets.h5"),
 }];
 

@@ -277,7 +277,15 @@ fn the_verdict_has_both_levels() {
     assert_eq!(verdict.reason, "0 of 3 steps pass; step 62.2 ends with time out: AssertionError.");
     for (lines, said) in [
         (vec![], "not the grader's"),
-        (vec![("environment", &["missing h5py"] as &[&str])], "lacks h5py"),
+        (
+            vec![("environment", &["missing h5py", "missing scipy"] as &[&str])],
+            "run `bench sandy setup`: the sandbox's Python has no h5py, scipy",
+        ),
+        (
+            vec![environment, ("targets", &["useless", "t.h5 has no group 62.2/test1"])],
+            "The item cannot be graded: t.h5 has no group 62.2/test1",
+        ),
+        (vec![environment, ("targets", &["unknown", "it took too long"])], "it took too long"),
         (vec![("environment", &["broken"] as &[&str])], "numpy 2.1.0 and scipy 1.14.1 (ImportError: simps)"),
         (vec![environment, ("step", &["62.2", "pass", ""])], "62.3 was not run"),
         (
@@ -285,8 +293,11 @@ fn the_verdict_has_both_levels() {
             "62.2 was not run",
         ),
     ] {
-        let why = read(&lines, 1).unwrap_err().0;
-        assert!(why.contains(said), "{why}");
+        let unread = read(&lines, 1).unwrap_err();
+        assert!(unread.why.contains(said), "{unread}");
+        // What somebody has to do something about is not tried again.
+        let begins = |start: &&str| unread.why.starts_with(start);
+        assert_eq!(unread.again, !["run `bench", "The item "].iter().any(begins), "{unread}");
     }
 }
 

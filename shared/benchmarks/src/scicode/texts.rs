@@ -1,6 +1,6 @@
 //! Official texts and programs, and our own in their place.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateSpec};
+use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::TemplateSource;
 use crate::judged::has_slots;
@@ -21,9 +21,15 @@ pub(super) const NEXT_STEP: &str = "next_step_str";
 /// Slot for the import lines.
 pub(super) const DEPENDENCIES: &str = "dependencies";
 
-const fn whole(name: &'static str, path: &'static str, sha256: &'static str) -> TemplateSpec {
+const fn whole(
+    role: TemplateRole,
+    name: &'static str,
+    path: &'static str,
+    sha256: &'static str,
+) -> TemplateSpec {
     TemplateSpec {
         name,
+        role,
         origin: TemplateOrigin::GitHub { repository: REPOSITORY, commit: COMMIT, path },
         part: TemplatePart::Whole,
         sha256: Some(sha256),
@@ -34,24 +40,43 @@ const fn whole(name: &'static str, path: &'static str, sha256: &'static str) -> 
 /// without it.
 pub(super) static TEMPLATES: [TemplateSpec; 7] = [
     whole(
+        TemplateRole::Wording,
         WITHOUT_BACKGROUND,
         "eval/data/background_comment_template.txt",
         "9b407bdd44937f13cf090b5ae35436b7dc60a0fb8494caec6995c9c83cdadb03",
     ),
     whole(
+        TemplateRole::Wording,
         WITH_BACKGROUND,
         "eval/data/multistep_template.txt",
         "2c6946acf50f69d37647b83c04e77e6bdc5f3ff04e87d4aa6f79d0f27b5dcbc2",
     ),
-    whole("13.6", "eval/data/13.6.txt", "795a2b57c2d9bb12ca4eaf16d6b8e1f202015a89a886628858abf42a1b18a94e"),
-    whole("62.1", "eval/data/62.1.txt", "bc9931d88a7d5950091b72a996a25b8be6c936fd136b01005e22c3d45b0008a2"),
-    whole("76.3", "eval/data/76.3.txt", "4758300d96ea726cdc0fbf749f1bc437030d2a3e8b43bde232ecdeaf636cd367"),
     whole(
+        TemplateRole::Given,
+        "13.6",
+        "eval/data/13.6.txt",
+        "795a2b57c2d9bb12ca4eaf16d6b8e1f202015a89a886628858abf42a1b18a94e",
+    ),
+    whole(
+        TemplateRole::Given,
+        "62.1",
+        "eval/data/62.1.txt",
+        "bc9931d88a7d5950091b72a996a25b8be6c936fd136b01005e22c3d45b0008a2",
+    ),
+    whole(
+        TemplateRole::Given,
+        "76.3",
+        "eval/data/76.3.txt",
+        "4758300d96ea726cdc0fbf749f1bc437030d2a3e8b43bde232ecdeaf636cd367",
+    ),
+    whole(
+        TemplateRole::Program,
         PARSE,
         "src/scicode/parse/parse.py",
         "8d65df1115c0a94012f1655887bb66db5c019c4433f341b58d3493bbbdb0cd85",
     ),
     whole(
+        TemplateRole::Program,
         COMPARE,
         "src/scicode/compare/cmp.py",
         "8b3e790cc29dc87ef1f0f1b9bfd68c877728c78c40b541a69d10015221e9e235",

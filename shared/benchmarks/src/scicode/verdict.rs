@@ -12,10 +12,12 @@ use super::job::{RESULTS, ROUNDS_MAX, seal, secret};
 use super::problem::Problem;
 use crate::Round;
 use crate::grading::{self, Finding, shortened};
-use crate::judge::NoVerdict;
+use crate::sandbox::Unread;
 
 /// Characters of a program's complaint that are kept.
 const COMPLAINT_CHARS_MAX: usize = 400;
+/// Characters of what is said about a module that cannot be loaded.
+const SPOILT_CHARS_MAX: usize = 120;
 /// What a shell says when there is no such program.
 const NO_SUCH_PROGRAM: i32 = 127;
 /// The note of a program that something killed, such as a lack of memory.
@@ -71,13 +73,16 @@ pub(super) fn read(
     body: &SampleBody,
     report: &JobReport,
     round: Round<'_>,
-) -> Result<Verdict, NoVerdict> {
-    let problem = Problem::of(&item.row).map_err(|error| NoVerdict(error.to_string()))?;
+) -> Result<Verdict, Unread> {
+    let problem = Problem::of(&item.row).map_err(|error| Unread::ungradable(&error.to_string()))?;
     let lines = lines(item, body, report, round);
     let environment = lines.iter().find(|line| line.kind == "environment");
-    let environment = environment.ok_or_else(|| NoVerdict(without_results(report)))?;
-    if let Some(problem) = unfit(environment) {
-        return Err(NoVerdict(problem));
+    let environment = environment.ok_or_else(|| without_results(report))?;
+    if let Some(why) = unfit(environment) {
+        return Err(Unread::for_good(why));
+    }
+    if let Some(why) = lines.iter().find_map(useless_targets) {
+        return Err(why);
     }
 
     let mut told: BTreeMap<&str, (Ending, &str, &Line)> = BTreeMap::new();
@@ -97,11 +102,11 @@ pub(super) fn read(
     if round.number < ROUNDS_MAX
         && let Some((name, _)) = asked.iter().find(|(_, told)| ending(told) == Ending::NotRun)
     {
-        return Err(NoVerdict(format!("the program of step {name} was not run: {}", end_of(report))));
+        return Err(Unread::again(format!("the program of step {name} was not run: {}", end_of(report))));
     }
     let killed = asked.iter().find(|(_, told)| told.is_some_and(|(_, note, _)| note == KILLED));
     if let (1, Some((name, _))) = (round.number, killed) {
-        return Err(NoVerdict(format!(
+        return Err(Unread::again(format!(
             "the program of step {name} was killed from outside, perhaps for lack of memory"
         )));
     }
@@ -185,9 +190,11 @@ fn lines(item: &Item, body: &SampleBody, report: &JobReport, round: Round<'_>) -
 }
 
 /// Why there is nothing to read.
-fn without_results(report: &JobReport) -> String {
+fn without_results(report: &JobReport) -> Unread {
     if report.end == JobEnd::Exited(NO_SUCH_PROGRAM) {
-        return "there is no python3 in the sandbox; `bench sandy setup` prepares one".into();
+        return Unread::for_good(
+            "install Python 3.10 to 3.12, then run `bench sandy setup`: there is no python3 in the sandbox",
+        );
     }
     let found = match report.files.get(RESULTS) {
         None => "there is no results file".to_owned(),
@@ -195,7 +202,7 @@ fn without_results(report: &JobReport) -> String {
         Some(Harvested::TooLong(bytes)) => format!("the results file has {bytes} bytes"),
         Some(Harvested::NotAFile) => "the results file is not a file".to_owned(),
     };
-    format!("{found}: {}", end_of(report))
+    Unread::again(format!("{found}: {}", end_of(report)))
 }
 
 fn end_of(report: &JobReport) -> String {
@@ -210,26 +217,35 @@ fn end_of(report: &JobReport) -> String {
     }
 }
 
-/// Why nothing that runs in this sandbox says anything about an answer.
+/// What the driver says about the file with the right values where it cannot be used.
+fn useless_targets(line: &Line) -> Option<Unread> {
+    match (line.kind.as_str(), line.sealed.as_slice()) {
+        ("targets", [state, why]) if state == "useless" => Some(Unread::ungradable(why)),
+        ("targets", [_, why]) => Some(Unread::again(why.as_str())),
+        _ => None,
+    }
+}
+
+/// Why nothing that runs in this sandbox says anything about an answer: begins with what helps.
 fn unfit(environment: &Line) -> Option<String> {
     let missing: Vec<&str> =
         environment.sealed.iter().filter_map(|entry| entry.strip_prefix("missing ")).collect();
     if !missing.is_empty() {
-        let why: Vec<String> = missing
-            .iter()
-            .map(|name| match environment.missing.get(*name) {
-                Some(said) => format!("{name} ({said})"),
-                None => (*name).to_owned(),
-            })
-            .collect();
-        return Some(format!(
-            "the sandbox's Python lacks {}; `bench sandy setup` prepares one that has all",
-            why.join(", ")
-        ));
+        // Only what is there and does not work needs more than its name.
+        let (absent, spoilt): (Vec<&str>, Vec<&str>) = missing.into_iter().partition(|name| {
+            environment.missing.get(*name).is_none_or(|said| said.starts_with("ModuleNotFoundError"))
+        });
+        let absent = (!absent.is_empty()).then(|| format!("has no {}", absent.join(", ")));
+        let spoilt = spoilt.into_iter().map(|name| {
+            let said = environment.missing.get(name).map(|said| shortened(said, SPOILT_CHARS_MAX));
+            format!("cannot load {name} ({})", said.unwrap_or_default())
+        });
+        let all: Vec<String> = absent.into_iter().chain(spoilt).collect();
+        return Some(format!("run `bench sandy setup`: the sandbox's Python {}", all.join(", ")));
     }
     environment.sealed.iter().any(|entry| entry == "broken").then(|| {
         format!(
-            "the problem's own import lines do not run with {} ({}); `bench sandy setup` prepares older versions",
+            "run `bench sandy setup` for older versions: the problem's own import lines do not run with {} ({})",
             versions(environment),
             environment.broken
         )

@@ -5,9 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use bench_benchmarks::{
-    Benchmark, Item, JobMaterial, Layout, Material, NoVerdict, Round, SciCode, Templates,
-};
+use bench_benchmarks::{Benchmark, Item, JobMaterial, Layout, Material, Round, SciCode, Templates, Unread};
 use bench_domain::{Answer, FileContent, JobReport, Outcome, SampleBody, Step, StoredFile, Verdict};
 use serde_json::{Value, json};
 
@@ -55,7 +53,7 @@ fn run(place: &Place) -> JobReport {
     place.run(&[python::bin(), Path::new("/usr/bin"), Path::new("/bin")])
 }
 
-fn read(item: &Item, body: &SampleBody, report: &JobReport, round: u32) -> Result<Verdict, NoVerdict> {
+fn read(item: &Item, body: &SampleBody, report: &JobReport, round: u32) -> Result<Verdict, Unread> {
     SciCode::INSPECT.sandbox().unwrap().read(item, body, report, Round { number: round, nonce: NONCE })
 }
 
@@ -206,7 +204,7 @@ fn what_kills_the_grader_fails_in_the_end() {
     let (item, body) = discs(AREA, &kills.replace(AREA, AREAS));
     let report = run(&place(&item, &body, &attachments));
     for round in [1, 2] {
-        assert!(read(&item, &body, &report, round).unwrap_err().0.contains("901.2 was not run"));
+        assert!(read(&item, &body, &report, round).unwrap_err().why.contains("901.2 was not run"));
     }
     let verdict = read(&item, &body, &report, 3).unwrap();
     assert_eq!(verdict.detail["steps"], json!({"901.1": "pass", "901.2": "not run"}));
@@ -215,7 +213,7 @@ fn what_kills_the_grader_fails_in_the_end() {
     // What was killed for lack of memory looks like that, and is tried once more.
     let (item, body) = discs(&format!("{AREA}\n__import__('os').kill(__import__('os').getpid(), 9)"), AREAS);
     let report = run(&place(&item, &body, &attachments));
-    assert!(read(&item, &body, &report, 1).unwrap_err().0.contains("killed from outside"));
+    assert!(read(&item, &body, &report, 1).unwrap_err().why.contains("killed from outside"));
     assert_eq!(read(&item, &body, &report, 2).unwrap().outcome, Outcome::Incorrect);
 }
 
@@ -241,11 +239,41 @@ fn a_sandbox_without_the_modules_gives_no_verdict() {
     let folder = tempfile::tempdir().unwrap();
     let bare = python::bare(&folder.path().join("bare"));
     let report = place(&item, &body, &attachments).run(&[&bare, Path::new("/usr/bin"), Path::new("/bin")]);
-    let why = read(&item, &body, &report, 3).unwrap_err().0;
-    assert!(why.contains("numpy (ModuleNotFoundError") && why.contains("`bench sandy setup`"), "{why}");
+    let unread = read(&item, &body, &report, 1).unwrap_err();
+    assert!(!unread.again, "{unread}");
+    let why = "run `bench sandy setup`: the sandbox's Python has no h5py, numpy, scipy, sympy";
+    assert_eq!(unread.why, why);
     let report = place(&item, &body, &attachments).run(&[folder.path()]);
-    let why = read(&item, &body, &report, 3).unwrap_err().0;
-    assert!(why.contains("no python3") && why.contains("`bench sandy setup`"), "{why}");
+    let unread = read(&item, &body, &report, 1).unwrap_err();
+    let why = &unread.why;
+    assert!(why.contains("no python3") && why.contains("`bench sandy setup`") && !unread.again, "{why}");
+}
+
+#[test]
+fn right_values_that_cannot_be_used_are_never_the_answers_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(format!("{VECTORS}/scicode_targets.h5")).unwrap();
+    let (item, body) = discs(AREA, AREAS);
+    let others = fs::read(format!("{DATA}/scicode_targets.h5")).unwrap();
+    // A superblock that is whole, and nothing that it leads to.
+    let mut hollow = whole.clone();
+    hollow[96..].fill(0);
+    for (what, content, said) in [
+        ("half", &whole[..whole.len() / 2], "cannot be opened as HDF5: OSError"),
+        ("text", b"no HDF5", "cannot be opened as HDF5: OSError"),
+        ("hollow", &hollow, ""),
+        ("another problem's", &others, "has no values for step 901.1: there is no group 901.1/test1"),
+    ] {
+        let path = folder.path().join("t.h5").display().to_string();
+        fs::write(&path, content).unwrap();
+        let place = place(&item, &body, &targets(&path));
+        let report = run(&place);
+        let unread = read(&item, &body, &report, 1).expect_err(what);
+        let why = &unread.why;
+        assert!(!unread.again && why.starts_with("The item cannot be graded: the .h5 file"), "{what}: {why}");
+        assert!(why.contains("(SHA-256 000000000000…)") && why.contains(said), "{what}: {why}");
+        assert!(!report.text("results.jsonl").unwrap().contains("\"step\""), "{what}: nothing was run");
+    }
 }
 
 #[test]

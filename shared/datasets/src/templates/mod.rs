@@ -21,7 +21,7 @@ use sha2::{Digest, Sha256};
 use crate::error::DatasetError;
 use crate::hub::Hub;
 use crate::keys;
-use crate::layout::{Layout, TemplateOrigin, TemplateSpec};
+use crate::layout::{Layout, TemplateOrigin, TemplateRole, TemplateSpec};
 use crate::library::Library;
 use crate::progress::{Progress, Step};
 
@@ -55,7 +55,7 @@ pub struct TemplateText {
 pub struct OfficialTexts {
     /// By the names of [`Layout::templates`].
     pub texts: BTreeMap<String, TemplateText>,
-    /// For each one that could not, why.
+    /// For those that could not, why: a sentence for each reason.
     pub notes: Vec<String>,
 }
 
@@ -97,6 +97,7 @@ impl Library {
     ) -> Result<OfficialTexts, DatasetError> {
         let mut had = OfficialTexts::default();
         let mut asked = Asked::default();
+        let mut absent: Vec<(String, Vec<&TemplateSpec>)> = Vec::new();
         for spec in layout.templates() {
             if let Some(text) = self.stored(spec).await? {
                 had.texts.insert(spec.name.to_owned(), text);
@@ -109,13 +110,16 @@ impl Library {
                 Ok(text) => {
                     had.texts.insert(spec.name.to_owned(), text);
                 }
-                Err(Absent(why)) => {
-                    let benchmark = layout.name();
-                    tracing::warn!(benchmark, template = spec.name, why, "Own wording is used: {why}");
-                    had.notes
-                        .push(format!("own wording instead of the official text `{}`: {why}", spec.name));
-                }
+                Err(Absent(why)) => match absent.iter_mut().find(|(known, _)| *known == why) {
+                    Some((_, specs)) => specs.push(spec),
+                    None => absent.push((why, vec![spec])),
+                },
             }
+        }
+        for (why, specs) in absent {
+            let note = format!("{}: {why}", without(&specs));
+            tracing::warn!(benchmark = layout.name(), "Not all official texts could be had: {note}");
+            had.notes.push(note);
         }
         Ok(had)
     }
@@ -194,6 +198,23 @@ impl Library {
             }
         }
     }
+}
+
+/// What there is without these texts.
+fn without(specs: &[&TemplateSpec]) -> String {
+    let mut by_role: BTreeMap<TemplateRole, Vec<String>> = BTreeMap::new();
+    for spec in specs {
+        by_role.entry(spec.role).or_default().push(format!("`{}`", spec.name));
+    }
+    let said = by_role.into_iter().map(|(role, names)| {
+        let (s, names) = (if names.len() == 1 { "" } else { "s" }, names.join(", "));
+        match role {
+            TemplateRole::Wording => format!("own wording instead of the official text{s} {names}"),
+            TemplateRole::Program => format!("own grader instead of the official program{s} {names}"),
+            TemplateRole::Given => format!("items with the given step{s} {names} cannot be asked"),
+        }
+    });
+    said.collect::<Vec<_>>().join(", ")
 }
 
 /// A file of an origin, or why it could not be had.

@@ -22,6 +22,16 @@ static SPEC: DatasetSpec = DatasetSpec {
     demo: DemoData { items: "{\"q\":\"demo\"}\n", support: &[] },
 };
 
+const TARGETS: AttachmentSpec = AttachmentSpec {
+    name: "targets",
+    id: "someone/targets",
+    revision: None,
+    path: "files/test_data.h5",
+    ending: ".h5",
+    signature: b"",
+    demo: DEMO_TARGETS,
+};
+
 /// Programs whose results are compared with values in a file of another dataset.
 #[derive(Debug)]
 struct Coded {
@@ -48,14 +58,10 @@ impl Layout for Coded {
     }
 
     fn attachments(&self) -> &'static [AttachmentSpec] {
-        &[AttachmentSpec {
-            name: "targets",
-            id: "someone/targets",
-            revision: None,
-            path: "files/test_data.h5",
-            ending: ".h5",
-            demo: DEMO_TARGETS,
-        }]
+        match self.name {
+            "signed" => &[AttachmentSpec { signature: b"\x89HDF", ..TARGETS }],
+            _ => &[TARGETS],
+        }
     }
 }
 
@@ -242,6 +248,38 @@ async fn a_missing_or_doubtful_file_is_told() {
         assert!(error.contains(part), "{error}");
     }
     assert!(bench.keys().await.is_empty(), "nothing is left behind");
+}
+
+#[tokio::test]
+async fn a_file_of_another_kind_is_refused() {
+    let signed = Coded { name: "signed" };
+    let bench = Bench::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let rows = write(folder.path(), "rows.jsonl", "{\"q\":1}\n");
+    // Beside the rows.
+    let library = bench.library_without_hub().await;
+    for (bad, part) in [
+        (&b""[..], "t.h5: it is no .h5 file: it does not begin as one"),
+        (b"\x89HD", "t.h5: it is no .h5 file"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "`git lfs pull`"),
+    ] {
+        write(folder.path(), "t.h5", bad);
+        let error = library.take_in(&signed, &rows, &NoProgress).await.unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+    // In place of the rows.
+    let targets = write(folder.path(), "t.h5", b"\x89HDF rest");
+    let error = library.take_in(&signed, &targets, &NoProgress).await.unwrap_err().to_string();
+    assert!(error.contains("t.h5") && error.contains("a folder with both"), "{error}");
+    assert!(error.contains("`h5_file`"), "{error}");
+    assert!(bench.keys().await.is_empty(), "nothing is left behind");
+    let taken = library.take_in(&signed, folder.path(), &NoProgress).await.unwrap();
+    assert_eq!(taken.used.attachments["targets"].bytes, 9);
+    // At the hub.
+    let bench = Bench::new().await;
+    let error = bench.library(&hub(b"<html>").await).prepare(&signed, &DatasetChoice::Hub, &NoProgress).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("files/test_data.h5") && error.contains("it is no .h5 file"), "{error}");
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use bench_datasets::{
     DatasetSpec, DocumentArchive, Item, Layout, PartFile, Row, RowError, TemplateOrigin, TemplatePart,
-    TemplateSpec,
+    TemplateRole, TemplateSpec,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -103,6 +103,7 @@ pub(crate) fn pinned(content: &[u8]) -> &'static DocumentArchive {
 pub(crate) fn constant(name: &'static str, path: &'static str, sha256: Option<&'static str>) -> TemplateSpec {
     TemplateSpec {
         name,
+        role: TemplateRole::Wording,
         origin: TemplateOrigin::GitHub { repository: "authors/evals", commit: COMMIT, path },
         part: TemplatePart::PythonConstant(name),
         sha256,

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bench_blobs::Blobs;
 use bench_datasets::{
-    Library, NoProgress, OfficialTexts, Reach, TemplateOrigin, TemplatePart, TemplateSpec, load_template,
-    load_templates,
+    Library, NoProgress, OfficialTexts, Reach, TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec,
+    load_template, load_templates,
 };
 
 use crate::hub_server::{Fault, Repository, TestHub};
@@ -30,6 +30,7 @@ const CARD_PROMPT: &str = "One\nTwo";
 
 const BLOCK: TemplateSpec = TemplateSpec {
     name: "block",
+    role: TemplateRole::Wording,
     origin: TemplateOrigin::Hub { id: "org/quiz", commit: COMMIT, path: "README.md" },
     part: TemplatePart::FenceAfter("## Prompt"),
     sha256: None,
@@ -156,11 +157,31 @@ async fn out_of_reach_is_told_once_a_file() {
         let library = Library::new(bench.blobs.clone(), config(offline));
         let found = had(&library, &specs, Reach::Origins).await;
         assert!(found.texts.is_empty());
-        assert_eq!(found.notes.len(), 3);
+        // One host, one reason.
+        assert_eq!(found.notes.len(), 1);
         assert!(found.notes.iter().all(|note| note.contains(problem)), "{:?}", found.notes);
         // Nobody is asked, so nothing is amiss.
         assert_eq!(had(&library, &specs, Reach::Store).await, OfficialTexts::default());
     }
+}
+
+#[tokio::test]
+async fn what_is_missing_is_told_once_for_each_reason_by_what_it_is_for() {
+    let bench = Bench::new().await;
+    let of = |name, role| TemplateSpec { role, ..constant(name, "src/ask.py", None) };
+    let specs = [
+        of("13.6", TemplateRole::Given),
+        of("parse.py", TemplateRole::Program),
+        of("ASK", TemplateRole::Wording),
+        of("76.3", TemplateRole::Given),
+        of("cmp.py", TemplateRole::Program),
+    ];
+    let config = bench_datasets::LibraryConfig { offline: true, ..bench.config("http://127.0.0.1:9") };
+    let found = had(&Library::new(bench.blobs.clone(), config), &specs, Reach::Origins).await;
+    let [note] = found.notes.as_slice() else { panic!("{:?}", found.notes) };
+    let said = "own wording instead of the official text `ASK`, own grader instead of the official programs \
+                `parse.py`, `cmp.py`, items with the given steps `13.6`, `76.3` cannot be asked: ";
+    assert!(note.starts_with(said) && note.matches("HF_HUB_OFFLINE").count() == 1, "{note}");
 }
 
 #[tokio::test]

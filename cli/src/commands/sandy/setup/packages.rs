@@ -5,28 +5,35 @@ pub(super) const MINOR_MIN: u32 = 10;
 /// The last of them.
 pub(super) const MINOR_MAX: u32 = 12;
 
-/// All packages, with those that they need. SciCode asks for numpy before 2 and scipy before 1.14, which took out
-/// `scipy.integrate.simps`.
-pub(super) const PACKAGES: [&str; 15] = [
-    "numpy==1.26.4",
-    "scipy==1.13.1",
-    "sympy==1.13.3",
-    "mpmath==1.3.0",
-    "h5py==3.11.0",
-    "matplotlib==3.9.2",
-    "contourpy==1.3.0",
-    "cycler==0.12.1",
-    "fonttools==4.54.1",
-    "kiwisolver==1.4.7",
-    "packaging==24.1",
-    "pillow==10.4.0",
-    "pyparsing==3.1.4",
-    "python-dateutil==2.9.0.post0",
-    "six==1.16.0",
-];
+/// The list that sandboxes are tested with.
+const REQUIREMENTS: &str = include_str!("../../../../../shared/sandbox/python-requirements.txt");
+
+/// All packages, with those that they need, each as pip reads it. SciCode asks for numpy before 2 and scipy before 1.14,
+/// which took out `scipy.integrate.simps`.
+pub(super) fn packages() -> Vec<&'static str> {
+    let lines = REQUIREMENTS.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
+}
 
 /// Uses each of them. No quotation mark that a shell would read.
 pub(super) const IMPORTS: &str = "import numpy, scipy.integrate, scipy.linalg, sympy, h5py\n\
     import matplotlib; matplotlib.use('Agg'); import matplotlib.pyplot\n\
     assert abs(scipy.linalg.det(numpy.eye(3)) - 1) < 1e-9\n\
     assert scipy.integrate.simps([1, 1, 1], dx=1) == 2";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_package_is_pinned() {
+        let packages = packages();
+        for package in &packages {
+            let (name, version) = package.split_once("==").unwrap();
+            assert!(!name.is_empty() && version.starts_with(|c: char| c.is_ascii_digit()), "{package}");
+        }
+        for needed in ["numpy==1.", "scipy==1.13.", "sympy==", "h5py==", "matplotlib=="] {
+            assert!(packages.iter().any(|package| package.starts_with(needed)), "{needed}");
+        }
+    }
+}

@@ -41,6 +41,40 @@ for name in sys.argv[1:]:
 print(json.dumps([found, missing]))
 """
 
+# Whether the file with the right values can be opened and has those of every test, whole. Answers with what is wrong, or
+# with nothing: a program whose values are not there would fail, however right it is.
+TARGETS = """
+import json, sys
+import h5py
+
+def load(member):
+    if isinstance(member, h5py.Group):
+        for key in member.keys():
+            load(member[key])
+    else:
+        member[()]
+
+def look():
+    try:
+        file = h5py.File(sys.argv[1], "r")
+    except Exception as error:
+        return f"cannot be opened as HDF5: {type(error).__name__}: {error}"
+    for name, tests in json.loads(sys.argv[2]):
+        for number in range(1, tests + 1):
+            path = f"{name}/test{number}"
+            try:
+                if not isinstance(file.get(path), h5py.Group):
+                    return f"has no values for step {name}: there is no group {path}"
+                load(file[path])
+            except MemoryError:
+                raise
+            except Exception as error:
+                return f"has no readable values for step {name} in {path}: {type(error).__name__}: {error}"
+    return ""
+
+print(json.dumps(look()[:400]))
+"""
+
 
 def protect():
     """Keeps this process's memory from its children, and gets their orphans back. Not every sandbox allows it."""
@@ -246,6 +280,22 @@ def with_tests(program, step, targets):
     return program + "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
+def look_at(targets, job, package):
+    """What is wrong with the file with the right values, and whether that is certain; nothing where it is fit."""
+    wanted = [[step["name"], len(step["tests"])] for step in job["steps"] if step["asked"]]
+    folder = lay_out(package)
+    code, _, out, err = run(folder, ["-c", TARGETS, targets, json.dumps(wanted)], CHECK_SECONDS)
+    shutil.rmtree(folder, ignore_errors=True)
+    name = job["targets_name"]
+    try:
+        problem = json.loads(out.strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        said = (err.strip().splitlines() or [""])[-1][:300]
+        ended = "took too long" if code is None else f"ended with code {code} {said}".strip()
+        return ["unknown", f"looking for the right values in {name} {ended}"]
+    return ["useless", " ".join(f"{name} {problem}".split())] if problem else None
+
+
 def main():
     protect()
     secret = read("seal").decode()
@@ -274,6 +324,10 @@ def main():
         sealed.append("broken")
     results.add("environment", sealed, versions=found, missing=missing, broken=broken, grader=job["grader"])
     if missing or broken:
+        return
+    problem = look_at(targets, job, package)
+    if problem:
+        results.add("targets", problem)
         return
 
     before = identity(targets)

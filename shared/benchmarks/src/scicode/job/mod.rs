@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench_datasets::Item;
-use bench_domain::{FileContent, JobFile, JobReport, JobSpec, ResultFile, SampleBody, Step, Verdict};
+use bench_domain::{
+    FileContent, JobFile, JobReport, JobSpec, ResultFile, SampleBody, Step, StoredFile, Verdict,
+};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -12,8 +14,7 @@ use super::problem::Problem;
 use super::{SciCode, TARGETS, extract, texts, verdict};
 use crate::Round;
 use crate::benchmark::ItemProblem;
-use crate::judge::NoVerdict;
-use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
+use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader, Unread};
 
 /// How long a step's program may run, in seconds: that of the official program.
 const STEP_SECONDS: u64 = 1800;
@@ -25,6 +26,8 @@ const TIME_LIMIT_MAX: Duration = Duration::from_hours(24);
 const MEMORY_BYTES: u64 = 4 << 30;
 /// Length of the results at most, in bytes.
 const RESULTS_BYTES_MAX: u64 = 1 << 20;
+/// Characters of a file's digest that people are shown.
+const DIGEST_CHARS: usize = 12;
 /// Sandboxes that a problem may use up.
 pub(super) const ROUNDS_MAX: u32 = 3;
 
@@ -40,6 +43,7 @@ const TOO_NEW: [(&str, &[u32]); 2] = [("numpy", &[2]), ("scipy", &[1, 14])];
 
 static FACTS: SandboxFacts = SandboxFacts {
     needs: "numpy < 2, scipy < 1.14, sympy, h5py, matplotlib; 4 GB of memory",
+    packages: &MODULES,
     grader: "scicode-bench/SciCode 588b4069, parse.py and cmp.py",
     rounds_max: ROUNDS_MAX,
     verdict: "A problem is right when the program of each of its steps, with the model's code for all steps before, ends with code 0.",
@@ -100,6 +104,7 @@ impl SandboxGrader for SciCode {
             "steps": steps,
             "package": package.keys().collect::<Vec<_>>(),
             "targets": "targets.h5",
+            "targets_name": name_of(targets, problem.targets.filter(|_| named.is_some())),
             "modules": modules,
             "below": TOO_NEW.into_iter().collect::<BTreeMap<_, _>>(),
             "seconds": STEP_SECONDS,
@@ -131,9 +136,17 @@ impl SandboxGrader for SciCode {
         body: &SampleBody,
         report: &JobReport,
         round: Round<'_>,
-    ) -> Result<Verdict, NoVerdict> {
+    ) -> Result<Verdict, Unread> {
         verdict::read(*self, item, body, report, round)
     }
+}
+
+/// The file with the right values, for people.
+fn name_of(targets: &StoredFile, named: Option<&str>) -> String {
+    let of_hub = targets.url.as_deref().and_then(|url| url.rsplit('/').next());
+    let name = named.or(of_hub).unwrap_or("the .h5 file with the right values");
+    let digest = targets.sha256.get(..DIGEST_CHARS).unwrap_or(&targets.sha256);
+    format!("{name} (SHA-256 {digest}…)")
 }
 
 /// Where the code of a step is.
