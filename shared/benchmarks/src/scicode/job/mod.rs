@@ -39,7 +39,7 @@ const PLOTS: &str = "matplotlib";
 const TOO_NEW: [(&str, &[u32]); 2] = [("numpy", &[2]), ("scipy", &[1, 14])];
 
 static FACTS: SandboxFacts = SandboxFacts {
-    needs: "numpy < 2, scipy < 1.14, sympy, h5py, matplotlib; 4 GB of memory",
+    needs: "numpy < 2, scipy < 1.14, sympy, h5py, matplotlib; 4096 MiB of memory",
     grader: "scicode-bench/SciCode 588b4069, parse.py and cmp.py",
     rounds_max: ROUNDS_MAX,
     verdict: "A problem is right when the program of each of its steps, with the model's code for all steps before, ends with code 0.",
