@@ -132,7 +132,7 @@ async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()
     let place = all.join(format!("env-{}", Uuid::new_v4().simple()));
     let half_made = HalfMade(Some(&place));
     install(&place, &program, &made, settings).await?;
-    half_made.is_whole();
+    half_made.keep();
     let link = current_link(&settings.data_dir);
     let before = fs::read_link(&link).ok();
     let name = place.file_name().context("the folder has no name")?;
@@ -145,7 +145,7 @@ async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()
 struct HalfMade<'a>(Option<&'a Path>);
 
 impl HalfMade<'_> {
-    fn is_whole(mut self) {
+    fn keep(mut self) {
         self.0 = None;
     }
 }
@@ -299,7 +299,7 @@ impl Group {
     }
 
     /// Its number may soon be that of others.
-    fn is_over(mut self) {
+    fn let_go(mut self) {
         self.0 = None;
     }
 }
@@ -364,7 +364,7 @@ async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
         kept
     };
     let (status, said, complaint) = tokio::join!(child.wait(), shows, complains);
-    group.is_over();
+    group.let_go();
     if status.with_context(|| failure.to_owned())?.success() {
         return Ok(());
     }
@@ -534,7 +534,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         let whole = HalfMade(Some(place.path()));
-        whole.is_whole();
+        whole.keep();
         assert!(place.path().exists());
     }
 
