@@ -9,9 +9,12 @@ use clap::builder::styling::{AnsiColor, Effects};
 use clap::parser::ValueSource;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::commands::Command;
 use crate::exit::Problem;
+use crate::logs::Thinned;
 use crate::output;
 
 const STYLES: Styles = Styles::styled()
@@ -103,10 +106,10 @@ pub(crate) fn start_logs(verbose: u8) {
         1 => "info,dynoxide=warn,s3s=warn,hyper=warn",
         _ => "debug,hyper=info,h2=info,rustls=info",
     };
-    let filter = match std::env::var("RUST_LOG") {
-        Ok(directives) if !directives.trim().is_empty() => EnvFilter::builder().parse(&directives),
-        _ => EnvFilter::builder().parse(default),
-    };
+    let directives = std::env::var("RUST_LOG").ok().filter(|directives| !directives.trim().is_empty());
+    // Who asks for logs gets all of them.
+    let thinned = (verbose == 0 && directives.is_none()).then(Thinned::default);
+    let filter = EnvFilter::builder().parse(directives.as_deref().unwrap_or(default));
     let filter = filter.unwrap_or_else(|error| {
         output::warn(&format!("RUST_LOG cannot be used: {error}"));
         EnvFilter::new(default)
@@ -117,6 +120,8 @@ pub(crate) fn start_logs(verbose: u8) {
         .with_writer(crate::progress::log_writer)
         .with_ansi(colours)
         .with_target(verbose > 1)
+        .finish()
+        .with(thinned)
         .init();
 }
 

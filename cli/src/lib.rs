@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`stack`] | the whole system in one process |
 //! | `args` | the command line as a whole, `.env`, logs |
+//! | `logs`, `causes` | what many samples end with is told once: in logs, and why a run failed |
 //! | `commands` | one file per command |
 //! | `client` | the HTTP API: of a server, or of the stack in this process |
 //! | `sandboxes` | how sandboxes of this machine are made: what they share and may use |
@@ -15,11 +16,13 @@
 //! files and addresses are accepted from the command line, never from a request.
 
 mod args;
+mod causes;
 mod client;
 mod commands;
 mod data_dir;
 mod exit;
 mod format;
+mod logs;
 mod output;
 mod progress;
 mod sandboxes;

@@ -19,6 +19,11 @@ pub(crate) fn width() -> Option<u16> {
     console::Term::stdout().size_checked().map(|(_, columns)| columns)
 }
 
+/// Columns of the terminal that standard error is.
+pub(crate) fn error_width() -> Option<u16> {
+    console::Term::stderr().size_checked().map(|(_, columns)| columns)
+}
+
 /// Prints lines of data.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();

@@ -351,7 +351,9 @@ mod tests {
         let metrics = serde_json::json!({
             "mean_of_items": 0.5, "clustered": { "mean": 0.5, "standard_error": 0.025 },
             "pass_at": { "4": { "value": 0.75 }, "1": { "value": 0.5 } },
-            "pass_hat": { "4": { "value": 0.25 }, "1": { "value": 0.5 } }
+            "pass_hat": { "4": { "value": 0.25 }, "1": { "value": 0.5 } },
+            // What the benchmark's protocol reports besides.
+            "pass@1": 0.5, "pass@3": 0.625, "pass@3_by_difficulty": { "easy": 0.625 }, "pass@x": 1.0
         });
         benchmark.metrics = metrics.as_object().cloned();
         assert_eq!(
@@ -360,7 +362,7 @@ mod tests {
                 "mmlu_pro: protocol authors, prompt: own (0123456789ab), judge openrouter/j (version 2, prompt: \
                  official (fedcba987654), temperature: 0, seed: provider's, max tokens: 4,096)",
                 "mmlu_pro: mean of the items' means 50.0 % ± 2.5 (standard error, clustered by item), pass@1 50.0 %, \
-                 pass@4 75.0 %, pass^4 25.0 %",
+                 pass@3 62.5 %, pass@4 75.0 %, pass^4 25.0 %",
             ]
         );
     }

@@ -42,6 +42,10 @@ pub(crate) fn options(
             let problem = format!("--option: {benchmark} is not among the benchmarks to run");
             return Err(Problem::usage(problem).into());
         }
+        if value.trim().is_empty() {
+            let problem = format!("--option: {benchmark}.{name} has no value");
+            return Err(Problem::usage(problem).hint("leave the option out for its default").into());
+        }
         let of_benchmark = options.entry(benchmark.clone()).or_default();
         if of_benchmark.insert(name.to_owned(), value.trim().to_owned()).is_some() {
             return Err(Problem::usage(format!("--option: {benchmark}.{name} is given twice")).into());
@@ -93,6 +97,8 @@ mod tests {
             (vec!["nope.x=1"], vec!["mmlu_pro"], "no benchmark `nope`"),
             (vec!["aime_2025.x=1"], vec!["mmlu_pro"], "not among the benchmarks"),
             (vec!["x=1"], vec!["mmlu_pro"], "mmlu_pro: there is no option `x`"),
+            (vec!["livecodebench.release="], vec!["livecodebench"], "livecodebench.release has no value"),
+            (vec!["release= "], vec!["livecodebench"], "livecodebench.release has no value"),
             (vec!["x=1", "mmlu_pro.x=2"], vec!["mmlu_pro"], "mmlu_pro.x is given twice"),
         ] {
             let error = options(&list(&given), &list(&benchmarks), &none, false).unwrap_err().to_string();

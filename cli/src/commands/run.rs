@@ -57,6 +57,11 @@ Examples:
   bench run --resume RUN
       go on where Ctrl-C, a crash or a failure ended it
 
+Stored responses (replay:FILE) are JSONL: `response` and `item_id` (the dataset's own id, such as question_id), and if
+wanted `sample` (from 0; without it for every sample) and `benchmark`. Where an item takes several questions, a line has
+the step's name as a text, {\"item_id\": \"76\", \"step\": \"76.1\", \"response\": \"…\"}, or the answers to all
+steps that are asked, in order, as `responses`: null for one that the dataset gives.
+
 Models: chutes/MODEL, openrouter/MODEL, lmstudio/MODEL, openai-compatible/MODEL, oracle, replay:FILE.
 Keys come from variables (CHUTES_API_KEY, OPENROUTER_API_KEY, …) or from the one that --api-key-env names.
 A key for the judge alone comes from BENCH_JUDGE_API_KEY.

@@ -48,6 +48,10 @@ impl RunProgress {
         for run in runs {
             for benchmark in run.benchmarks.iter().filter(|benchmark| benchmark.planned_samples > 0) {
                 let key = format!("{}/{}", run.id, benchmark.benchmark_name);
+                let shown = self.bars.contains_key(&key) || self.lines.contains_key(&key);
+                if !shown && may_be_of_before(run, benchmark) {
+                    continue;
+                }
                 if self.terminal {
                     self.draw(key, run, benchmark, several);
                 } else {
@@ -122,6 +126,12 @@ impl RunProgress {
     }
 }
 
+/// Whether counts may be those from before the run was taken up again: all is done and the run is not over. What is to
+/// be done anew is taken back a moment later.
+fn may_be_of_before(run: &Run, benchmark: &Benchmark) -> bool {
+    benchmark.completed_samples >= benchmark.planned_samples && !run.is_over()
+}
+
 fn line(name: &str, benchmark: &Benchmark, pace: Pace) -> String {
     let (done, planned) = (benchmark.completed_samples, benchmark.planned_samples);
     let seconds = pace.since.elapsed().as_secs_f64();
@@ -162,6 +172,31 @@ fn correct(benchmark: &Benchmark) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_from_before_are_not_shown() {
+        let run = |status: &str, completed: u64| -> Run {
+            serde_json::from_value(serde_json::json!({
+                "id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "status": status, "model_slug": "m",
+                "provider": "chutes", "created_at": "2026-01-02T03:04:05Z",
+                "benchmarks": [{ "benchmark_name": "hle", "status": "running", "planned_samples": 22,
+                    "completed_samples": completed }],
+            }))
+            .unwrap()
+        };
+        let mut progress = RunProgress { terminal: false, ..RunProgress::new() };
+        progress.update(&[run("queued", 22)]);
+        assert!(progress.lines.is_empty() && progress.printed_at.is_none());
+        progress.update(&[run("running", 2)]);
+        let pace = *progress.lines.values().next().unwrap();
+        assert_eq!((pace.at_first, pace.printed), (2, Some(2)), "the speed counts from there");
+        // What was shown goes on, also when all is done.
+        assert!(progress.print(&[run("running", 22)], false));
+        // A run that was over from the start is shown.
+        let mut progress = RunProgress { terminal: false, ..RunProgress::new() };
+        progress.update(&[run("succeeded", 22)]);
+        assert_eq!(progress.lines.len(), 1);
+    }
 
     #[test]
     fn a_line_says_how_far_and_how_good() {

@@ -168,8 +168,9 @@ fn a_run_that_fails_is_exit_code_1_and_is_requeued() {
     assert_eq!((&value[0]["status"], &value[0]["score"]), (&json!("failed"), &Value::Null));
     assert_eq!(value[0]["results"][0]["outcomes"]["infrastructure-error"], 5);
     let id = value[0]["id"].as_str().unwrap();
-    assert!(done.err.contains("mmlu_pro: 1 × no stored response for item"), "{}", done.err);
-    assert!(done.err.contains("2 × something else"), "{}", done.err);
+    assert!(done.err.contains("mmlu_pro: 5 × no stored response for item …, sample 0"), "{}", done.err);
+    let told = done.err.lines().filter(|line| line.contains("no stored response for item `")).count();
+    assert_eq!(told, 3, "logs do not tell of each sample: {}", done.err);
     // The stored responses stay what they are.
     assert!(!done.err.contains("--resume") && done.err.contains("would change nothing"), "{}", done.err);
     // A failed run has an export, too, and it verifies.

@@ -199,9 +199,7 @@ impl Finisher {
             .with_judge_price(run.spec.prices().judge);
         if let Some(known) = known {
             report.extra = known.extra_metrics(&tallies(&report, &chance));
-            if !known.scores_are_shares() {
-                report = report.without_share();
-            }
+            report = if known.scores_are_shares() { report.of_shares() } else { report.without_share() };
         }
         if let Some(metrics) = metrics {
             report.extra.extend(metrics.finish(plan.samples()));

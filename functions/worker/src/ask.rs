@@ -40,8 +40,9 @@ impl Worker {
                 match replay.lookup(hand.sample.benchmark.as_str(), &ids, sample, step) {
                     Some(answer) => answer,
                     None => {
-                        let why =
-                            format!("no stored response for item `{}`, sample {sample}", record.item_id);
+                        let step = step.map_or_else(String::new, |(name, _)| format!(", step `{name}`"));
+                        let item = &record.item_id;
+                        let why = format!("no stored response for item `{item}`, sample {sample}{step}");
                         return desk.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
                     }
                 }

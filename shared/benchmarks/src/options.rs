@@ -23,11 +23,14 @@ pub struct OptionFacts {
 /// The settings of a run that are not the default ones.
 ///
 /// # Errors
-/// What the benchmark says of a name or value that it does not know.
+/// What the benchmark says of a name or value that it does not know; for one without a value, that it has none.
 pub fn chosen_options(benchmark: &dyn Benchmark, given: &Options) -> Result<Options, OptionError> {
     let given = given.iter().map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
-    let mut options: Options = given.filter(|(_, value)| !value.is_empty()).collect();
+    let mut options: Options = given.collect();
     benchmark.under_options(&options)?;
+    if let Some((name, _)) = options.iter().find(|(_, value)| value.is_empty()) {
+        return Err(OptionError(format!("the option `{name}` has no value; left out it has its default")));
+    }
     options.retain(|name, value| {
         !benchmark.options().iter().any(|option| option.name == name && option.default == value)
     });

@@ -114,6 +114,17 @@ impl BenchmarkReport {
         Self { wilson_95: None, ..self }
     }
 
+    /// The same report of a benchmark whose scores are within 0 and 1: the interval around their mean is cut to that.
+    /// By Student's t alone it reaches over it when items are few.
+    #[must_use]
+    pub fn of_shares(mut self) -> Self {
+        if let Some(interval) = self.clustered.as_mut().and_then(|mean| mean.interval.as_mut()) {
+            interval.low = interval.low.clamp(0.0, 1.0);
+            interval.high = interval.high.clamp(0.0, 1.0);
+        }
+        self
+    }
+
     /// Why the benchmark failed, when too few of its samples were graded.
     pub fn failure(&self) -> Option<String> {
         if self.score.is_some() {
@@ -306,6 +317,18 @@ mod tests {
         assert_eq!(report.coverage, 4.0 / 6.0);
         assert_eq!(report.accuracy_all, 2.0 / 6.0);
         assert_eq!(report.failure(), None);
+    }
+
+    #[test]
+    fn the_interval_of_shares_stays_within_them() {
+        use Outcome::{Correct, Incorrect};
+        let report = report(&[Correct, Incorrect], 0.9);
+        let interval = |report: &BenchmarkReport| report.clustered.unwrap().interval.unwrap();
+        assert!(interval(&report).low < 0.0 && interval(&report).high > 1.0);
+        let cut = report.clone().of_shares();
+        assert_eq!((interval(&cut).low, interval(&cut).high), (0.0, 1.0));
+        let (before, after) = (report.clustered.unwrap(), cut.clustered.unwrap());
+        assert_eq!((before.mean, before.standard_error), (after.mean, after.standard_error));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! `reasoning`, `finish_reason` and `usage`. Other fields are ignored. A line without `benchmark` serves every
 //! benchmark, one without `sample` every sample; the more special line wins.
 //!
-//! An item that takes several questions has either a line for each, with the step's name in `step`, or one line with
+//! An item that takes several questions has either a line for each, with the step's name, a text, in `step`, or one line with
 //! `responses`: their texts in the order of the steps, null where the dataset gives a step and nobody is asked.
 //! What is said of the answer (`reasoning` and so on) goes with `response` only. The line of a step wins over
 //! `responses`.
@@ -181,7 +181,7 @@ impl Replay {
         let item_id = item_key(item_id.get()).ok_or("`item_id` is neither a text nor a whole number")?;
         let step = match line.step {
             None => None,
-            Some(step) => Some(step_name(step.get()).ok_or("`step` is neither a text nor a number")?),
+            Some(step) => Some(step_name(step.get())?),
         };
         let (text, count) = match (line.response, line.responses) {
             (Some(_), Some(_)) => return Err("there are both `response` and `responses`".to_owned()),
@@ -190,12 +190,17 @@ impl Replay {
             }
             (None, None) => return Err("there is no `response`".to_owned()),
             (Some(response), None) => {
-                let text = serde_json::from_str(response.get()).map_err(|_| "`response` is no text")?;
+                let text = serde_json::from_str(response.get()).map_err(|_| {
+                    half_character("`response`", response.get())
+                        .unwrap_or_else(|| "`response` is no text".to_owned())
+                })?;
                 (Text::One(text), 1)
             }
             (None, Some(responses)) => {
-                let texts: Vec<Option<Box<str>>> = serde_json::from_str(responses.get())
-                    .map_err(|_| "`responses` is no list of texts and nulls")?;
+                let texts: Vec<Option<Box<str>>> = serde_json::from_str(responses.get()).map_err(|_| {
+                    half_character("`responses`", responses.get())
+                        .unwrap_or_else(|| "`responses` is no list of texts and nulls".to_owned())
+                })?;
                 let texts: Box<[Box<str>]> = texts.into_iter().flatten().collect();
                 let count = texts.len();
                 (Text::Several(texts), count)
@@ -260,13 +265,48 @@ impl Stored {
     }
 }
 
-/// A text as it is, a number as it is written.
-fn step_name(json: &str) -> Option<Box<str>> {
-    match json.as_bytes().first()? {
-        b'"' => serde_json::from_str(json).ok(),
-        b'-' | b'0'..=b'9' => Some(json.into()),
-        _ => None,
+/// A step's name is a text: who writes a number means its place, which no name matches, or loses its last zeros.
+fn step_name(json: &str) -> Result<Box<str>, String> {
+    match json.as_bytes().first() {
+        Some(b'"') => serde_json::from_str(json)
+            .map_err(|_| half_character("`step`", json).unwrap_or_else(|| "`step` is no text".to_owned())),
+        Some(b'-' | b'0'..=b'9') => {
+            Err("`step` is a number: give the step's name as a text, such as \"76.1\"".to_owned())
+        }
+        _ => Err("`step` is no text".to_owned()),
     }
+}
+
+/// The sentence about the first escape of half a character in JSON that could not be read, if there is one: JSON
+/// writes characters beyond U+FFFF as two escapes, and a text that was cut between them is none.
+fn half_character(field: &str, json: &str) -> Option<String> {
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let escape = rest.get(at..)?;
+        let Some(unit) = utf16_unit(escape) else {
+            // The escaped character may be a backslash; it starts no escape of its own.
+            rest = escape.get(1..)?.char_indices().nth(1).and_then(|(next, _)| escape.get(1 + next..))?;
+            continue;
+        };
+        let after = escape.get(6..)?;
+        rest = match unit {
+            0xD800..=0xDBFF if matches!(utf16_unit(after), Some(0xDC00..=0xDFFF)) => after.get(6..)?,
+            0xD800..=0xDFFF => {
+                let written = escape.get(..6)?;
+                return Some(format!(
+                    "{field} has the escape `{written}` without its other half: a character was cut in two"
+                ));
+            }
+            _ => after,
+        };
+    }
+    None
+}
+
+/// The code unit of the `\uXXXX` at the start of a text.
+fn utf16_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
 /// A text as it is, a whole number as its digits.
@@ -339,7 +379,7 @@ mod tests {
         let replay = Replay::parse(
             "{\"id\":76,\"responses\":[\"one\",\"two\",null,\"four\"],\"usage\":{\"prompt_tokens\":2}}\n\
              {\"id\":76,\"sample\":1,\"step\":\"76.2\",\"response\":\"other two\",\"reasoning\":\"r\"}\n\
-             {\"id\":77,\"step\":77.10,\"response\":\"ten\"}\n{\"id\":77,\"step\":\"77.1\",\"response\":\"one\"}\n\
+             {\"id\":77,\"step\":\"77.10\",\"response\":\"ten\"}\n{\"id\":77,\"step\":\"77.1\",\"response\":\"one\"}\n\
              {\"id\":77,\"responses\":[\"listed\"]}\n{\"id\":78,\"response\":\"whole\"}",
         )
         .unwrap();
@@ -353,11 +393,30 @@ mod tests {
         assert_eq!(text("76", 1, ("76.1", 0)).as_deref(), Some("one"));
         assert_eq!(at("76", 1, ("76.2", 1)).unwrap().reasoning.as_deref(), Some("r"));
         assert!(at("76", 0, ("76.1", 0)).unwrap().usage_raw.is_none(), "it is that of all steps");
-        assert_eq!(text("77", 0, ("77.10", 4)).as_deref(), Some("ten"), "a number is taken as written");
+        assert_eq!(text("77", 0, ("77.10", 4)).as_deref(), Some("ten"));
         assert_eq!(text("77", 0, ("77.1", 0)).as_deref(), Some("one"), "a step's line wins");
         assert_eq!(text("77", 0, ("77.2", 0)).as_deref(), Some("listed"));
         assert_eq!(text("78", 0, ("78.1", 0)), None, "no response to the whole is one to a step");
         assert_eq!(replay.lookup("scicode", &["76"], 0, None), None);
+    }
+
+    #[test]
+    fn half_a_character_is_named() {
+        let problem = |fields: &str| {
+            Replay::parse(&format!("{{\"id\":\"a\",{fields}}}")).map_err(|error| error.problem).map(|_| ())
+        };
+        for (fields, field, escape) in [
+            (r#""response":"cut \ud83d""#, "`response`", r"`\ud83d`"),
+            (r#""response":"\ud83d\ude00 \\\ude00 x""#, "`response`", r"`\ude00`"),
+            (r#""response":"\uD83D\n\ude00""#, "`response`", r"`\uD83D`"),
+            (r#""responses":["\u00e9","\udfff"]"#, "`responses`", r"`\udfff`"),
+            (r#""response":"x","step":"\udabc""#, "`step`", r"`\udabc`"),
+        ] {
+            let told = problem(fields).unwrap_err();
+            assert!(told.starts_with(&format!("{field} has the escape {escape} without")), "{told}");
+        }
+        assert_eq!(problem(r#""response":"\ud83d\ude00 \\ud83d é\\""#), Ok(()));
+        assert_eq!(problem(r#""response":["\ud83d\ude00"]"#).unwrap_err(), "`response` is no text");
     }
 
     #[test]
@@ -379,7 +438,11 @@ mod tests {
         assert!(problem("{\"id\":\"a\",\"responses\":[\"x\",1]}").contains("list of texts"));
         assert!(problem("{\"id\":\"a\",\"responses\":[],\"response\":\"x\"}").contains("both"));
         assert!(problem("{\"id\":\"a\",\"responses\":[],\"step\":\"1\"}").contains("`step` goes with"));
-        assert!(problem("{\"id\":\"a\",\"response\":\"x\",\"step\":[1]}").contains("nor a number"));
+        assert!(problem("{\"id\":\"a\",\"response\":\"x\",\"step\":[1]}").contains("`step` is no text"));
+        for number in ["0", "-1", "76.1"] {
+            let line = format!("{{\"id\":\"a\",\"response\":\"x\",\"step\":{number}}}");
+            assert!(problem(&line).starts_with("`step` is a number: give the step's name as a text"));
+        }
         assert!(problem("{\"id\":\"ok\",\"responses\":[]}").contains("line 1"));
         assert!(Replay::parse("").unwrap().is_empty());
     }

@@ -4,8 +4,8 @@ use bench_domain::{Outcome, RunStatus};
 use serde::Deserialize;
 
 use super::budget;
+use crate::causes;
 use crate::client::Client;
-use crate::format;
 use crate::output;
 use crate::views::{Benchmark, Run};
 
@@ -87,18 +87,40 @@ async fn reasons(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<Reaso
     found.map(|details| details.summary.error_breakdown).unwrap_or_default()
 }
 
-/// The most frequent reasons, a line for each.
+/// The most frequent reasons, a line for each. What differs only by item or sample is one.
 fn lines(reasons: &[Reason]) -> Vec<String> {
+    let reasons = grouped(reasons);
     let mut lines: Vec<String> = reasons
         .iter()
         .take(REASONS_MAX)
-        .map(|Reason { message, count }| format!("{} × {}", format::count(*count), one_line(message)))
+        .map(|Reason { message, count }| causes::times(*count, &one_line(message)))
         .collect();
     if let Some(more) = reasons.get(REASONS_MAX..).filter(|more| !more.is_empty()) {
         let samples = more.iter().map(|reason| reason.count).sum::<u64>();
-        lines.push(format!("{} × something else", format::count(samples)));
+        lines.push(causes::times(samples, "something else"));
     }
     lines
+}
+
+/// Reasons by what they have in common, most frequent first.
+fn grouped(reasons: &[Reason]) -> Vec<Reason> {
+    let mut groups: Vec<(Vec<String>, Vec<&str>, u64)> = Vec::new();
+    for Reason { message, count } in reasons {
+        let cause = causes::cause(message);
+        match groups.iter_mut().find(|(known, ..)| *known == cause) {
+            Some((_, messages, sum)) => {
+                messages.push(message);
+                *sum += count;
+            }
+            None => groups.push((cause, vec![message], *count)),
+        }
+    }
+    // Stable: among equals the order stays.
+    groups.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
+    groups
+        .into_iter()
+        .map(|(_, messages, count)| Reason { message: causes::common(&messages), count })
+        .collect()
 }
 
 /// What a provider wrote must not move the cursor or fill the screen.
@@ -207,6 +229,18 @@ mod tests {
         assert_eq!(lines(&all), ["1,200 × a[2J b", "3 × b", "2 × c", "3 × something else"]);
         assert_eq!(lines(&[reason(&"x".repeat(5_000), 1)])[0].chars().count(), 4 + REASON_CHARS_MAX + 1);
         assert!(lines(&[]).is_empty());
+    }
+
+    #[test]
+    fn what_differs_by_item_and_sample_is_one_reason() {
+        let mut all: Vec<Reason> = (0..26)
+            .map(|sample| {
+                reason(&format!("no stored response for item `q{}`, sample {sample}", sample % 3), 1)
+            })
+            .collect();
+        all.insert(0, reason("HTTP 500", 7));
+        assert_eq!(lines(&all), ["26 × no stored response for item …, sample …", "7 × HTTP 500"]);
+        assert_eq!(lines(&all[1..2]), ["1 × no stored response for item `q0`, sample 0"]);
     }
 
     #[test]

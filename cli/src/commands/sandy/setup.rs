@@ -17,9 +17,10 @@ use std::time::Duration;
 use anyhow::Context;
 use bench_sandbox::isolation::{Exec, IsolationError};
 use clap::Args;
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use uuid::Uuid;
 
 use self::packages::{IMPORTS, MINOR_MAX, MINOR_MIN, packages};
@@ -36,8 +37,13 @@ const LOCK: &str = "lock";
 const TRY_TIMEOUT: Duration = Duration::from_secs(180);
 /// Bytes kept of what a program complains about.
 const COMPLAINT_BYTES_MAX: u64 = 64 << 10;
-/// Characters of a line of pip that are shown.
+/// Characters of a line of pip that are shown where there is no terminal whose width it has to fit.
 const LINE_CHARS_MAX: usize = 100;
+const INDENT: &str = "  ";
+/// Runs a module as `python -m` does, and lets the kernel end it with the program that started it: nobody else would
+/// when that is killed. Where there is no such request, it runs without.
+const RUN_MODULE: &str = "import runpy, sys\ntry:\n    import ctypes\n    ctypes.CDLL(None).prctl(1, 9)\n\
+    except Exception:\n    pass\ndel sys.argv[0]\nrunpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)";
 /// Where Python is looked for: every sandbox sees the machine's own, others only where they can be shared.
 const PROGRAMS: [&str; 6] = [
     "/usr/bin/python3",
@@ -101,8 +107,10 @@ pub(super) async fn run(args: &SetupArgs, settings: &SandboxSettings) -> anyhow:
     let interrupt = Interrupt::listen();
     tokio::select! {
         made = make(args, settings) => made.map(|()| ExitStatus::Success),
-        // What was begun is cleared away by the next one.
-        () = interrupt.wait() => Ok(ExitStatus::Interrupted),
+        () = interrupt.wait() => {
+            output::note("Stopped; nothing was changed. `bench sandy setup` begins anew.");
+            Ok(ExitStatus::Interrupted)
+        }
     }
 }
 
@@ -122,18 +130,33 @@ async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()
         return Ok(());
     }
     let place = all.join(format!("env-{}", Uuid::new_v4().simple()));
-    let result = install(&place, &program, &made, settings).await;
-    if let Err(error) = result {
-        // What cannot be removed now is removed next time.
-        let _ = fs::remove_dir_all(&place);
-        return Err(error);
-    }
+    let half_made = HalfMade(Some(&place));
+    install(&place, &program, &made, settings).await?;
+    half_made.keep();
     let link = current_link(&settings.data_dir);
     let before = fs::read_link(&link).ok();
     let name = place.file_name().context("the folder has no name")?;
     switch(&link, Path::new(name))?;
     clear(&all, [Some(name), before.as_deref().and_then(Path::file_name)]);
     output::print(&link.display().to_string())
+}
+
+/// A folder that is removed unless it became whole, also when the work on it is given up.
+struct HalfMade<'a>(Option<&'a Path>);
+
+impl HalfMade<'_> {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for HalfMade<'_> {
+    fn drop(&mut self) {
+        if let Some(place) = self.0 {
+            // What cannot be removed now is removed next time.
+            let _ = fs::remove_dir_all(place);
+        }
+    }
 }
 
 /// Makes the environment and tries it out.
@@ -148,18 +171,18 @@ async fn install(
         program.version,
         program.path.display()
     ));
-    let mut venv = Command::new(&program.path);
-    venv.args(["-I", "-m", "venv"]).arg(place);
+    let mut venv = python_module(&program.path, "venv");
+    venv.arg(place);
     run_step(venv, "the environment could not be made").await?;
     output::note(&format!("Installing {} packages", made.packages.len()));
     let python = place.join("bin/python3");
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"]);
+    let mut pip = python_module(&python, "pip");
+    pip.args(["install", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"]);
     // The list is complete; pip's check below says so, too.
     pip.args(["--no-deps", "--progress-bar", "off"]).args(&made.packages);
     run_step(pip, "the packages could not be installed").await?;
-    let mut check = Command::new(&python);
-    check.args(["-I", "-m", "pip", "check", "--disable-pip-version-check"]);
+    let mut check = python_module(&python, "pip");
+    check.args(["check", "--disable-pip-version-check"]);
     run_step(check, "the packages do not fit together").await?;
     output::note("Trying it out");
     let mut tries = Command::new(&python);
@@ -260,13 +283,62 @@ async fn look_at(name: &OsStr) -> Result<Program, String> {
     Ok(program)
 }
 
+/// A module of Python as a program that does not outlive this process.
+fn python_module(python: &Path, module: &str) -> Command {
+    let mut command = Command::new(python);
+    command.args(["-I", "-c", RUN_MODULE, module]);
+    command
+}
+
+/// A program and those that it started: all end with this.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
+    }
+
+    /// Its number may soon be that of others.
+    fn let_go(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(group) = self.0 {
+            // Nobody may be left.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+}
+
+/// A line that is not longer than that, cut between words; the mark of it is an ellipsis.
+fn fitted(line: &str, chars_max: usize) -> String {
+    if line.chars().count() <= chars_max {
+        return line.to_owned();
+    }
+    let kept: String = line.chars().take(chars_max.saturating_sub(1)).collect();
+    let is_between = line.get(kept.len()..).is_some_and(|rest| rest.starts_with(' '));
+    let words = if is_between {
+        kept.as_str()
+    } else {
+        kept.rsplit_once(' ').map_or(kept.as_str(), |(words, _)| words)
+    };
+    format!("{}…", words.trim_end_matches([' ', ',']))
+}
+
 /// Runs a program to its end and shows what it is at.
 async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+    // Ctrl-C is for this program, which then ends the other with all that it started.
+    command.process_group(0);
     // Whatever the caller's Python was set up for, this one is by itself.
     command.env_remove("PYTHONPATH").env_remove("PYTHONHOME").env_remove("VIRTUAL_ENV");
     let mut child = command.spawn().with_context(|| failure.to_owned())?;
+    let group = Group::of(&child);
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let chars_max = output::error_width().map_or(LINE_CHARS_MAX, usize::from).saturating_sub(INDENT.len());
     let shows = async {
         let mut said = String::new();
         let Some(stdout) = stdout else { return said };
@@ -276,8 +348,7 @@ async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
                 .iter()
                 .any(|start| line.trim().starts_with(start))
             {
-                let shown: String = line.trim().chars().take(LINE_CHARS_MAX).collect();
-                output::note(&format!("  {shown}"));
+                output::note(&format!("{INDENT}{}", fitted(line.trim(), chars_max)));
             } else if said.len() < LINE_CHARS_MAX * 10 {
                 said = format!("{said}{line}\n");
             }
@@ -293,6 +364,7 @@ async fn run_step(mut command: Command, failure: &str) -> anyhow::Result<()> {
         kept
     };
     let (status, said, complaint) = tokio::join!(child.wait(), shows, complains);
+    group.let_go();
     if status.with_context(|| failure.to_owned())?.success() {
         return Ok(());
     }
@@ -416,6 +488,63 @@ mod tests {
             let text = explained(failure, complaint).to_string();
             assert!(text.starts_with(failure) && text.contains(part) && !text.contains('\n'), "{text}");
         }
+    }
+
+    #[test]
+    fn lines_are_cut_between_words() {
+        let line = "Installing collected packages: mpmath, numpy, packaging";
+        assert_eq!(fitted(line, 100), line);
+        assert_eq!(fitted(line, line.len()), line);
+        assert_eq!(fitted(line, line.len() - 1), "Installing collected packages: mpmath, numpy…");
+        assert_eq!(fitted("one two three", 8), "one two…");
+        assert_eq!(fitted("one two three", 7), "one…");
+        assert_eq!(fitted("ééééé", 3), "éé…");
+        assert_eq!(fitted("x y", 0), "…");
+    }
+
+    #[tokio::test]
+    async fn what_is_given_up_leaves_nobody_and_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let (made, told) = (place.path().join("env-x"), place.path().join("pid"));
+        fs::create_dir(&made).unwrap();
+        let work = async {
+            let _half_made = HalfMade(Some(&made));
+            let mut shell = Command::new("sh");
+            shell
+                .arg("-c")
+                .arg("sleep 1000 & echo $! > pid.new; mv pid.new pid; wait")
+                .current_dir(place.path());
+            run_step(shell, "it failed").await
+        };
+        let started = async {
+            while !told.exists() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            ended = work => panic!("{ended:?}"),
+            () = started => {}
+        }
+        assert!(!made.exists());
+        // The one that the shell started is gone, too, or waits to be collected.
+        let stat = PathBuf::from(format!("/proc/{}/stat", fs::read_to_string(told).unwrap().trim()));
+        let lives =
+            || fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "));
+        while lives() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let whole = HalfMade(Some(place.path()));
+        whole.keep();
+        assert!(place.path().exists());
+    }
+
+    #[tokio::test]
+    async fn modules_run_as_programs() {
+        let mut module = python_module(Path::new("python3"), "json.tool");
+        let done = module.arg("--help").output().await.unwrap();
+        assert!(done.status.success() && String::from_utf8_lossy(&done.stdout).contains("infile"));
+        let missing = python_module(Path::new("python3"), "no_such_module").output().await.unwrap();
+        assert!(String::from_utf8_lossy(&missing.stderr).contains("No module named no_such_module"));
     }
 
     #[test]

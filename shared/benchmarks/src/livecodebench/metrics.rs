@@ -25,25 +25,41 @@ pub(super) struct PassAtK {
     problems: BTreeMap<u32, Problem>,
 }
 
-/// The chance that one of k answers, drawn from n of which c are right, is right.
-fn pass_at_k(n: u32, c: u32, k: u32) -> f64 {
-    let wrong = n.saturating_sub(c);
-    if wrong < k {
-        return 1.0;
+/// C(n, k), the ways to draw k of n; `None` beyond any number of answers that is asked for.
+fn ways(n: u32, k: u32) -> Option<u128> {
+    let mut ways = 1_u128;
+    for i in 1..=k.min(n) {
+        // The product so far is a number of ways itself: the division leaves no rest.
+        ways = ways.checked_mul(u128::from(n - k.min(n) + i))? / u128::from(i);
     }
-    1.0 - (wrong + 1..=n).map(|i| 1.0 - f64::from(k) / f64::from(i)).product::<f64>()
+    Some(if k > n { 0 } else { ways })
+}
+
+/// How often one of k answers, drawn from n of which c are right, is right: in how many ways, out of how many.
+fn pass_at_k(n: u32, c: u32, k: u32) -> Option<(u128, u128)> {
+    let all = ways(n, k).filter(|all| *all > 0)?;
+    Some((all - ways(n.saturating_sub(c), k)?, all))
 }
 
 /// The mean over problems; `None` where a problem has fewer than k answers, or there is none.
+///
+/// Ways are counted as integers, so that a half is 0.5 and not the sum of rounded parts.
+#[allow(clippy::cast_precision_loss)] // what is beyond 2^53 is rounded once
 fn mean<'a>(problems: impl Iterator<Item = &'a Problem>, k: u32) -> Option<f64> {
-    let (mut sum, mut count) = (0.0, 0_u32);
+    // By the number of ways, which is the same for all problems with as many answers.
+    let mut sums: BTreeMap<u128, (u128, u32)> = BTreeMap::new();
+    let mut count = 0_u32;
     for problem in problems {
-        if problem.answers < k {
-            return None;
-        }
-        sum += pass_at_k(problem.answers, problem.correct, k);
+        let (right, all) = pass_at_k(problem.answers, problem.correct, k)?;
+        let (sum, problems) = sums.entry(all).or_default();
+        *sum = sum.checked_add(right)?;
+        *problems += 1;
         count += 1;
     }
+    if let [(all, (sum, _))] = sums.iter().collect::<Vec<_>>()[..] {
+        return Some(*sum as f64 / all.checked_mul(u128::from(count))? as f64);
+    }
+    let sum: f64 = sums.iter().map(|(all, (sum, _))| *sum as f64 / *all as f64).sum();
     (count > 0).then(|| sum / f64::from(count))
 }
 
@@ -95,6 +111,10 @@ mod tests {
         serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
     }
 
+    fn chance(n: u32, c: u32, k: u32) -> f64 {
+        mean([Problem { group: None, answers: n, correct: c }].iter(), k).unwrap()
+    }
+
     fn ended(metrics: &mut PassAtK, item: u32, group: &str, correct: bool) {
         let verdict = if correct { Verdict::correct("x") } else { Verdict::incorrect("x", "No.") };
         metrics.add(&Ended { item, group: Some(group), verdict: &verdict });
@@ -107,7 +127,7 @@ mod tests {
         assert_eq!(cases.len(), 14);
         for case in cases {
             let number = |name: &str| u32::try_from(case[name].as_u64().unwrap()).unwrap();
-            let found = pass_at_k(number("n"), number("c"), number("k"));
+            let found = chance(number("n"), number("c"), number("k"));
             let value = case["value"].as_f64().unwrap();
             assert!((found - value).abs() < 1e-12, "{case}: {found}");
         }
@@ -130,7 +150,7 @@ mod tests {
         assert_eq!(json!(mean(metrics.problems.values(), 2)), official["pass@2"]);
         for (problem, value) in official["detail"]["pass@2"].as_object().unwrap() {
             let problem = &metrics.problems[&problem.parse().unwrap()];
-            assert_eq!(json!(pass_at_k(problem.answers, problem.correct, 2)), *value);
+            assert_eq!(json!(chance(problem.answers, problem.correct, 2)), *value);
         }
     }
 
@@ -138,12 +158,38 @@ mod tests {
         #[test]
         fn it_is_a_chance_that_grows(n in 1_u32..40, c in 0_u32..40, k in 1_u32..40) {
             let (c, k) = (c.min(n), k.min(n));
-            let chance = pass_at_k(n, c, k);
-            prop_assert!((-1e-12..=1.0).contains(&chance));
-            prop_assert!(c == n || pass_at_k(n, c + 1, k) >= chance);
-            prop_assert!(k == n || pass_at_k(n, c, k + 1) >= chance - 1e-12);
-            prop_assert!((pass_at_k(n, c, 1) - f64::from(c) / f64::from(n)).abs() < 1e-12);
+            let found = chance(n, c, k);
+            prop_assert!((0.0..=1.0).contains(&found));
+            prop_assert!(c == n || chance(n, c + 1, k) >= found);
+            prop_assert!(k == n || chance(n, c, k + 1) >= found);
+            prop_assert_eq!(chance(n, c, 1), f64::from(c) / f64::from(n));
+            // As the official program has it, in floating point.
+            let product: f64 = (n - c + 1..=n).map(|i| 1.0 - f64::from(k) / f64::from(i)).product();
+            let official = if n - c < k { 1.0 } else { 1.0 - product };
+            prop_assert!((found - official).abs() < 1e-12);
         }
+
+        #[test]
+        fn the_mean_is_that_of_the_chances(problems in prop::collection::vec((1_u32..12, 0_u32..12), 1..20)) {
+            let problems: Vec<Problem> = problems
+                .into_iter()
+                .map(|(answers, correct)| Problem { group: None, answers, correct: correct.min(answers) })
+                .collect();
+            let sum: f64 = problems.iter().map(|it| chance(it.answers, it.correct, 1)).sum();
+            let found = mean(problems.iter(), 1).unwrap();
+            prop_assert!((found * problems.len() as f64 - sum).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn a_half_is_a_half() {
+        for (answers, correct, value) in [(10, [3, 7], 0.5), (10, [1, 2], 0.15), (6, [1, 4], 5.0 / 12.0)] {
+            let problems = correct.map(|correct| Problem { group: None, answers, correct });
+            assert_eq!(mean(problems.iter(), 1), Some(value));
+        }
+        assert_eq!(mean([Problem { group: None, answers: 4, correct: 4 }].iter(), 5), None);
+        assert_eq!(mean([].iter(), 1), None);
+        assert_eq!(chance(1_000, 500, 1), 0.5);
     }
 
     #[test]

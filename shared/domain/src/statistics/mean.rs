@@ -12,7 +12,7 @@ pub struct ClusteredMean {
     /// The standard error, clustered by item; `None` with a single item.
     pub standard_error: Option<f64>,
     /// The 95 % interval by Student's t with (items − 1) degrees of freedom; `None` with a single item. It is
-    /// not cut to the range of scores. Where every score is alike it has no width: for shares of right
+    /// not cut to the range of scores here; a report of shares has it cut. Where every score is alike it has no width: for shares of right
     /// answers with one sample per item prefer [`wilson`](super::wilson).
     pub interval: Option<Interval>,
     /// Items with at least one sample.

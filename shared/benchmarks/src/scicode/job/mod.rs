@@ -42,7 +42,7 @@ const PLOTS: &str = "matplotlib";
 const TOO_NEW: [(&str, &[u32]); 2] = [("numpy", &[2]), ("scipy", &[1, 14])];
 
 static FACTS: SandboxFacts = SandboxFacts {
-    needs: "numpy < 2, scipy < 1.14, sympy, h5py, matplotlib; 4 GB of memory",
+    needs: "numpy < 2, scipy < 1.14, sympy, h5py, matplotlib; 4096 MiB of memory",
     packages: &MODULES,
     grader: "scicode-bench/SciCode 588b4069, parse.py and cmp.py",
     rounds_max: ROUNDS_MAX,

@@ -1,0 +1,123 @@
+//! Logs for people: what many samples end with is not told once for each.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::Context;
+
+use crate::{causes, output};
+
+/// Lines of a run's samples with the same cause.
+const LINES_MAX: u32 = 3;
+/// Causes that are counted at once; then counting starts anew.
+const CAUSES_MAX: usize = 1_000;
+
+/// Lets through the first warnings of a run that say the same of its samples.
+#[derive(Debug, Default)]
+pub(crate) struct Thinned {
+    seen: Mutex<HashMap<(String, Vec<String>), u32>>,
+}
+
+impl Thinned {
+    /// Whether it is told; `None` for the first one that is not.
+    fn admits(&self, run: &str, message: &str) -> Option<bool> {
+        // In front of it stands which sample it is.
+        let cause = causes::cause(message.split_once(": ").map_or(message, |(_, cause)| cause));
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= CAUSES_MAX {
+            seen.clear();
+        }
+        let count = seen.entry((run.to_owned(), cause)).or_default();
+        *count = count.saturating_add(1);
+        (*count != LINES_MAX + 1).then_some(*count <= LINES_MAX)
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Thinned {
+    fn event_enabled(&self, event: &Event<'_>, _: Context<'_, S>) -> bool {
+        if *event.metadata().level() != Level::WARN {
+            return true;
+        }
+        let mut told = Told::default();
+        event.record(&mut told);
+        let (Some(run), true) = (&told.run, told.message.starts_with("Sample ")) else { return true };
+        self.admits(run, &told.message).unwrap_or_else(|| {
+            output::warn("more samples of the run ended for that reason; -v tells of each");
+            false
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Told {
+    run: Option<String>,
+    message: String,
+}
+
+impl Visit for Told {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        match field.name() {
+            "run.id" => self.run = Some(format!("{value:?}")),
+            "message" => self.message = format!("{value:?}"),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::Arc;
+
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn each_cause_is_told_a_few_times() {
+        let kept = Kept::default();
+        let writer = kept.clone();
+        let logs = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
+        tracing::subscriber::with_default(logs.finish().with(Thinned::default()), || {
+            for sample in 0..20 {
+                for run in ["one", "two"] {
+                    tracing::warn!(run.id = %run, "Sample x:{sample} ended: no response for item `q{sample}`");
+                }
+                tracing::warn!(run.id = %"one", "Sample x:{sample} ended: HTTP 500");
+                tracing::warn!("Sample {sample} of nothing");
+                tracing::warn!(run.id = %"one", "Storing failed: {sample}");
+                tracing::info!(run.id = %"one", "Sample {sample} done: HTTP 500");
+            }
+        });
+        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let lines = |part: &str| text.lines().filter(|line| line.contains(part)).count();
+        assert_eq!((lines("no response"), lines("ended: HTTP 500")), (6, 3), "{text}");
+        assert_eq!((lines("of nothing"), lines("Storing"), lines("done")), (20, 20, 20));
+    }
+
+    #[test]
+    fn what_is_counted_is_bounded() {
+        let thinned = Thinned::default();
+        for number in 0..CAUSES_MAX * 3 {
+            assert_eq!(thinned.admits("run", &format!("Sample 1 ended: cause{number}")), Some(true));
+        }
+        assert!(thinned.seen.lock().unwrap().len() <= CAUSES_MAX);
+    }
+}
