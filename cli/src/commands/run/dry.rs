@@ -229,7 +229,7 @@ impl Shown<'_> {
         format!(
             "=== {}: {} of {}, {} each{demo}\n    {}\n    {} at revision {}\n    prompt: {}, digest {}\n",
             self.benchmark.name(),
-            items.len(),
+            format::count(items.len() as u64),
             format::plural(*of, "item"),
             format::plural(self.samples.into(), "sample"),
             self.benchmark.facts().protocol,
