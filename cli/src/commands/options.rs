@@ -65,14 +65,23 @@ pub(crate) fn ordered(
     protocols: &BTreeMap<String, String>,
     options: &ByBenchmark,
 ) -> anyhow::Result<&'static dyn Benchmark> {
+    ordered_with(name, protocols, options).map(|(benchmark, _)| benchmark)
+}
+
+/// The same, and those of its options that are not the default ones.
+pub(crate) fn ordered_with(
+    name: &str,
+    protocols: &BTreeMap<String, String>,
+    options: &ByBenchmark,
+) -> anyhow::Result<(&'static dyn Benchmark, Options)> {
     let protocol = protocols.get(name).map(String::as_str);
     let benchmark = bench_benchmarks::under_protocol(find_benchmark(name)?, protocol)
         .map_err(|unknown| Problem::usage(unknown.to_string()))?;
-    let Some(options) = options.get(name) else { return Ok(benchmark) };
-    let under = bench_benchmarks::chosen_options(benchmark, options)
-        .and_then(|chosen| benchmark.under_options(&chosen))
-        .map_err(|problem| Problem::usage(format!("--option: {name}: {problem}")))?;
-    Ok(under.unwrap_or(benchmark))
+    let Some(options) = options.get(name) else { return Ok((benchmark, Options::new())) };
+    let problem = |problem| Problem::usage(format!("--option: {name}: {problem}"));
+    let chosen = bench_benchmarks::chosen_options(benchmark, options).map_err(problem)?;
+    let under = benchmark.under_options(&chosen).map_err(problem)?;
+    Ok((under.unwrap_or(benchmark), chosen))
 }
 
 /// Options as people are shown them.

@@ -2,6 +2,7 @@
 
 pub(crate) mod budget;
 pub(crate) mod checks;
+mod dry;
 mod failure;
 pub(crate) mod interrupt;
 mod order;
@@ -54,6 +55,8 @@ Examples:
       row's column h5_file names, or without either that of the hub (a folder with both can be given, too)
   bench run --model openrouter/MODEL --budget-usd 2.50
       stops when its answers have cost that much, and keeps what was answered
+  bench run --benchmark scicode --subset-count 3 --seed demo --dry-run
+      what would be asked, without asking: no model, no key, no run; with --json an object a line
   bench run --resume RUN
       go on where Ctrl-C, a crash or a failure ended it
 
@@ -131,13 +134,17 @@ pub(crate) struct RunArgs {
     /// Go on with this run instead of making one
     #[arg(long, value_name = "RUN", value_parser = super::parse_run)]
     pub(crate) resume: Option<RunId>,
+    /// Print the prompts that would be asked, and ask nobody: it needs no model and makes no run. Later questions of an
+    /// item have the dataset's own answers to the earlier ones, where it has some
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
     #[command(flatten)]
     pub(crate) data: DataArgs,
-    /// Print JSON: an array with an object for each run
+    /// Print JSON: an array with an object for each run; with --dry-run an object for each prompt, one a line
     #[arg(long)]
     pub(crate) json: bool,
     /// Ids of the arguments that stand on the command line itself, not in a variable.
@@ -164,6 +171,9 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     if let Some(run) = args.resume {
         order::refuse_changes(run, &args.given)?;
         return resume(run, args.budget, &args.work, &args.server, &args.data, args.json).await;
+    }
+    if args.dry_run {
+        return dry::run(&args).await;
     }
     let Resolved { plan, key, judge_key } = order::resolve(&args)?;
     if args.server.server().is_none() {

@@ -2,13 +2,12 @@
 
 use std::collections::HashSet;
 
-use bench_benchmarks::{Benchmark, Options};
+use bench_benchmarks::Options;
 use bench_datasets::{Index, IndexEntry};
 use bench_domain::sampling::Order;
-use bench_domain::{BenchmarkName, RunSpec};
 use bench_state::PlannedSample;
 
-use crate::Obstacle;
+use crate::{Obstacle, Selection};
 
 /// The items of a run.
 #[derive(Debug, PartialEq)]
@@ -20,14 +19,9 @@ pub(crate) struct Chosen {
 
 /// The items of the run's subset in the order of the sample, or those that it names in dataset order. What the
 /// benchmark's options leave out is not there to be chosen.
-pub(crate) fn items(
-    spec: &RunSpec,
-    benchmark: &dyn Benchmark,
-    name: &BenchmarkName,
-    index: &Index,
-) -> Result<Chosen, Obstacle> {
-    let none = Options::new();
-    let options = spec.options.get(name).unwrap_or(&none);
+pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, Obstacle> {
+    let Selection { benchmark, options, .. } = *selection;
+    let name = benchmark.name();
     let selected: Vec<&IndexEntry> =
         index.items.iter().filter(|entry| benchmark.selects(options, entry)).collect();
     if selected.is_empty() && !index.items.is_empty() {
@@ -37,12 +31,12 @@ pub(crate) fn items(
             listed(options)
         )));
     }
-    let chosen: Vec<&IndexEntry> = if spec.items.is_empty() {
-        let order = Order::of_benchmark(name.as_str());
-        let places = spec.subset.select(selected.len(), &spec.id.to_string(), name.as_str(), order);
+    let chosen: Vec<&IndexEntry> = if selection.items.is_empty() {
+        let order = Order::of_benchmark(name);
+        let places = selection.subset.select(selected.len(), &selection.run.to_string(), name, order);
         places.into_iter().filter_map(|place| selected.get(place).copied()).collect()
     } else {
-        named(&spec.items, name, index, &selected, options)?
+        named(selection.items, name, index, &selected, options)?
     };
     let items: Vec<PlannedSample> = chosen
         .into_iter()
@@ -61,7 +55,7 @@ pub(crate) fn items(
 
 fn named<'a>(
     wanted: &[String],
-    name: &BenchmarkName,
+    name: &str,
     index: &Index,
     selected: &[&'a IndexEntry],
     options: &Options,

@@ -7,16 +7,15 @@
 
 mod choose;
 mod judge;
+mod outline;
 mod rejudged;
 mod requeue;
 
-use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 
-use bench_benchmarks::{Benchmark, Options, Template, Templates, effective_options};
-use bench_blobs::BlobError;
-use bench_datasets::{DatasetError, Library, NoProgress, Progress, Reach};
-use bench_domain::run::{BenchmarkState, DatasetChoice, DatasetUse, Plan};
+use bench_benchmarks::{Benchmark, effective_options};
+use bench_datasets::{DatasetError, Library, NoProgress, Progress};
+use bench_domain::run::{BenchmarkState, Plan};
 use bench_domain::sample::{Stage, shards_for};
 use bench_domain::{Generation, Position, RunId, RunSpec, RunState, SampleRef, Timestamp};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
@@ -25,8 +24,9 @@ use bench_state::{
     BenchmarkRecord, EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, State, StateError,
     Transition,
 };
-use choose::Chosen;
 use futures_util::FutureExt;
+
+pub use crate::outline::{Obstacle, Outline, Selection, Wording, outline};
 
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
@@ -58,23 +58,6 @@ enum PlanError {
     Races,
     #[error("planning panicked: {0}")]
     Panic(String),
-}
-
-/// Why a benchmark of a run cannot be carried out.
-enum Obstacle {
-    /// Nothing of the run's making: it fails.
-    Failed(String),
-    /// The operator must do something first.
-    NeedsSetup(String),
-}
-
-/// What the prompts of a plan are made of besides its items.
-struct Wording {
-    dataset: DatasetUse,
-    /// Digests of the official texts, by name.
-    templates: BTreeMap<String, String>,
-    template: Template,
-    texts: Templates,
 }
 
 impl Planner {
@@ -251,29 +234,12 @@ impl Planner {
         if let Some(rejudges) = spec.rejudges {
             return self.prepare_again(spec, rejudges, &record.name, benchmark, attempt).await;
         }
-        let choice = spec.datasets.get(&record.name).unwrap_or(&DatasetChoice::Hub);
-        let prepared = match self.library.prepare(benchmark, choice, self.progress.as_ref()).await {
-            Ok(prepared) => prepared,
-            // The store may answer next time: the run is planned again.
-            Err(error @ (DatasetError::Blob(BlobError::Store { .. }) | DatasetError::Interrupted(_))) => {
-                return Err(PlanError::Dataset(error));
-            }
-            Err(error @ (DatasetError::Gated { .. } | DatasetError::TokenRefused { .. })) => {
-                return Ok(Err(Obstacle::NeedsSetup(error.to_string())));
-            }
-            Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
-        };
-        let Chosen { items: chosen, of } = match choose::items(spec, benchmark, &record.name, &prepared.index)
-        {
-            Ok(chosen) => chosen,
+        let selection = Selection::of_run(spec, benchmark, &record.name);
+        // The store may answer next time: the run is planned again.
+        let outlined = outline(&self.library, self.progress.as_ref(), &selection).await;
+        let Outline { items: chosen, of, wording } = match outlined.map_err(PlanError::Dataset)? {
+            Ok(outline) => outline,
             Err(obstacle) => return Ok(Err(obstacle)),
-        };
-        let wording = match self.wording(benchmark, choice, prepared.used.clone()).await {
-            Ok(wording) => wording,
-            Err(error @ DatasetError::Blob(BlobError::Store { .. })) => {
-                return Err(PlanError::Dataset(error));
-            }
-            Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
         };
         let facts = benchmark.facts();
         let judge = match judge::of_run(spec, benchmark, &wording.texts) {
@@ -292,32 +258,12 @@ impl Planner {
             prompt_source: wording.template.source.as_str().to_owned(),
             protocol: facts.protocol.to_owned(),
             protocol_name: facts.protocol_name.to_owned(),
-            options: effective_options(benchmark, spec.options.get(&record.name).unwrap_or(&Options::new())),
+            options: effective_options(benchmark, selection.options),
             generation: merged(&(facts.generation)(), &spec.generation),
             templates: wording.templates,
             judge,
         };
         Ok(Ok((plan, chosen)))
-    }
-
-    /// What prompts are made of besides items: official texts, or own wording for those that cannot be had, which
-    /// the dataset's note then says. A run of demo data takes what is there already: it works without a network, and
-    /// at once.
-    async fn wording(
-        &self,
-        benchmark: &dyn Benchmark,
-        choice: &DatasetChoice,
-        dataset: DatasetUse,
-    ) -> Result<Wording, DatasetError> {
-        let is_demo = *choice == DatasetChoice::Demo || dataset.is_demo();
-        let reach = if is_demo { Reach::Store } else { Reach::Origins };
-        let texts = self.library.templates(benchmark, reach, self.progress.as_ref()).await?;
-        let notes: Vec<&str> = dataset.note.iter().chain(&texts.notes).map(String::as_str).collect();
-        let note = (!notes.is_empty()).then(|| notes.join("; "));
-        let templates = texts.digests();
-        let texts = texts.into_texts();
-        let template = benchmark.template(&texts);
-        Ok(Wording { dataset: DatasetUse { note, ..dataset }, templates, template, texts })
     }
 
     async fn send_all_samples(&self, run: RunId, benchmark: &BenchmarkRecord) -> Result<(), PlanError> {

@@ -13,6 +13,7 @@ use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, Subset};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 
 use super::*;
+use crate::outline::wording;
 
 const FILE: &str = "ASK = 'Say it: {question}'\n";
 const OFFICIAL: &str = "Say it: {question}";
@@ -110,51 +111,53 @@ async fn a_plan_says_whose_words_it_has() {
     let config = embedded.sdk_config();
     let blobs = Blobs::new(&config, "bench");
     blobs.ensure_bucket().await.unwrap();
-    let planner = |url: String| {
+    let library = |url: String| {
         let library = LibraryConfig {
             hub_url: url.clone(),
             github_raw_url: url,
             backoff: Duration::ZERO,
             ..LibraryConfig::new(folder.path().join("downloads"))
         };
-        let queues = Queues::new(&config, BTreeMap::new());
-        Planner::new(State::new(&config, "table", 0), queues, Library::new(blobs.clone(), library))
+        Library::new(blobs.clone(), library)
     };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = planner(format!("http://{}", listener.local_addr().unwrap()));
+    let nobody = library(format!("http://{}", listener.local_addr().unwrap()));
     drop(listener);
 
     // Out of reach: own words, and the note says so beside what there was to say already.
-    let own = nobody.wording(&Sayings, &DatasetChoice::Hub, dataset("hub", Some("cached"))).await.unwrap();
+    let own = wording(&nobody, &NoProgress, &Sayings, &DatasetChoice::Hub, dataset("hub", Some("cached")))
+        .await
+        .unwrap();
     assert_eq!((own.template.source, own.template.digest.as_str()), (TemplateSource::Own, "own"));
     assert!(own.templates.is_empty());
     let note = own.dataset.note.unwrap();
     assert!(note.starts_with("cached; own wording instead of the official text `ask`: http://"), "{note}");
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let there = planner(format!("http://{}", listener.local_addr().unwrap()));
+    let there = library(format!("http://{}", listener.local_addr().unwrap()));
     let router = Router::new().route("/a/b/c0ffee/ask.py", get(async || FILE));
     tokio::spawn(async move { axum::serve(listener, router).await });
 
     // Demo data asks nobody, though somebody is there, and that is nothing to tell.
     for (choice, source) in [(DatasetChoice::Demo, "demo"), (DatasetChoice::Hub, "demo")] {
-        let demo = there.wording(&Sayings, &choice, dataset(source, None)).await.unwrap();
+        let demo = wording(&there, &NoProgress, &Sayings, &choice, dataset(source, None)).await.unwrap();
         assert_eq!((demo.template.source, demo.dataset.note), (TemplateSource::Own, None));
     }
 
-    let official = there.wording(&Sayings, &DatasetChoice::Hub, dataset("hub", None)).await.unwrap();
+    let official =
+        wording(&there, &NoProgress, &Sayings, &DatasetChoice::Hub, dataset("hub", None)).await.unwrap();
     assert_eq!(official.template, Template { source: TemplateSource::Official, digest: OFFICIAL.to_owned() });
     assert_eq!(official.dataset.note, None);
     let texts = load_templates(&blobs, &official.templates).await.unwrap();
     assert_eq!(texts, Templates::from([("ask".to_owned(), OFFICIAL.to_owned())]));
 
     // What is stored by now serves demo data and runs without a network.
-    for (planner, choice, source) in [
+    for (library, choice, source) in [
         (&nobody, DatasetChoice::Hub, "hub"),
         (&nobody, DatasetChoice::Demo, "demo"),
         (&there, DatasetChoice::Demo, "demo"),
     ] {
-        let stored = planner.wording(&Sayings, &choice, dataset(source, None)).await.unwrap();
+        let stored = wording(library, &NoProgress, &Sayings, &choice, dataset(source, None)).await.unwrap();
         assert_eq!((stored.templates, stored.dataset.note), (official.templates.clone(), None));
         assert_eq!(stored.template, official.template);
     }
@@ -227,7 +230,7 @@ fn spec(name: &BenchmarkName, since: Option<&str>) -> RunSpec {
 }
 
 fn chosen(spec: &RunSpec, name: &BenchmarkName) -> Result<(Vec<u64>, u64), String> {
-    match choose::items(spec, &Sayings, name, &index()) {
+    match choose::items(&Selection::of_run(spec, &Sayings, name), &index()) {
         Ok(chosen) => {
             let ids = chosen.items.iter().map(|item| item.item_id.parse().unwrap());
             Ok((ids.collect(), chosen.of))

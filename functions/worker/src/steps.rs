@@ -1,7 +1,7 @@
 //! Items that take several questions: one attempt asks one of them.
 
 use bench_asking::{AskError, BenchmarkContext, InHand};
-use bench_benchmarks::{ItemProblem, Material, NextStep};
+use bench_benchmarks::{ItemProblem, Material, NextQuestion, next_question};
 use bench_datasets::Item;
 use bench_domain::{Answer, Prompt, SampleBody, Step};
 
@@ -36,12 +36,10 @@ impl Worker {
         item: &Item,
         material: &Material,
     ) -> Result<Result<ToAsk, ItemProblem>, AskError> {
-        let Some(steps) = benchmark.benchmark.steps() else {
-            let prompt = benchmark.benchmark.prompt(item, material);
-            return Ok(prompt.map(|prompt| ToAsk { prompt, step: None, earlier: Vec::new() }));
-        };
         let mut earlier = Vec::new();
-        if let Some(turn) = &hand.claimed.record.turn {
+        if benchmark.benchmark.steps().is_some()
+            && let Some(turn) = &hand.claimed.record.turn
+        {
             let stored = &turn.answer.body;
             let found = self.desk.blobs.get_body(hand.sample, stored.attempt, Some(&stored.sha256)).await?;
             let Some((body, _)) = found else {
@@ -50,9 +48,9 @@ impl Worker {
             };
             earlier = body.steps;
         }
-        Ok(match steps.next(item, material, &earlier) {
-            Ok(Some(NextStep { name, prompt })) => Ok(ToAsk { prompt, step: Some(name), earlier }),
-            Ok(None) => Err(ItemProblem::Content("the item has no question".to_owned())),
+        Ok(match next_question(benchmark.benchmark, item, material, &earlier) {
+            Ok(Some(NextQuestion { step, prompt })) => Ok(ToAsk { prompt, step, earlier }),
+            Ok(None) => Err(ItemProblem::no_question()),
             Err(problem) => Err(problem),
         })
     }

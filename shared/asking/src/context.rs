@@ -15,12 +15,12 @@ use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Endpoint, Failure, InferenceConfig, ProviderKind, Replay, Secret};
 use bench_state::State;
 use bench_state::credentials::Credentials;
-use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::AskError;
 use crate::ledger::{Ledger, Ledgers, Receipt};
 use crate::original::Original;
+use crate::supplies::{SUPPORT_BYTES_MAX, Supplies};
 
 /// How old the knowledge that a run is open may be.
 const OPEN_FOR: Duration = Duration::from_secs(1);
@@ -28,9 +28,6 @@ const OPEN_FOR: Duration = Duration::from_secs(1);
 const WAIT_FOR: Duration = Duration::from_secs(1);
 /// Runs kept; the one unused for the longest goes first.
 const RUNS_MAX: usize = 64;
-/// What prompts need besides their items, of all runs together, in bytes: the documents of more than a hundred
-/// prompts of 100,000 tokens.
-const SUPPORT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// One run, as far as one stage needs it.
 pub struct RunContext {
@@ -169,12 +166,9 @@ impl BenchmarkContext {
     /// # Errors
     /// When the store fails or has a value no more.
     pub async fn material(&self, blobs: &Blobs, item: &Item) -> Result<Material, AskError> {
-        let mut support = BTreeMap::new();
-        for name in self.benchmark.support_of(item) {
-            let value = self.support.get(blobs, &self.plan.dataset, &name).await?;
-            support.insert(name, value.map_or(Value::Null, |value| (*value).clone()));
-        }
-        Ok(Material { support, templates: self.templates(blobs).await?.clone() })
+        let templates = self.templates(blobs).await?;
+        let supplies = Supplies { blobs, cache: &self.support, dataset: &self.plan.dataset, templates };
+        Ok(supplies.material(self.benchmark, item).await?)
     }
 
     /// The official texts that the plan was made with, loaded once.

@@ -14,6 +14,7 @@ mod ledger;
 mod original;
 mod provider;
 mod run_end;
+mod supplies;
 mod vitals;
 
 pub use bench_domain::sample::Stage;
@@ -24,4 +25,5 @@ pub use desk::{AskError, Attempt, Desk, InHand, Services};
 pub use ledger::{Ledgers, Receipt};
 pub use original::{Original, Replayed};
 pub use provider::{Question, Reached};
+pub use supplies::{SUPPORT_BYTES_MAX, Supplies};
 pub use vitals::WorkerIdentity;

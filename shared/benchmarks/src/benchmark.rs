@@ -33,6 +33,13 @@ pub enum ItemProblem {
     Row(#[from] RowError),
 }
 
+impl ItemProblem {
+    /// Of an item that asks nothing.
+    pub fn no_question() -> Self {
+        Self::Content("the item has no question".to_owned())
+    }
+}
+
 /// What came of grading an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grading {

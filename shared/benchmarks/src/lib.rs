@@ -26,6 +26,7 @@ mod metrics;
 mod mmlu_pro;
 mod options;
 mod python;
+mod questions;
 mod sandbox;
 mod scicode;
 pub mod score;
@@ -54,6 +55,7 @@ pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionFacts, Options, chosen_options, effective_options};
 pub use sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
+pub use questions::{Foreseen, NextQuestion, foreseen, next_question};
 pub use scicode::SciCode;
 pub use steps::{NextStep, Steps};
 

@@ -28,6 +28,10 @@ pub trait Steps: Send + Sync {
         answered: &[Step],
     ) -> Result<Option<NextStep>, ItemProblem>;
 
-    /// A right answer to the step of that name, in the form that the benchmark asks for.
+    /// The dataset's own answer to the step of that name, in the form that the benchmark asks for; `None` where it has
+    /// none.
+    fn reference(&self, item: &Item, step: &str) -> Option<String>;
+
+    /// A right answer to the step of that name, as far as the dataset has one, in the form that the benchmark asks for.
     fn oracle(&self, item: &Item, step: &str) -> String;
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_api::{Order, Orderer, Trusted, create_run, default_benchmarks};
-use bench_benchmarks::{Benchmark, Judge as Judging, SandboxFacts};
+use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
 use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Subset};
@@ -19,7 +19,7 @@ use super::budget::BudgetArgs;
 use super::checks::{check_judge, check_providers};
 use crate::client::Client;
 use crate::commands::judge::{Judge, judge_key, protocols};
-use crate::commands::options::{ByBenchmark, options, ordered};
+use crate::commands::options::{ByBenchmark, options, ordered, ordered_with};
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
 use crate::output;
@@ -62,10 +62,10 @@ const REPLAY_BYTES_MAX: u64 = bench_blobs::OBJECT_BYTES_MAX as u64 / 2;
 pub(super) struct Plan {
     pub(super) models: Vec<Model>,
     /// Empty: those that a server preselects.
-    benchmarks: Vec<String>,
-    items: Vec<String>,
-    subset: Subset,
-    samples: Option<u32>,
+    pub(super) benchmarks: Vec<String>,
+    pub(super) items: Vec<String>,
+    pub(super) subset: Subset,
+    pub(super) samples: Option<u32>,
     generation: Generation,
     pub(super) base_url: Option<String>,
     datasets: Vec<(BenchmarkName, PathBuf)>,
@@ -133,8 +133,19 @@ pub(super) fn refuse_changes(run: RunId, given: &[String]) -> anyhow::Result<()>
 
 /// Checks the command line.
 pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
-    let remote = args.server.server().is_some();
     let key = args.server.named_key()?;
+    let plan = plan(args)?;
+    let judge_key = judge_key();
+    if args.server.server().is_none() {
+        check_providers(&plan, key.as_ref())?;
+        check_judge(&plan, key.as_ref(), judge_key.as_ref())?;
+    }
+    Ok(Resolved { plan, key, judge_key })
+}
+
+/// What was ordered. Whether model and judge can be asked is another question.
+pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
+    let remote = args.server.server().is_some();
     let datasets = datasets(&args.dataset)?;
     if remote
         && let Some((flag, _)) = [
@@ -180,12 +191,7 @@ pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
     if !plan.items.is_empty() && (plan.subset.count.is_some() || plan.subset.pct != 100) {
         return Err(Problem::usage("--item and a subset exclude each other").into());
     }
-    let judge_key = judge_key();
-    if !remote {
-        check_providers(&plan, key.as_ref())?;
-        check_judge(&plan, key.as_ref(), judge_key.as_ref())?;
-    }
-    Ok(Resolved { plan, key, judge_key })
+    Ok(plan)
 }
 
 fn models(args: &RunArgs, remote: bool) -> anyhow::Result<Vec<Model>> {
@@ -193,7 +199,7 @@ fn models(args: &RunArgs, remote: bool) -> anyhow::Result<Vec<Model>> {
     if names.is_empty() {
         names.extend(env::var("DEFAULT_MODEL").ok().filter(|name| !name.trim().is_empty()));
     }
-    if names.is_empty() {
+    if names.is_empty() && !args.dry_run {
         return Err(Problem::usage("no model was given")
             .hint("give one with --model, or set DEFAULT_MODEL; `--model oracle --demo` needs no account")
             .into());
@@ -344,6 +350,11 @@ impl Plan {
         ordered(name, &self.protocols, &self.options)
     }
 
+    /// The same, and those of its options that are not the default ones.
+    pub(super) fn ordered_with(&self, name: &str) -> anyhow::Result<(&'static dyn Benchmark, Options)> {
+        ordered_with(name, &self.protocols, &self.options)
+    }
+
     /// Says before a run is made that a dataset lacks items that were named.
     fn check_items(&self, name: &str, dataset: &Prepared) -> anyhow::Result<()> {
         let known: HashSet<&str> = dataset.index.items.iter().map(|entry| entry.id.as_str()).collect();
@@ -359,14 +370,12 @@ impl Plan {
         }
     }
 
-    /// Orders the runs in this process: files are taken in first.
-    pub(super) async fn order_here(
+    /// Takes in the files that were given, and says what they lack.
+    pub(super) async fn take_in(
         &self,
         stack: &Stack,
-        key: Option<Secret>,
-        judge_key: Option<Secret>,
         progress: &DatasetProgress,
-    ) -> anyhow::Result<Vec<RunId>> {
+    ) -> anyhow::Result<BTreeMap<BenchmarkName, DatasetChoice>> {
         let mut datasets = BTreeMap::new();
         for (name, file) in &self.datasets {
             let benchmark = self.ordered(name.as_str())?;
@@ -385,6 +394,18 @@ impl Plan {
                 self.check_items(name, &prepared)?;
             }
         }
+        Ok(datasets)
+    }
+
+    /// Orders the runs in this process: files are taken in first.
+    pub(super) async fn order_here(
+        &self,
+        stack: &Stack,
+        key: Option<Secret>,
+        judge_key: Option<Secret>,
+        progress: &DatasetProgress,
+    ) -> anyhow::Result<Vec<RunId>> {
+        let datasets = self.take_in(stack, progress).await?;
         let secret = |key: &Option<Secret>| key.as_ref().map(|key| ApiKey::new(key.expose()));
         let local = Orderer { judge_key: secret(&judge_key), ..Orderer::local() };
         let orderer = Orderer { owner: Owner::Local, api_key: secret(&key), ..local.clone() };

@@ -26,11 +26,22 @@ impl Steps for SciCode {
         Ok(text.map(|text| NextStep { name: step.name.to_owned(), prompt: Prompt::user(text) }))
     }
 
+    fn reference(&self, item: &Item, step: &str) -> Option<String> {
+        let problem = Problem::of(&item.row).ok()?;
+        let step = problem.steps.iter().find(|one| one.name == step)?;
+        step.truth.map(in_block)
+    }
+
     fn oracle(&self, item: &Item, step: &str) -> String {
         let Ok(problem) = Problem::of(&item.row) else { return String::new() };
         let step = problem.steps.iter().find(|one| one.name == step);
-        step.map(|step| format!("```python\n{}\n```\n", right_code(step))).unwrap_or_default()
+        step.map(|step| in_block(&right_code(step))).unwrap_or_default()
     }
+}
+
+/// Code as replies have it.
+fn in_block(code: &str) -> String {
+    format!("```python\n{code}\n```\n")
 }
 
 /// The dataset's program, else what the step begins and ends with: the test split has no programs.

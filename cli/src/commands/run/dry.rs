@@ -1,0 +1,336 @@
+//! `bench run --dry-run`: the prompts of a run that is not made.
+//!
+//! Items are chosen by the planner's functions and asked about by the worker's. They are loaded one by one.
+
+use std::borrow::Cow;
+use std::io::{IsTerminal, stdout};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use bench_asking::{SUPPORT_BYTES_MAX, Supplies};
+use bench_benchmarks::{Benchmark, Foreseen, Options, foreseen};
+use bench_datasets::{Item, SupportCache, load_item};
+use bench_domain::run::DatasetChoice;
+use bench_domain::{BenchmarkName, Image, Prompt, RunId};
+use bench_planner::{Outline, Selection, outline};
+use bench_state::PlannedSample;
+use serde::Serialize;
+
+use super::RunArgs;
+use super::order::{self, Plan};
+use crate::exit::{ExitStatus, Problem};
+use crate::progress::DatasetProgress;
+use crate::stack::Stack;
+use crate::{format, output};
+
+/// Shows what would be asked.
+pub(super) async fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {
+    if args.server.server().is_some() {
+        let message = "--dry-run makes the prompts on this machine, from the datasets here: a server cannot be asked for them";
+        return Err(Problem::usage(message).hint("leave --server out, and BENCH_SERVER unset").into());
+    }
+    let plan = order::plan(args)?;
+    let progress = Arc::new(DatasetProgress::default());
+    let stack = args.data.open_telling(Arc::clone(&progress) as _).await?;
+    let shown = show(&plan, &stack, &progress, args.json).await;
+    progress.clear();
+    stack.stop(Duration::ZERO).await;
+    shown
+}
+
+/// A benchmark as it would be run.
+struct Ordered {
+    benchmark: &'static dyn Benchmark,
+    options: Options,
+    choice: DatasetChoice,
+}
+
+async fn show(
+    plan: &Plan,
+    stack: &Stack,
+    progress: &DatasetProgress,
+    json: bool,
+) -> anyhow::Result<ExitStatus> {
+    let datasets = plan.take_in(stack, progress).await?;
+    let mut all = Vec::with_capacity(plan.benchmarks.len());
+    for name in &plan.benchmarks {
+        let (benchmark, options) = plan.ordered_with(name)?;
+        let known: BenchmarkName = name.parse().context("a benchmark's name cannot be used")?;
+        let default = if plan.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
+        let choice = datasets.get(&known).cloned().unwrap_or(default);
+        // An order with a dataset that cannot be had is refused as a whole.
+        stack.library.check(benchmark, &choice).map_err(|error| Problem::failure(error.to_string()))?;
+        all.push(Ordered { benchmark, options, choice });
+    }
+    let run = RunId::random();
+    let is_part = plan.subset.count.is_some() || plan.subset.pct != 100;
+    if is_part && plan.subset.seed.is_none() && plan.items.is_empty() {
+        output::note("Each run without --seed chooses items of its own: these are the ones of some run");
+    }
+    let cache = SupportCache::new(SUPPORT_BYTES_MAX);
+    let (mut failed, mut problems) = (false, 0);
+    for ordered in &all {
+        let selection = Selection {
+            benchmark: ordered.benchmark,
+            dataset: &ordered.choice,
+            options: &ordered.options,
+            items: &plan.items,
+            subset: &plan.subset,
+            run,
+        };
+        let outlined = outline(&stack.library, progress, &selection).await;
+        progress.clear();
+        match outlined? {
+            Ok(outline) => {
+                let samples = plan.samples.unwrap_or(ordered.benchmark.facts().samples_per_item);
+                let shown = Shown { benchmark: ordered.benchmark, outline: &outline, samples, json };
+                tell_note(&shown, plan.demo);
+                problems += shown.items(stack, &cache).await?;
+            }
+            // The run would go on with the others.
+            Err(obstacle) => {
+                failed = true;
+                output::warn(&format!("{}: {obstacle}", ordered.benchmark.name()));
+            }
+        }
+    }
+    if problems > 0 {
+        output::warn(&format!("{} cannot be asked", format::plural(problems, "sample")));
+    }
+    Ok(if failed { ExitStatus::Failure } else { ExitStatus::Success })
+}
+
+/// Warns of what must be known of the dataset, as a run does.
+fn tell_note(shown: &Shown<'_>, demo_wanted: bool) {
+    let (name, dataset) = (shown.benchmark.name(), &shown.outline.wording.dataset);
+    match &dataset.note {
+        Some(note) => output::warn(&format!("{name}: {note}")),
+        None if dataset.is_demo() && !demo_wanted => output::warn(&format!("{name}: demo data is used")),
+        None => {}
+    }
+}
+
+/// What is printed of a benchmark.
+struct Shown<'a> {
+    benchmark: &'static dyn Benchmark,
+    outline: &'a Outline,
+    /// How often each item is asked.
+    samples: u32,
+    json: bool,
+}
+
+/// A prompt as JSON has it.
+#[derive(Serialize)]
+struct Line<'a> {
+    benchmark: &'a str,
+    item_id: &'a str,
+    /// How often the item is asked.
+    samples: u32,
+    /// Which of them, from 0, where they are not asked alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<u32>,
+    /// What the dataset calls the question, of an item that takes several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<&'a str>,
+    /// Whose answers to earlier questions the prompt depends on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earlier_answers: Option<EarlierAnswers>,
+    /// `null` where it cannot be told.
+    prompt: Option<PromptView<'a>>,
+    /// Why the item cannot be asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<&'a str>,
+    prompt_source: &'a str,
+    prompt_digest: &'a str,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum EarlierAnswers {
+    /// The dataset has them, and they are in the prompt.
+    Dataset,
+    /// The dataset has not all of them: only the model's answers make the prompt.
+    Model,
+}
+
+#[derive(Serialize)]
+struct PromptView<'a> {
+    messages: Vec<MessageView<'a>>,
+}
+
+#[derive(Serialize)]
+struct MessageView<'a> {
+    role: &'a str,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<ImageView<'a>>,
+}
+
+/// An image, without its content.
+#[derive(Serialize)]
+struct ImageView<'a> {
+    media_type: &'a str,
+    /// Length of the data URL.
+    url_bytes: usize,
+}
+
+impl<'a> ImageView<'a> {
+    fn of(image: &'a Image) -> Self {
+        Self { media_type: image.media_type().unwrap_or("unknown"), url_bytes: image.data_url.len() }
+    }
+}
+
+impl<'a> PromptView<'a> {
+    fn of(prompt: &'a Prompt) -> Self {
+        let messages = prompt.messages.iter().map(|message| MessageView {
+            role: message.role.as_str(),
+            content: &message.content,
+            images: message.images.iter().map(ImageView::of).collect(),
+        });
+        Self { messages: messages.collect() }
+    }
+}
+
+impl Shown<'_> {
+    /// Prints the prompts. How many samples cannot be asked.
+    async fn items(&self, stack: &Stack, cache: &SupportCache) -> anyhow::Result<u64> {
+        if !self.json {
+            output::print(&visible(&self.headline()))?;
+        }
+        let wording = &self.outline.wording;
+        let supplies =
+            Supplies { blobs: &stack.blobs, cache, dataset: &wording.dataset, templates: &wording.texts };
+        let mut problems = 0;
+        for planned in &self.outline.items {
+            let data_key = &wording.dataset.data_key;
+            let item = load_item(&stack.blobs, data_key, planned.offset, planned.length).await?;
+            if (0..self.samples).any(|sample| self.is_special(&item, sample)) {
+                for sample in 0..self.samples {
+                    let item = self.benchmark.of_sample(&item, sample);
+                    problems += self.item(planned, &item, Some(sample), &supplies).await?;
+                }
+            } else {
+                problems += self.item(planned, &item, None, &supplies).await?;
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Whether the sample asks the item in a way of its own.
+    fn is_special(&self, item: &Item, sample: u32) -> bool {
+        matches!(self.benchmark.of_sample(item, sample), Cow::Owned(_))
+    }
+
+    fn headline(&self) -> String {
+        let Outline { items, of, wording } = self.outline;
+        let dataset = &wording.dataset;
+        let demo = if dataset.is_demo() { ", DEMO DATA" } else { "" };
+        format!(
+            "=== {}: {} of {}, {} each{demo}\n    {}\n    {} at revision {}\n    prompt: {}, digest {}\n",
+            self.benchmark.name(),
+            format::count(items.len() as u64),
+            format::plural(*of, "item"),
+            format::plural(self.samples.into(), "sample"),
+            self.benchmark.facts().protocol,
+            dataset.id,
+            dataset.revision,
+            wording.template.source.as_str(),
+            wording.template.digest,
+        )
+    }
+
+    /// Prints the questions of an item, of all its samples or one. How many samples cannot be asked.
+    async fn item(
+        &self,
+        planned: &PlannedSample,
+        item: &Item,
+        sample: Option<u32>,
+        supplies: &Supplies<'_>,
+    ) -> anyhow::Result<u64> {
+        let wording = &self.outline.wording;
+        let line = || Line {
+            benchmark: self.benchmark.name(),
+            item_id: &planned.item_id,
+            samples: self.samples,
+            sample,
+            step: None,
+            earlier_answers: None,
+            prompt: None,
+            problem: None,
+            prompt_source: wording.template.source.as_str(),
+            prompt_digest: &wording.template.digest,
+        };
+        let material = supplies.material(self.benchmark, item).await?;
+        match foreseen(self.benchmark, item, &material) {
+            Ok(questions) => {
+                for Foreseen { step, prompt, is_later } in &questions {
+                    let earlier = match prompt {
+                        Some(_) => EarlierAnswers::Dataset,
+                        None => EarlierAnswers::Model,
+                    };
+                    self.print(&Line {
+                        step: step.as_deref(),
+                        earlier_answers: is_later.then_some(earlier),
+                        prompt: prompt.as_ref().map(PromptView::of),
+                        ..line()
+                    })?;
+                }
+                Ok(0)
+            }
+            Err(problem) => {
+                self.print(&Line { problem: Some(&problem.to_string()), ..line() })?;
+                Ok(if sample.is_some() { 1 } else { self.samples.into() })
+            }
+        }
+    }
+
+    fn print(&self, line: &Line<'_>) -> anyhow::Result<()> {
+        if self.json {
+            return output::print(&serde_json::to_string(line).context("could not write a prompt as JSON")?);
+        }
+        output::print(&visible(&as_text(line)))
+    }
+}
+
+fn as_text(line: &Line<'_>) -> String {
+    let mut text = format!("--- {}, item {}", line.benchmark, line.item_id);
+    if let Some(sample) = line.sample {
+        text.push_str(&format!(", sample {sample}"));
+    }
+    if let Some(step) = line.step {
+        text.push_str(&format!(", step {step}"));
+    }
+    match line.earlier_answers {
+        Some(EarlierAnswers::Dataset) => {
+            text.push_str(", with the dataset's own answers to the earlier steps")
+        }
+        Some(EarlierAnswers::Model) => {
+            text.push_str(
+                "\nThis prompt depends on the model's answers to the earlier steps: the dataset has none.\n",
+            );
+        }
+        None => {}
+    }
+    if let Some(problem) = line.problem {
+        text.push_str(&format!("\nThis item cannot be asked: {problem}\n"));
+    }
+    for message in line.prompt.iter().flat_map(|prompt| &prompt.messages) {
+        text.push_str(&format!("\n[{}]\n{}", message.role, message.content));
+        for ImageView { media_type, url_bytes } in &message.images {
+            text.push_str(&format!("\n[image: {media_type}, {}]", format::bytes(*url_bytes as u64)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// The text as it is, but for a terminal, which is not to obey what a dataset says.
+fn visible(text: &str) -> Cow<'_, str> {
+    let is_obeyed = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !stdout().is_terminal() || !text.contains(is_obeyed) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_obeyed(c) { c.escape_default().to_string() } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
+}

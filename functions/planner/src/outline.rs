@@ -1,0 +1,134 @@
+//! What a benchmark of a run asks: its items in the order of the plan, and what their prompts are made of. Nothing of
+//! it is written down here, so that it can be looked at without a run.
+
+use std::collections::BTreeMap;
+
+use bench_benchmarks::{Benchmark, Options, Template, Templates};
+use bench_blobs::BlobError;
+use bench_datasets::{DatasetError, Library, Progress, Reach};
+use bench_domain::run::{DatasetChoice, DatasetUse};
+use bench_domain::{BenchmarkName, RunId, RunSpec, Subset};
+use bench_state::PlannedSample;
+
+use crate::choose::{self, Chosen};
+
+static NO_OPTIONS: Options = Options::new();
+static HUB: DatasetChoice = DatasetChoice::Hub;
+
+/// Why a benchmark of a run cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// Nothing of the run's making: it fails.
+    #[error("{0}")]
+    Failed(String),
+    /// The operator must do something first.
+    #[error("{0}")]
+    NeedsSetup(String),
+}
+
+/// Which items of a benchmark are to be asked, as far as an order says it.
+#[derive(Clone, Copy)]
+pub struct Selection<'a> {
+    /// The benchmark under its protocol and with its options.
+    pub benchmark: &'a dyn Benchmark,
+    /// Where its items come from.
+    pub dataset: &'a DatasetChoice,
+    /// Its settings that are not the default ones.
+    pub options: &'a Options,
+    /// Only these items instead of a subset. Empty: no such choice.
+    pub items: &'a [String],
+    /// Which part of it.
+    pub subset: &'a Subset,
+    /// The run, by whose id a subset without a seed is chosen.
+    pub run: RunId,
+}
+
+impl<'a> Selection<'a> {
+    /// What a run's order says of one of its benchmarks.
+    pub(crate) fn of_run(spec: &'a RunSpec, benchmark: &'a dyn Benchmark, name: &BenchmarkName) -> Self {
+        Self {
+            benchmark,
+            dataset: spec.datasets.get(name).unwrap_or(&HUB),
+            options: spec.options.get(name).unwrap_or(&NO_OPTIONS),
+            items: &spec.items,
+            subset: &spec.subset,
+            run: spec.id,
+        }
+    }
+}
+
+/// What prompts are made of besides their items.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wording {
+    /// The dataset; its note says, too, which official texts could not be had.
+    pub dataset: DatasetUse,
+    /// Digests of the official texts, by name.
+    pub templates: BTreeMap<String, String>,
+    /// The text around the item.
+    pub template: Template,
+    /// The official texts.
+    pub texts: Templates,
+}
+
+/// What a benchmark of a run asks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outline {
+    /// The items, in the order in which they are asked.
+    pub items: Vec<PlannedSample>,
+    /// How many there were to choose from.
+    pub of: u64,
+    /// What their prompts are made of.
+    pub wording: Wording,
+}
+
+/// Brings the dataset into the store and chooses what is asked.
+///
+/// # Errors
+/// When the store fails: it may answer next time. Everything else is an [`Obstacle`].
+pub async fn outline(
+    library: &Library,
+    progress: &dyn Progress,
+    selection: &Selection<'_>,
+) -> Result<Result<Outline, Obstacle>, DatasetError> {
+    let (benchmark, choice) = (selection.benchmark, selection.dataset);
+    let prepared = match library.prepare(benchmark, choice, progress).await {
+        Ok(prepared) => prepared,
+        Err(error @ (DatasetError::Blob(BlobError::Store { .. }) | DatasetError::Interrupted(_))) => {
+            return Err(error);
+        }
+        Err(error @ (DatasetError::Gated { .. } | DatasetError::TokenRefused { .. })) => {
+            return Ok(Err(Obstacle::NeedsSetup(error.to_string())));
+        }
+        Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
+    };
+    let Chosen { items, of } = match choose::items(selection, &prepared.index) {
+        Ok(chosen) => chosen,
+        Err(obstacle) => return Ok(Err(obstacle)),
+    };
+    match wording(library, progress, benchmark, choice, prepared.used).await {
+        Ok(wording) => Ok(Ok(Outline { items, of, wording })),
+        Err(error @ DatasetError::Blob(BlobError::Store { .. })) => Err(error),
+        Err(error) => Ok(Err(Obstacle::Failed(error.to_string()))),
+    }
+}
+
+/// What prompts are made of besides items: official texts, or own wording for those that cannot be had, which
+/// the dataset's note then says. A run of demo data takes what is there already: it works without a network, and
+/// at once.
+pub(crate) async fn wording(
+    library: &Library,
+    progress: &dyn Progress,
+    benchmark: &dyn Benchmark,
+    choice: &DatasetChoice,
+    dataset: DatasetUse,
+) -> Result<Wording, DatasetError> {
+    let is_demo = *choice == DatasetChoice::Demo || dataset.is_demo();
+    let reach = if is_demo { Reach::Store } else { Reach::Origins };
+    let texts = library.templates(benchmark, reach, progress).await?;
+    let notes: Vec<&str> = dataset.note.iter().chain(&texts.notes).map(String::as_str).collect();
+    let note = (!notes.is_empty()).then(|| notes.join("; "));
+    let templates = texts.digests();
+    let texts = texts.into_texts();
+    let template = benchmark.template(&texts);
+    Ok(Wording { dataset: DatasetUse { note, ..dataset }, templates, template, texts })
+}

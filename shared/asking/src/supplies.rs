@@ -1,0 +1,40 @@
+//! What prompts need besides their items.
+
+use std::collections::BTreeMap;
+
+use bench_benchmarks::{Benchmark, Material, Templates};
+use bench_blobs::Blobs;
+use bench_datasets::{DatasetError, Item, SupportCache};
+use bench_domain::run::DatasetUse;
+use serde_json::Value;
+
+/// What prompts need besides their items, of all runs together, in bytes: the documents of more than a hundred
+/// prompts of 100,000 tokens.
+pub const SUPPORT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Where what the prompts of a dataset need besides their items comes from.
+pub struct Supplies<'a> {
+    /// Where the dataset's values are.
+    pub blobs: &'a Blobs,
+    /// Those that were loaded.
+    pub cache: &'a SupportCache,
+    /// The dataset.
+    pub dataset: &'a DatasetUse,
+    /// The official texts.
+    pub templates: &'a Templates,
+}
+
+impl Supplies<'_> {
+    /// What an item's prompt needs besides it: a value that the dataset does not have is null.
+    ///
+    /// # Errors
+    /// When the store fails or has a value no more.
+    pub async fn material(&self, benchmark: &dyn Benchmark, item: &Item) -> Result<Material, DatasetError> {
+        let mut support = BTreeMap::new();
+        for name in benchmark.support_of(item) {
+            let value = self.cache.get(self.blobs, self.dataset, &name).await?;
+            support.insert(name, value.map_or(Value::Null, |value| (*value).clone()));
+        }
+        Ok(Material { support, templates: self.templates.clone() })
+    }
+}
