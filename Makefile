@@ -1,4 +1,5 @@
-# What one types. `make run` and `make test` need Rust and a C compiler, nothing else.
+# What one types. `make run` needs Rust and a C compiler, nothing else; `make test` also bash and Python 3.10 to 3.12 with
+# venv.
 
 CARGO ?= cargo
 BENCH := target/release/bench

@@ -32,7 +32,7 @@ pub(crate) const MIB_MAX: u64 = 1 << 20;
 /// | variable | default | meaning |
 /// | --- | --- | --- |
 /// | `BENCH_SANDBOX_SLOTS` | the number of processors | sandboxes that may work at once |
-/// | `BENCH_SANDBOX_MEMORY_MIB` | 2048 | memory of each |
+/// | `BENCH_SANDBOX_MEMORY_MIB` | 4096 | memory of each at most: what SciCode asks for |
 /// | `BENCH_SANDBOX_DISK_MIB` | 1024 | what the working folder of each holds |
 /// | `BENCH_SANDBOX_PYTHON` | what `bench sandy setup` made | the Python environment that programs find |
 #[derive(Debug, Clone)]

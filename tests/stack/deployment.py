@@ -133,6 +133,11 @@ class Deployment:
         host = self.outputs[output].split("://", 1)[-1].split(".", 1)[0]
         return f"{self.emulator.url}/_aws/lambda-url/{host}"
 
+    def put_secret(self, output: str, content: dict) -> None:
+        """Fills in a secret as its operator does."""
+        secrets = self.emulator.client("secretsmanager")
+        secrets.put_secret_value(SecretId=self.outputs[output], SecretString=json.dumps(content))
+
     def secret(self, output: str) -> dict:
         secrets = self.emulator.client("secretsmanager")
         return json.loads(secrets.get_secret_value(SecretId=self.outputs[output])["SecretString"])

@@ -12,6 +12,7 @@ Variables: CARGO, and STACK_PROFILE, the profile of cargo that is built with. Th
 import json
 import os
 import pathlib
+import secrets
 import shlex
 import shutil
 import subprocess
@@ -54,7 +55,7 @@ def build() -> dict[str, pathlib.Path]:
         target, is_test = message["target"], message["profile"]["test"]
         if target["name"] == "e2e" or ("bin" in target["kind"] and not is_test):
             found[target["name"]] = pathlib.Path(message["executable"])
-    for name in ["e2e", *(f"bench-{function}" for function in FUNCTIONS)]:
+    for name in ["e2e", "bench", *(f"bench-{function}" for function in FUNCTIONS)]:
         assert name in found, f"cargo built no {name}"
     return found
 
@@ -112,19 +113,30 @@ def main() -> int:
     binaries = build()
     say("starting MiniStack")
     emulator = Emulator(STATE / "ministack", LOGS / "ministack.log")
-    model = None
+    model = sandboxes = None
     try:
         say(f"MiniStack answers at {emulator.url}")
-        model_port = free_port()
-        url = f"http://127.0.0.1:{model_port}/v1"
+        model_port, sandy_port = free_port(), free_port()
         deployment = Deployment(
-            emulator, ROOT / "template.yaml", STATE / "zips", {"OpenAiCompatibleBaseUrl": url}
+            emulator, ROOT / "template.yaml", STATE / "zips",
+            {
+                "OpenAiCompatibleBaseUrl": f"http://127.0.0.1:{model_port}/v1",
+                "SandyBaseUrl": f"http://127.0.0.1:{sandy_port}",
+            },
         )
         upload = lambda version: deployment.upload(binaries, version)
         upload("v1")
         say("zips: " + ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in deployment.bytes.items()))
         say(f"deployed template.yaml in {deployment.deploy():.1f} s; the API is at {deployment.api_url}")
         admin_secret = deployment.secret("AdminSecret")["ADMIN_SECRET"]
+        # Before any function reads it.
+        sandy_key = secrets.token_hex(16)
+        deployment.put_secret("OperatorSecret", {"SANDY_API_KEY": sandy_key})
+        sandboxes = subprocess.Popen(
+            [str(binaries["bench"]), "sandy", "--port", str(sandy_port), "--data-dir", str(STATE / "sandboxes")],
+            env={"PATH": os.environ["PATH"], "SANDY_API_KEY": sandy_key},
+            stdout=(LOGS / "sandboxes.log").open("w"), stderr=subprocess.STDOUT,
+        )
         notes, model_log = STATE / "notes.jsonl", STATE / "model.log"
         suite = Suite(binaries["e2e"], deployment, admin_secret, model_log, notes)
         # One model server for everything that follows.
@@ -180,9 +192,10 @@ def main() -> int:
             raise
         return 1
     finally:
-        if model is not None:
-            model.kill()
-            model.wait()
+        for server in [model, sandboxes]:
+            if server is not None:
+                server.kill()
+                server.wait()
         emulator.stop()
         shutil.rmtree(STATE, ignore_errors=True)
 

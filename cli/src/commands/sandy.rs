@@ -54,7 +54,7 @@ pub(crate) struct SandyArgs {
     #[arg(long, env = "BENCH_SANDBOX_SLOTS", value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=SLOTS_MAX))]
     slots: Option<u64>,
-    /// Memory of each sandbox [default: 2048]
+    /// Memory of each sandbox at most [default: 4096, what SciCode asks for]
     #[arg(long, env = "BENCH_SANDBOX_MEMORY_MIB", value_name = "MIB",
         value_parser = clap::value_parser!(u64).range(16..=MIB_MAX))]
     memory_mib: Option<u64>,

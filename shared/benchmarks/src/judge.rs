@@ -23,9 +23,9 @@ pub struct JudgeFacts {
     pub verdict: &'static str,
 }
 
-/// A reply that holds no verdict: nothing can be said about the answer yet.
+/// A reply or a report that holds no verdict: nothing can be said about the answer yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the judge's reply holds no verdict: {0}")]
+#[error("no verdict: {0}")]
 pub struct NoVerdict(pub String);
 
 /// How answers to a benchmark are judged. Pure functions: who asks the judge is not known here.

@@ -53,7 +53,7 @@ pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionFacts, Options, chosen_options, effective_options};
-pub use sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
+pub use sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader};
 pub use scicode::SciCode;
 pub use steps::{NextStep, Steps};
 

@@ -30,6 +30,17 @@ pub struct JobMaterial<'a> {
     pub templates: &'a Templates,
     /// Files beside the items, by name.
     pub attachments: &'a BTreeMap<String, StoredFile>,
+    /// Random text of this round, which nobody outside knows: for sealing what graders leave.
+    pub nonce: &'a str,
+}
+
+/// Which of a sample's sandboxes a report comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round<'a> {
+    /// Its number, from 1.
+    pub number: u32,
+    /// What its job was made with.
+    pub nonce: &'a str,
 }
 
 /// How answers to a benchmark are graded by running them. Pure functions: who runs a job is not known here.
@@ -50,7 +61,7 @@ pub trait SandboxGrader: Send + Sync {
         None
     }
 
-    /// The verdict in what a job left behind, in this round (from 1): what is there was written beside untrusted
+    /// The verdict in what a job left behind, in this round: what is there was written beside untrusted
     /// programs. Results that depend on the machine, such as a time limit, may ask for another round.
     ///
     /// # Errors
@@ -60,6 +71,6 @@ pub trait SandboxGrader: Send + Sync {
         item: &Item,
         body: &SampleBody,
         report: &JobReport,
-        round: u32,
+        round: Round<'_>,
     ) -> Result<Verdict, NoVerdict>;
 }

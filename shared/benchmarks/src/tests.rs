@@ -89,7 +89,7 @@ fn of_oracle(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> Opt
             let attachments =
                 benchmark.attachments().iter().map(|spec| (spec.name.to_owned(), file(spec.name)));
             let attachments = attachments.collect();
-            let job = JobMaterial { templates: &material.templates, attachments: &attachments };
+            let job = JobMaterial { templates: &material.templates, attachments: &attachments, nonce: "" };
             let job = benchmark.sandbox().unwrap().job(item, &body, &job).unwrap();
             assert!(!job.script.is_empty() && !job.results.is_empty());
             return None;

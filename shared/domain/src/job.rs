@@ -157,8 +157,20 @@ impl JobState {
 pub struct Job {
     /// Which sandbox this is for the sample, from 1: one that is lost is followed by another.
     pub round: u32,
+    /// Random text that is made anew for each round and told to nobody but the job's own programs: what they leave can be
+    /// sealed with it.
+    #[serde(default)]
+    pub nonce: String,
     /// Where it stands.
     pub state: JobState,
+}
+
+impl Job {
+    /// The same round, further on.
+    #[must_use]
+    pub fn at(&self, state: JobState) -> Self {
+        Self { round: self.round, nonce: self.nonce.clone(), state }
+    }
 }
 
 /// The wait before the n-th look at a running job (n from 1): 1, 2, 4 … 60 s.

@@ -129,7 +129,7 @@ impl World {
 
     /// The sandbox host of this world.
     pub(crate) fn host(&self) -> &SandyServer {
-        self.sandboxes.as_ref().expect("this world has a sandbox host")
+        self.sandboxes.as_ref().unwrap()
     }
 
     pub(crate) fn scheduler(&self) -> &Scheduler {

@@ -20,18 +20,17 @@ const DOWNLOAD_AGAIN: Duration = Duration::from_secs(10);
 
 impl Turns {
     /// Asks for a sandbox.
-    pub(crate) async fn begin(&self, hand: &InHand<'_>, round: u32) -> Result<(), AskError> {
-        let Some(work) = self.work(hand).await? else { return Ok(()) };
+    pub(crate) async fn begin(&self, hand: &InHand<'_>, creating: &Job) -> Result<(), AskError> {
+        let Some(work) = self.work(hand, creating).await? else { return Ok(()) };
         if let Err(error) = job::check(&work.spec) {
-            return self.job_failed(hand, &Job { round, state: JobState::Creating }, &error).await;
+            return self.job_failed(hand, creating, &error).await;
         }
-        let creating = Job { round, state: JobState::Creating };
-        if !self.save(hand, &creating).await? {
+        if !self.save(hand, creating).await? {
             return Ok(());
         }
         let sandbox = match self.host.sandy.create(&NewSandbox::default()).await {
             Ok(sandbox) => sandbox,
-            Err(error) => return self.job_failed(hand, &creating, &JobError::from(error)).await,
+            Err(error) => return self.job_failed(hand, creating, &JobError::from(error)).await,
         };
         let entry = LedgerEntry {
             sandbox: sandbox.clone(),
@@ -39,14 +38,14 @@ impl Turns {
             sample: hand.sample.clone(),
             until: Timestamp::now().plus(work.spec.time_limit + LEASE_MARGIN),
         };
-        let starting = Job { round, state: JobState::Starting { sandbox: sandbox.clone() } };
+        let starting = creating.at(JobState::Starting { sandbox: sandbox.clone() });
         let noted = self.desk.state.note_sandbox(&entry).await;
         let saved = match noted {
             Ok(()) => self.save(hand, &starting).await,
             Err(error) => Err(error.into()),
         };
         match saved {
-            Ok(true) => self.start_with(hand, round, &sandbox, &work).await,
+            Ok(true) => self.start_with(hand, &starting, &sandbox, &work).await,
             // Nobody else knows of it.
             other => {
                 self.end_sandbox(&sandbox).await;
@@ -56,9 +55,14 @@ impl Turns {
     }
 
     /// Puts the job's files into its sandbox and starts it.
-    pub(crate) async fn start(&self, hand: &InHand<'_>, round: u32, sandbox: &str) -> Result<(), AskError> {
-        match self.work(hand).await? {
-            Some(work) => self.start_with(hand, round, sandbox, &work).await,
+    pub(crate) async fn start(
+        &self,
+        hand: &InHand<'_>,
+        starting: &Job,
+        sandbox: &str,
+    ) -> Result<(), AskError> {
+        match self.work(hand, starting).await? {
+            Some(work) => self.start_with(hand, starting, sandbox, &work).await,
             None => Ok(()),
         }
     }
@@ -66,22 +70,21 @@ impl Turns {
     async fn start_with(
         &self,
         hand: &InHand<'_>,
-        round: u32,
+        starting: &Job,
         sandbox: &str,
         work: &Work<'_>,
     ) -> Result<(), AskError> {
-        let starting = Job { round, state: JobState::Starting { sandbox: sandbox.to_owned() } };
         if !self.desk.is_open(hand).await? {
             self.end_sandbox(sandbox).await;
             return self.desk.give_back(hand).await;
         }
         match self.upload_and_start(sandbox, work).await {
-            Err(error) => self.job_failed(hand, &starting, &error).await,
+            Err(error) => self.job_failed(hand, starting, &error).await,
             Ok(Uploaded::Ready) => {
                 let since = Timestamp::now();
                 let until = since.plus(job::overdue(work.spec.time_limit));
                 let state = JobState::Running { sandbox: sandbox.to_owned(), since, until, polls: 0 };
-                let running = Job { round, state };
+                let running = starting.at(state);
                 match self.save(hand, &running).await? {
                     true => self.look(hand, &running).await,
                     false => Ok(()),

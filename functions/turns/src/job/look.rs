@@ -59,7 +59,7 @@ impl Turns {
         }
         let polls = polls.saturating_add(1);
         let state = JobState::Running { sandbox: sandbox.clone(), since: *since, until: *until, polls };
-        match self.save(hand, &Job { round: job.round, state }).await? {
+        match self.save(hand, &job.at(state)).await? {
             true => self.go_on_later(hand, poll_wait(polls)).await,
             false => Ok(()),
         }
@@ -83,7 +83,7 @@ impl Turns {
         sandbox: &str,
         end: JobEnd,
     ) -> Result<(), AskError> {
-        let Some(work) = self.work(hand).await? else { return Ok(()) };
+        let Some(work) = self.work(hand, job).await? else { return Ok(()) };
         let report = match job_name() {
             Ok(name) => job::harvest(&self.host.sandy, sandbox, &name, &work.spec, end).await,
             Err(error) => Err(error),
@@ -97,6 +97,6 @@ impl Turns {
         let body = SampleBody { execution, ..work.body };
         let stored = self.desk.store(hand, &body).await?;
         self.end_sandbox(sandbox).await;
-        self.read_execution(hand, &Work { body, ..work }, stored).await
+        self.read_execution(hand, &Work { body, ..work }, job, stored).await
     }
 }

@@ -81,25 +81,25 @@ impl Turns {
         stored: Option<(SampleBody, StoredBody)>,
     ) -> Result<(), AskError> {
         let Some(turn) = &hand.claimed.record.turn else { return Ok(()) };
-        let job = turn.job.clone().unwrap_or(Job { round: 1, state: JobState::Creating });
+        let job = turn.job.clone().unwrap_or_else(|| new_round(1));
         if let Some((body, stored)) = stored
             && body.execution.as_ref().is_some_and(|execution| execution.round == job.round)
         {
             if let Some(sandbox) = job.state.sandbox() {
                 self.end_sandbox(sandbox).await;
             }
-            let Some(work) = self.work(hand).await? else { return Ok(()) };
-            return self.read_execution(hand, &Work { body, ..work }, stored).await;
+            let Some(work) = self.work(hand, &job).await? else { return Ok(()) };
+            return self.read_execution(hand, &Work { body, ..work }, &job, stored).await;
         }
         match &job.state {
-            JobState::Creating => self.begin(hand, job.round).await,
-            JobState::Starting { sandbox } => self.start(hand, job.round, sandbox).await,
+            JobState::Creating => self.begin(hand, &job).await,
+            JobState::Starting { sandbox } => self.start(hand, &job, sandbox).await,
             JobState::Running { .. } => self.look(hand, &job).await,
         }
     }
 
     /// What is to be run; `None` when that cannot be said, which ends the sample.
-    async fn work<'a>(&self, hand: &'a InHand<'_>) -> Result<Option<Work<'a>>, AskError> {
+    async fn work<'a>(&self, hand: &'a InHand<'_>, job: &Job) -> Result<Option<Work<'a>>, AskError> {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(None) };
         let Some(turn) = &hand.claimed.record.turn else { return Ok(None) };
         let Some(grader) = benchmark.benchmark.sandbox() else {
@@ -112,7 +112,8 @@ impl Turns {
         };
         let item = self.item(hand, benchmark).await?;
         let templates = benchmark.templates(&self.desk.blobs).await?;
-        let material = JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments };
+        let material =
+            JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments, nonce: &job.nonce };
         match grader.job(&item, &body, &material) {
             Ok(spec) => Ok(Some(Work { benchmark, grader, item, body, spec })),
             Err(problem) => self.end_job_without(hand, &problem.to_string()).await.map(|()| None),
@@ -143,6 +144,12 @@ impl Turns {
             tracing::warn!(%error, "A sandbox that is gone stays in the ledger: {error}");
         }
     }
+}
+
+/// A round that is to begin, with a nonce of its own.
+pub(crate) fn new_round(round: u32) -> Job {
+    let nonce: [u8; 32] = rand::random();
+    Job { round, nonce: hex::encode(nonce), state: JobState::Creating }
 }
 
 /// The only job of a sandbox.

@@ -1,10 +1,11 @@
 //! Reading what a job left: a verdict, or another round.
 
 use bench_asking::{AskError, InHand, StoredBody};
-use bench_domain::{Job, JobState, Outcome, Timestamp, Usage, Verdict};
+use bench_benchmarks::Round;
+use bench_domain::{Job, Outcome, Timestamp, Usage, Verdict};
 use bench_state::{BodyRef, Finished};
 
-use super::Work;
+use super::{Work, new_round};
 use crate::Turns;
 
 impl Turns {
@@ -13,11 +14,17 @@ impl Turns {
         &self,
         hand: &InHand<'_>,
         work: &Work<'_>,
+        job: &Job,
         stored: StoredBody,
     ) -> Result<(), AskError> {
         let Some(execution) = &work.body.execution else { return Ok(()) };
         let (round, report) = (execution.round, &execution.report);
-        let verdict = match work.grader.read(&work.item, &work.body, report, round) {
+        let verdict = match work.grader.read(
+            &work.item,
+            &work.body,
+            report,
+            Round { number: round, nonce: &job.nonce },
+        ) {
             Ok(mut verdict) => {
                 if let Some(isolation) = &report.isolation {
                     verdict.detail.entry("isolation").or_insert_with(|| isolation.as_str().into());
@@ -26,7 +33,7 @@ impl Turns {
             }
             Err(none) if round < work.grader.facts().rounds_max => {
                 tracing::info!(run.id = %hand.sample.run, "Sample {} is run again: {none}", hand.sample);
-                return self.round(hand, Job { round: round + 1, state: JobState::Creating }).await;
+                return self.round(hand, &new_round(round + 1)).await;
             }
             Err(none) => {
                 let times = if round == 1 { "one sandbox".to_owned() } else { format!("{round} sandboxes") };

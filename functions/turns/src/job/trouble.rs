@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use bench_asking::{AskError, InHand};
+use bench_domain::Job;
 use bench_domain::sample::{Effort, backoff};
-use bench_domain::{Job, JobState};
 use bench_lambda::metrics;
 use bench_sandy::job::{JobError, JobErrorKind};
 
+use super::new_round;
 use crate::Turns;
 
 /// How long a sample waits for a sandbox host that cannot be reached or answers nothing that can be used. One that says
@@ -66,12 +67,12 @@ impl Turns {
             return self.end_without(hand, &format!("{why}, the last time in sandbox {}", job.round)).await;
         }
         tracing::info!(run.id = %hand.sample.run, "Sample {}: {why}; another sandbox is asked for", hand.sample);
-        self.round(hand, Job { round, state: JobState::Creating }).await
+        self.round(hand, &new_round(round)).await
     }
 
     /// Notes the round and leaves it to the next turn. Nothing that was stored in an earlier one is read again.
-    pub(crate) async fn round(&self, hand: &InHand<'_>, job: Job) -> Result<(), AskError> {
-        if !self.save(hand, &job).await? {
+    pub(crate) async fn round(&self, hand: &InHand<'_>, job: &Job) -> Result<(), AskError> {
+        if !self.save(hand, job).await? {
             return Ok(());
         }
         let effort = Effort { failures: 0, waiting_since: None, ..hand.claimed.record.effort };

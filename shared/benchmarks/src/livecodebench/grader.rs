@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{extract, row};
+use crate::Round;
 use crate::benchmark::ItemProblem;
 use crate::grading::{self, Finding, shortened};
 use crate::judge::NoVerdict;
@@ -90,14 +91,13 @@ pub(super) fn without_code(answer: &Answer) -> Verdict {
     grading::settle(answer, nothing)
 }
 
-/// What only who has made the job can sign with. It is made of what a program cannot know as a whole: the tests as they
-/// are stored and what came along with the answer.
-fn key(item: &Item, body: &SampleBody) -> Result<[u8; 32], ItemProblem> {
+/// What only who has made the job can sign with: it is of this round, this item and this answer alone.
+fn key(item: &Item, body: &SampleBody, nonce: &str) -> Result<[u8; 32], ItemProblem> {
     let mut hasher = Sha256::new();
     let answer =
         serde_json::to_string(&body.answer).map_err(|error| ItemProblem::Content(error.to_string()))?;
     let (public, private) = (row::tests(&item.row, row::PUBLIC)?, row::tests(&item.row, row::PRIVATE)?);
-    for part in ["livecodebench", &item.id, &body.item_id, &public, &private, &answer] {
+    for part in ["livecodebench", nonce, &item.id, &body.item_id, &public, &private, &answer] {
         hasher.update((part.len() as u64).to_be_bytes());
         hasher.update(part);
     }
@@ -132,7 +132,7 @@ impl SandboxGrader for Grader {
         };
         let wait = wait_seconds(item);
         let task = json!({
-            "key": hex::encode(key(item, body)?),
+            "key": hex::encode(key(item, body, material.nonce)?),
             "module": module,
             "fn_name": row::method(&item.row)?,
             "timeout": TEST_SECONDS,
@@ -165,9 +165,9 @@ impl SandboxGrader for Grader {
         item: &Item,
         body: &SampleBody,
         report: &JobReport,
-        round: u32,
+        round: Round<'_>,
     ) -> Result<Verdict, NoVerdict> {
-        let key = key(item, body).map_err(|problem| NoVerdict(problem.to_string()))?;
+        let key = key(item, body, round.nonce).map_err(|problem| NoVerdict(problem.to_string()))?;
         let code = code(&body.answer).unwrap_or_default();
         let left = signed(report, RESULTS, &key).and_then(|text| {
             serde_json::from_str::<Left>(&text)
@@ -180,19 +180,19 @@ impl SandboxGrader for Grader {
                 return Ok(Verdict::ungraded(bench_domain::Outcome::InfrastructureError, reason));
             }
             Ok(Left::Graded(graded)) => (graded, None),
-            Err(why) if round < ROUNDS_MAX => return Err(NoVerdict(told(&why, report))),
+            Err(why) if round.number < ROUNDS_MAX => return Err(NoVerdict(told(&why, report))),
             // It was running each time when its supervisor came to an end: that is not the machine's doing.
             Err(why) => match signed(report, STARTED, &key) {
                 Ok(_) => (Graded::taken_down(why.clone()), Some(why)),
                 Err(_) => return Err(NoVerdict(told(&why, report))),
             },
         };
-        if graded.metadata.error_code == Some(OUT_OF_TIME) && round == 1 {
+        if graded.metadata.error_code == Some(OUT_OF_TIME) && round.number == 1 {
             let why =
                 "a test ran out of time, which a busy machine can do: it is run once more before that counts";
             return Err(NoVerdict(why.to_owned()));
         }
-        let mut detail = graded.detail(round);
+        let mut detail = graded.detail(round.number);
         if let Some(isolation) = &report.isolation {
             detail.insert("isolation".into(), json!(isolation));
         }

@@ -4,11 +4,18 @@ use bench_domain::{Answer, Harvested, JobEnd, JobReport, Outcome, SampleBody, St
 use serde_json::{Value, json};
 
 use super::*;
+use crate::Round;
 use crate::material::Templates;
 use crate::sandbox::JobMaterial;
 
 /// Stands in for an official template: all that is filled in, and nothing else.
 const SHOWN: &str = "<{problem_steps_str}|{next_step_str}|{dependencies}>";
+
+const NONCE: &str = "nonce";
+
+fn nth(number: u32) -> Round<'static> {
+    Round { number, nonce: NONCE }
+}
 
 fn vectors() -> Vec<Value> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/scicode.jsonl");
@@ -198,7 +205,7 @@ fn the_row_may_name_its_own_right_values() {
     let body = body(answered(&[("901.1", ""), ("901.2", ""), ("901.3", ""), ("901.4", "")]));
     let key = |row: &Value, names: &[&str]| {
         let (templates, attachments) = (Templates::new(), attachments(names));
-        let material = JobMaterial { templates: &templates, attachments: &attachments };
+        let material = JobMaterial { templates: &templates, attachments: &attachments, nonce: NONCE };
         let job = SciCode::INSPECT.job(&item(row), &body, &material)?;
         let stored = job.files.into_iter().find_map(|file| match file.content {
             bench_domain::FileContent::Stored(stored) => Some(stored.key),
@@ -215,7 +222,7 @@ fn the_row_may_name_its_own_right_values() {
 
 /// Lines as the driver writes them, sealed for this item and body.
 fn report(item: &Item, body: &SampleBody, lines: &[(&str, &[&str])]) -> JobReport {
-    let secret = job::secret(item, &body.steps);
+    let secret = job::secret(item, &body.steps, NONCE);
     let lines = lines.iter().map(|(kind, sealed)| {
         let seal = job::seal(&secret, kind, sealed);
         let versions = json!({"numpy": "2.1.0", "scipy": "1.14.1"});
@@ -240,7 +247,7 @@ fn the_verdict_has_both_levels() {
     let item = item(&with_given_step());
     let body = body(answered(&[("62.2", "x"), ("62.3", "y")]));
     let read = |lines: &[(&str, &[&str])], round| {
-        SciCode::INSPECT.read(&item, &body, &report(&item, &body, lines), round)
+        SciCode::INSPECT.read(&item, &body, &report(&item, &body, lines), nth(round))
     };
     let environment: (&str, &[&str]) = ("environment", &["numpy=2.1.0"]);
     let verdict =
@@ -292,11 +299,11 @@ fn lines_without_the_seal_do_not_count() {
     let lines: [(&str, &[&str]); 3] =
         [("environment", &[]), ("step", &["62.2", "pass", ""]), ("step", &["62.3", "pass", ""])];
     let report = report(&item, &ours, &lines);
-    assert!(SciCode::INSPECT.read(&item, &ours, &report, 1).is_ok());
-    assert!(SciCode::INSPECT.read(&item, &others, &report, 3).is_err());
+    assert!(SciCode::INSPECT.read(&item, &ours, &report, nth(1)).is_ok());
+    assert!(SciCode::INSPECT.read(&item, &others, &report, nth(3)).is_err());
     // What was stored and loaded again has the same seal.
     let loaded: SampleBody = serde_json::from_str(&serde_json::to_string(&ours).unwrap()).unwrap();
-    assert!(SciCode::INSPECT.read(&item, &loaded, &report, 1).is_ok());
+    assert!(SciCode::INSPECT.read(&item, &loaded, &report, nth(1)).is_ok());
 }
 
 #[test]
@@ -307,7 +314,7 @@ fn why_a_problem_is_wrong_is_told_by_its_first_wrong_step() {
     let body = body(steps);
     let lines: [(&str, &[&str]); 3] =
         [("environment", &[]), ("step", &["62.2", "pass", ""]), ("step", &["62.3", "fail", "exit 1"])];
-    let verdict = SciCode::INSPECT.read(&item, &body, &report(&item, &body, &lines), 1).unwrap();
+    let verdict = SciCode::INSPECT.read(&item, &body, &report(&item, &body, &lines), nth(1)).unwrap();
     assert_eq!((verdict.outcome, verdict.score), (Outcome::Truncated, Some(0.0)));
     assert_eq!(verdict.detail["steps_passed"], 1);
 }
@@ -317,7 +324,7 @@ fn any_reply_makes_a_job() {
     let problem = item(&vectors()[0]["problem"]);
     let templates = Templates::new();
     let attachments = attachments(&["targets"]);
-    let material = JobMaterial { templates: &templates, attachments: &attachments };
+    let material = JobMaterial { templates: &templates, attachments: &attachments, nonce: NONCE };
     for reply in [
         "",
         "```",

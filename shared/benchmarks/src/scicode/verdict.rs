@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::SciCode;
 use super::job::{RESULTS, ROUNDS_MAX, seal, secret};
 use super::problem::Problem;
+use crate::Round;
 use crate::grading::{self, Finding, shortened};
 use crate::judge::NoVerdict;
 
@@ -69,10 +70,10 @@ pub(super) fn read(
     item: &Item,
     body: &SampleBody,
     report: &JobReport,
-    round: u32,
+    round: Round<'_>,
 ) -> Result<Verdict, NoVerdict> {
     let problem = Problem::of(&item.row).map_err(|error| NoVerdict(error.to_string()))?;
-    let lines = lines(item, body, report);
+    let lines = lines(item, body, report, round);
     let environment = lines.iter().find(|line| line.kind == "environment");
     let environment = environment.ok_or_else(|| NoVerdict(without_results(report)))?;
     if let Some(problem) = unfit(environment) {
@@ -93,13 +94,13 @@ pub(super) fn read(
     }
     let asked: Vec<_> = problem.asked().map(|step| (step.name, told.get(step.name).copied())).collect();
     let ending = |told: &Option<(Ending, &str, &Line)>| told.map_or(Ending::NotRun, |(ending, ..)| ending);
-    if round < ROUNDS_MAX
+    if round.number < ROUNDS_MAX
         && let Some((name, _)) = asked.iter().find(|(_, told)| ending(told) == Ending::NotRun)
     {
         return Err(NoVerdict(format!("the program of step {name} was not run: {}", end_of(report))));
     }
     let killed = asked.iter().find(|(_, told)| told.is_some_and(|(_, note, _)| note == KILLED));
-    if let (1, Some((name, _))) = (round, killed) {
+    if let (1, Some((name, _))) = (round.number, killed) {
         return Err(NoVerdict(format!(
             "the program of step {name} was killed from outside, perhaps for lack of memory"
         )));
@@ -171,8 +172,8 @@ pub(super) fn read(
 }
 
 /// The lines that the driver wrote, told by their seals.
-fn lines(item: &Item, body: &SampleBody, report: &JobReport) -> Vec<Line> {
-    let secret = secret(item, &body.steps);
+fn lines(item: &Item, body: &SampleBody, report: &JobReport, round: Round<'_>) -> Vec<Line> {
+    let secret = secret(item, &body.steps, round.nonce);
     let lines = report.text(RESULTS).unwrap_or_default().lines();
     let lines = lines.filter_map(|line| serde_json::from_str::<Line>(line).ok());
     lines

@@ -5,13 +5,16 @@ use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 
-use bench_benchmarks::{Benchmark, Item, JobMaterial, Layout, Material, NoVerdict, SciCode, Templates};
+use bench_benchmarks::{
+    Benchmark, Item, JobMaterial, Layout, Material, NoVerdict, Round, SciCode, Templates,
+};
 use bench_domain::{Answer, FileContent, JobReport, Outcome, SampleBody, Step, StoredFile, Verdict};
 use serde_json::{Value, json};
 
 use crate::job::Place;
 use crate::python;
 
+const NONCE: &str = "nonce";
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors");
 const DATA: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data");
 
@@ -44,7 +47,7 @@ fn targets(path: &str) -> BTreeMap<String, StoredFile> {
 
 fn place(item: &Item, body: &SampleBody, attachments: &BTreeMap<String, StoredFile>) -> Place {
     let templates = Templates::new();
-    let material = JobMaterial { templates: &templates, attachments };
+    let material = JobMaterial { templates: &templates, attachments, nonce: NONCE };
     Place::of(&SciCode::INSPECT.sandbox().unwrap().job(item, body, &material).unwrap())
 }
 
@@ -53,7 +56,7 @@ fn run(place: &Place) -> JobReport {
 }
 
 fn read(item: &Item, body: &SampleBody, report: &JobReport, round: u32) -> Result<Verdict, NoVerdict> {
-    SciCode::INSPECT.sandbox().unwrap().read(item, body, report, round)
+    SciCode::INSPECT.sandbox().unwrap().read(item, body, report, Round { number: round, nonce: NONCE })
 }
 
 /// Does all of it, as many at a time as there are cores.
@@ -250,7 +253,7 @@ fn model_output_is_in_files_only() {
     let (item, body) = discs("'; touch /tmp/x #", "$(id)");
     let templates = Templates::new();
     let attachments = targets(&format!("{VECTORS}/scicode_targets.h5"));
-    let material = JobMaterial { templates: &templates, attachments: &attachments };
+    let material = JobMaterial { templates: &templates, attachments: &attachments, nonce: NONCE };
     let job = SciCode::INSPECT.sandbox().unwrap().job(&item, &body, &material).unwrap();
     assert_eq!(job.script, "exec python3 -I -B driver.py\n");
     let holding = job.files.iter().filter(|file| {

@@ -40,7 +40,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { memory_bytes: 2 << 30, processes: 256, disk_bytes: 1 << 30, open_files: 1_024 }
+        Self { memory_bytes: 4 << 30, processes: 256, disk_bytes: 1 << 30, open_files: 1_024 }
     }
 }
 

@@ -8,12 +8,19 @@ use bench_datasets::{Layout, Row};
 use bench_domain::{Finish, Harvested, Outcome, Prompt};
 
 use super::*;
+use crate::Round;
 use crate::benchmark::Benchmark;
 use crate::livecodebench::LiveCodeBench;
 use crate::material::Templates;
 
 /// Jobs at once, which is what small machines have cores for.
 const AT_ONCE: usize = 3;
+
+const NONCE: &str = "nonce";
+
+fn nth(number: u32) -> Round<'static> {
+    Round { number, nonce: NONCE }
+}
 
 fn vectors_path() -> String {
     format!("{}/../../tests/data/vectors/livecodebench.jsonl", env!("CARGO_MANIFEST_DIR"))
@@ -80,7 +87,7 @@ fn run(job: &JobSpec, folder: &Path) -> JobReport {
 
 fn job(item: &Item, body: &SampleBody) -> JobSpec {
     let attachments = BTreeMap::new();
-    let material = JobMaterial { templates: &Templates::new(), attachments: &attachments };
+    let material = JobMaterial { templates: &Templates::new(), attachments: &attachments, nonce: NONCE };
     Grader.job(item, body, &material).unwrap()
 }
 
@@ -92,7 +99,7 @@ fn report_of(item: &Item, body: &SampleBody) -> JobReport {
 /// The verdict after as many rounds as it takes.
 fn verdict_of(item: &Item, body: &SampleBody) -> Verdict {
     let report = report_of(item, body);
-    Grader.read(item, body, &report, 2).unwrap_or_else(|why| panic!("{why}: {report:?}"))
+    Grader.read(item, body, &report, nth(2)).unwrap_or_else(|why| panic!("{why}: {report:?}"))
 }
 
 /// Does something to each of these, several at once.
@@ -236,7 +243,7 @@ fn a_program_that_outlives_its_run_changes_nothing() {
     std::thread::sleep(std::time::Duration::from_millis(100));
     let after = std::fs::read_to_string(folder.path().join(RESULTS)).unwrap();
     assert_eq!(report.text(RESULTS), Some(after.as_str()), "something is still writing");
-    let verdict = Grader.read(&item, &body, &report, 1).unwrap();
+    let verdict = Grader.read(&item, &body, &report, nth(1)).unwrap();
     assert_eq!((verdict.outcome, &verdict.detail["error_code"]), (Outcome::Incorrect, &json!(-2)));
 }
 
@@ -248,20 +255,20 @@ fn a_program_that_kills_its_supervisor_is_wrong_in_the_end() {
     let report = report_of(&item, &body);
     assert!(report.text(RESULTS).is_none() && report.text(STARTED).is_some(), "{report:?}");
     for round in 1..ROUNDS_MAX {
-        assert!(Grader.read(&item, &body, &report, round).is_err());
+        assert!(Grader.read(&item, &body, &report, nth(round)).is_err());
     }
-    let verdict = Grader.read(&item, &body, &report, ROUNDS_MAX).unwrap();
+    let verdict = Grader.read(&item, &body, &report, nth(ROUNDS_MAX)).unwrap();
     assert_eq!((verdict.outcome, &verdict.detail["error_code"]), (Outcome::Incorrect, &json!(-5)));
     assert!(verdict.detail.contains_key("flagged"));
     // Without a sign that it ever ran, nothing is said about the program.
     let nothing = JobReport { files: BTreeMap::new(), ..report };
-    let why = Grader.read(&item, &body, &nothing, ROUNDS_MAX).unwrap_err();
+    let why = Grader.read(&item, &body, &nothing, nth(ROUNDS_MAX)).unwrap_err();
     assert!(why.to_string().contains("is not there"), "{why}");
 }
 
 /// A report with these results, as the supervisor would leave it.
 fn left(item: &Item, body: &SampleBody, text: &str) -> JobReport {
-    let key = key(item, body).unwrap();
+    let key = key(item, body, NONCE).unwrap();
     let inner = Sha256::new().chain_update(key).chain_update(format!("{RESULTS}\n{text}")).finalize();
     let code = hex::encode(Sha256::new().chain_update(key).chain_update(inner).finalize());
     let file = json!({"text": text, "code": code}).to_string();
@@ -283,14 +290,14 @@ fn a_time_limit_counts_when_it_comes_again() {
         "metadata": {"error_code": -3, "error_message": "Time Limit Exceeded", "error": "TimeoutException()"},
     });
     let report = left(&item, &body, &text.to_string());
-    assert!(Grader.read(&item, &body, &report, 1).is_err());
-    let verdict = Grader.read(&item, &body, &report, 2).unwrap();
+    assert!(Grader.read(&item, &body, &report, nth(1)).is_err());
+    let verdict = Grader.read(&item, &body, &report, nth(2)).unwrap();
     assert_eq!(verdict.reason, "Test 2 of 2 failed (-3): Time Limit Exceeded: TimeoutException().");
     assert_eq!((&verdict.detail["grader"], &verdict.detail["round"]), (&json!("official"), &json!(2)));
     let mut cut = body.clone();
     cut.answer.finish = Finish::Length;
     let report = left(&item, &cut, &text.to_string());
-    assert_eq!(Grader.read(&item, &cut, &report, 2).unwrap().outcome, Outcome::Truncated);
+    assert_eq!(Grader.read(&item, &cut, &report, nth(2)).unwrap().outcome, Outcome::Truncated);
 }
 
 #[test]
@@ -298,11 +305,11 @@ fn what_something_else_has_written_is_no_verdict() {
     let (item, body) = (doubling(1), fenced("print(1)"));
     let text = json!({"results": [true], "tests": 1, "metadata": {"execution time": 0.1}}).to_string();
     let good = left(&item, &body, &text);
-    assert_eq!(Grader.read(&item, &body, &good, 1).unwrap().score, Some(1.0));
+    assert_eq!(Grader.read(&item, &body, &good, nth(1)).unwrap().score, Some(1.0));
     // The same file for another answer, another item, another content.
     let other = SampleBody { answer: Answer { latency_ms: 1, ..body.answer.clone() }, ..body.clone() };
-    assert!(Grader.read(&item, &other, &good, 1).is_err());
-    assert!(Grader.read(&doubling(2), &body, &good, 1).is_err());
+    assert!(Grader.read(&item, &other, &good, nth(1)).is_err());
+    assert!(Grader.read(&doubling(2), &body, &good, nth(1)).is_err());
     let with =
         |file: Harvested| JobReport { files: BTreeMap::from([(RESULTS.to_owned(), file)]), ..good.clone() };
     let changed = good.text(RESULTS).unwrap().replace("0.1", "0.2");
@@ -316,11 +323,11 @@ fn what_something_else_has_written_is_no_verdict() {
         Harvested::NotAFile,
     ] {
         for round in 1..=ROUNDS_MAX {
-            assert!(Grader.read(&item, &body, &with(file.clone()), round).is_err(), "{file:?}");
+            assert!(Grader.read(&item, &body, &with(file.clone()), nth(round)).is_err(), "{file:?}");
         }
     }
     for garbage in ["", "{}", "[]", r#"{"results": 7, "metadata": {}}"#] {
-        assert!(Grader.read(&item, &body, &left(&item, &body, garbage), 1).is_err(), "{garbage}");
+        assert!(Grader.read(&item, &body, &left(&item, &body, garbage), nth(1)).is_err(), "{garbage}");
     }
 }
 
@@ -362,7 +369,7 @@ fn answers_never_get_into_the_script() {
 
     let official = Templates::from([(OFFICIAL_RUNNER.to_owned(), "def run_test(): pass".to_owned())]);
     let attachments = BTreeMap::new();
-    let material = JobMaterial { templates: &official, attachments: &attachments };
+    let material = JobMaterial { templates: &official, attachments: &attachments, nonce: NONCE };
     let job = Grader.job(&item, &body, &material).unwrap();
     let file = |path: &str| job.files.iter().find(|file| file.path == path).map(|file| file.content.clone());
     assert_eq!(file("testing_util.py"), Some(FileContent::Bytes(b"def run_test(): pass".to_vec())));

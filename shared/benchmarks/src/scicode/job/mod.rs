@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::problem::Problem;
 use super::{SciCode, TARGETS, extract, texts, verdict};
+use crate::Round;
 use crate::benchmark::ItemProblem;
 use crate::judge::NoVerdict;
 use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader};
@@ -108,7 +109,7 @@ impl SandboxGrader for SciCode {
         let mut files = vec![
             file("driver.py", include_str!("driver.py")),
             file("job.json", job.to_string()),
-            file("seal", secret(item, &body.steps)),
+            file("seal", secret(item, &body.steps, material.nonce)),
             JobFile { path: "targets.h5".into(), content: FileContent::Stored(targets.clone()) },
         ];
         files.extend(package.into_iter().map(|(path, text)| file(path, text)));
@@ -129,7 +130,7 @@ impl SandboxGrader for SciCode {
         item: &Item,
         body: &SampleBody,
         report: &JobReport,
-        round: u32,
+        round: Round<'_>,
     ) -> Result<Verdict, NoVerdict> {
         verdict::read(*self, item, body, report, round)
     }
@@ -144,10 +145,12 @@ fn file(path: impl Into<String>, text: impl Into<String>) -> JobFile {
     JobFile { path: path.into(), content: FileContent::Bytes(text.into().into_bytes()) }
 }
 
-/// What the driver seals its results with, and no program knows: it is made of all that is on record of the answers, such
-/// as how long they took, and gone from the sandbox before a program runs.
-pub(super) fn secret(item: &Item, steps: &[Step]) -> String {
+/// What the driver seals its results with, and no program knows: it is of this round and these answers alone, and gone
+/// from the sandbox before a program runs.
+pub(super) fn secret(item: &Item, steps: &[Step], nonce: &str) -> String {
     let mut hasher = Sha256::new();
+    hasher.update(nonce.as_bytes());
+    hasher.update([0]);
     hasher.update(item.id.as_bytes());
     hasher.update([0]);
     hasher.update(serde_json::to_vec(steps).unwrap_or_default());
