@@ -19,6 +19,7 @@ fn spec(script: &str, results: &[&str]) -> JobSpec {
         script: script.to_owned(),
         time_limit: Duration::from_secs(60),
         memory_bytes: 64 << 20,
+        probe: None,
         results: results.iter().map(result).collect(),
     }
 }
