@@ -54,8 +54,8 @@ pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, Metrics};
 pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionFacts, Options, chosen_options, effective_options};
-pub use sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
 pub use questions::{Foreseen, NextQuestion, foreseen, next_question};
+pub use sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
 pub use scicode::SciCode;
 pub use steps::{NextStep, Steps};
 

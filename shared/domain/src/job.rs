@@ -21,6 +21,9 @@ pub struct JobSpec {
     pub time_limit: Duration,
     /// Memory that it needs, in bytes; a host with less for each sandbox may refuse it.
     pub memory_bytes: u64,
+    /// Text of a short bash command that finds out whether the sandbox has what the job needs, before anything untrusted
+    /// is there. It writes one sentence about what is missing and fails, or succeeds. `None` where nothing is looked for.
+    pub probe: Option<String>,
     /// Files that are read when it is over: those that are there, each up to its bound.
     pub results: Vec<ResultFile>,
 }

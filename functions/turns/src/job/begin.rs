@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bench_asking::{AskError, InHand};
-use bench_domain::{Job, JobState, Timestamp};
-use bench_sandy::NewSandbox;
+use bench_domain::{Job, JobSpec, JobState, Timestamp};
 use bench_sandy::job::{self, JobError, Uploaded};
+use bench_sandy::{ExecRequest, NewSandbox};
 use bench_state::LedgerEntry;
 
 use super::{Work, job_name};
@@ -14,6 +14,10 @@ use crate::Turns;
 /// How long a sandbox stays in the ledger beyond its job's time limit: for files on their way, turns that come late,
 /// and a result that is fetched.
 const LEASE_MARGIN: Duration = Duration::from_secs(2 * 3_600);
+/// How long finding out what a sandbox has may take: Python packages are slow to import the first time.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(120);
+/// Characters of what a sandbox lacks.
+const LACKING_CHARS_MAX: usize = 300;
 /// When more of large files is sent, and when it is asked again whether the sandbox has downloaded them.
 const SEND_AGAIN: Duration = Duration::ZERO;
 const DOWNLOAD_AGAIN: Duration = Duration::from_secs(10);
@@ -100,12 +104,29 @@ impl Turns {
     async fn upload_and_start(&self, sandbox: &str, work: &Work<'_>) -> Result<Uploaded, JobError> {
         let (sandy, name) = (&self.host.sandy, job_name()?);
         self.share_files(&work.spec).await?;
+        if let Some(lacking) = self.lacking(sandbox, &work.spec).await? {
+            return Err(JobError::Spec(lacking));
+        }
         let source = self.source();
         let uploaded = job::upload(sandy, sandbox, &name, &work.spec, &source).await?;
         if matches!(uploaded, Uploaded::Ready) {
             job::start(sandy, sandbox, &name, &work.spec).await?;
         }
         Ok(uploaded)
+    }
+
+    /// What the sandbox lacks for the job, in a sentence. Asked before the answer is there: later, whatever is missing may
+    /// be the answer's own doing.
+    async fn lacking(&self, sandbox: &str, spec: &JobSpec) -> Result<Option<String>, JobError> {
+        let Some(probe) = &spec.probe else { return Ok(None) };
+        let command = ExecRequest::new(probe.as_str()).repeatable().within(PROBE_TIMEOUT);
+        let output = self.host.sandy.exec(sandbox, &command).await?;
+        if output.exit_code == 0 {
+            return Ok(None);
+        }
+        let said = output.stdout.trim().chars().map(|c| if c.is_control() { ' ' } else { c });
+        let said: String = said.take(LACKING_CHARS_MAX).collect();
+        Ok(Some(if said.is_empty() { "the sandbox has no python3 that works".to_owned() } else { said }))
     }
 
     /// Saves where the job stands. `false` when another attempt has the sample now.

@@ -6,10 +6,10 @@
 //! | `child.py` | runs the program with the official runner, or with ours (`runner.py`) |
 //!
 //! What the program's process says counts only when it is in the form of the official results and stands behind a word
-//! that is not in that process before the program is over. What the supervisor writes carries a code by a key that is
-//! in no file and no process of the program's, so that a file that something else has written is no verdict. What
-//! remains is what the official program allows as well: the program runs in one process with its runner, and one that is
-//! written for it may look at the tests there.
+//! that the runner's side of that process is given. What the supervisor writes carries a code by a key that is in no file
+//! and no process of the program's, so that a file that something else has written is no verdict. What remains is what
+//! the official program allows as well: the program runs in one process with its runner, and one that is written against
+//! the runner can find the tests, replace what compares, or say by itself what the runner would have said.
 
 use std::time::Duration;
 
@@ -64,10 +64,9 @@ const EXTRACTED_CHARS_MAX: usize = 1_000;
 const MESSAGE_CHARS_MAX: usize = 700;
 const ERROR_CHARS_MAX: usize = 300;
 
-/// What a shell says when there is no such program.
-const NO_SUCH_PROGRAM: i32 = 127;
-const NO_PYTHON: &str =
-    "install Python 3.10 or later where sandboxes are made: there is no python3 in the sandbox";
+/// Whether Python is there and new enough.
+const PROBE: &str = "python3 -I -S -c 'import sys\nif sys.version_info < (3, 10):\n    \
+                     sys.exit(print(\"the sandbox has Python \" + sys.version.split()[0] + \": 3.10 or later is needed\") or 1)'";
 
 /// Codes of the official results.
 const OUT_OF_TIME: i64 = -3;
@@ -161,6 +160,7 @@ impl SandboxGrader for Grader {
             script: "exec python3 -I -B supervisor.py\n".to_owned(),
             time_limit: Duration::from_secs(wait) + BESIDE,
             memory_bytes: MEMORY_BYTES,
+            probe: Some(PROBE.to_owned()),
             results: vec![result(RESULTS, RESULTS_BYTES_MAX), result(STARTED, STARTED_BYTES_MAX)],
         })
     }
@@ -185,18 +185,15 @@ impl SandboxGrader for Grader {
                 return Ok(Verdict::ungraded(bench_domain::Outcome::InfrastructureError, reason));
             }
             Ok(Left::Graded(graded)) => (graded, None),
-            Err(_)
-                if report.end == JobEnd::Exited(NO_SUCH_PROGRAM)
-                    && signed(report, STARTED, &key).is_err() =>
-            {
-                return Err(Unread::for_good(NO_PYTHON));
-            }
+            // The supervisor ends long before the job's time is up, unless something keeps it from that.
+            Err(why) if report.end == JobEnd::TimedOut => (Graded::taken_down(why.clone()), Some(why)),
             Err(why) if round.number < ROUNDS_MAX => return Err(Unread::again(told(&why, report))),
-            // It was running each time when its supervisor came to an end: that is not the machine's doing.
-            Err(why) => match signed(report, STARTED, &key) {
-                Ok(_) => (Graded::taken_down(why.clone()), Some(why)),
-                Err(_) => return Err(Unread::again(told(&why, report))),
-            },
+            // The sandbox had what the supervisor needs, each time, and only the program can have brought it down: it
+            // was running then, or nothing tells that it never was.
+            Err(why) if signed(report, STARTED, &key).is_ok() || !failed_by_itself(report) => {
+                (Graded::taken_down(why.clone()), Some(why))
+            }
+            Err(why) => return Err(Unread::again(told(&why, report))),
         };
         if graded.metadata.error_code == Some(OUT_OF_TIME) && round.number == 1 {
             let why =
@@ -218,6 +215,11 @@ impl SandboxGrader for Grader {
         };
         Ok(grading::settle(&body.answer, finding))
     }
+}
+
+/// Whether the supervisor ended with an error of its own.
+fn failed_by_itself(report: &JobReport) -> bool {
+    report.stderr_tail.contains("Traceback") && report.stderr_tail.contains("supervisor.py")
 }
 
 /// What the supervisor writes.

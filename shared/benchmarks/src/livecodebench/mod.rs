@@ -67,6 +67,7 @@ static FACTS: Facts = Facts {
         "An answer without code is not run; the official program runs the empty text, which fails.",
         "A program that ends with a time limit is run once more before that counts: a busy machine makes them, too.",
         "A program that kills its supervisor is run again, and counts as wrong after the last time; one whose results cannot be handed over counts as wrong, where the official program may stop.",
+        "A program shares a process with its grader, as officially: one that is written against the grader can pass without solving anything. Programs that answer the question do not.",
         "Where numpy is not there, programs that import it fail; the verdict's detail says so.",
         "The token limit is the official 2000; a reasoning model needs far more.",
         "pass@k is over the answers that were graded.",

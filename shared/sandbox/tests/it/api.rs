@@ -11,17 +11,17 @@ use tokio::net::TcpListener;
 
 use crate::host::{At, each_form, limits};
 
-const KEY: &str = "a-key";
+pub(crate) const KEY: &str = "a-key";
 
 /// A host that listens.
-struct Served {
-    host: Arc<SandboxHost>,
-    address: String,
+pub(crate) struct Served {
+    pub(crate) host: Arc<SandboxHost>,
+    pub(crate) address: String,
     http: reqwest::Client,
 }
 
 impl Served {
-    async fn start(at: &At, slots: usize) -> Self {
+    pub(crate) async fn start(at: &At, slots: usize) -> Self {
         let config = HostConfig {
             limits: limits(),
             key: ApiKey::new(KEY),

@@ -8,6 +8,7 @@
 mod api;
 mod attacks;
 mod host;
+mod jobs;
 mod killed;
 mod life;
 mod options;

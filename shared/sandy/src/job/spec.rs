@@ -117,6 +117,7 @@ mod tests {
             script: "true".to_owned(),
             time_limit: Duration::from_secs(1),
             memory_bytes: 1 << 20,
+            probe: None,
             results: Vec::new(),
         }
     }

@@ -115,6 +115,7 @@ pub(crate) fn spec(script: &str) -> JobSpec {
         script: script.to_owned(),
         time_limit: Duration::from_secs(60),
         memory_bytes: 1 << 28,
+        probe: None,
         results: Vec::new(),
     }
 }

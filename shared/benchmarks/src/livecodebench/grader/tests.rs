@@ -260,9 +260,18 @@ fn a_program_that_kills_its_supervisor_is_wrong_in_the_end() {
     let verdict = Grader.read(&item, &body, &report, nth(ROUNDS_MAX)).unwrap();
     assert_eq!((verdict.outcome, &verdict.detail["error_code"]), (Outcome::Incorrect, &json!(-5)));
     assert!(verdict.detail.contains_key("flagged"));
-    // Without a sign that it ever ran, nothing is said about the program.
+    // It may have removed every sign that it ever ran; the sandbox had all that the supervisor needs.
     let nothing = JobReport { files: BTreeMap::new(), ..report };
-    let why = Grader.read(&item, &body, &nothing, nth(ROUNDS_MAX)).unwrap_err();
+    assert!(Grader.read(&item, &body, &nothing, nth(1)).is_err());
+    let verdict = Grader.read(&item, &body, &nothing, nth(ROUNDS_MAX)).unwrap();
+    assert!(verdict.outcome == Outcome::Incorrect && verdict.detail.contains_key("flagged"));
+    // Stopped for good, the supervisor is overtaken by the job's own time limit.
+    let stopped = JobReport { end: bench_domain::JobEnd::TimedOut, ..nothing };
+    assert_eq!(Grader.read(&item, &body, &stopped, nth(1)).unwrap().outcome, Outcome::Incorrect);
+    // What the supervisor itself could not do says nothing about the program.
+    let stderr_tail = "Traceback (most recent call last):\n  File \"supervisor.py\", line 1".to_owned();
+    let failed = JobReport { end: bench_domain::JobEnd::Exited(1), stderr_tail, ..stopped };
+    let why = Grader.read(&item, &body, &failed, nth(ROUNDS_MAX)).unwrap_err();
     assert!(why.to_string().contains("is not there"), "{why}");
 }
 

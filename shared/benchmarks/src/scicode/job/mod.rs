@@ -41,6 +41,11 @@ const PLOTS: &str = "matplotlib";
 /// First versions that lack functions which problems of the dataset use.
 const TOO_NEW: [(&str, &[u32]); 2] = [("numpy", &[2]), ("scipy", &[1, 14])];
 
+/// Whether Python and the packages are there.
+const PROBE: &str = "python3 -I -c 'import importlib.util as u, sys\n\
+                     lacks = [m for m in (\"numpy\", \"scipy\", \"sympy\", \"h5py\") if u.find_spec(m) is None]\n\
+                     lacks and sys.exit(print(\"run `bench sandy setup`: the sandbox has no \" + \", \".join(lacks)) or 1)'";
+
 static FACTS: SandboxFacts = SandboxFacts {
     needs: "numpy < 2, scipy < 1.14, sympy, h5py, matplotlib; 4096 MiB of memory",
     packages: &MODULES,
@@ -126,6 +131,7 @@ impl SandboxGrader for SciCode {
             script: "exec python3 -I -B driver.py\n".into(),
             time_limit: Duration::from_secs(STEP_SECONDS * asked as u64 + MARGIN_SECONDS).min(TIME_LIMIT_MAX),
             memory_bytes: MEMORY_BYTES,
+            probe: Some(PROBE.to_owned()),
             results: vec![ResultFile { path: RESULTS.into(), bytes_max: RESULTS_BYTES_MAX }],
         })
     }

@@ -63,7 +63,7 @@ async fn the_client_reads_what_the_host_tells_of_itself() {
     assert!(metrics.len() == 1 && metrics[0].memory_ratio.is_some(), "{metrics:?}");
     let stats = sandy.sandboxes(std::slice::from_ref(&id)).await.unwrap();
     assert_eq!((stats.len(), &stats[0].sandbox_id, &stats[0].container_id), (1, &id, &None));
-    assert!(stats[0].updated_at.is_some() && stats[0].memory_limit_bytes == Some(2 << 30));
+    assert!(stats[0].updated_at.is_some() && stats[0].memory_limit_bytes == Some(4 << 30));
     assert_eq!(sandy.sandboxes(&["another".to_owned()]).await.unwrap(), []);
     assert_eq!(sandy.sandboxes(&[]).await.unwrap().len(), 1);
     served.host.shut_down().await;

@@ -33,7 +33,14 @@ async fn signals_to_processes_of_the_machine() {
         run(&neighbour, "setsid sleep 100000 >/dev/null 2>&1 & echo $! > pid").await;
         let mut bystander = Bystander::new();
         let mark = printed(&neighbour, "echo $SANDY_SANDBOX_ID").await;
-        let others = processes_with(&format!("SANDY_SANDBOX_ID={mark}"));
+        let mut others = Vec::new();
+        for _ in 0..500 {
+            others = processes_with(&format!("SANDY_SANDBOX_ID={mark}"));
+            if !others.is_empty() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
         assert!(!others.is_empty());
         let mut targets = vec![bystander.0.id(), std::process::id()];
         targets.extend(&others);
