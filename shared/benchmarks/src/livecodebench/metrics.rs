@@ -25,42 +25,53 @@ pub(super) struct PassAtK {
     problems: BTreeMap<u32, Problem>,
 }
 
-/// C(n, k), the ways to draw k of n; `None` beyond any number of answers that is asked for.
-fn ways(n: u32, k: u32) -> Option<u128> {
-    let mut ways = 1_u128;
-    for i in 1..=k.min(n) {
-        // The product so far is a number of ways itself: the division leaves no rest.
-        ways = ways.checked_mul(u128::from(n - k.min(n) + i))? / u128::from(i);
+/// The chance that one of k answers, drawn from n of which c are right, is right.
+fn pass_at_k(n: u32, c: u32, k: u32) -> f64 {
+    let wrong = n.saturating_sub(c);
+    if wrong < k {
+        return 1.0;
     }
-    Some(if k > n { 0 } else { ways })
+    1.0 - (wrong + 1..=n).map(|i| 1.0 - f64::from(k) / f64::from(i)).product::<f64>()
 }
 
-/// How often one of k answers, drawn from n of which c are right, is right: in how many ways, out of how many.
-fn pass_at_k(n: u32, c: u32, k: u32) -> Option<(u128, u128)> {
-    let all = ways(n, k).filter(|all| *all > 0)?;
-    Some((all - ways(n.saturating_sub(c), k)?, all))
+/// C(n, k), the ways to draw k of n; `None` beyond what can be counted.
+fn ways(n: u32, k: u32) -> Option<u128> {
+    if k > n {
+        return Some(0);
+    }
+    // The product so far is a number of ways itself: the division leaves no rest.
+    (1..=k).try_fold(1_u128, |ways, i| Some(ways.checked_mul(u128::from(n - k + i))? / u128::from(i)))
+}
+
+/// The mean over problems that all have n answers, from integers: a half is 0.5 and not a sum of rounded parts.
+/// `None` where they have not, and beyond what can be counted.
+#[allow(clippy::cast_precision_loss)] // what is beyond 2^53 is rounded once
+fn exact_mean(problems: &[&Problem], k: u32) -> Option<f64> {
+    let n = problems.first()?.answers;
+    let all = ways(n, k)?;
+    let (mut right, mut of) = (0_u128, 0_u128);
+    for problem in problems {
+        if problem.answers != n {
+            return None;
+        }
+        right = right.checked_add(all.checked_sub(ways(n.saturating_sub(problem.correct), k)?)?)?;
+        of = of.checked_add(all)?;
+    }
+    (of > 0).then(|| right as f64 / of as f64)
 }
 
 /// The mean over problems; `None` where a problem has fewer than k answers, or there is none.
-///
-/// Ways are counted as integers, so that a half is 0.5 and not the sum of rounded parts.
-#[allow(clippy::cast_precision_loss)] // what is beyond 2^53 is rounded once
 fn mean<'a>(problems: impl Iterator<Item = &'a Problem>, k: u32) -> Option<f64> {
-    // By the number of ways, which is the same for all problems with as many answers.
-    let mut sums: BTreeMap<u128, (u128, u32)> = BTreeMap::new();
-    let mut count = 0_u32;
-    for problem in problems {
-        let (right, all) = pass_at_k(problem.answers, problem.correct, k)?;
-        let (sum, problems) = sums.entry(all).or_default();
-        *sum = sum.checked_add(right)?;
-        *problems += 1;
-        count += 1;
+    let problems: Vec<&Problem> = problems.collect();
+    if problems.iter().any(|problem| problem.answers < k) {
+        return None;
     }
-    if let [(all, (sum, _))] = sums.iter().collect::<Vec<_>>()[..] {
-        return Some(*sum as f64 / all.checked_mul(u128::from(count))? as f64);
-    }
-    let sum: f64 = sums.iter().map(|(all, (sum, _))| *sum as f64 / *all as f64).sum();
-    (count > 0).then(|| sum / f64::from(count))
+    let count = u32::try_from(problems.len()).ok().filter(|count| *count > 0)?;
+    let rounded = || {
+        let chances = problems.iter().map(|problem| pass_at_k(problem.answers, problem.correct, k));
+        chances.sum::<f64>() / f64::from(count)
+    };
+    Some(exact_mean(&problems, k).unwrap_or_else(rounded))
 }
 
 impl Metrics for PassAtK {
@@ -163,10 +174,7 @@ mod tests {
             prop_assert!(c == n || chance(n, c + 1, k) >= found);
             prop_assert!(k == n || chance(n, c, k + 1) >= found);
             prop_assert_eq!(chance(n, c, 1), f64::from(c) / f64::from(n));
-            // As the official program has it, in floating point.
-            let product: f64 = (n - c + 1..=n).map(|i| 1.0 - f64::from(k) / f64::from(i)).product();
-            let official = if n - c < k { 1.0 } else { 1.0 - product };
-            prop_assert!((found - official).abs() < 1e-12);
+            prop_assert!((found - pass_at_k(n, c, k)).abs() < 1e-12);
         }
 
         #[test]
@@ -175,9 +183,9 @@ mod tests {
                 .into_iter()
                 .map(|(answers, correct)| Problem { group: None, answers, correct: correct.min(answers) })
                 .collect();
-            let sum: f64 = problems.iter().map(|it| chance(it.answers, it.correct, 1)).sum();
-            let found = mean(problems.iter(), 1).unwrap();
-            prop_assert!((found * problems.len() as f64 - sum).abs() < 1e-12);
+            let sum: f64 = problems.iter().map(|it| pass_at_k(it.answers, it.correct, 1)).sum();
+            let count = f64::from(u32::try_from(problems.len()).unwrap());
+            prop_assert!((mean(problems.iter(), 1).unwrap() * count - sum).abs() < 1e-12);
         }
     }
 
