@@ -1,14 +1,15 @@
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use bench_benchmarks::{Facts, Grading, ItemProblem, Material, TemplateSource, Templates};
+use bench_benchmarks::{Facts, Grading, ItemProblem, Material, Options, Template, TemplateSource, Templates};
 use bench_blobs::Blobs;
 use bench_datasets::{
     DatasetSpec, DemoData, Index, IndexEntry, Item, Layout, LibraryConfig, Row, RowError, TemplateOrigin,
     TemplatePart, TemplateRole, TemplateSpec, load_templates,
 };
-use bench_domain::run::{AuthMode, ModelRef, Owner};
+use bench_domain::run::{AuthMode, DatasetChoice, DatasetUse, ModelRef, Owner};
 use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, Subset};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 
