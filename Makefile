@@ -34,6 +34,7 @@ bench:
 	$(CARGO) build --release --locked --package bench-cli --package bench-tests
 	target/release/bench-load
 	target/release/bench-sandboxes
+	target/release/bench-jobs
 
 ## Start-up, memory and size of every function as it is deployed, beside one that does nothing; not a test.
 ## `make bench-lambda PROFILE=release` builds quicker and says less.

@@ -13,11 +13,6 @@ use bench_domain::run::{AuthMode, DatasetChoice, DatasetUse, ModelRef, Owner};
 use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, Subset};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 
-use std::collections::BTreeMap;
-
-use bench_benchmarks::{Options, Template};
-use bench_domain::run::{DatasetChoice, DatasetUse};
-
 use super::*;
 use crate::outline::wording;
 
