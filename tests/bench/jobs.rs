@@ -72,7 +72,8 @@ async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<
         });
         writeln!(rows, "{row}")?;
         let code = format!("import time\ntime.sleep({seconds})\nprint(input())");
-        let answer = json!({ "item_id": format!("own_{number}"), "response": format!("```python\n{code}\n```") });
+        let answer =
+            json!({ "item_id": format!("own_{number}"), "response": format!("```python\n{code}\n```") });
         writeln!(answers, "{answer}")?;
     }
     fs::write(&dataset, rows)?;

@@ -158,11 +158,11 @@ fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples:
     let mut again = builder
         .finish(plan.items, plan.samples_per_item, found.run.spec.coverage_min, found.run.spec.price)
         .with_judge_price(found.run.spec.prices().judge);
-    if bench_benchmarks::of_run(&found.run.spec, &benchmark.name)
-        .is_some_and(|known| !known.scores_are_shares())
-    {
-        again = again.without_share();
-    }
+    let known = bench_benchmarks::of_run(&found.run.spec, &benchmark.name);
+    again = match known.is_some_and(|known| !known.scores_are_shares()) {
+        true => again.without_share(),
+        false => again.of_shares(),
+    };
     again.judge_spent = report.judge_spent;
     again.extra = report.extra.clone();
     again.spent = report.spent;

@@ -129,7 +129,7 @@ pub(crate) fn scicode(dir: &Path, items: usize) -> PathBuf {
             + "\n"
     });
     fs::write(folder.join("problems_test.jsonl"), rows.collect::<String>()).unwrap();
-    fs::write(folder.join("test_data.h5"), "not a file of values").unwrap();
+    fs::write(folder.join("test_data.h5"), b"\x89HDF\r\n\x1a\nnothing more").unwrap();
     folder
 }
 

@@ -331,9 +331,12 @@ fn what_something_else_has_written_is_no_verdict() {
         Harvested::TooLong(1 << 40),
         Harvested::NotAFile,
     ] {
-        for round in 1..=ROUNDS_MAX {
+        for round in 1..ROUNDS_MAX {
             assert!(Grader.read(&item, &body, &with(file.clone()), nth(round)).is_err(), "{file:?}");
         }
+        // After the last round it is the program that has seen to it: never right, and flagged.
+        let verdict = Grader.read(&item, &body, &with(file.clone()), nth(ROUNDS_MAX)).unwrap();
+        assert!(verdict.score == Some(0.0) && verdict.detail.contains_key("flagged"), "{file:?}");
     }
     for garbage in ["", "{}", "[]", r#"{"results": 7, "metadata": {}}"#] {
         assert!(Grader.read(&item, &body, &left(&item, &body, garbage), nth(1)).is_err(), "{garbage}");
