@@ -302,8 +302,10 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandySer
                 }
                 return stack;
             }
+            // A turn of the stack before, which ends at this moment, may hold the folder still.
             Err(error) => last = format!("{error:#}"),
         }
+        tokio::time::sleep(LOOK_EVERY * 5).await;
     }
     panic!("the stack cannot be opened: {last}")
 }
