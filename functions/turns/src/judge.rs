@@ -2,7 +2,7 @@
 
 use bench_asking::{AskError, BenchmarkContext, InHand, Party, Question, Reached};
 use bench_benchmarks::Judge;
-use bench_datasets::{Item, load_item};
+use bench_datasets::Item;
 use bench_domain::body::Judgement;
 use bench_domain::run::ModelRef;
 use bench_domain::{Answer, Outcome, Prompt, SampleBody, Verdict};
@@ -32,7 +32,7 @@ impl Turns {
         let Some((body, _)) = found else {
             return self.end_without(hand, "the stored answer is gone").await;
         };
-        let item = self.item(hand, benchmark).await?;
+        let item = benchmark.item(&self.desk.blobs, hand).await?;
         let templates = benchmark.templates(&desk.blobs).await?;
         let prompt = match judge.prompt(&item, &body.answer, templates) {
             Ok(prompt) => prompt,
@@ -71,17 +71,6 @@ impl Turns {
             receipt.committed();
         }
         Ok(())
-    }
-
-    pub(crate) async fn item(
-        &self,
-        hand: &InHand<'_>,
-        benchmark: &BenchmarkContext,
-    ) -> Result<Item, AskError> {
-        let record = &hand.claimed.record;
-        let data_key = &benchmark.plan.dataset.data_key;
-        let item = load_item(&self.desk.blobs, data_key, record.offset, record.length).await?;
-        Ok(benchmark.benchmark.of_sample(&item, hand.sample.position.sample).into_owned())
     }
 
     async fn ask_judge(

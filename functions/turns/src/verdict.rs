@@ -27,7 +27,7 @@ impl Turns {
         let Some(judge) = benchmark.benchmark.judge() else {
             return self.end_without(hand, "this benchmark has no judge").await;
         };
-        let item = self.item(hand, benchmark).await?;
+        let item = benchmark.item(&self.desk.blobs, hand).await?;
         self.read(hand, &Case { benchmark, judge, item: &item }, &body, stored).await
     }
 

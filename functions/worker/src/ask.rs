@@ -15,7 +15,7 @@ impl Worker {
             return self.take_over(hand, original).await;
         }
         let record = &hand.claimed.record;
-        let item = self.item(hand, benchmark).await?;
+        let item = benchmark.item(&self.desk.blobs, hand).await?;
         let material = benchmark.material(&desk.blobs, &item).await?;
         let to_ask = match self.to_ask(hand, benchmark, &item, &material).await? {
             Ok(to_ask) => to_ask,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_asking::{AskError, BenchmarkContext, InHand, Party, Stage, StoredBody};
 use bench_benchmarks::Grading;
-use bench_datasets::{Item, load_item};
+use bench_datasets::Item;
 use bench_domain::sampling::item_hash;
 use bench_domain::{Finish, SampleBody, Timestamp, Usage};
 use bench_lambda::metrics;
@@ -23,20 +23,8 @@ impl Worker {
         stored: StoredBody,
     ) -> Result<(), AskError> {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
-        let item = self.item(hand, benchmark).await?;
+        let item = benchmark.item(&self.desk.blobs, hand).await?;
         self.read_item(hand, benchmark, &item, body, stored).await
-    }
-
-    /// The item as this sample asks it.
-    pub(crate) async fn item(
-        &self,
-        hand: &InHand<'_>,
-        benchmark: &BenchmarkContext,
-    ) -> Result<Item, AskError> {
-        let record = &hand.claimed.record;
-        let data_key = &benchmark.plan.dataset.data_key;
-        let item = load_item(&self.desk.blobs, data_key, record.offset, record.length).await?;
-        Ok(benchmark.benchmark.of_sample(&item, hand.sample.position.sample).into_owned())
     }
 
     /// Goes on with a stored answer: the next question, a verdict, or the next turn.

@@ -1,5 +1,6 @@
 //! What is the same for all samples of a run, loaded once.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use bench_benchmarks::{Benchmark, Material, Templates};
 use bench_blobs::Blobs;
-use bench_datasets::{Item, SupportCache, load_templates};
+use bench_datasets::{Item, SupportCache, load_item, load_templates};
 use bench_domain::run::{AuthMode, ModelRef, Owner, Plan};
 use bench_domain::sample::Stage;
 use bench_domain::{Answer, BenchmarkName, Prompt, RunId, RunSpec, SampleRef, Spending, Timestamp, Usage};
@@ -17,10 +18,10 @@ use bench_state::State;
 use bench_state::credentials::Credentials;
 use tokio::sync::OnceCell;
 
-use crate::AskError;
 use crate::ledger::{Ledger, Ledgers, Receipt};
 use crate::original::Original;
 use crate::supplies::{SUPPORT_BYTES_MAX, Supplies};
+use crate::{AskError, InHand};
 
 /// How old the knowledge that a run is open may be.
 const OPEN_FOR: Duration = Duration::from_secs(1);
@@ -159,6 +160,21 @@ impl BenchmarkContext {
             "{status}the provider's message quotes the item, whose dataset is gated, and is not kept{id}"
         );
         Failure { cause, ..failure }
+    }
+
+    /// The item of a sample in hand, as this sample asks it.
+    ///
+    /// # Errors
+    /// When the store fails or has it no more.
+    pub async fn item(&self, blobs: &Blobs, hand: &InHand<'_>) -> Result<Item, AskError> {
+        let record = &hand.claimed.record;
+        let stored = load_item(blobs, &self.plan.dataset.data_key, record.offset, record.length).await?;
+        // Some have many megabytes: only a protocol that changes its items makes another one.
+        let changed = match self.benchmark.of_sample(&stored, hand.sample.position.sample) {
+            Cow::Owned(changed) => Some(changed),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(changed.unwrap_or(stored))
     }
 
     /// What an item's prompt needs besides it: a value that the dataset does not have is null.

@@ -136,8 +136,6 @@ pub enum JobState {
     Running {
         /// Its id at the host.
         sandbox: String,
-        /// When.
-        since: Timestamp,
         /// When it is over at the latest, by its own time limit.
         until: Timestamp,
         /// How often it was looked at.

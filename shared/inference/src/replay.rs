@@ -303,7 +303,7 @@ fn half_character(field: &str, json: &str) -> Option<String> {
     None
 }
 
-/// The code unit of the `\uXXXX` at the start of a text.
+/// The code unit of the `\u` escape, with its four digits, at the start of a text.
 fn utf16_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?

@@ -8,7 +8,7 @@ use bench_sandy::job::{self, JobError, Uploaded};
 use bench_sandy::{ExecRequest, NewSandbox};
 use bench_state::LedgerEntry;
 
-use super::{Work, job_name};
+use super::Work;
 use crate::Turns;
 
 /// How long a sandbox stays in the ledger beyond its job's time limit: for files on their way, turns that come late,
@@ -49,7 +49,7 @@ impl Turns {
             Err(error) => Err(error.into()),
         };
         match saved {
-            Ok(true) => self.start_with(hand, &starting, &sandbox, &work).await,
+            Ok(true) => self.start_with(hand, &starting, &sandbox, work).await,
             // Nobody else knows of it.
             other => {
                 self.end_sandbox(&sandbox).await;
@@ -66,7 +66,7 @@ impl Turns {
         sandbox: &str,
     ) -> Result<(), AskError> {
         match self.work(hand, starting).await? {
-            Some(work) => self.start_with(hand, starting, sandbox, &work).await,
+            Some(work) => self.start_with(hand, starting, sandbox, work).await,
             None => Ok(()),
         }
     }
@@ -76,21 +76,20 @@ impl Turns {
         hand: &InHand<'_>,
         starting: &Job,
         sandbox: &str,
-        work: &Work<'_>,
+        work: Work<'_>,
     ) -> Result<(), AskError> {
         if !self.desk.is_open(hand).await? {
             self.end_sandbox(sandbox).await;
             return self.desk.give_back(hand).await;
         }
-        match self.upload_and_start(sandbox, work).await {
+        match self.upload_and_start(sandbox, &work).await {
             Err(error) => self.job_failed(hand, starting, &error).await,
             Ok(Uploaded::Ready) => {
-                let since = Timestamp::now();
-                let until = since.plus(job::overdue(work.spec.time_limit));
-                let state = JobState::Running { sandbox: sandbox.to_owned(), since, until, polls: 0 };
+                let until = Timestamp::now().plus(job::overdue(work.spec.time_limit));
+                let state = JobState::Running { sandbox: sandbox.to_owned(), until, polls: 0 };
                 let running = starting.at(state);
                 match self.save(hand, &running).await? {
-                    true => self.look(hand, &running).await,
+                    true => self.look(hand, &running, Some(work)).await,
                     false => Ok(()),
                 }
             }
@@ -102,15 +101,15 @@ impl Turns {
     }
 
     async fn upload_and_start(&self, sandbox: &str, work: &Work<'_>) -> Result<Uploaded, JobError> {
-        let (sandy, name) = (&self.host.sandy, job_name()?);
+        let (sandy, name) = (&self.host.sandy, &self.host.job);
         self.share_files(&work.spec).await?;
         if let Some(lacking) = self.lacking(sandbox, &work.spec).await? {
             return Err(JobError::Spec(lacking));
         }
         let source = self.source();
-        let uploaded = job::upload(sandy, sandbox, &name, &work.spec, &source).await?;
+        let uploaded = job::upload(sandy, sandbox, name, &work.spec, &source).await?;
         if matches!(uploaded, Uploaded::Ready) {
-            job::start(sandy, sandbox, &name, &work.spec).await?;
+            job::start(sandy, sandbox, name, &work.spec).await?;
         }
         Ok(uploaded)
     }

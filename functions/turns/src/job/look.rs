@@ -7,9 +7,9 @@ use bench_domain::job::poll_wait;
 use bench_domain::sample::Effort;
 use bench_domain::{Execution, Job, JobEnd, JobState, SampleBody, Timestamp};
 use bench_lambda::metrics;
-use bench_sandy::job::{self, JobError, JobStatus};
+use bench_sandy::job::{self, JobStatus};
 
-use super::{Work, job_name};
+use super::Work;
 use crate::Turns;
 
 /// The first look, and the longest wait between looks of one turn.
@@ -17,9 +17,15 @@ const FIRST_LOOK: Duration = Duration::from_millis(50);
 const LOOK_WAIT_MAX: Duration = Duration::from_secs(1);
 
 impl Turns {
-    /// Looks at a running job until it is over, or leaves that to a later turn.
-    pub(crate) async fn look(&self, hand: &InHand<'_>, job: &Job) -> Result<(), AskError> {
-        let JobState::Running { sandbox, since, until, polls } = &job.state else { return Ok(()) };
+    /// Looks at a running job until it is over, or leaves that to a later turn. `work` is what is run, where this turn has
+    /// started it.
+    pub(crate) async fn look(
+        &self,
+        hand: &InHand<'_>,
+        job: &Job,
+        work: Option<Work<'_>>,
+    ) -> Result<(), AskError> {
+        let JobState::Running { sandbox, until, polls } = &job.state else { return Ok(()) };
         // A job that has run for long is not over within this turn: one look is enough.
         let linger = if *polls == 0 { self.host.linger } else { Duration::ZERO };
         let now = Timestamp::now();
@@ -27,15 +33,11 @@ impl Turns {
         let leave_at = now.plus(linger.min(left));
         let mut wait = FIRST_LOOK;
         loop {
-            let seen = match job_name() {
-                Ok(name) => job::look(&self.host.sandy, sandbox, &name).await,
-                Err(error) => Err(error),
-            };
-            match seen {
+            match job::look(&self.host.sandy, sandbox, &self.host.job).await {
                 Err(error) => return self.job_failed(hand, job, &error).await,
                 Ok(status) => {
                     if let JobStatus::Over(end) = status.once_started() {
-                        return self.harvest(hand, job, sandbox, end).await;
+                        return self.harvest(hand, job, work, sandbox, end).await;
                     }
                 }
             }
@@ -46,8 +48,8 @@ impl Turns {
             let now = Timestamp::now();
             if now > *until {
                 // It has kept its own time limit from ending it.
-                return match self.stop(sandbox).await {
-                    Ok(()) => self.harvest(hand, job, sandbox, JobEnd::TimedOut).await,
+                return match job::stop(&self.host.sandy, sandbox, &self.host.job).await {
+                    Ok(()) => self.harvest(hand, job, work, sandbox, JobEnd::TimedOut).await,
                     Err(error) => self.job_failed(hand, job, &error).await,
                 };
             }
@@ -58,7 +60,7 @@ impl Turns {
             wait = (wait * 2).min(LOOK_WAIT_MAX);
         }
         let polls = polls.saturating_add(1);
-        let state = JobState::Running { sandbox: sandbox.clone(), since: *since, until: *until, polls };
+        let state = JobState::Running { sandbox: sandbox.clone(), until: *until, polls };
         match self.save(hand, &job.at(state)).await? {
             true => self.go_on_later(hand, poll_wait(polls)).await,
             false => Ok(()),
@@ -71,24 +73,21 @@ impl Turns {
         self.desk.put_off(hand, wait, effort).await
     }
 
-    async fn stop(&self, sandbox: &str) -> Result<(), JobError> {
-        job::stop(&self.host.sandy, sandbox, &job_name()?).await
-    }
-
     /// Fetches what the job left, stores it, ends the sandbox, and reads it.
     async fn harvest(
         &self,
         hand: &InHand<'_>,
         job: &Job,
+        work: Option<Work<'_>>,
         sandbox: &str,
         end: JobEnd,
     ) -> Result<(), AskError> {
-        let Some(work) = self.work(hand, job).await? else { return Ok(()) };
-        let report = match job_name() {
-            Ok(name) => job::harvest(&self.host.sandy, sandbox, &name, &work.spec, end).await,
-            Err(error) => Err(error),
+        let work = match work {
+            Some(work) => Some(work),
+            None => self.work(hand, job).await?,
         };
-        let report = match report {
+        let Some(work) = work else { return Ok(()) };
+        let report = match job::harvest(&self.host.sandy, sandbox, &self.host.job, &work.spec, end).await {
             Ok(report) => report,
             Err(error) => return self.job_failed(hand, job, &error).await,
         };

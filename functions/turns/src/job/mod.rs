@@ -28,18 +28,17 @@ use bench_asking::{AskError, BenchmarkContext, InHand, StoredBody};
 use bench_benchmarks::{JobMaterial, SandboxGrader};
 use bench_datasets::Item;
 use bench_domain::{Job, JobSpec, JobState, SampleBody, SampleRef};
-use bench_sandy::job::{JobError, JobName};
+use bench_sandy::job::JobName;
 use bench_sandy::{Sandy, SandyConfig};
 
 use crate::Turns;
-
-/// Name of a sandbox's only job.
-const JOB_NAME: &str = "answer";
 
 /// Who makes sandboxes for this function.
 #[derive(Debug)]
 pub struct SandboxHost {
     pub(crate) sandy: Sandy,
+    /// Each sandbox has one job.
+    pub(crate) job: JobName,
     /// Which one it is, as the ledger names it.
     pub(crate) name: String,
     /// How long a turn stays with a job that was just started, before it leaves the rest to later turns.
@@ -53,7 +52,13 @@ impl SandboxHost {
     /// The service, wherever it is. A turn stays with a job for two seconds: on Lambda waiting is paid for.
     pub fn new(config: SandyConfig) -> Self {
         let name = config.host().unwrap_or_default();
-        Self { sandy: Sandy::new(config), name, linger: Duration::from_secs(2), files: None }
+        Self {
+            sandy: Sandy::new(config),
+            job: JobName::default(),
+            name,
+            linger: Duration::from_secs(2),
+            files: None,
+        }
     }
 
     /// The same on the machine of this process, where waiting costs nothing: with a folder that its sandboxes see.
@@ -94,7 +99,7 @@ impl Turns {
         match &job.state {
             JobState::Creating => self.begin(hand, &job).await,
             JobState::Starting { sandbox } => self.start(hand, &job, sandbox).await,
-            JobState::Running { .. } => self.look(hand, &job).await,
+            JobState::Running { .. } => self.look(hand, &job, None).await,
         }
     }
 
@@ -110,7 +115,7 @@ impl Turns {
         let Some((body, _)) = found else {
             return self.end_job_without(hand, "the stored answer is gone").await.map(|()| None);
         };
-        let item = self.item(hand, benchmark).await?;
+        let item = benchmark.item(&self.desk.blobs, hand).await?;
         let templates = benchmark.templates(&self.desk.blobs).await?;
         let material =
             JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments, nonce: &job.nonce };
@@ -150,9 +155,4 @@ impl Turns {
 pub(crate) fn new_round(round: u32) -> Job {
     let nonce: [u8; 32] = rand::random();
     Job { round, nonce: hex::encode(nonce), state: JobState::Creating }
-}
-
-/// The only job of a sandbox.
-pub(crate) fn job_name() -> Result<JobName, JobError> {
-    JOB_NAME.parse()
 }

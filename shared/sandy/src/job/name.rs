@@ -31,6 +31,13 @@ impl FromStr for JobName {
     }
 }
 
+impl Default for JobName {
+    /// For a sandbox that has one job only.
+    fn default() -> Self {
+        Self("job".to_owned())
+    }
+}
+
 impl fmt::Display for JobName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
@@ -43,6 +50,7 @@ mod tests {
 
     #[test]
     fn names_are_plain() {
+        assert_eq!(JobName::default().as_str().parse(), Ok(JobName::default()));
         for name in ["a", "Job-1", "0123", &"a".repeat(NAME_CHARS_MAX)] {
             assert_eq!(name.parse::<JobName>().unwrap().to_string(), *name);
         }

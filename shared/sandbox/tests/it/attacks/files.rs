@@ -17,11 +17,13 @@ async fn secrets_of_the_machine() {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
         }
         let own = std::process::id();
+        let root = nix::unistd::User::from_uid(nix::unistd::Uid::from_raw(0)).unwrap().unwrap().dir;
+        let shell = root.join(".bashrc");
         let program = format!(
             r#"
-secret, host = {secret:?}, {own}
+secret, host, shell = {secret:?}, {own}, {shell:?}
 for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh/sshd_config", "/etc/machine-id", "/etc/fstab",
-             "/root/.bashrc", "/home", "/var/log", "/var/lib", "/boot", "/sys/kernel", "/sys/fs/cgroup", secret,
+             shell, "/home", "/var/log", "/var/lib", "/boot", "/sys/kernel", "/sys/fs/cgroup", secret,
              "/proc/%d/environ" % host, "/proc/%d/cmdline" % host, "/proc/%d/root/etc/shadow" % host, "/proc/%d/fd" % host,
              "/proc/1/environ", "/proc/1/mem", "/proc/1/fd", "/proc/1/root/etc/shadow", "/proc/kcore", "/proc/kmsg"):
     def look():
@@ -32,8 +34,8 @@ for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh/sshd_confi
     refused("read " + path, look)
 "#
         );
-        at.attack(&sandbox, &program, &["read /etc/shadow", "read /root/.bashrc", "read /proc/1/mem", "read /proc/kmsg"])
-            .await;
+        let read_shell = format!("read {}", shell.display());
+        at.attack(&sandbox, &program, &["read /etc/shadow", &read_shell, "read /proc/1/mem", "read /proc/kmsg"]).await;
         // The only users inside are those of the sandbox.
         if !at.is_confined() {
             assert_eq!(printed(&sandbox, "cut -d: -f1 /etc/passwd | tr '\\n' ' '").await, "sandbox nobody ");
