@@ -6,6 +6,8 @@ use bench_benchmarks::{Benchmark, Options, chosen_options};
 use bench_domain::BenchmarkName;
 use bench_web::{ApiError, FieldReader};
 
+use crate::protocols::named;
+
 pub(crate) const FIELD: &str = "benchmark_options";
 const VALUE_CHARS_MAX: usize = 256;
 /// Options that a request may give a benchmark, known or not.
@@ -52,13 +54,7 @@ fn known(
 }
 
 fn benchmark(name: &str, protocol: Option<&str>) -> Result<(&'static dyn Benchmark, BenchmarkName), String> {
-    let parsed = name.trim().parse::<BenchmarkName>().ok();
-    let found = parsed.and_then(|name| Some((bench_benchmarks::find(name.as_str())?, name)));
-    let Some((benchmark, name)) = found else {
-        let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
-        let shown: String = name.chars().take(80).collect();
-        return Err(format!("there is no benchmark `{shown}`; known are {}", names.join(", ")));
-    };
+    let (benchmark, name) = named(name)?;
     // A protocol that is not known is told where it was chosen.
     let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).unwrap_or(benchmark);
     Ok((benchmark, name))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bench_benchmarks::Benchmark;
 use bench_domain::BenchmarkName;
 use bench_web::{ApiError, FieldReader};
 
@@ -20,15 +21,20 @@ pub(crate) fn read_protocols(fields: &mut FieldReader) -> BTreeMap<String, Strin
     given
 }
 
-/// The benchmark of that name, and the protocol unless it is the default one.
-fn known(name: &str, protocol: &str) -> Result<(BenchmarkName, Option<String>), String> {
+/// The benchmark of a name that a caller has given, or a sentence with those that there are.
+pub(crate) fn named(name: &str) -> Result<(&'static dyn Benchmark, BenchmarkName), String> {
     let parsed = name.trim().parse::<BenchmarkName>().ok();
     let found = parsed.and_then(|name| Some((bench_benchmarks::find(name.as_str())?, name)));
-    let Some((benchmark, name)) = found else {
+    found.ok_or_else(|| {
         let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
         let shown: String = name.chars().take(80).collect();
-        return Err(format!("there is no benchmark `{shown}`; known are {}", names.join(", ")));
-    };
+        format!("there is no benchmark `{shown}`; known are {}", names.join(", "))
+    })
+}
+
+/// The benchmark of that name, and the protocol unless it is the default one.
+fn known(name: &str, protocol: &str) -> Result<(BenchmarkName, Option<String>), String> {
+    let (benchmark, name) = named(name)?;
     let protocol = protocol.trim();
     let shown: String = protocol.chars().take(80).collect();
     bench_benchmarks::under_protocol(benchmark, Some(&shown)).map_err(|unknown| unknown.to_string())?;

@@ -360,6 +360,18 @@ impl FieldReader {
         }
     }
 
+    /// An object with a bounded number of entries, or nothing.
+    fn maybe_entries(&mut self, name: &str, entries_max: usize) -> Option<Map<String, Value>> {
+        let entries = self.maybe_object(name)?;
+        if entries.len() <= entries_max {
+            return Some(entries);
+        }
+        let msg = format!("Dictionary should have at most {entries_max} items");
+        let ctx = json!({ "max_length": entries_max, "actual_length": entries.len() });
+        self.problem("too_long", name, msg, Value::Null, Some(ctx));
+        None
+    }
+
     /// An object of texts, or nothing.
     pub fn maybe_text_map(
         &mut self,
@@ -367,13 +379,7 @@ impl FieldReader {
         entries_max: usize,
         chars_max: usize,
     ) -> Option<BTreeMap<String, String>> {
-        let entries = self.maybe_object(name)?;
-        if entries.len() > entries_max {
-            let msg = format!("Dictionary should have at most {entries_max} items");
-            let ctx = json!({ "max_length": entries_max, "actual_length": entries.len() });
-            self.problem("too_long", name, msg, Value::Null, Some(ctx));
-            return None;
-        }
+        let entries = self.maybe_entries(name, entries_max)?;
         self.within(name, |inner| {
             let texts = entries.into_iter().map(|(entry, value)| {
                 let text = inner.check_text(&entry, value, chars_max)?;
@@ -390,13 +396,7 @@ impl FieldReader {
         entries_max: usize,
         chars_max: usize,
     ) -> Option<BTreeMap<String, String>> {
-        let entries = self.maybe_object(name)?;
-        if entries.len() > entries_max {
-            let msg = format!("Dictionary should have at most {entries_max} items");
-            let ctx = json!({ "max_length": entries_max, "actual_length": entries.len() });
-            self.problem("too_long", name, msg, Value::Null, Some(ctx));
-            return None;
-        }
+        let entries = self.maybe_entries(name, entries_max)?;
         self.within(name, |inner| {
             let mut settings = BTreeMap::new();
             for (entry, value) in entries {
