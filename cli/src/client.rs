@@ -332,6 +332,8 @@ fn detail(status: StatusCode, body: &[u8]) -> String {
                     other => other.map(Value::to_string),
                 };
                 let text = problem.get("msg").and_then(Value::as_str).unwrap_or("is not accepted");
+                // The compatible system's words for a check of its own, which say nothing to people.
+                let text = text.strip_prefix("Value error, ").unwrap_or(text);
                 field.map_or_else(|| text.to_owned(), |field| format!("{field}: {text}"))
             };
             problems.iter().map(problem).collect::<Vec<_>>().join("; ")
@@ -379,6 +381,12 @@ mod tests {
                 r#"{"detail":[{"loc":["body","subset_pct"],"msg":"too large"},{"loc":["body",0],"msg":"no"}]}"#
             ),
             "subset_pct: too large; 0: no"
+        );
+        assert_eq!(
+            of(
+                r#"{"detail":[{"loc":["body","cron"],"msg":"Value error, `x` has 1 field","type":"value_error"}]}"#
+            ),
+            "cron: `x` has 1 field"
         );
         assert_eq!(of("<html>"), "the server answered 400 Bad Request");
     }

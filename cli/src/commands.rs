@@ -145,7 +145,7 @@ fn check_exists(option: &str, file: &Path) -> anyhow::Result<()> {
         // Whatever else is wrong with it is told by what opens it.
         return Ok(());
     }
-    Err(Problem::failure(format!(
+    Err(Problem::usage(format!(
         "could not read {}, which {option} names: there is no such file",
         file.display()
     ))

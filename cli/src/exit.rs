@@ -4,7 +4,9 @@ use std::fmt;
 use std::process::ExitCode;
 
 use bench_embedded::EmbeddedError;
+use http::StatusCode;
 
+use crate::client::Refused;
 use crate::output;
 
 /// How a command ends.
@@ -85,7 +87,17 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     if let Some(hint) = hint {
         output::hint(hint);
     }
-    problem.map_or(ExitStatus::Failure, |problem| problem.status)
+    // A server that can't accept a value says 422: the same mistake as a wrong flag.
+    let unprocessable = error.chain().any(|cause| {
+        cause
+            .downcast_ref::<Refused>()
+            .is_some_and(|refused| refused.status == StatusCode::UNPROCESSABLE_ENTITY)
+    });
+    match problem {
+        Some(problem) => problem.status,
+        None if unprocessable => ExitStatus::Usage,
+        None => ExitStatus::Failure,
+    }
 }
 
 /// An error and its causes in one line; causes that a text already carries are not told twice.

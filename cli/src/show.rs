@@ -68,11 +68,15 @@ pub(crate) fn results(runs: &[Run]) -> Table {
     table
 }
 
-/// How scores were made: for each benchmark a line with protocol, prompt and judge, and one with what several samples
-/// per item come to.
+/// Lists how scores were made: who answered, and for each benchmark a line with protocol, prompt and judge, and one with
+/// what several samples per item come to.
 pub(crate) fn made_by(runs: &[Run]) -> Vec<String> {
     let mut lines = Vec::new();
     for run in runs {
+        // The same model name at two providers is two models.
+        if run.endpoint_host().is_some() {
+            lines.push(format!("answers by {}", run.located_model()));
+        }
         for benchmark in &run.benchmarks {
             let title = match runs.len() {
                 1 => benchmark.benchmark_name.clone(),
@@ -149,6 +153,7 @@ pub(crate) fn judge(judge: &Judge) -> String {
         );
     }
     let digest = format::short(&judge.prompt_digest);
+    let model = bench_domain::run::located(model, judge.endpoint_host.as_deref());
     format!("judge {model} (version {version}, prompt: {prompt_source} ({digest}){settings})")
 }
 
@@ -215,7 +220,7 @@ pub(crate) fn runs(runs: &[Run]) -> Table {
             Cell::new(run.model()),
             Cell::new(benchmarks.join(", ")),
             Cell::new(status(run)),
-            number(format::percent(run.overall_score)),
+            number(run.overall()),
             number(format::percent(run.coverage)),
         ]);
     }

@@ -20,7 +20,11 @@ pub(crate) struct Run {
     #[serde(default)]
     model: Option<String>,
     #[serde(default)]
+    endpoint_host: Option<String>,
+    #[serde(default)]
     pub(crate) overall_score: Option<f64>,
+    #[serde(default)]
+    overall_score_label: Option<String>,
     #[serde(default)]
     pub(crate) error_message: Option<String>,
     #[serde(default)]
@@ -176,9 +180,12 @@ pub(crate) struct RunSummary<'a> {
     id: &'a str,
     status: RunStatus,
     model: String,
+    endpoint_host: Option<&'a str>,
     /// Names only; `results` has what came out.
     benchmarks: Vec<&'a str>,
     score: Option<f64>,
+    /// `score of mmlu_pro` or `mean of 3 benchmark scores`.
+    score_label: Option<&'a str>,
     coverage: Option<f64>,
     demo: bool,
     created_at: Timestamp,
@@ -239,6 +246,26 @@ pub(crate) struct Latency {
 
 impl Run {
     /// The model as `--model` takes it.
+    /// Returns the model's name with the host that answers for it, where the server tells one.
+    pub(crate) fn located_model(&self) -> String {
+        bench_domain::run::located(&self.model(), self.endpoint_host.as_deref())
+    }
+
+    /// Returns the host that answers for the model, where the server tells one.
+    pub(crate) fn endpoint_host(&self) -> Option<&str> {
+        self.endpoint_host.as_deref()
+    }
+
+    /// Returns the overall score; over several benchmarks it says that it is a mean, since a mean of scores of
+    /// different benchmarks is no score of any of them.
+    pub(crate) fn overall(&self) -> String {
+        let score = crate::format::percent(self.overall_score);
+        match (self.overall_score, self.benchmarks.len()) {
+            (Some(_), 2..) => format!("{score} (mean of {})", self.benchmarks.len()),
+            _ => score,
+        }
+    }
+
     pub(crate) fn model(&self) -> String {
         match &self.model {
             Some(model) => model.clone(),
@@ -273,8 +300,10 @@ impl Run {
             id: &self.id,
             status: self.status,
             model: self.model(),
+            endpoint_host: self.endpoint_host.as_deref(),
             benchmarks: self.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str()).collect(),
             score: self.overall_score,
+            score_label: self.overall_score_label.as_deref(),
             coverage: self.coverage,
             demo: self.demo,
             created_at: self.created_at,

@@ -9,22 +9,25 @@ use serde_json::Value;
 
 use crate::client::ServerArgs;
 use crate::data_dir::DataArgs;
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Problem};
 use crate::show::number;
 use crate::views::Rejudges;
 use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench compare RUN_A RUN_B                  by how much they differ, and whether that may be chance
-  bench compare RUN_A RUN_B --json";
+  bench compare BASELINE RUN                 by how much RUN differs from BASELINE, and whether that may be chance
+  bench compare BASELINE RUN --json
+
+Differences are B − A, the second run less the first, as in `bench rejudge` and `bench schedules history`: positive where
+the second run is better. Exit code 1 when the runs have no graded item in common.";
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The first run
+    /// The run to compare with (A)
     #[arg(value_parser = super::parse_run)]
     a: RunId,
-    /// The second run
+    /// The run that is compared (B)
     #[arg(value_parser = super::parse_run)]
     b: RunId,
     #[command(flatten)]
@@ -51,6 +54,8 @@ struct Comparison {
 struct Side {
     id: String,
     model: String,
+    #[serde(default)]
+    endpoint_host: Option<String>,
     status: String,
     #[serde(default)]
     rejudges: Option<Rejudges>,
@@ -72,10 +77,17 @@ pub(crate) async fn run(args: CompareArgs) -> anyhow::Result<ExitStatus> {
     let answer = api.client.get::<Value>(&format!("/api/runs/{}/compare/{}", args.a, args.b)).await;
     api.close().await;
     let answer = answer?;
+    let comparison: Comparison = serde_json::from_value(answer.clone())?;
     if args.json {
         output::json(&answer)?;
     } else {
-        print(&serde_json::from_value(answer)?)?;
+        print(&comparison)?;
+    }
+    if comparison.benchmarks.iter().all(|benchmark| benchmark.paired.items == 0) {
+        let message = format!("runs {} and {} have no graded item in common", args.a, args.b);
+        return Err(Problem::failure(message)
+            .hint("compare runs of the same dataset with the same --seed, or with the same --item")
+            .into());
     }
     Ok(ExitStatus::Success)
 }
@@ -85,11 +97,12 @@ fn print(comparison: &Comparison) -> anyhow::Result<()> {
         let again = side.rejudges.as_ref().map_or_else(String::new, |of| {
             format!(", answers of run {} judged again, version {}", of.run, of.version)
         });
-        output::print(&format!("{name}: {} ({}, {}{again})", side.model, side.id, side.status))?;
+        let model = bench_domain::run::located(&side.model, side.endpoint_host.as_deref());
+        output::print(&format!("{name}: {model} ({}, {}{again})", side.id, side.status))?;
     }
     output::print(&table(&comparison.benchmarks).to_string())?;
     output::print(
-        "Over the items that both have graded; positive where A is better; p by the exact McNemar test.",
+        "Over the items that both have graded; positive where B is better; p by the exact McNemar test.",
     )?;
     for benchmark in &comparison.benchmarks {
         for warning in &benchmark.warnings {
@@ -109,7 +122,7 @@ fn table(benchmarks: &[Benchmark]) -> comfy_table::Table {
         "benchmark",
         "A",
         "B",
-        "A − B (95 % interval)",
+        "B − A (95 % interval)",
         "p",
         "items",
         "both right",
@@ -180,7 +193,7 @@ mod tests {
             "benchmarks": [benchmark] });
         let comparison: Comparison = serde_json::from_value(answer).unwrap();
         let text = table(&comparison.benchmarks).to_string();
-        for part in ["75.0 %", "25.0 %", "+50.0 (", "0.500", "100.0 % / -"] {
+        for part in ["75.0 %", "25.0 %", "-50.0 (", "0.500", "100.0 % / -"] {
             assert!(text.contains(part), "{part}\n{text}");
         }
     }

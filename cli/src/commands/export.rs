@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use bench_domain::RunId;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use crate::client::ServerArgs;
 use crate::data_dir::DataArgs;
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Problem};
 use crate::output;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -48,9 +47,7 @@ enum Format {
 
 pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
     let out = args.out.unwrap_or_else(|| PathBuf::from("."));
-    if let Some(parent) = out.parent().filter(|parent| !parent.as_os_str().is_empty() && !out.is_dir()) {
-        std::fs::create_dir_all(parent).with_context(|| format!("could not create {}", parent.display()))?;
-    }
+    check_out(&out)?;
     let format = match args.format {
         Format::Zip => "zip",
         Format::Csv => "csv",
@@ -62,6 +59,21 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
     let shown = written.strip_prefix(".").unwrap_or(&written);
     print_path(shown, args.json)?;
     Ok(ExitStatus::Success)
+}
+
+/// Refuses a folder that isn't there: a misspelled one would otherwise become a file of that name, or a new folder.
+fn check_out(out: &Path) -> anyhow::Result<()> {
+    if out.is_dir() {
+        return Ok(());
+    }
+    let names_folder = out.as_os_str().to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
+    let folder = if names_folder { Some(out) } else { out.parent() };
+    match folder.filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Some(missing) => Err(Problem::usage(format!("--out: there is no folder `{}`", missing.display()))
+            .hint(format!("create it with `mkdir -p {}`", missing.display()))
+            .into()),
+        None => Ok(()),
+    }
 }
 
 fn print_path(path: &Path, json: bool) -> anyhow::Result<()> {

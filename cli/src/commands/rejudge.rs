@@ -177,7 +177,7 @@ async fn side_by_side(client: &Client, old: RunId, new: RunId) -> anyhow::Result
     if found.status.is_open() || found.benchmarks.iter().all(|benchmark| benchmark.planned_samples == 0) {
         return Ok(());
     }
-    let compared: Comparison = client.get(&format!("/api/runs/{new}/compare/{old}")).await?;
+    let compared: Comparison = client.get(&format!("/api/runs/{old}/compare/{new}")).await?;
     let judgings: Judgings = client.get(&format!("/api/runs/{new}/judgings")).await?;
     let name = |run: RunId| {
         let found = judgings.judgings.iter().find(|judging| judging.run_id == run.to_string());
@@ -197,12 +197,12 @@ async fn side_by_side(client: &Client, old: RunId, new: RunId) -> anyhow::Result
     for Benchmark { benchmark_name, score_a, score_b, paired } in &compared.benchmarks {
         table.add_row(vec![
             Cell::new(benchmark_name),
-            number(format::percent(*score_b)),
             number(format::percent(*score_a)),
+            number(format::percent(*score_b)),
             number(super::compare::difference(paired)),
             number(format::count(paired.items)),
-            number(format::count(paired.only_a_right)),
             number(format::count(paired.only_b_right)),
+            number(format::count(paired.only_a_right)),
             number(paired.mcnemar_p.map_or_else(|| "-".to_owned(), super::compare::p_value)),
         ]);
     }

@@ -159,12 +159,12 @@ fn detail(run: &Run, versions: Option<&Judgings>) -> anyhow::Result<()> {
         lines.extend(value.map(|value| format!("{:<12}{value}", format!("{name}:"))));
     };
     field("run", Some(run.id.clone()));
-    field("model", Some(run.model()));
+    field("model", Some(run.located_model()));
     field("status", Some(show::status(run)));
     field("error", run.error_message.clone());
     let rejudges = run.rejudges.as_ref();
     field("judges", rejudges.map(|of| format!("answers of run {}, version {}", of.run, of.version)));
-    field("score", run.overall_score.map(|score| format::percent(Some(score))));
+    field("score", run.overall_score.map(|_| run.overall()));
     field("coverage", run.coverage.map(|coverage| format::percent(Some(coverage))));
     let seed = run.subset_seed.as_ref().map_or_else(String::new, |seed| format!(", seed {seed}"));
     field(

@@ -14,7 +14,7 @@ use console::style;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use self::contents::{Measured, measured};
+use self::contents::{Measured, MeasuredRun, measured};
 use super::keys::read_public_key;
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::{DataArgs, key_ring};
@@ -63,6 +63,8 @@ struct Verdict {
     reasons: Vec<Reason>,
     /// Who signed, when that is known and trusted.
     signed_by: Option<String>,
+    /// What the signed manifest says of the run.
+    run: MeasuredRun,
     /// What the signed manifest says of each benchmark; left out where it says nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     benchmarks: Vec<Measured>,
@@ -107,10 +109,11 @@ async fn at_server(args: &VerifyArgs, client: &Client) -> anyhow::Result<ExitSta
         let manifest = File::open(path).ok().filter(|_| found.valid);
         let manifest = manifest.and_then(|archive| unverified_manifest(archive, &Limits::default()));
         let benchmarks = manifest.as_ref().map(measured).unwrap_or_default();
+        let run = manifest.as_ref().map(MeasuredRun::of_manifest).unwrap_or_default();
         if !args.json {
-            output::print(&describe_servers(&file, &found, &benchmarks))?;
+            output::print(&describe_servers(&file, &found, &run, &benchmarks))?;
         }
-        verdicts.push(FileVerdict { file, verdict: found, benchmarks });
+        verdicts.push(FileVerdict { file, verdict: found, run, benchmarks });
     }
     if args.json {
         match verdicts.as_slice() {
@@ -144,11 +147,17 @@ struct FileVerdict {
     file: String,
     #[serde(flatten)]
     verdict: ServersVerdict,
+    run: MeasuredRun,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     benchmarks: Vec<Measured>,
 }
 
-fn describe_servers(file: &str, found: &ServersVerdict, benchmarks: &[Measured]) -> String {
+fn describe_servers(
+    file: &str,
+    found: &ServersVerdict,
+    run: &MeasuredRun,
+    benchmarks: &[Measured],
+) -> String {
     let mut lines = Vec::new();
     if found.valid {
         lines.push(format!("{} {file}", style("valid:").green().bold()));
@@ -162,7 +171,8 @@ fn describe_servers(file: &str, found: &ServersVerdict, benchmarks: &[Measured])
         );
         field("run", found.run_id.clone());
         field("model", found.model_slug.clone());
-        field("score", Some(format::percent(found.overall_score)));
+        field("provider", run.answered_by());
+        field("score", Some(run.score(found.overall_score)));
         field("benchmarks", found.benchmark_count.map(|count| count.to_string()));
         field("exported", found.exported_at.clone());
         lines.extend(contents::describe(benchmarks));
@@ -199,6 +209,7 @@ fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
                 verification,
                 reasons: vec![Reason::ReadFailed],
                 signed_by: None,
+                run: MeasuredRun::default(),
                 benchmarks: Vec::new(),
             };
         }
@@ -217,7 +228,8 @@ fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
     }
     let signed_by = verification.signer().map(describe_key);
     let benchmarks = verification.manifest().map(measured).unwrap_or_default();
-    Verdict { file, verification, reasons, signed_by, benchmarks }
+    let run = verification.manifest().map(MeasuredRun::of_manifest).unwrap_or_default();
+    Verdict { file, verification, reasons, signed_by, run, benchmarks }
 }
 
 fn describe_key(key: &TrustedKey) -> String {
@@ -232,7 +244,7 @@ fn describe_key(key: &TrustedKey) -> String {
 }
 
 fn describe(verdict: &Verdict) -> String {
-    let Verdict { file, verification, reasons, signed_by, benchmarks } = verdict;
+    let Verdict { file, verification, reasons, signed_by, run, benchmarks } = verdict;
     let mut lines = Vec::new();
     if verification.valid {
         lines.push(format!("{} {file}", style("valid:").green().bold()));
@@ -242,7 +254,8 @@ fn describe(verdict: &Verdict) -> String {
         field("signed by", signed_by.clone());
         field("run", verification.run_id.clone());
         field("model", verification.model_slug.clone());
-        field("score", Some(format::percent(verification.overall_score)));
+        field("provider", run.answered_by());
+        field("score", Some(run.score(verification.overall_score)));
         field("benchmarks", verification.benchmark_count.map(|count| count.to_string()));
         field("exported", verification.exported_at.clone());
         lines.extend(contents::describe(benchmarks));

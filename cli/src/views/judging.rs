@@ -20,6 +20,8 @@ pub(crate) struct Rejudges {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Judge {
     pub(crate) model: String,
+    #[serde(default)]
+    pub(crate) endpoint_host: Option<String>,
     pub(crate) version: u32,
     pub(crate) prompt_digest: String,
     pub(crate) prompt_source: String,

@@ -8,6 +8,7 @@ mod judging;
 mod keys;
 mod kill;
 mod options;
+mod origin;
 mod provider;
 mod run;
 mod sandy;

@@ -76,9 +76,10 @@ fn life(place: &Place, at: &[&str]) {
     assert_eq!(json(&["history", "nightly"]).as_array().unwrap().len(), 1);
 
     bench(&["edit", "nightly"]).refused(2, "nothing is to be changed");
-    bench(&["edit", "nightly", "--cron", "* * * * *"])
-        .refused(1, "cron: Value error, two runs must be at least 15");
-    bench(&["edit", "nightly", "--time-zone", "Mars/X"]).refused(1, "time_zone: Value error, `Mars/X`");
+    let again = ["add", "--name", "nightly", "--cron", "0 0 * * *", "--model", "oracle", "--demo"];
+    bench(&again).refused(1, "You have a schedule named `nightly` already");
+    bench(&["edit", "nightly", "--cron", "* * * * *"]).refused(2, "cron: two runs must be at least 15");
+    bench(&["edit", "nightly", "--time-zone", "Mars/X"]).refused(2, "time_zone: `Mars/X`");
     bench(&["show", "other"]).refused(1, "there is no schedule `other`");
     bench(&["add", "--name", "x", "--cron", "0 0 * * *"]).refused(2, "no model was given");
     bench(&["add", "--name", "x", "--cron", "0 0 * * *", "--model", "replay:x.jsonl"])

@@ -263,11 +263,11 @@ fn without_rows_or_files_there_is_nothing_to_grade() {
     assert!(!place.path("out.jsonl").exists());
     let done = score(&["--responses", "none.jsonl"]);
     assert!(!done.err.contains("os error"), "{}", done.err);
-    done.refused(1, "could not read none.jsonl, which --responses names: there is no such file");
+    done.refused(2, "could not read none.jsonl, which --responses names: there is no such file");
     let done = score(&["--responses", "in.jsonl", "--dataset", "none.jsonl"]);
-    done.refused(1, "could not read none.jsonl, which --dataset names: there is no such file");
+    done.refused(2, "could not read none.jsonl, which --dataset names: there is no such file");
     let run = ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=none.jsonl"];
-    place.bench(&run).refused(1, "could not read none.jsonl, which --dataset names: there is no such file");
+    place.bench(&run).refused(2, "could not read none.jsonl, which --dataset names: there is no such file");
 }
 
 #[test]

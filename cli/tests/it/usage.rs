@@ -69,27 +69,33 @@ fn trouble_is_exit_code_1() {
     let missing = "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90";
     let cases: &[(&[&str], &str)] = &[
         (
-            &["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=none.jsonl"],
-            "none.jsonl",
-        ),
-        (
             &["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=broken.jsonl"],
             "row 1",
         ),
-        (&["run", "--model", "replay:none.jsonl", "--demo"], "could not read none.jsonl"),
         (&["run", "--model", "replay:replies.jsonl", "--demo"], "replies.jsonl, line 1"),
         (&["run", "--resume", missing], "Run not found"),
         (&["runs", missing], "Run not found"),
         (&["export", missing], "Run not found"),
         (&["compare", missing, missing], "Run not found"),
         (&["cancel", missing], "cannot be canceled"),
-        (&["score", "mmlu_pro", "--responses", "none.jsonl"], "could not read none.jsonl"),
         (&["datasets", "pull", "aime_2025"], "aime_2025: the hub at"),
         (&["datasets", "rm", "aime_2025", "--revision", "0123"], "nothing of aime_2025"),
         (&["runs", "--server", "http://127.0.0.1:1"], "the server at http://127.0.0.1:1 cannot be used"),
     ];
     for (args, part) in cases {
         place.bench(args).refused(1, part);
+    }
+}
+
+#[test]
+fn a_named_file_that_is_not_there_is_wrong_usage() {
+    let place = Place::new();
+    for args in [
+        &["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=none.jsonl"][..],
+        &["run", "--model", "replay:none.jsonl", "--demo"],
+        &["score", "mmlu_pro", "--responses", "none.jsonl"],
+    ] {
+        place.bench(args).refused(2, "could not read none.jsonl");
     }
 }
 

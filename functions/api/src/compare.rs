@@ -42,10 +42,14 @@ pub struct ComparedRun {
     pub id: RunId,
     /// Its model, with its provider.
     pub model: String,
+    /// Host of the base URL that was asked; null for models that are not asked over the network.
+    pub endpoint_host: Option<String>,
     /// Its status.
     pub status: String,
     /// Its overall score.
     pub overall_score: Option<f64>,
+    /// What that score is: `score of mmlu_pro` or `mean of 3 benchmark scores`.
+    pub overall_score_label: String,
     /// The run whose answers it judges again, and the version; null for one that asked the model itself.
     pub rejudges: Option<RejudgesView>,
 }
@@ -88,7 +92,8 @@ pub struct BenchmarkComparison {
     pub same_judge: bool,
     /// What makes the comparison doubtful, one sentence each.
     pub warnings: Vec<String>,
-    /// Differences are first less second: positive where the first is better.
+    /// `difference`, `standard_error` and `interval` are of the second run's mean less the first's: positive where
+    /// the second is better.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub paired: PairedComparison,
@@ -163,8 +168,10 @@ fn side(found: &RunWithBenchmarks) -> ComparedRun {
     ComparedRun {
         id: found.run.spec.id,
         model: found.run.spec.model.qualified(),
+        endpoint_host: found.run.spec.model.endpoint_host.clone(),
         status: found.run.state.status().to_string(),
         overall_score: found.run.state.overall_score(),
+        overall_score_label: found.overall_score_label(),
         rejudges: found.run.spec.rejudges.map(RejudgesView::from),
     }
 }

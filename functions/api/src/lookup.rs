@@ -29,12 +29,18 @@ pub(crate) struct FoundModel {
     pub(crate) price: Option<Price>,
 }
 
-/// Finds the model of an order. `orderer` is `None` as long as nobody is known to order.
+/// Finds the model of an order, and the host that answers for it. `orderer` is `None` as long as the caller is unknown.
 pub(crate) async fn find_model(
     api: &Api,
     order: &Order,
     orderer: Option<&Orderer>,
 ) -> Result<FoundModel, ApiError> {
+    let mut found = find(api, order, orderer).await?;
+    found.model.endpoint_host = api.config.inference.host(found.kind, found.model.base_url.as_deref());
+    Ok(found)
+}
+
+async fn find(api: &Api, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, ApiError> {
     let provider = wanted_provider(order.provider.as_deref())?;
     if let Some(found) = replay(order)? {
         return Ok(found);
@@ -107,6 +113,7 @@ fn replay(order: &Order) -> Result<Option<FoundModel>, ApiError> {
         slug: name.slug,
         base_url: None,
         replay_key: Some(replay_key.clone()),
+        endpoint_host: None,
     };
     Ok(Some(FoundModel { model, kind: ProviderKind::Replay, chute_id: None, price: None }))
 }
@@ -152,6 +159,7 @@ fn found(record: &ModelRecord, order: &Order) -> Result<FoundModel, ApiError> {
         slug: record.slug.clone(),
         base_url: order.trusted.base_url.clone(),
         replay_key: None,
+        endpoint_host: None,
     };
     Ok(FoundModel { model, kind, chute_id: record.chute_id.clone(), price: record.price })
 }
@@ -189,6 +197,7 @@ fn by_name(
         slug: name.slug,
         base_url: order.trusted.base_url.clone(),
         replay_key: None,
+        endpoint_host: None,
     };
     Ok(Some(FoundModel { model, kind: name.provider, chute_id: None, price: None }))
 }

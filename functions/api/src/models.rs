@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_catalogue::CATALOGUE_PROVIDER;
+use bench_catalogue::{CATALOGUE_PROVIDER, SyncError};
 use bench_domain::{ModelId, Price, Timestamp};
+use bench_inference::catalogue::CatalogueError;
 use bench_inference::{ModelName, ProviderKind};
 use bench_state::ModelRecord;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -230,7 +231,16 @@ pub(crate) async fn post_sync(
 /// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
 pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
     sync_prices(api, Timestamp::now()).await?;
-    bench_catalogue::sync_models(&api.state, &api.chat, &api.config.inference)
-        .await
-        .map_err(ApiError::internal)
+    bench_catalogue::sync_models(&api.state, &api.chat, &api.config.inference).await.map_err(|error| {
+        match error {
+            SyncError::List(CatalogueError::Request(failure)) => ApiError::new(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                format!(
+                    "Chutes can't be reached at {}, so the list of models stays as it is: {failure}",
+                    api.config.inference.models_api_url
+                ),
+            ),
+            other => ApiError::internal(other),
+        }
+    })
 }

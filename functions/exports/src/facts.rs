@@ -18,6 +18,8 @@ const REPORTED_MODEL_CHARS_MAX: usize = 256;
 pub(crate) struct RunFacts {
     pub(crate) run: RunRecord,
     pub(crate) completed_at: Timestamp,
+    /// What the overall score is: that of one benchmark or a mean.
+    pub(crate) overall_score_label: String,
     pub(crate) benchmarks: Vec<BenchmarkFacts>,
 }
 
@@ -78,12 +80,13 @@ impl RunFacts {
         completed_at: Timestamp,
     ) -> Result<Self, StateError> {
         let run = found.run.spec.id;
+        let overall_score_label = found.overall_score_label();
         let mut benchmarks = Vec::with_capacity(found.benchmarks.len());
         for record in found.benchmarks {
             let tally = tally(state, run, &record).await?;
             benchmarks.push(BenchmarkFacts { record, tally });
         }
-        Ok(Self { run: found.run, completed_at, benchmarks })
+        Ok(Self { run: found.run, completed_at, overall_score_label, benchmarks })
     }
 
     /// Whether any item came with the program instead of from the real dataset.

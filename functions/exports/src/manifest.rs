@@ -19,12 +19,14 @@ pub(crate) fn additional(facts: &RunFacts, config: &ExportsConfig) -> Map<String
         "software": software(config),
         "run_status": facts.run.state.status(),
         "overall_score": facts.run.state.overall_score(),
+        "overall_score_label": facts.overall_score_label,
         "coverage": facts.coverage(),
         "coverage_min": spec.coverage_min,
         "demo": facts.is_demo(),
         "model": {
             "provider": spec.model.provider,
             "slug": spec.model.slug,
+            "endpoint_host": spec.model.endpoint_host,
             "reported": facts.models().into_iter().take(REPORTED_MODELS_MAX).collect::<Vec<_>>(),
         },
         "sampling": {

@@ -152,7 +152,7 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
 }
 
 /// The run. The first block has the compatible system's fields, the second ours. Neither has a key, an owner or an
-/// address: those are nobody's business but the operator's.
+/// address: of the base URL only the host is told, since the same model name at two hosts may be two models.
 fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
     let run = &facts.run;
     let spec = &run.spec;
@@ -191,6 +191,8 @@ fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
         "budget": spec.budget.is_set().then_some(spec.budget),
         "failure_reason": run.state.failure_reason(),
         "models_reported": facts.models(),
+        "endpoint_host": spec.model.endpoint_host,
+        "overall_score_label": facts.overall_score_label,
     }));
     // Only where there are any: runs without keep the bytes that they have.
     if !spec.options.is_empty() {
@@ -242,11 +244,12 @@ pub(crate) fn judge(benchmark: &BenchmarkFacts) -> Option<JudgeView> {
     benchmark.plan().and_then(|plan| plan.judge.as_ref()).map(JudgeView::from)
 }
 
-/// The judge as it was ordered. Its address is nobody's business but the operator's.
+/// The judge as it was ordered, without its address but for the host.
 pub(crate) fn judge_ordered(spec: &RunSpec) -> Value {
     spec.judge.as_ref().map_or(Value::Null, |judge| {
         json!({
             "model": judge.model.qualified(),
+            "endpoint_host": judge.model.endpoint_host,
             "generation": generation(&judge.generation),
             "price": judge.price,
         })

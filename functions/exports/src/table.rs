@@ -79,8 +79,11 @@ const PROTOCOL_COLUMNS: [&str; 13] = [
     "dataset_digest",
 ];
 
-/// … and what the judge said of the answer.
+/// … what the judge said of the answer, …
 const JUDGE_COLUMNS: [&str; 2] = ["judge_prompt", "judge_reply"];
+
+/// … and who answered and judged, and what the overall score is.
+const ORIGIN_COLUMNS: [&str; 4] = ["provider", "endpoint_host", "judge_endpoint_host", "overall_score_label"];
 
 /// How many of [`COLUMNS`] belong to the sample.
 const COMPATIBLE_ITEM_COLUMNS: usize = 8;
@@ -92,8 +95,10 @@ pub(crate) struct TableWriter {
     /// Cells of the current benchmark: those before the sample's, and ours after them.
     before: Vec<String>,
     after: Vec<String>,
-    /// The last ones of the benchmark.
+    /// Later ones of the benchmark, before the judge's.
     last: Vec<String>,
+    /// The run's, after the judge's.
+    origin: Vec<String>,
     has_items: bool,
 }
 
@@ -105,10 +110,11 @@ impl TableWriter {
             before: Vec::new(),
             after: Vec::new(),
             last: Vec::new(),
+            origin: Vec::new(),
             has_items: false,
         };
-        let ours =
-            BENCHMARK_COLUMNS.iter().chain(&ITEM_COLUMNS).chain(&PROTOCOL_COLUMNS).chain(&JUDGE_COLUMNS);
+        let ours = BENCHMARK_COLUMNS.iter().chain(&ITEM_COLUMNS).chain(&PROTOCOL_COLUMNS);
+        let ours = ours.chain(&JUDGE_COLUMNS).chain(&ORIGIN_COLUMNS);
         table.writer.write_record(COLUMNS.iter().chain(ours))?;
         Ok(table)
     }
@@ -159,6 +165,12 @@ impl TableWriter {
             spec.rejudges.map(|rejudges| rejudges.run.to_string()).unwrap_or_default(),
             integer_cell(spec.rejudges.map(|rejudges| rejudges.version.into())),
             maybe_text_cell(benchmark.dataset().map(|dataset| dataset.digest.as_str())),
+        ];
+        self.origin = vec![
+            text_cell(&spec.model.provider),
+            maybe_text_cell(spec.model.endpoint_host.as_deref()),
+            maybe_text_cell(judge.and_then(|judge| judge.endpoint_host.as_deref())),
+            text_cell(&facts.overall_score_label),
         ];
     }
 
@@ -211,7 +223,7 @@ impl TableWriter {
     }
 
     fn write(&mut self, compatible: &[String], ours: &[String], judged: &[String]) -> Result<(), csv::Error> {
-        let ours = self.after.iter().chain(ours).chain(&self.last).chain(judged);
+        let ours = self.after.iter().chain(ours).chain(&self.last).chain(judged).chain(&self.origin);
         self.writer.write_record(self.before.iter().chain(compatible).chain(ours))
     }
 }

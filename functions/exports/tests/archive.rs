@@ -236,6 +236,7 @@ async fn names_protocol_and_judge_and_holds_what_the_judge_said() {
     let script = Script {
         judge: Some(JudgeUse {
             model: "openrouter/acme/judge".to_owned(),
+            endpoint_host: None,
             version: 2,
             prompt_digest: "ef".repeat(32),
             prompt_source: "own".to_owned(),

@@ -24,6 +24,7 @@ pub(crate) fn of_run(
     let template = judge.template(templates);
     Ok(Some(JudgeUse {
         model: ordered.model.qualified(),
+        endpoint_host: ordered.model.endpoint_host.clone(),
         version: spec.rejudges.map_or(1, |rejudges| rejudges.version),
         prompt_digest: template.digest,
         prompt_source: template.source.as_str().to_owned(),

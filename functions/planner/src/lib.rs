@@ -10,6 +10,7 @@ mod judge;
 mod outline;
 mod rejudged;
 mod requeue;
+mod support;
 
 use std::panic::AssertUnwindSafe;
 

@@ -11,6 +11,7 @@ use bench_domain::{BenchmarkName, RunId, RunSpec, Subset};
 use bench_state::PlannedSample;
 
 use crate::choose::{self, Chosen};
+use crate::support;
 
 static NO_OPTIONS: Options = Options::new();
 static HUB: DatasetChoice = DatasetChoice::Hub;
@@ -105,6 +106,12 @@ pub async fn outline(
         Ok(chosen) => chosen,
         Err(obstacle) => return Ok(Err(obstacle)),
     };
+    match support::check(library, benchmark, &prepared.index, &items).await {
+        Ok(Ok(())) => {}
+        Ok(Err(obstacle)) => return Ok(Err(obstacle)),
+        Err(error @ DatasetError::Blob(BlobError::Store { .. })) => return Err(error),
+        Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
+    }
     match wording(library, progress, benchmark, choice, prepared.used).await {
         Ok(wording) => Ok(Ok(Outline { items, of, wording })),
         Err(error @ DatasetError::Blob(BlobError::Store { .. })) => Err(error),
@@ -129,6 +136,9 @@ pub(crate) async fn wording(
     let note = (!notes.is_empty()).then(|| notes.join("; "));
     let templates = texts.digests();
     let texts = texts.into_texts();
-    let template = benchmark.template(&texts);
+    let mut template = benchmark.template(&texts);
+    if dataset.demo_support {
+        template = template.with_demo_support();
+    }
     Ok(Wording { dataset: DatasetUse { note, ..dataset }, templates, template, texts })
 }

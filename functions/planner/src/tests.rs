@@ -101,6 +101,7 @@ fn dataset(source: &str, note: Option<&str>) -> DatasetUse {
         documents: None,
         attachments: BTreeMap::new(),
         note: note.map(str::to_owned),
+        demo_support: false,
     }
 }
 
@@ -193,6 +194,7 @@ fn index() -> Index {
         files: Vec::new(),
         licence: "MIT".into(),
         note: None,
+        demo_support: false,
     }
 }
 
@@ -206,6 +208,7 @@ fn spec(name: &BenchmarkName, since: Option<&str>) -> RunSpec {
             slug: "oracle".into(),
             base_url: None,
             replay_key: None,
+            endpoint_host: None,
         },
         selected_benchmarks: None,
         benchmarks: vec![name.clone()],

@@ -121,7 +121,7 @@ impl Scheduler {
         let mut benchmarks = Vec::new();
         for record in &found.benchmarks {
             let Some(other) = last.benchmark(record.name.as_str()) else { continue };
-            let compared = match self.state.compare_benchmarks((run, record), (with, other)).await {
+            let compared = match self.state.compare_benchmarks((with, other), (run, record)).await {
                 Ok(compared) => compared,
                 Err(CompareError::State(error)) => return Err(error.into()),
                 Err(too_many @ CompareError::TooMany { .. }) => {
@@ -138,7 +138,7 @@ impl Scheduler {
             };
             let mut warnings = compared.warnings;
             if found.run.spec.model != last.run.spec.model {
-                warnings.push(format!("The run before was of {}.", last.run.spec.model.qualified()));
+                warnings.push(format!("The run before was of {}.", last.run.spec.model.located()));
             }
             let interval = compared.paired.interval;
             benchmarks.push(BenchmarkDifference {

@@ -78,6 +78,11 @@ pub trait Benchmark: Layout {
         Vec::new()
     }
 
+    /// Returns whether all items of a group need the same support values.
+    fn support_follows_group(&self) -> bool {
+        false
+    }
+
     /// The other protocols of this benchmark, each under its own [`Facts::protocol_name`]. They share its name and
     /// its items' ids.
     fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {

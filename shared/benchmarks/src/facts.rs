@@ -105,6 +105,13 @@ impl Template {
         }
         Self { source, digest: hex::encode(hasher.finalize()) }
     }
+
+    /// Returns the template of prompts whose few-shot examples or documents are not the dataset's but came with this
+    /// program: whatever the wording is, such a prompt is not the official one.
+    #[must_use]
+    pub fn with_demo_support(self) -> Self {
+        Self::of(TemplateSource::Own, &[&self.digest, "demo support"])
+    }
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref)] // the signature that serde asks for

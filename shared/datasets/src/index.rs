@@ -11,6 +11,9 @@ use serde_json::Value;
 use crate::error::DatasetError;
 use crate::layout::Item;
 
+/// Part of the note of a dataset whose few-shot examples or documents are those of the demo rows.
+pub(crate) const DEMO_SUPPORT_NOTE: &str = ": demo, since the file brings none";
+
 /// Form of the index that is written; another one is not read.
 pub(crate) const FORMAT: u32 = 1;
 
@@ -60,6 +63,9 @@ pub struct Index {
     /// What must be said wherever results of it are shown.
     #[serde(default)]
     pub note: Option<String>,
+    /// Whether real items got the support values of the demo rows.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub demo_support: bool,
 }
 
 /// One item.
@@ -111,6 +117,9 @@ impl Index {
             documents: self.documents.clone(),
             attachments: self.attachments.clone(),
             note: self.note.clone(),
+            // Indexes of older versions say it in their note alone.
+            demo_support: self.demo_support
+                || self.note.as_deref().is_some_and(|note| note.contains(DEMO_SUPPORT_NOTE)),
         }
     }
 

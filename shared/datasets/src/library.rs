@@ -12,10 +12,10 @@ use crate::attachments::demo_fact;
 use crate::config::LibraryConfig;
 use crate::error::DatasetError;
 use crate::hub::{Fetched, Hub, RemoteFile, Total, remove, remove_download};
-use crate::index::{FileFact, Index};
+use crate::index::{FileFact, Index, load_item};
 use crate::item_files::{HubFiles, ItemFiles};
 use crate::keys;
-use crate::layout::{HubSource, Layout, Part};
+use crate::layout::{HubSource, Item, Layout, Part};
 use crate::normalise::{Source, normalise};
 use crate::progress::Progress;
 use crate::rows::{Input, RowFile};
@@ -221,6 +221,7 @@ impl Library {
             inline_support: None,
             documents: documents.map(|documents| documents.archive.sha256),
             borrowed: Default::default(),
+            demo_support: false,
             attachments: attachments.files,
         };
         let mut files = ItemFiles::Hub(HubFiles {
@@ -287,6 +288,28 @@ impl Library {
         Ok(())
     }
 
+    /// Loads an item of a dataset, by where its frame is.
+    ///
+    /// # Errors
+    /// When the blob store fails, or when the frame holds no item.
+    pub async fn item(&self, index: &Index, offset: u64, length: u64) -> Result<Item, DatasetError> {
+        load_item(&self.blobs, &index.data_key, offset, length).await
+    }
+
+    /// Returns whether the dataset has a support value of that name, without loading it.
+    ///
+    /// # Errors
+    /// When the blob store fails.
+    pub async fn has_support(&self, index: &Index, name: &str) -> Result<bool, DatasetError> {
+        if index.support.contains_key(name) {
+            return Ok(true);
+        }
+        match &index.documents {
+            Some(archive) => Ok(self.blobs.head(&keys::document(archive, name)).await?.is_some()),
+            None => Ok(false),
+        }
+    }
+
     /// What was last cached of the first source of which anything was.
     pub(crate) async fn cached(&self, layout: &dyn Layout) -> Result<Option<Index>, DatasetError> {
         for source in layout.spec().sources {
@@ -351,6 +374,7 @@ impl Library {
             inline_support: None,
             documents: None,
             borrowed: Default::default(),
+            demo_support: false,
             attachments: attachments.files,
         };
         let mut files = ItemFiles::Here(vec![rows("demo items".to_owned(), demo.items)].into_iter());

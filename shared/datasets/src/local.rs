@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::attachments::{Attachments, is_no_items};
 use crate::error::DatasetError;
 use crate::hub::{hash, select};
-use crate::index::{FileFact, Index, load_support};
+use crate::index::{DEMO_SUPPORT_NOTE, FileFact, Index, load_support};
 use crate::item_files::ItemFiles;
 use crate::keys;
 use crate::layout::Layout;
@@ -121,6 +121,8 @@ impl Library {
                 },
             }
         }
+        // Only the demo rows' values come with a note.
+        let demo_support = borrowed.as_ref().is_some_and(|borrowed| borrowed.note.is_some());
         let (values, note) = borrowed.map_or_else(Default::default, |b| (b.values, b.note));
         let source = Source {
             folder,
@@ -133,6 +135,7 @@ impl Library {
             inline_support: Some(support_splits(layout).first().map_or("support", |split| split).to_owned()),
             documents: documents.map(|documents| documents.archive.sha256),
             borrowed: values,
+            demo_support,
             attachments: attachments.files,
         };
         let mut files = ItemFiles::Here(items.into_iter());
@@ -208,8 +211,7 @@ async fn demo_support(layout: &dyn Layout, what: &str, error: &str) -> Result<Bo
         let file = RowFile { name: format!("demo {split}"), input: Input::Text(text) };
         values.extend(support_values(layout, split, file).await?);
     }
-    let note =
-        format!("{what}: demo, since the file brings none and the dataset's own could not be had: {error}");
+    let note = format!("{what}{DEMO_SUPPORT_NOTE} and the dataset's own could not be had: {error}");
     tracing::warn!(benchmark = layout.name(), error, "{what} of the demo data are used");
     Ok(Borrowed { values, from: format!("demo {}", hex::encode(from.finalize())), note: Some(note) })
 }

@@ -42,6 +42,8 @@ pub(crate) struct Source {
     pub(crate) documents: Option<String>,
     /// Support values that come from another dataset.
     pub(crate) borrowed: BTreeMap<String, Value>,
+    /// Whether those values are the demo rows'.
+    pub(crate) demo_support: bool,
     /// Files that jobs need, in the store already.
     pub(crate) attachments: BTreeMap<String, StoredFile>,
 }
@@ -114,6 +116,7 @@ async fn make(
         files: facts,
         licence: layout.spec().licence.to_owned(),
         note: source.note,
+        demo_support: source.demo_support,
     };
     blobs.put_json(&keys::index(&source.folder), &index).await?;
     if noted {

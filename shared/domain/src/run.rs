@@ -99,6 +99,10 @@ pub struct ModelRef {
     /// For `replay`: the object that holds the stored responses.
     #[serde(default)]
     pub replay_key: Option<String>,
+    /// Host of the base URL when the run was ordered, with the port unless it is the scheme's default, such as
+    /// `127.0.0.1:8000`. `None` for models that are not asked over the network, and in records of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_host: Option<String>,
 }
 
 impl ModelRef {
@@ -109,6 +113,20 @@ impl ModelRef {
             "replay" => format!("replay:{}", self.slug),
             provider => format!("{provider}/{}", self.slug),
         }
+    }
+
+    /// Returns the name with its provider and, where it is known, the host that answers:
+    /// `openai-compatible/m at 127.0.0.1:8000`.
+    pub fn located(&self) -> String {
+        located(&self.qualified(), self.endpoint_host.as_deref())
+    }
+}
+
+/// Returns a model's qualified name, followed by the host that answers where it is known.
+pub fn located(qualified: &str, endpoint_host: Option<&str>) -> String {
+    match endpoint_host {
+        Some(host) => format!("{qualified} at {host}"),
+        None => qualified.to_owned(),
     }
 }
 
@@ -141,6 +159,9 @@ pub struct Rejudges {
 pub struct JudgeUse {
     /// The judge, with its provider.
     pub model: String,
+    /// Host of the judge's base URL; see [`ModelRef::endpoint_host`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endpoint_host: Option<String>,
     /// Version of the judging: 1 unless answers were judged again.
     pub version: u32,
     /// Digest of the judge's prompt template.
@@ -490,6 +511,9 @@ pub struct DatasetUse {
     /// Why demo data was used without being asked for.
     #[serde(default)]
     pub note: Option<String>,
+    /// Whether the items are real and the few-shot examples or documents in their prompts came with the program.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub demo_support: bool,
 }
 
 impl DatasetUse {

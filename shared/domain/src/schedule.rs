@@ -192,6 +192,7 @@ mod tests {
                     slug: "oracle".into(),
                     base_url: None,
                     replay_key: None,
+                    endpoint_host: None,
                 },
                 benchmarks: vec!["mmlu_pro".parse().unwrap()],
                 selected_benchmarks: None,

@@ -150,6 +150,15 @@ impl InferenceConfig {
         self.at(kind, Some(key))
     }
 
+    /// Returns the host that answers for a provider, at `base_url` or else at its configured address, with the port
+    /// unless it is the scheme's default. `None` for a provider without an address.
+    pub fn host(&self, kind: ProviderKind, base_url: Option<&str>) -> Option<String> {
+        let configured = self.provider(kind)?;
+        let url = parse_base(base_url.or(configured.base_url.as_deref())?).ok()?;
+        let host = url.host_str()?;
+        Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    }
+
     /// Options of a client that keeps to these settings.
     pub fn http_options(&self) -> HttpOptions {
         HttpOptions { idle_timeout: self.idle_timeout, ..HttpOptions::default() }

@@ -1,6 +1,6 @@
 //! One benchmark of two runs, item by item.
 
-use bench_domain::run::{JudgeUse, Plan};
+use bench_domain::run::{JudgeUse, Plan, located};
 use bench_domain::statistics::{PairedComparison, PairedSample, compare_paired};
 use bench_domain::{BenchmarkName, Outcome, RunId};
 use futures_util::future::try_join;
@@ -26,7 +26,7 @@ pub struct Compared {
     pub same_judge: bool,
     /// What makes the comparison doubtful, one sentence each.
     pub warnings: Vec<String>,
-    /// Differences are first less second: positive where the first is better.
+    /// Differences are second less first: positive where the second is better.
     pub paired: PairedComparison,
 }
 
@@ -109,6 +109,9 @@ impl State {
             }
         }
         let is_demo = |record: &BenchmarkRecord| record.plan.as_ref().is_some_and(|p| p.dataset.is_demo());
+        if a.plan.is_some() && b.plan.is_some() && paired.items == 0 {
+            warnings.push("The runs have no graded item in common; there is nothing to compare.".to_owned());
+        }
         if is_demo(a) || is_demo(b) {
             warnings.push("Demo data: the scores say nothing about the real benchmark.".to_owned());
         }
@@ -143,7 +146,13 @@ fn both(a: &BenchmarkRecord, b: &BenchmarkRecord, same: impl Fn(&Plan, &Plan) ->
 fn judged_alike(a: Option<&JudgeUse>, b: Option<&JudgeUse>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => {
-            a.model == b.model && a.prompt_digest == b.prompt_digest && a.generation == b.generation
+            // Older records don't name the host.
+            let same_host =
+                a.endpoint_host.is_none() || b.endpoint_host.is_none() || a.endpoint_host == b.endpoint_host;
+            a.model == b.model
+                && same_host
+                && a.prompt_digest == b.prompt_digest
+                && a.generation == b.generation
         }
         (None, None) => true,
         _ => false,
@@ -162,7 +171,7 @@ fn options(plan: &Plan) -> String {
 /// A judge with all in which two can differ.
 fn judge(judge: Option<&JudgeUse>) -> String {
     let Some(judge) = judge else { return "by no model".to_owned() };
-    let mut text = judge.model.clone();
+    let mut text = located(&judge.model, judge.endpoint_host.as_deref());
     if judge.version > 1 {
         text.push_str(&format!(", version {}", judge.version));
     }

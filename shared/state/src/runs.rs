@@ -110,6 +110,21 @@ pub struct Listing {
 }
 
 impl RunWithBenchmarks {
+    /// Returns what the run's overall score is: `score of mmlu_pro`, or `mean of 3 benchmark scores` where several
+    /// benchmarks count.
+    pub fn overall_score_label(&self) -> String {
+        let has_score =
+            |record: &&BenchmarkRecord| record.state.report().is_some_and(|report| report.score.is_some());
+        let mut counted: Vec<&BenchmarkRecord> = self.benchmarks.iter().filter(has_score).collect();
+        if counted.is_empty() {
+            counted = self.benchmarks.iter().collect();
+        }
+        match counted.as_slice() {
+            [only] => format!("score of {}", only.name),
+            several => format!("mean of {} benchmark scores", several.len()),
+        }
+    }
+
     /// Whether every benchmark is over or all its samples are: the finisher's turn.
     pub fn is_complete(&self) -> bool {
         self.run.planned_generation == self.run.generation

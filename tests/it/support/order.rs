@@ -75,6 +75,7 @@ impl Order {
                 slug: "oracle".into(),
                 base_url: None,
                 replay_key: None,
+                endpoint_host: None,
             },
             ..judge
         };
@@ -246,5 +247,6 @@ fn model(world: &World) -> ModelRef {
         slug: "m".into(),
         base_url: Some(world.model.base_url()),
         replay_key: None,
+        endpoint_host: None,
     }
 }

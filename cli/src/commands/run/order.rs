@@ -232,7 +232,8 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
     }
     let path = PathBuf::from(&name.slug);
     let shown = path.display();
-    let metadata = std::fs::metadata(&path).with_context(|| format!("could not read {shown}"))?;
+    let metadata = std::fs::metadata(&path)
+        .map_err(|error| Problem::usage(format!("--model: could not read {shown}: {error}")))?;
     if metadata.len() > REPLAY_BYTES_MAX {
         return Err(Problem::failure(format!("{shown} is larger than {REPLAY_BYTES_MAX} bytes")).into());
     }
@@ -445,8 +446,13 @@ impl Plan {
             // A key is for a provider: none is asked for the others.
             let orderer = if is_remote { orderer.clone() } else { local.clone() };
             let created = create_run(&stack.api, order, orderer).await;
-            let created =
-                created.map_err(|error| Problem::failure(format!("{}: {}", model.name, error.message())))?;
+            let created = created.map_err(|error| {
+                let message = format!("{}: {}", model.name, error.message());
+                match error.status().as_u16() {
+                    400 | 404 | 422 => Problem::usage(message),
+                    _ => Problem::failure(message),
+                }
+            })?;
             let run = created.run.run.spec.id;
             output::note(&format!("Run {run}: {} on {}", model.name, self.benchmarks.join(", ")));
             runs.push(run);

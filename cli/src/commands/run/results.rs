@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::failure;
 use crate::client::Client;
 use crate::data_dir::key_ring;
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Problem};
 use crate::stack::Stack;
 use crate::views::Run;
 use crate::{output, show};
@@ -100,8 +100,15 @@ fn value(run: &Run, files: Option<&Files>) -> anyhow::Result<Value> {
     Ok(value)
 }
 
+/// Makes the folder for the results, before anything is ordered: a run must not be paid for and then have no place.
+pub(super) fn make_folder(out: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(out).map_err(|error| {
+        Problem::usage(format!("--out: could not create the folder `{}`: {error}", out.display())).into()
+    })
+}
+
 async fn export(client: &Client, stack: Option<&Stack>, run: &Run, out: &Path) -> anyhow::Result<Files> {
-    std::fs::create_dir_all(out).with_context(|| format!("could not create {}", out.display()))?;
+    make_folder(out)?;
     let path = |format: &str| format!("/api/runs/{}/export?format={format}", run.id);
     let zip = client.download(&path("zip"), out).await?;
     let csv = client.download(&path("csv"), out).await?;

@@ -25,10 +25,48 @@ pub(super) struct Measured {
     judge: Option<JudgedBy>,
 }
 
+/// What the signed manifest says of the run itself.
+#[derive(Debug, Default, PartialEq, Serialize)]
+pub(super) struct MeasuredRun {
+    /// Who answered: `chutes`, `openai-compatible` and the like.
+    provider: Option<String>,
+    /// Host of the base URL that was asked.
+    endpoint_host: Option<String>,
+    /// What the overall score is: that of one benchmark or a mean.
+    overall_score_label: Option<String>,
+}
+
+impl MeasuredRun {
+    /// Reads a manifest. What older manifests lack stays `None`.
+    pub(super) fn of_manifest(manifest: &Map<String, Value>) -> Self {
+        let model = manifest.get("model").and_then(Value::as_object);
+        Self {
+            provider: model.and_then(|model| text(model, "provider")),
+            endpoint_host: model.and_then(|model| text(model, "endpoint_host")),
+            overall_score_label: text(manifest, "overall_score_label"),
+        }
+    }
+
+    /// Returns the provider with its host, for people.
+    pub(super) fn answered_by(&self) -> Option<String> {
+        let provider = self.provider.as_deref()?;
+        Some(bench_domain::run::located(provider, self.endpoint_host.as_deref()))
+    }
+
+    /// Returns the overall score with what it is.
+    pub(super) fn score(&self, overall: Option<f64>) -> String {
+        match (&self.overall_score_label, overall) {
+            (Some(label), Some(_)) => format!("{} ({label})", format::percent(overall)),
+            _ => format::percent(overall),
+        }
+    }
+}
+
 /// Who judged the answers.
 #[derive(Debug, PartialEq, Serialize)]
 struct JudgedBy {
     model: Option<String>,
+    endpoint_host: Option<String>,
     version: Option<u64>,
     prompt_source: Option<String>,
 }
@@ -63,6 +101,7 @@ fn one(benchmark: &Map<String, Value>, all_demo: bool) -> Option<Measured> {
         prompt_source: text(benchmark, "prompt_source"),
         judge: judge.map(|judge| JudgedBy {
             model: text(judge, "model"),
+            endpoint_host: text(judge, "endpoint_host"),
             version: judge.get("version").and_then(Value::as_u64),
             prompt_source: text(judge, "prompt_source"),
         }),
@@ -123,7 +162,8 @@ fn sourced(source: &str) -> &str {
 }
 
 fn judged_by(judge: &JudgedBy) -> String {
-    let mut text = judge.model.clone().unwrap_or_else(|| "unknown".to_owned());
+    let model = judge.model.as_deref().unwrap_or("unknown");
+    let mut text = bench_domain::run::located(model, judge.endpoint_host.as_deref());
     if let Some(version) = judge.version {
         text = format!("{text}, version {version}");
     }

@@ -5,7 +5,7 @@ use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
 use bench_domain::{ScheduleId, Timestamp};
 use bench_inference::ProviderKind;
 use bench_state::credentials::{ApiKey, SealedKey};
-use bench_state::{FiringRef, Transition};
+use bench_state::{FiringRef, ScheduleRecord, Transition};
 use bench_web::auth::{bearer_key, judge_key};
 use bench_web::{ApiError, Caller};
 use http::{HeaderMap, header};
@@ -46,6 +46,7 @@ pub(super) async fn create(
     if owned.iter().filter(|record| record.schedule.owner == orderer.owner).count() >= OWNED_MAX {
         return Err(ApiError::conflict(format!("You have {OWNED_MAX} schedules already; delete one first.")));
     }
+    refuse_known_name(&owned, &orderer.owner, None, &body.name)?;
     let found = find_model(api, &body.order, Some(&orderer)).await?;
     let Ordered { template: run, ignored, judge_key } =
         template(api, body.order, &orderer, found, None).await?;
@@ -79,6 +80,25 @@ pub(super) async fn create(
     Ok((schedule, ignored))
 }
 
+/// Refuses a name that another schedule of the same owner has: people and commands find schedules by name.
+fn refuse_known_name(
+    schedules: &[ScheduleRecord],
+    owner: &Owner,
+    own_id: Option<ScheduleId>,
+    name: &str,
+) -> Result<(), ApiError> {
+    let taken = schedules
+        .iter()
+        .map(|record| &record.schedule)
+        .any(|schedule| schedule.owner == *owner && Some(schedule.id) != own_id && schedule.name == name);
+    if taken {
+        return Err(ApiError::conflict(format!(
+            "You have a schedule named `{name}` already; change that one or choose another name."
+        )));
+    }
+    Ok(())
+}
+
 /// Changes a schedule; tells the names in the change that are no benchmarks.
 pub(super) async fn change(
     api: &Api,
@@ -90,6 +110,9 @@ pub(super) async fn change(
         let (record, caller) = find_owned(api, id, headers).await?;
         let old = &record.schedule;
         let body = ScheduleBody::read(change.over(old), api.config.server.local)?;
+        if body.name != old.name {
+            refuse_known_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &body.name)?;
+        }
         let Ordered { template: run, ignored, judge_key } = if change.touches_run() {
             let orderer = orderer_of(old, &caller, headers)?;
             changed_run(api, old, body.order, &orderer, change).await?

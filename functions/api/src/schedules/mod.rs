@@ -150,7 +150,7 @@ pub(crate) async fn get_schedules(
         (status = 401, body = ErrorBody, description = "A key is needed"),
         (status = 403, body = ErrorBody, description = "The provider refuses the key"),
         (status = 404, body = ErrorBody, description = "There is no such model"),
-        (status = 409, body = ErrorBody, description = "There are too many schedules"),
+        (status = 409, body = ErrorBody, description = "There are too many schedules, or the owner has one of this name"),
         (status = 422, body = ErrorBody, description = "The body is not as it should be"),
         (status = 503, body = ErrorBody, description = "Maintenance"),
     ),

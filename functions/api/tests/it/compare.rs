@@ -31,7 +31,7 @@ async fn runs_are_compared_on_the_items_that_both_have_graded() {
     ] {
         assert_eq!(benchmark[field], value, "{field}");
     }
-    assert!((benchmark["difference"].as_f64().unwrap() - 0.4).abs() < 1e-12);
+    assert!((benchmark["difference"].as_f64().unwrap() + 0.4).abs() < 1e-12);
     assert!(benchmark["interval"]["low"].is_number());
     assert!(benchmark["warnings"][0].as_str().unwrap().contains("Demo"));
     let itself = server.get(&format!("/api/runs/{b}/compare/{b}")).await.json();

@@ -280,6 +280,7 @@ async fn a_gated_items_judge_prompt_is_for_owner_and_operator() {
             plan.dataset.source = "hub".into();
             plan.judge = Some(bench_domain::run::JudgeUse {
                 model: "oracle".into(),
+                endpoint_host: None,
                 version: 1,
                 prompt_digest: "7".repeat(64),
                 prompt_source: "own".into(),

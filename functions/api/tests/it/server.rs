@@ -209,6 +209,7 @@ impl Server {
                 documents: None,
                 attachments: BTreeMap::new(),
                 note: None,
+                demo_support: false,
             },
             prompt_digest: "p1".into(),
             prompt_source: "official".into(),
@@ -364,6 +365,7 @@ impl Server {
     ) {
         let mut judge = JudgeUse {
             model: "oracle".into(),
+            endpoint_host: None,
             version: 0,
             prompt_digest: "7".repeat(64),
             prompt_source: "own".into(),

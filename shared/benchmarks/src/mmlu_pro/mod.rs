@@ -160,6 +160,10 @@ impl Benchmark for MmluPro {
         item.group.iter().cloned().collect()
     }
 
+    fn support_follows_group(&self) -> bool {
+        true
+    }
+
     fn template(&self, _templates: &Templates) -> Template {
         Template::of(TemplateSource::Official, &prompt::PARTS)
     }

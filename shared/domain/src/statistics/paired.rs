@@ -33,7 +33,7 @@ pub struct PairedComparison {
     pub mean_a: Option<f64>,
     /// Mean over items of run B's mean score; `None` without common items.
     pub mean_b: Option<f64>,
-    /// Mean over items of A's score less B's: positive where A is better. `None` without common items.
+    /// Mean over items of B's score less A's: positive where B is better. `None` without common items.
     pub difference: Option<f64>,
     /// Standard error of the difference; `None` with fewer than two common items.
     pub standard_error: Option<f64>,
@@ -88,7 +88,7 @@ pub fn compare_paired<'a>(
     let count = items as f64;
     comparison.mean_a = Some(pairs.iter().map(|(a, _)| a.mean).sum::<f64>() / count);
     comparison.mean_b = Some(pairs.iter().map(|(_, b)| b.mean).sum::<f64>() / count);
-    let differences = || pairs.iter().map(|(a, b)| a.mean - b.mean);
+    let differences = || pairs.iter().map(|(a, b)| b.mean - a.mean);
     let difference = differences().sum::<f64>() / count;
     let sum_of_squares = differences().map(|each| (each - difference) * (each - difference)).sum();
     comparison.difference = Some(difference);
@@ -147,7 +147,7 @@ mod tests {
             .collect()
     }
 
-    /// From scipy 1.17: `ttest_rel` on the items' means, its `confidence_interval()`, and `sem`.
+    /// From scipy 1.17: `ttest_rel(b, a)` on the items' means, its `confidence_interval()`, and `sem`.
     #[test]
     fn estimates_match_scipy() {
         let single = compare_paired(
@@ -171,8 +171,8 @@ mod tests {
             ]),
         );
         for (comparison, [difference, error, low, high]) in [
-            (single, [1.0 / 3.0, 0.33333333333333337, -0.5235272785454383, 1.1901939452121049]),
-            (several, [0.07291666666666666, 0.3129048303723839, -0.9228861546573519, 1.0687194879906852]),
+            (single, [-1.0 / 3.0, 0.33333333333333337, -1.1901939452121049, 0.5235272785454383]),
+            (several, [-0.07291666666666666, 0.3129048303723839, -1.0687194879906852, 0.9228861546573519]),
         ] {
             let interval = comparison.interval.unwrap();
             assert_close(comparison.difference.unwrap(), difference, 1e-12);
@@ -198,7 +198,7 @@ mod tests {
         let apart = compare_paired(run(&[("a", &[1.0])]), run(&[("b", &[1.0]), ("c", &[0.0])]));
         assert_eq!(apart, PairedComparison { only_in_a: 1, only_in_b: 2, ..PairedComparison::default() });
         let one = compare_paired(run(&[("a", &[1.0])]), run(&[("a", &[0.0])]));
-        assert_eq!((one.difference, one.standard_error, one.interval), (Some(1.0), None, None));
+        assert_eq!((one.difference, one.standard_error, one.interval), (Some(-1.0), None, None));
         assert_eq!(one.mcnemar_p, Some(1.0));
     }
 
@@ -240,7 +240,7 @@ mod tests {
             prop_assert_eq!(both_right + only_a_right + only_b_right + both_wrong, items);
             if let (Some(interval), Some(difference)) = (comparison.interval, comparison.difference) {
                 prop_assert!(interval.low <= difference && difference <= interval.high);
-                let means = comparison.mean_a.unwrap() - comparison.mean_b.unwrap();
+                let means = comparison.mean_b.unwrap() - comparison.mean_a.unwrap();
                 prop_assert!((means - difference).abs() < 1e-12);
             }
         }

@@ -10,6 +10,9 @@ use utoipa::ToSchema;
 pub struct JudgeView {
     /// The judge, with its provider.
     pub model: String,
+    /// Host of the judge's base URL, with the port unless it is the scheme's default; null for the oracle and in runs
+    /// of older versions.
+    pub endpoint_host: Option<String>,
     /// Version of the judging: 1 unless answers were judged again.
     pub version: u32,
     /// Digest of the judge's prompt template.
@@ -28,6 +31,7 @@ impl From<&JudgeUse> for JudgeView {
     fn from(judge: &JudgeUse) -> Self {
         Self {
             model: judge.model.clone(),
+            endpoint_host: judge.endpoint_host.clone(),
             version: judge.version,
             prompt_digest: judge.prompt_digest.clone(),
             prompt_source: judge.prompt_source.clone(),

@@ -38,7 +38,7 @@ pub struct RunView {
     pub status: RunStatus,
     /// The benchmarks that were asked for; null means all.
     pub selected_benchmarks: Option<Vec<String>>,
-    /// Unweighted mean of the benchmarks' scores, once the run succeeded.
+    /// Unweighted mean of the benchmarks' scores, once the run succeeded; `overall_score_label` says of what.
     pub overall_score: Option<f64>,
     /// What went wrong.
     pub error_message: Option<String>,
@@ -59,6 +59,11 @@ pub struct RunView {
 
     /// The model's name with its provider, as the command line takes it.
     pub model: String,
+    /// Host of the base URL that is asked, with the port unless it is the scheme's default; null for models that are
+    /// not asked over the network, and in runs of older versions.
+    pub endpoint_host: Option<String>,
+    /// What `overall_score` is: `score of mmlu_pro` or `mean of 3 benchmark scores`.
+    pub overall_score_label: String,
     /// Whether any of its items came with the program instead of from the real dataset.
     pub demo: bool,
     /// Graded over planned samples of all benchmarks; null until something is planned.
@@ -172,6 +177,8 @@ impl RunView {
             completed_at: state.completed_at(),
             created_at: spec.created_at,
             model: spec.model.qualified(),
+            endpoint_host: spec.model.endpoint_host.clone(),
+            overall_score_label: found.overall_score_label(),
             demo: spec.datasets.values().any(|choice| *choice == DatasetChoice::Demo)
                 || benchmarks.iter().any(|benchmark| benchmark.demo),
             coverage: share(sum(|benchmark| benchmark.graded_samples), planned),
