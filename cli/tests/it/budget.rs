@@ -64,7 +64,7 @@ fn a_run_stops_at_its_budget_and_goes_on_with_a_larger_one() {
 fn dollars_need_a_price() {
     let place = Place::new();
     let (address, seen) = model_server(200);
-    run(&place, &address, &["--budget-usd", "1"]).refused(1, "--price IN,OUT");
+    run(&place, &address, &["--budget-usd", "1"]).refused(2, "--price IN,OUT");
     assert_eq!(questions(&seen), 0);
     // 7 × 1 + 5 × 2 dollars for a million answers.
     let done = run(&place, &address, &["--budget-usd", "0.00003", "--price", "1,2"]);

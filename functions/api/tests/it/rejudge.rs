@@ -214,7 +214,7 @@ async fn comparisons_say_what_differs() {
     let hle = &compared["benchmarks"][0];
     assert_eq!((&hle["same_protocol"], &hle["same_judge"]), (&json!(true), &json!(false)));
     assert_eq!((&hle["judge_a"]["model"], &hle["judge_b"]["version"]), (&json!("openrouter/j"), &json!(1)));
-    assert_eq!(hle["difference"], 0.5);
+    assert_eq!(hle["difference"], -0.5);
     let warnings = hle["warnings"].to_string();
     for part in ["judged differently", "openrouter/j, version 2", "oracle (prompt 777777777777, own"] {
         assert!(warnings.contains(part), "{part}: {warnings}");
@@ -259,7 +259,7 @@ async fn what_the_judge_was_shown_and_said_stands_beside_the_answer() {
     );
     assert_eq!(
         benchmark["judge"],
-        json!({ "model": "oracle", "version": 1, "prompt_digest": "7".repeat(64), "prompt_source": "own",
+        json!({ "model": "oracle", "endpoint_host": null, "version": 1, "prompt_digest": "7".repeat(64), "prompt_source": "own",
             "temperature": 0.0, "seed": 7, "max_tokens": null })
     );
     let plain = server.get(&format!("/api/runs/{run}/benchmarks/mmlu_pro")).await.json();
