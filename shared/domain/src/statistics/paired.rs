@@ -260,7 +260,7 @@ mod tests {
         fn against_a_run_of_zeros_it_is_the_error_of_the_mean(scores in prop::collection::vec(0.0f64..1.0, 2..12)) {
             let a: Vec<(u8, f64)> = (0u8..).zip(scores.iter().copied()).collect();
             let zeros: Vec<(u8, f64)> = a.iter().map(|&(item, _)| (item, 0.0)).collect();
-            let comparison = compare_paired(named(&a), named(&zeros));
+            let comparison = compare_paired(named(&zeros), named(&a));
             let items: Vec<[f64; 1]> = scores.iter().map(|&score| [score]).collect();
             let alone = clustered_mean(&items).unwrap();
             prop_assert!((comparison.difference.unwrap() - alone.mean).abs() < 1e-12);
