@@ -59,6 +59,9 @@ pub struct ApiConfig {
     pub sync_models: bool,
     /// Whether an event stream stays open; where waiting is paid for it ends with what there is.
     pub streaming: bool,
+    /// Time after which an open event stream ends and the client reconnects. `None`: it stays open until the run is
+    /// over.
+    pub stream_time: Option<Duration>,
     /// How often an open event stream looks for events.
     pub poll_every: Duration,
     /// How long an open event stream is silent at most.
@@ -119,6 +122,7 @@ impl ApiConfig {
             judge_model: judge_model(var)?,
             sync_models: !flag("SKIP_MODEL_SYNC")?,
             streaming: true,
+            stream_time: None,
             poll_every: Duration::from_millis(700),
             keep_alive_every: Duration::from_secs(15),
             availability_wait: Duration::from_secs(5),

@@ -51,9 +51,10 @@ pub(crate) struct EventsView {
 
 /// What happens to a run.
 ///
-/// A stream of server-sent events; after the last event of a run that is over comes `event: done`. With
-/// `Accept: application/json` or `cursor` it is a page instead, of at most 4 MiB. Go on after an event with its id, or its
-/// number, in `Last-Event-ID` (header or query).
+/// A stream of server-sent events; after the last event of a run that is over comes `event: done`. A stream that ends
+/// without it is to be resumed: after two minutes on AWS. With `Accept: application/json` or `cursor` it is a page instead, of
+/// at most 4 MiB. Go on after an event with its id, or its number, in `Last-Event-ID` (header or query), as an
+/// `EventSource` does by itself.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}/events", tag = "runs",
     params(
@@ -105,7 +106,8 @@ pub(crate) async fn get_events(
         }
         return Ok(Json(EventsView { events, cursor: after.to_string(), done }).into_response());
     }
-    Ok(until_maybe(event_stream(api, run, after), deadline.map(|Extension(deadline)| deadline)))
+    let (longest, deadline) = (api.config.stream_time, deadline.map(|Extension(deadline)| deadline));
+    Ok(until_maybe(event_stream(api, run, after), longest, deadline))
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {

@@ -1,10 +1,15 @@
 //! The API as a Lambda function: behind API Gateway, and with `BENCH_STREAMING` behind a function URL.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bench_api::{Api, ApiConfig};
 use bench_datasets::{Library, LibraryConfig};
 use bench_lambda::{Answers, Init, Warm, run_http};
+
+/// Longest time of an event stream. Each stream occupies an execution environment, of which there is a fixed number: clients
+/// that went away, or that read slowly, give theirs back. `Timeout` in `template.yaml` is longer.
+const STREAM_TIME: Duration = Duration::from_secs(120);
 
 // One event at a time, and nearly all of it waiting: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
@@ -13,7 +18,8 @@ async fn main() -> anyhow::Result<()> {
     let streaming = init.vars.flag("BENCH_STREAMING")?;
     let config = ApiConfig::from_vars(init.vars.lookup(), false, env!("CARGO_PKG_VERSION"));
     // Without a stream waiting is of no use, and inside Lambda it is paid for: who watches asks again.
-    let config = ApiConfig { streaming, ..config.map_err(anyhow::Error::msg)? };
+    let stream_time = Some(STREAM_TIME);
+    let config = ApiConfig { streaming, stream_time, ..config.map_err(anyhow::Error::msg)? };
     let blobs = init.blobs()?;
     let library =
         Library::new(blobs.clone(), LibraryConfig::from_vars("/tmp/bench-downloads", init.vars.all()));

@@ -13,10 +13,9 @@ const RESERVE: Duration = Duration::from_secs(10);
 /// After which time the client comes again, with the id of the last event that it saw.
 const AGAIN: &str = "retry: 1000\n\n";
 
-/// The same answer, ended in time, between two messages. The beginning is sent in any case, so that whoever comes
-/// again and again gets on.
-pub(crate) fn until(response: Response, deadline: Deadline) -> Response {
-    let left = deadline.left(RESERVE);
+/// Ends a stream after this time, between two messages, and asks the client to reconnect. The first piece is always
+/// sent, so that a client that reconnects makes progress.
+fn until(response: Response, left: Duration) -> Response {
     let (parts, body) = response.into_parts();
     let end = Box::pin(tokio::time::sleep(left));
     let chunks = stream::unfold(Some((body.into_data_stream(), end, true)), |state| async move {
@@ -34,10 +33,15 @@ pub(crate) fn until(response: Response, deadline: Deadline) -> Response {
     Response::from_parts(parts, Body::from_stream(chunks))
 }
 
-/// The answer as it is, or ended in time where there is a time.
-pub(crate) fn until_maybe(response: Response, deadline: Option<Deadline>) -> Response {
-    match deadline {
-        Some(deadline) => until(response, deadline),
+/// Ends a stream after `longest`, and before its invocation ends. Without either it stays as it is.
+pub(crate) fn until_maybe(
+    response: Response,
+    longest: Option<Duration>,
+    deadline: Option<Deadline>,
+) -> Response {
+    let left = deadline.map(|deadline| deadline.left(RESERVE));
+    match longest.into_iter().chain(left).min() {
+        Some(left) => until(response, left),
         None => response,
     }
 }
@@ -62,23 +66,36 @@ mod tests {
         String::from_utf8(bytes.to_vec()).unwrap()
     }
 
+    const SOON: Duration = Duration::from_millis(100);
+    const LATER: Duration = Duration::from_secs(600);
+
     #[tokio::test]
-    async fn a_stream_ends_before_its_invocation() {
-        let sent =
-            text(until(answer(usize::MAX), Deadline::after(RESERVE + Duration::from_millis(100)))).await;
-        assert!(sent.starts_with("id: 0\n") && sent.ends_with(&format!("data: {{}}\n\n{AGAIN}")), "{sent}");
+    async fn a_stream_ends_before_its_invocation_and_after_its_longest_time() {
+        let before_the_invocation = (None, Some(Deadline::after(RESERVE + SOON)));
+        let after_its_time = (Some(SOON), None);
+        let both = [
+            (Some(SOON), Some(Deadline::after(LATER))),
+            (Some(LATER), Some(Deadline::after(RESERVE + SOON))),
+        ];
+        for (longest, deadline) in [before_the_invocation, after_its_time].into_iter().chain(both) {
+            let sent = text(until_maybe(answer(usize::MAX), longest, deadline)).await;
+            assert!(
+                sent.starts_with("id: 0\n") && sent.ends_with(&format!("data: {{}}\n\n{AGAIN}")),
+                "{sent}"
+            );
+        }
     }
 
     #[tokio::test]
     async fn what_ends_by_itself_is_left_as_it_is() {
-        let sent = text(until(answer(3), Deadline::after(Duration::from_secs(600)))).await;
+        let sent = text(until_maybe(answer(3), Some(LATER), Some(Deadline::after(LATER)))).await;
         assert!(sent.ends_with("id: 2\ndata: {}\n\n"), "{sent}");
-        assert_eq!(text(until_maybe(answer(3), None)).await, sent);
+        assert_eq!(text(until_maybe(answer(3), None, None)).await, sent);
     }
 
     #[tokio::test]
     async fn an_invocation_that_is_nearly_over_still_gets_on() {
-        let sent = text(until(answer(usize::MAX), Deadline::after(Duration::ZERO))).await;
+        let sent = text(until_maybe(answer(usize::MAX), None, Some(Deadline::after(Duration::ZERO)))).await;
         assert_eq!(sent, format!("id: 0\ndata: {{}}\n\n{AGAIN}"));
     }
 }

@@ -15,7 +15,10 @@ const UPLOAD_BYTES_MAX: u64 = 4 * 1024 * 1024;
 const VERIFY_TOTAL_BYTES_MAX: u64 = 1 << 30;
 /// API Gateway waits for 29 seconds.
 const BUILD_WAIT: Duration = Duration::from_secs(20);
-/// The largest export that is passed through a function URL: at 2 MB a second it takes less than two minutes.
+/// CloudFront waits for 60 seconds until a function URL begins to answer.
+const STREAMED_BUILD_WAIT: Duration = Duration::from_secs(45);
+/// Largest export that is passed through a function URL, where it takes less than two minutes at Lambda's 2 MB a second.
+/// `Timeout` in `template.yaml` gives slower clients four minutes.
 const STREAMED_BYTES_MAX: u64 = 190_000_000;
 
 // One event at a time, and nearly all of it waiting: one thread is enough.
@@ -43,8 +46,7 @@ async fn main() -> anyhow::Result<()> {
         upload_bytes_max: UPLOAD_BYTES_MAX,
         direct_uploads: true,
         verify_limits: Limits { total_bytes_max: VERIFY_TOTAL_BYTES_MAX, ..Limits::default() },
-        // A function URL waits as long as the function may run.
-        build_wait: (!streaming).then_some(BUILD_WAIT),
+        build_wait: Some(if streaming { STREAMED_BUILD_WAIT } else { BUILD_WAIT }),
         ..ExportsConfig::new(env!("CARGO_PKG_VERSION"), access)
     };
     let exports = Exports::new(init.state()?, init.blobs()?, keys, config);

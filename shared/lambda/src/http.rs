@@ -14,6 +14,14 @@ use crate::Deadline;
 use crate::metrics;
 use crate::runtime::deadline_of;
 
+/// Header that carries the viewer's `Authorization` through CloudFront, whose own signature takes that header's place.
+/// A CloudFront Function of `template.yaml` fills it in.
+const VIEWER_AUTHORIZATION: &str = "x-bench-authorization";
+/// Account that Lambda reports for requests to a function URL without authentication.
+const ANONYMOUS_ACCOUNT: &str = "anonymous";
+/// Beginning of an `Authorization` header with an AWS signature.
+const SIGNATURE: &[u8] = b"AWS4-HMAC-SHA256";
+
 /// How a function answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answers {
@@ -58,9 +66,36 @@ async fn around(mut request: Request, next: Next) -> Response {
 /// panics on some: a `Host` that is no host, a scheme that is none, a query that was not encoded.
 fn repaired(mut event: LambdaEvent<LambdaRequest>) -> LambdaEvent<LambdaRequest> {
     if let LambdaRequest::ApiGatewayV2(request) = &mut event.payload {
+        restore_authorization(request);
         repair(request);
     }
     event
+}
+
+/// Gives a signed request the `Authorization` header that the viewer sent, and none if the viewer sent none. Every other
+/// request keeps its own header: there anybody can send the copy, which is removed.
+fn restore_authorization(request: &mut ApiGatewayV2httpRequest) {
+    let sent = request.headers.remove(VIEWER_AUTHORIZATION);
+    if !is_signed(request) {
+        return;
+    }
+    match sent {
+        Some(value) => request.headers.insert(header::AUTHORIZATION, value),
+        None => request.headers.remove(header::AUTHORIZATION),
+    };
+}
+
+/// Checks whether a request came to a function URL that takes signed requests only. Callers can't influence the request
+/// context. Lambda names the signer there and removes the signature from the headers; emulators may leave it in place.
+fn is_signed(request: &ApiGatewayV2httpRequest) -> bool {
+    let context = &request.request_context;
+    let at_function_url = context.domain_name.as_deref().is_some_and(|name| name.contains(".lambda-url."));
+    if !at_function_url || context.account_id.as_deref() == Some(ANONYMOUS_ACCOUNT) {
+        return false;
+    }
+    let names_signer = context.authorizer.as_ref().is_some_and(|authorizer| authorizer.iam.is_some());
+    let signature = request.headers.get(header::AUTHORIZATION);
+    names_signer || signature.is_some_and(|value| value.as_bytes().starts_with(SIGNATURE))
 }
 
 fn repair(request: &mut ApiGatewayV2httpRequest) {
@@ -128,7 +163,14 @@ mod tests {
     use super::*;
 
     fn event(host: &str, proto: &str, path: &str, query: &str) -> LambdaEvent<LambdaRequest> {
-        let event = json!({
+        let mut context = Context::default();
+        context.deadline =
+            u64::try_from(Deadline::after(std::time::Duration::from_secs(60)).0.as_micros()).unwrap() / 1_000;
+        LambdaEvent::new(serde_json::from_value(event_json(host, proto, path, query)).unwrap(), context)
+    }
+
+    fn event_json(host: &str, proto: &str, path: &str, query: &str) -> Value {
+        json!({
             "version": "2.0",
             "routeKey": "$default",
             "rawPath": path,
@@ -146,11 +188,7 @@ mod tests {
                 "time": "12/Mar/2026:19:03:58 +0000", "timeEpoch": 1_773_342_238_000_u64,
             },
             "isBase64Encoded": false,
-        });
-        let mut context = Context::default();
-        context.deadline =
-            u64::try_from(Deadline::after(std::time::Duration::from_secs(60)).0.as_micros()).unwrap() / 1_000;
-        LambdaEvent::new(serde_json::from_value(event).unwrap(), context)
+        })
     }
 
     fn router() -> Router {
@@ -218,6 +256,99 @@ mod tests {
         for host in ["localhost", "api.example.org", "API.example.org:8443", "a-b.c1", "d111.cloudfront.net"]
         {
             assert!(is_host(host), "{host}");
+        }
+    }
+
+    /// `Authorization` and its copy as a handler sees them.
+    async fn seen(event: Value) -> (Option<String>, Option<String>) {
+        let echo = |request: Request| async move {
+            let text = |name| request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+            axum::Json((text("authorization"), text(VIEWER_AUTHORIZATION)))
+        };
+        let service = ServiceBuilder::new().map_request(repaired as fn(_) -> _);
+        let service = service.service(Adapter::from(Router::new().fallback(echo)));
+        let event = LambdaEvent::new(serde_json::from_value(event).unwrap(), Context::default());
+        let answer = serde_json::to_value(service.oneshot(event).await.unwrap()).unwrap();
+        assert_eq!(answer["statusCode"], 200);
+        serde_json::from_str(answer["body"].as_str().unwrap()).unwrap()
+    }
+
+    /// A request to a function URL, as Lambda passes it on when CloudFront has signed it.
+    fn signed_event(headers: Value) -> Value {
+        let host = "0123456789abcdef.lambda-url.us-east-1.on.aws";
+        let mut event = event_json(host, "https", "/x", "");
+        event["headers"].as_object_mut().unwrap().extend(headers.as_object().unwrap().clone());
+        let context = &mut event["requestContext"];
+        context["domainName"] = json!(host);
+        context["authorizer"] = json!({ "iam": {
+            "accessKey": "ASIAEXAMPLE", "accountId": "111122223333", "callerId": "AROAEXAMPLE:OriginAccessSession",
+            "cognitoIdentity": null, "principalOrgId": null,
+            "userArn": "arn:aws:sts::111122223333:assumed-role/OriginAccessControlRole/OriginAccessSession",
+            "userId": "AROAEXAMPLE:OriginAccessSession",
+        }});
+        event
+    }
+
+    fn bearer(key: &str) -> Option<String> {
+        Some(format!("Bearer {key}"))
+    }
+
+    const SIGV4: &str =
+        "AWS4-HMAC-SHA256 Credential=ASIAEXAMPLE/20261122/us-east-1/lambda/aws4_request, Signature=0";
+
+    #[tokio::test]
+    async fn signed_requests_carry_the_viewers_authorization() {
+        let sent = json!({ VIEWER_AUTHORIZATION: "Bearer sk-viewer" });
+        assert_eq!(seen(signed_event(sent)).await, (bearer("sk-viewer"), None));
+        // Emulators check the signature, leave it in place and do not name the signer.
+        let mut unnamed =
+            signed_event(json!({ "authorization": SIGV4, VIEWER_AUTHORIZATION: "Bearer sk-viewer" }));
+        unnamed["requestContext"].as_object_mut().unwrap().remove("authorizer");
+        assert_eq!(seen(unnamed).await, (bearer("sk-viewer"), None));
+    }
+
+    #[tokio::test]
+    async fn a_signature_is_not_taken_for_a_key() {
+        for sent in [json!({}), json!({ "authorization": SIGV4 })] {
+            assert_eq!(seen(signed_event(sent)).await, (None, None));
+        }
+    }
+
+    #[tokio::test]
+    async fn the_copy_is_ignored_on_requests_without_a_signature() {
+        let sent = json!({ "authorization": "Bearer sk-own", VIEWER_AUTHORIZATION: "Bearer sk-copy" });
+        let without = |name: &str| {
+            let mut sent = sent.clone();
+            sent.as_object_mut().unwrap().remove(name);
+            sent
+        };
+        let api_gateway = |headers: &Value| {
+            let mut event = event_json("api.example.org", "https", "/x", "");
+            event["headers"].as_object_mut().unwrap().extend(headers.as_object().unwrap().clone());
+            event
+        };
+        // An API Gateway authorizer is no signature of CloudFront's either.
+        let authorized = |headers: &Value| {
+            let mut event = api_gateway(headers);
+            event["requestContext"]["authorizer"] =
+                signed_event(json!({}))["requestContext"]["authorizer"].clone();
+            event
+        };
+        let open_url = |headers: &Value| {
+            let mut event = signed_event(headers.clone());
+            event["requestContext"]["accountId"] = json!(ANONYMOUS_ACCOUNT);
+            event["requestContext"].as_object_mut().unwrap().remove("authorizer");
+            event
+        };
+        let makers: [&dyn Fn(&Value) -> Value; 3] = [&api_gateway, &authorized, &open_url];
+        for make in makers {
+            assert_eq!(seen(make(&sent)).await, (bearer("sk-own"), None));
+            assert_eq!(seen(make(&without("authorization"))).await, (None, None));
+        }
+        // Nor does a signature of the caller's own open the copy where signatures are not checked.
+        let forged = json!({ "authorization": SIGV4, VIEWER_AUTHORIZATION: "Bearer sk-copy" });
+        for make in makers {
+            assert_eq!(seen(make(&forged)).await, (Some(SIGV4.to_owned()), None));
         }
     }
 

@@ -129,3 +129,42 @@ async fn where_waiting_is_paid_for_a_stream_ends_with_what_there_is() {
     assert!(reply.text.ends_with("retry: 3000\n\n"), "{}", reply.text);
     assert!(!reply.text.contains("event: done"));
 }
+
+/// What a client receives that reconnects whenever a stream ends, until the run is over.
+#[tokio::test]
+async fn a_stream_that_ends_in_time_is_resumed_without_loss_or_repetition() {
+    let soon = std::time::Duration::from_millis(30);
+    let server = Server::with(true, &[], |config| config.stream_time = Some(soon)).await;
+    let run = server.run_of(&["mmlu_pro"]).await;
+    let path = format!("/api/runs/{run}/events");
+    let (mut seen, mut last, mut streams) = (Vec::new(), None::<String>, 0);
+    loop {
+        streams += 1;
+        assert!(streams < 1_000, "the stream does not get on: {seen:?}");
+        let headers: Vec<(&str, &str)> = last.iter().map(|last| ("last-event-id", last.as_str())).collect();
+        let reply = server.ask("GET", &path, &headers, "").await;
+        assert_eq!(reply.status, 200, "{}", reply.text);
+        let mut received = messages(&reply.text);
+        let is_done = received.pop_if(|message| message.name.as_deref() == Some("done")).is_some();
+        last = received.last().and_then(|message| message.id.clone()).or(last);
+        seen.extend(received.into_iter().map(|message| message.data["sequence"].as_u64().unwrap()));
+        if is_done {
+            break;
+        }
+        // The run is open: nothing but the time has ended the stream.
+        assert!(reply.text.ends_with("retry: 1000\n\n"), "{}", reply.text);
+        match streams {
+            1..=3 => {
+                // More than a page of them, of one time, between two streams.
+                for number in 0..250 {
+                    let event = NewEvent::new(EventKind::BenchmarkProgress, format!("{streams}: {number}"));
+                    server.api.state.add_event(run, &event, Timestamp::now()).await.unwrap();
+                }
+            }
+            4 => assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &[]).await.status, 200),
+            _ => {}
+        }
+    }
+    let all: Vec<u64> = (1..=seen.len() as u64).collect();
+    assert!(streams > 4 && seen.len() > 750 && seen == all, "{streams} streams: {seen:?}");
+}
