@@ -25,6 +25,14 @@ READERS = {
     "AdminSecret": {"Api", "ApiStream", "Exports", "ExportsStream"},
     "OperatorSecret": {"Api", "Planner", "Worker", "Turns", "Scheduler"},
 }
+# Functions with a function URL, and the bounds of their time in seconds: what they promise their clients, and what a client
+# that reads slowly or has gone may cost.
+AT_FUNCTION_URLS = {"ApiStream": (130, 180), "ExportsStream": (240, 300)}
+# CloudFront's managed policies: no caching, and every header of the viewer but Host.
+NO_CACHE = "4135ea2d-6df8-44a3-9df3-4b5a84be39ad"
+ALL_BUT_HOST = "b689b0a8-53d0-40ab-baf2-68738e2966ac"
+# Where the copy of the viewer's Authorization is, here and in shared/lambda/src/http.rs.
+COPY = "x-bench-authorization"
 
 
 class Loader(yaml.SafeLoader):
@@ -103,6 +111,10 @@ def as_list(value):
     return value if isinstance(value, list) else [value]
 
 
+def as_text(value):
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def statements(role):
     for policy in role["Properties"].get("Policies", []):
         yield from as_list(policy["PolicyDocument"]["Statement"])
@@ -161,7 +173,10 @@ def check_functions(template):
             wanted = "/aws/lambda/" + sub(properties["FunctionName"])
             template.check(sub(template.properties(group)["LogGroupName"]) == wanted, f"{name}: its log group is called otherwise")
         template.check("Policies" not in properties, f"{name}: policies beside its role")
-        template.check("ReservedConcurrentExecutions" not in properties, f"{name}: reserved concurrency")
+        # Event sources have MaximumConcurrency, API Gateway its throttling.
+        at_url = short in AT_FUNCTION_URLS
+        template.check(("FunctionUrlConfig" in properties) == at_url, f"{name}: a function URL that is not expected, or none")
+        template.check(("ReservedConcurrentExecutions" in properties) == at_url, f"{name}: reserved concurrency")
         template.check(found.get("Metadata", {}).get("BuildMethod") == "rust-cargolambda", f"{name}: no build method")
         template.check(f"{short}ErrorsAlarm" in template.resources, f"{name}: no alarm for its errors")
         api_facing = short in ("Api", "Exports")
@@ -178,6 +193,89 @@ def check_functions(template):
             template.check((secret in granted) == (short in readers), f"{name}: {secret} is not for it, or is missing")
     template.check(len(set(roles)) == len(roles), "functions share a role")
     template.check(len(set(groups)) == len(groups), "functions share a log group")
+
+
+def check_function_urls(template):
+    """That function URLs take requests from the distribution only, for a bounded time and a bounded number of times."""
+    distribution = template.properties("Distribution")["DistributionConfig"]
+    of_distribution = "arn:${AWS::Partition}:cloudfront::${AWS::AccountId}:distribution/${Distribution}"
+    permissions = [found["Properties"] for found in template.of_type("AWS::Lambda::Permission").values()]
+    conditions = template.root["Conditions"]
+    for short, (least, most) in AT_FUNCTION_URLS.items():
+        name = f"{short}Function"
+        properties = template.properties(name)
+        url = properties.get("FunctionUrlConfig", {})
+        template.check(url == {"AuthType": "AWS_IAM", "InvokeMode": "RESPONSE_STREAM"}, f"{name}: its URL is {url}")
+        template.check(least <= properties["Timeout"] <= most, f"{name}: {properties['Timeout']} s are not {least} to {most}")
+        # `If` parameter is not 0, then it, else none.
+        condition, value, otherwise = properties.get("ReservedConcurrentExecutions", {}).get("Fn::If", (None, None, None))
+        parameter = target(value)
+        template.check(
+            conditions.get(condition) == {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, 0]}]}
+            and otherwise == {"Ref": "AWS::NoValue"}
+            and 0 < template.root["Parameters"].get(parameter, {}).get("Default", 0) <= 50,
+            f"{name}: its reserved concurrency is no parameter with a default of 1 to 50 that 0 turns off",
+        )
+        granted = {permission["Action"]: permission for permission in permissions if target(permission["FunctionName"]) == name}
+        template.check(
+            set(granted) == {"lambda:InvokeFunction", "lambda:InvokeFunctionUrl"}, f"{name}: CloudFront may not call its URL"
+        )
+        for action, permission in granted.items():
+            template.check(permission["Principal"] == "cloudfront.amazonaws.com", f"{name}: {permission['Principal']} may {action}")
+            template.check(sub(permission.get("SourceArn")) == of_distribution, f"{name}: any distribution may {action}")
+            only_by_url = {"lambda:InvokeFunctionUrl": ("FunctionUrlAuthType", "AWS_IAM"), "lambda:InvokeFunction": ("InvokedViaFunctionUrl", True)}
+            key, wanted = only_by_url.get(action, (None, None))
+            template.check(permission.get(key) == wanted, f"{name}: {action} without {key}")
+        origins = [origin for origin in distribution["Origins"] if f"{name}Url" in json.dumps(origin["DomainName"])]
+        template.check(len(origins) == 1, f"{name}: it is not one origin of the distribution")
+        for origin in origins:
+            access = template.resources.get(target(origin.get("OriginAccessControlId")), {}).get("Properties", {})
+            access = access.get("OriginAccessControlConfig", {})
+            settings = [access.get(key) for key in ("OriginAccessControlOriginType", "SigningBehavior", "SigningProtocol")]
+            template.check(settings == ["lambda", "always", "sigv4"], f"{name}: requests to its URL are not signed")
+            check_behaviors(template, name, [found for found in distribution["CacheBehaviors"] if found["TargetOriginId"] == origin["Id"]])
+    template.check(
+        distribution["DefaultCacheBehavior"]["TargetOriginId"] == "page", "the distribution's default is not the page"
+    )
+
+
+def check_behaviors(template, name, behaviors):
+    """That the viewer's Authorization is copied before the signature replaces it."""
+    template.check(bool(behaviors), f"{name}: no path of the distribution leads to it")
+    for behavior in behaviors:
+        path = behavior["PathPattern"]
+        template.check(set(behavior["AllowedMethods"]) <= {"GET", "HEAD", "OPTIONS"}, f"{path}: bodies can not be signed")
+        template.check(behavior["CachePolicyId"] == NO_CACHE, f"{path}: what is private would be cached")
+        template.check(behavior["OriginRequestPolicyId"] == ALL_BUT_HOST, f"{path}: headers are lost, or Host is sent")
+        functions = [(found["EventType"], target(found["FunctionARN"])) for found in behavior.get("FunctionAssociations", [])]
+        template.check(functions == [("viewer-request", "ViewerAuthorization")], f"{path}: Authorization is lost")
+    copies = template.properties("ViewerAuthorization")
+    template.check(copies.get("AutoPublish") is True, "ViewerAuthorization: not published")
+    template.check(f"delete headers['{COPY}']" in copies["FunctionCode"], f"ViewerAuthorization: a viewer may send {COPY}")
+
+
+def check_money(template):
+    """That somebody hears of what AWS costs, and that requests can be bounded."""
+    budget = template.properties("AwsBudget")
+    template.check(target(budget["Budget"]["BudgetLimit"]["Amount"]) == "BudgetUsdPerMonth", "AwsBudget: its limit is no parameter")
+    for told in budget["NotificationsWithSubscribers"]:
+        wanted = [{"SubscriptionType": "SNS", "Address": {"Ref": "Topic"}}]
+        template.check(told["Subscribers"] == wanted, "AwsBudget: the topic is not told")
+    kinds = {told["Notification"]["NotificationType"] for told in budget["NotificationsWithSubscribers"]}
+    template.check(kinds == {"ACTUAL", "FORECASTED"}, "AwsBudget: spent and forecast are not both looked at")
+    publishers = {as_text(statement["Principal"].get("Service")) for statement in template.properties("TopicPolicy")["PolicyDocument"]["Statement"]
+                  if statement["Effect"] == "Allow" and isinstance(statement["Principal"], dict)}
+    template.check(publishers == {"cloudwatch.amazonaws.com", "budgets.amazonaws.com"}, f"TopicPolicy: {publishers} may publish")
+    stage = template.properties("HttpStage")["DefaultRouteSettings"]
+    template.check(0 < stage["ThrottlingRateLimit"] <= 1000 and 0 < stage["ThrottlingBurstLimit"] <= 2000, "HttpStage: not throttled")
+    acl = template.properties("WebAcl")
+    template.check(template.resources["WebAcl"]["Condition"] == "HasRateLimit" and acl["Scope"] == "CLOUDFRONT", "WebAcl: no option for CloudFront")
+    rates = [rule["Statement"]["RateBasedStatement"] for rule in acl["Rules"] if "Block" in rule["Action"]]
+    template.check([target(rate["Limit"]) for rate in rates] == ["WafRateLimit"], "WebAcl: no rate rule")
+    attached = json.dumps(template.properties("Distribution")["DistributionConfig"].get("WebACLId", {}))
+    template.check('"WebAcl", "Arn"' in attached and '"WebAclArn"' in attached, "Distribution: neither web ACL is attached")
+    regions = json.dumps(template.root["Rules"])
+    template.check('{"Ref": "AWS::Region"}, "us-east-1"' in regions, "Rules: WafRateLimit is taken outside of us-east-1")
 
 
 def check_roles(template):
@@ -253,7 +351,8 @@ def main():
         sys.exit("usage: check_template.py TEMPLATE")
     with open(sys.argv[1], encoding="utf-8") as file:
         template = Template(file.read())
-    for check in (check_queues, check_functions, check_roles, check_data, check_rest):
+    checks = (check_queues, check_functions, check_function_urls, check_money, check_roles, check_data, check_rest)
+    for check in checks:
         check(template)
     check_documents(template, pathlib.Path(__file__).resolve().parent.parent)
     for problem in template.problems:
