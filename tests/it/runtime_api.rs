@@ -4,16 +4,17 @@
 //! services over a socket, as they work on AWS.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bench_api::{Order, Orderer, Trusted, create_run};
 use bench_datasets::NoProgress;
-use bench_domain::run::DatasetChoice;
+use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{RunId, RunStatus, Timestamp};
+use bench_state::credentials::{ApiKey, OwnerKey};
 use bench_state::{EventKind, NewEvent};
-use bench_tests::endpoint::AwsEndpoint;
+use bench_tests::endpoint::{AwsEndpoint, OWNER_KEY};
 use bench_tests::events;
 use bench_tests::functions::{FUNCTIONS, Function, build};
 use bench_tests::model_server::{Ask, ModelServer, Reply};
@@ -54,24 +55,43 @@ impl Deployed {
 
     /// A run of so many items, as long as the model's answers make it.
     async fn order(&self, items: usize, model: &ModelServer) -> RunId {
-        let stack = &self.aws.stack;
         let file = data::mmlu_pro(self.dir.path(), items);
-        let benchmark = bench_benchmarks::find("mmlu_pro").unwrap();
-        let taken = stack.library.take_in(benchmark, &file, &NoProgress).await.unwrap();
+        self.order_of("mmlu_pro", &file, model, Orderer::local()).await
+    }
+
+    /// A run of the items in a file.
+    async fn order_of(&self, benchmark: &str, file: &Path, model: &ModelServer, orderer: Orderer) -> RunId {
+        let stack = &self.aws.stack;
+        let found = bench_benchmarks::find(benchmark).unwrap();
+        let taken = stack.library.take_in(found, file, &NoProgress).await.unwrap();
         let local = DatasetChoice::Local { revision: taken.used.revision };
         let order = Order {
             model: "openai-compatible/m".into(),
-            benchmarks: Some(vec!["mmlu_pro".into()]),
+            benchmarks: Some(vec![benchmark.to_owned()]),
             subset: bench_domain::Subset { pct: 100, ..bench_domain::Subset::default() },
             trusted: Trusted {
                 base_url: Some(model.base_url()),
-                datasets: BTreeMap::from([("mmlu_pro".parse().unwrap(), local)]),
+                datasets: BTreeMap::from([(benchmark.parse().unwrap(), local)]),
                 ..Trusted::default()
             },
             ..Order::default()
         };
-        let created = create_run(&stack.api, order, Orderer::local()).await.unwrap();
+        let created = create_run(&stack.api, order, orderer).await.unwrap();
         created.run.run.spec.id
+    }
+
+    /// Waits until a run has succeeded.
+    async fn success_of(&self, run: RunId) {
+        let begun = Instant::now();
+        loop {
+            let found = self.aws.stack.state.run(run).await.unwrap().unwrap();
+            match found.state.status() {
+                RunStatus::Succeeded => return,
+                status => assert!(status.is_open(), "{:?}", found.state),
+            }
+            assert!(begun.elapsed() < 2 * PATIENCE, "the run does not end");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
 }
 
@@ -146,16 +166,7 @@ fn a_large_archive_arrives_in_pieces() {
         let model = ModelServer::start(Duration::ZERO, Arc::new(rule)).await.unwrap();
         let run = deployed.order(ITEMS, &model).await;
         deployed.aws.stack.start().await.unwrap();
-        let begun = Instant::now();
-        loop {
-            let found = deployed.aws.stack.state.run(run).await.unwrap().unwrap();
-            match found.state.status() {
-                RunStatus::Succeeded => break,
-                status => assert!(status.is_open(), "{:?}", found.state),
-            }
-            assert!(begun.elapsed() < 2 * PATIENCE, "the run does not end");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        deployed.success_of(run).await;
         let vars = deployed.vars("bench-exports", &[("BENCH_STREAMING", "true")]);
         let (lambda, function) = deployed.start("bench-exports", &vars).await;
         let event = events::http("GET", &format!("/api/runs/{run}/export?format=zip"), &[], None);
@@ -176,6 +187,54 @@ fn a_large_archive_arrives_in_pieces() {
         let same = lambda_buffered(&deployed, run).await;
         assert!(same.starts_with("http"), "in one piece it is too large and must be elsewhere: {same}");
         assert!(archive.starts_with(b"PK"), "no archive");
+    });
+}
+
+/// CloudFront signs requests to the function URL, in the place of the viewer's `Authorization`.
+#[test]
+fn a_private_export_reaches_its_owner_through_cloudfront_only() {
+    const COPY: &str = "x-bench-authorization";
+    runtime().block_on(async {
+        let mut deployed = Deployed::new().await;
+        let rule = |_: &Ask| Reply::Text("Answer: A".to_owned());
+        let model = ModelServer::start(Duration::ZERO, Arc::new(rule)).await.unwrap();
+        let owner = OwnerKey::of_text(OWNER_KEY).unwrap().owner_of(&ApiKey::new("sk-owner"));
+        let orderer = Orderer { owner: Owner::Key(owner), ..Orderer::local() };
+        let file = data::gpqa_diamond(deployed.dir.path(), 2);
+        let run = deployed.order_of("gpqa_diamond", &file, &model, orderer).await;
+        deployed.aws.stack.start().await.unwrap();
+        deployed.success_of(run).await;
+        let path = format!("/api/runs/{run}/export");
+
+        let vars = deployed.vars("bench-exports", &[("BENCH_STREAMING", "true")]);
+        let (lambda, function) = deployed.start("bench-exports", &vars).await;
+        for (headers, status) in [
+            (&[][..], 401),
+            (&[(COPY, "Bearer sk-other")][..], 403),
+            (&[(COPY, "Bearer sk-owner")][..], 200),
+            (&[("x-admin-secret", "wrong")][..], 401),
+        ] {
+            let event = events::signed(events::http("GET", &path, headers, None));
+            let stream = timeout(PATIENCE, lambda.offer(&event).streamed()).await;
+            let mut stream = stream.unwrap_or_else(|_| panic!("{}", function.output().unwrap())).unwrap();
+            assert_eq!(stream.prelude["statusCode"], status, "{headers:?}: {}", stream.prelude);
+            let mut text = String::new();
+            while let Some(piece) = timeout(PATIENCE, stream.next()).await.unwrap().unwrap() {
+                text.push_str(&String::from_utf8_lossy(&piece.bytes));
+            }
+            assert_eq!(text.contains("xylograph"), status == 200, "{headers:?}: {text}");
+        }
+        // Behind API Gateway callers send their own header, and the copy is nobody's.
+        let (lambda, _function) = deployed.start("bench-exports", &deployed.vars("bench-exports", &[])).await;
+        for (headers, status) in [
+            (&[(COPY, "Bearer sk-owner")][..], 401),
+            (&[(COPY, "Bearer sk-owner"), ("authorization", "Bearer sk-other")][..], 403),
+            (&[("authorization", "Bearer sk-owner")][..], 200),
+        ] {
+            let event = events::http("GET", &path, headers, None);
+            let answer = timeout(PATIENCE, lambda.invoke(&event)).await.unwrap().unwrap().body;
+            assert_eq!(answer["statusCode"], status, "{headers:?}: {answer}");
+        }
     });
 }
 

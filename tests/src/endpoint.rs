@@ -15,6 +15,9 @@ use tokio::task::JoinHandle;
 /// a millisecond or two of a start (`docs/speed.md`); on Lambda it is `/etc/pki/tls/certs/ca-bundle.crt`.
 const CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 
+/// The key in `bench-owners` by which functions know owners.
+pub const OWNER_KEY: &str = "an owner key for tests, of 32 characters at least";
+
 /// What Secrets Manager holds.
 const SECRETS: [(&str, &str); 4] = [
     ("bench-owners", r#"{"BENCH_OWNER_KEY":"an owner key for tests, of 32 characters at least"}"#),

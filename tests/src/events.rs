@@ -29,6 +29,22 @@ pub fn http(method: &str, path_and_query: &str, headers: &[(&str, &str)], body: 
     })
 }
 
+/// The same request to a function URL with IAM authentication, signed by CloudFront's origin access control.
+pub fn signed(mut request: Value) -> Value {
+    let host = "0123456789abcdefghijklmnopqrstuv.lambda-url.us-east-1.on.aws";
+    request["headers"]["host"] = json!(host);
+    request["headers"]["x-amz-date"] = json!("20261121T000000Z");
+    let context = &mut request["requestContext"];
+    context["domainName"] = json!(host);
+    context["authorizer"] = json!({ "iam": {
+        "accessKey": "ASIAEXAMPLE", "accountId": "111122223333", "callerId": "AROAEXAMPLE:OriginAccessSession",
+        "cognitoIdentity": null, "principalOrgId": null,
+        "userArn": "arn:aws:sts::111122223333:assumed-role/OriginAccessControlRole/OriginAccessSession",
+        "userId": "AROAEXAMPLE:OriginAccessSession",
+    }});
+    request
+}
+
 /// A batch of messages from the queue of this name.
 pub fn sqs(queue: &str, bodies: &[&str]) -> Value {
     let records = bodies.iter().enumerate().map(|(number, body)| {

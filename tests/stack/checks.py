@@ -5,24 +5,50 @@ import json
 import os
 import signal
 import time
+import urllib.error
 import urllib.request
 
 import botocore.exceptions
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+import hub
 from client import Client
 from deployment import Deployment
 
 KEY = "sk-stack-7b0f4e6a91d2"
+NO_RUN = "00000000-0000-4000-8000-000000000000"
+# Where CloudFront copies the viewer's Authorization to.
+COPY = "x-bench-authorization"
 # While workers are ended in the middle of their work: a message is visible again after its worker's time is over,
 # as in the template, only that here it is 90 s instead of 91 min. A worker keeps 60 s of its time as a reserve.
 SHORT_TIMEOUT_S = 80
 SHORT_VISIBILITY_S = 90
 
 
+def get(url: str, headers: dict[str, str], method: str = "GET") -> tuple[int, bytes]:
+    """Status and body, of errors too."""
+    request = urllib.request.Request(url, headers=headers, method=method, data=b"" if method == "POST" else None)
+    try:
+        with urllib.request.urlopen(request, timeout=300) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read()
+
+
+def events(stream: bytes) -> list[dict]:
+    """The messages of an event stream. The last one of a run that is over has `done`."""
+    found = []
+    for message in stream.decode().split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in message.splitlines() if not line.startswith(":"))
+        if "data" in fields:
+            found.append({**json.loads(fields["data"]), "id": fields.get("id"), "done": fields.get("event") == "done"})
+    return found
+
+
 class Checks:
-    def __init__(self, deployment: Deployment, client: Client, upload):
+    def __init__(self, deployment: Deployment, client: Client, edge_url: str, upload):
         self.deployment = deployment
+        self.edge_url = edge_url
         self.emulator = deployment.emulator
         self.client = client
         self.upload = upload
@@ -57,17 +83,71 @@ class Checks:
             time.sleep(0.5)
         return "opened with the run's context, refused with others, removed with the run"
 
-    def function_urls_answer(self) -> str:
-        status = []
+    def function_urls_answer_cloudfront_only(self) -> str:
+        """Nobody but the distribution reaches the functions behind the URLs, and it sends no bodies there."""
+        copy = {"authorization": f"Bearer {KEY}", COPY: f"Bearer {KEY}"}
         for output, path in (
-            ("ApiStreamUrl", "/api/health"),
-            ("ExportsStreamUrl", "/.well-known/bench-runner-keys.json"),
+            ("ApiStreamUrl", f"/api/runs/{NO_RUN}/events?cursor="),
+            ("ExportsStreamUrl", f"/api/runs/{NO_RUN}/export"),
         ):
-            with urllib.request.urlopen(self.deployment.function_url(output) + path, timeout=30) as answer:
-                assert json.loads(answer.read())
-                status.append(answer.status)
-        assert status == [200, 200]
-        return "both answer"
+            for headers in ({}, copy):
+                status, _ = get(self.deployment.function_url(output) + path, headers)
+                assert status == 403, (output, headers, status)
+            status, body = get(self.edge_url + path, {})
+            assert (status, json.loads(body)["detail"]) == (404, "Run not found"), (path, status, body)
+            status, _ = get(self.edge_url + path, {}, method="POST")
+            assert status == 403, (path, status)
+        return "refused without a signature, and answer the distribution"
+
+    def private_exports_reach_their_owner(self) -> str:
+        """The items of a gated dataset: by the signed way through CloudFront, and through API Gateway."""
+        run = self.client.order("openai-compatible/answers-a", "gpqa_diamond", key=KEY, demo=False, subset_count=2)
+        self.client.succeeded(run)
+        owner, other = f"Bearer {KEY}", "Bearer sk-stack-somebody-else"
+        for format in ("csv", "zip"):
+            path = f"/api/runs/{run}/export?format={format}"
+            for by, headers, expected in (
+                (self.edge_url, {}, 401),
+                (self.edge_url, {"authorization": other}, 403),
+                (self.edge_url, {"authorization": owner}, 200),
+                (self.edge_url, {"x-admin-secret": "wrong"}, 401),
+                (self.edge_url, {"x-admin-secret": self.client.admin_secret}, 200),
+                # Copies that viewers send do not count: CloudFront removes them, and so do functions behind API Gateway.
+                (self.edge_url, {COPY: owner}, 401),
+                (self.edge_url, {COPY: owner, "authorization": other}, 403),
+                (self.client.url, {COPY: owner}, 401),
+                (self.client.url, {COPY: owner, "authorization": other}, 403),
+                (self.client.url, {"authorization": owner}, 200),
+            ):
+                status, body = get(by + path, headers)
+                assert status == expected, (by, path, list(headers), status, body[:500])
+                if format == "csv":
+                    assert (hub.WORD.encode() in body) == (expected == 200), (by, list(headers), body[:500])
+                else:
+                    assert body.startswith(b"PK") == (expected == 200), (by, list(headers), body[:500])
+        return "owner and operator read them, others and copied keys do not"
+
+    def event_streams_end_and_are_resumed(self) -> str:
+        """A stream ends while its run is open, and its client loses nothing and reads nothing twice."""
+        run = self.client.order("openai-compatible/hangs", "mmlu_pro", key=KEY, subset_count=1)
+        self.client.until(run, "its start", lambda found: found["status"] == "running")
+        path, headers, begun = f"{self.edge_url}/api/runs/{run}/events", {"authorization": f"Bearer {KEY}"}, time.monotonic()
+        status, first = get(path, headers)
+        seconds = time.monotonic() - begun
+        assert status == 200, (status, first)
+        assert self.client.run(run)["status"] == "running", "the run did not stay open"
+        seen = events(first)
+        assert first.endswith(b"retry: 1000\n\n") and seen and not seen[-1]["done"], first
+        status, text = get(f"{self.edge_url}/api/runs/{run}/cancel", headers, method="POST")
+        assert status == 200, (status, text)
+        while not seen[-1]["done"]:
+            assert time.monotonic() - begun < 600, "the run does not end"
+            status, more = get(path, {**headers, "last-event-id": seen[-1]["id"]})
+            assert status == 200, (status, more)
+            seen += events(more)
+        sequences = [event["sequence"] for event in seen[:-1]]
+        assert sequences == list(range(1, len(sequences) + 1)), sequences
+        return f"ended after {seconds:.0f} s; {len(sequences)} events, each once"
 
     def scheduler_is_called(self) -> str:
         """Every schedule's own input is understood, and EventBridge calls by itself."""

@@ -54,7 +54,9 @@ class Deployment:
             # Nothing listens there: whoever asks the network anyway is found out.
             "ChutesApiBaseUrl": "http://127.0.0.1:9/v1",
             "ChutesModelsApiUrl": "http://127.0.0.1:9",
-            "HubUrl": "http://127.0.0.1:9",
+            # The emulator makes no budgets from templates.
+            "BudgetUsdPerMonth": "0",
+            "WafRateLimit": "2000",
             **parameters,
         }
         self.outputs: dict[str, str] = {}

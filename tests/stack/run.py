@@ -25,7 +25,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from checks import Checks
 from client import Client
 from deployment import FUNCTIONS, Deployment
+from edge import Edge
 from emulator import REGION, Emulator, free_port
+from hub import Hub
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = ROOT / "target"
@@ -113,7 +115,9 @@ def main() -> int:
     binaries = build()
     say("starting MiniStack")
     emulator = Emulator(STATE / "ministack", LOGS / "ministack.log")
-    model = sandboxes = None
+    model = sandboxes = edge = None
+    hf_token = secrets.token_hex(16)
+    hub = Hub(hf_token)
     try:
         say(f"MiniStack answers at {emulator.url}")
         model_port, sandy_port = free_port(), free_port()
@@ -122,6 +126,7 @@ def main() -> int:
             {
                 "OpenAiCompatibleBaseUrl": f"http://127.0.0.1:{model_port}/v1",
                 "SandyBaseUrl": f"http://127.0.0.1:{sandy_port}",
+                "HubUrl": hub.url,
             },
         )
         upload = lambda version: deployment.upload(binaries, version)
@@ -131,7 +136,8 @@ def main() -> int:
         admin_secret = deployment.secret("AdminSecret")["ADMIN_SECRET"]
         # Before any function reads it.
         sandy_key = secrets.token_hex(16)
-        deployment.put_secret("OperatorSecret", {"SANDY_API_KEY": sandy_key})
+        deployment.put_secret("OperatorSecret", {"SANDY_API_KEY": sandy_key, "HF_TOKEN": hf_token})
+        edge = Edge(deployment)
         sandboxes = subprocess.Popen(
             [str(binaries["bench"]), "sandy", "--port", str(sandy_port), "--data-dir", str(STATE / "sandboxes")],
             env={"PATH": os.environ["PATH"], "SANDY_API_KEY": sandy_key},
@@ -145,7 +151,7 @@ def main() -> int:
             env={"PATH": os.environ["PATH"], "BENCH_E2E_MODEL_LOG": str(model_log)},
         )
         client = Client(deployment.api_url, admin_secret)
-        checks = Checks(deployment, client, upload)
+        checks = Checks(deployment, client, edge.url, upload)
         summary: list[tuple[str, str]] = []
 
         def do(name: str, work) -> None:
@@ -160,7 +166,10 @@ def main() -> int:
         try:
             do("end-to-end suite", lambda: suite.run("--skip", SLOW))
             do("caller's key and KMS", checks.bearer_key_is_wrapped_by_kms)
-            do("function URLs", checks.function_urls_answer)
+            do("function URLs", checks.function_urls_answer_cloudfront_only)
+            do("suite through CloudFront", lambda: suite.run("exports::", "ownership::", BENCH_E2E_URL=edge.url))
+            do("private exports", checks.private_exports_reach_their_owner)
+            do("event streams", checks.event_streams_end_and_are_resumed)
             do("schedules", checks.scheduler_is_called)
             do("rate", checks.rate)
             do("deploy during a run", checks.deploy_in_the_middle_of_a_run)
@@ -196,6 +205,9 @@ def main() -> int:
             if server is not None:
                 server.kill()
                 server.wait()
+        if edge is not None:
+            edge.stop()
+        hub.stop()
         emulator.stop()
         shutil.rmtree(STATE, ignore_errors=True)
 

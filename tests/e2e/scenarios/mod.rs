@@ -50,6 +50,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         keys::callers_key_is_used_and_never_stored_in_clear,
         keys::key_that_is_refused_fails_the_run,
         ownership::others_are_refused,
+        ownership::copied_key_is_ignored,
         exports::table_and_archive_are_served_and_verified,
         exports::what_is_not_over_is_not_exported,
         exports::uploaded_archive_is_verified,

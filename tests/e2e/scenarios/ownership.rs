@@ -36,3 +36,20 @@ pub(super) async fn others_are_refused(target: &Target) {
     target.delete(&run, owner).await.expect(200);
     target.get(&run).await.detail(404);
 }
+
+/// CloudFront hands on keys to function URLs in a header of its own. Nowhere else does that header count.
+pub(super) async fn copied_key_is_ignored(target: &Target) {
+    const OWNER: &str = "sk-e2e-copied-5d13";
+    let mut body = demo(HANGS, "mmlu_pro");
+    body["subset_count"] = json!(1);
+    let run = target.order(By::Key(OWNER), body).await;
+    let cancel = format!("{run}/cancel");
+    for (by, status) in [(By::Nobody, 401), (By::Key("sk-e2e-other-17aa"), 403)] {
+        for (method, path) in [(reqwest::Method::POST, &cancel), (reqwest::Method::DELETE, &run)] {
+            let copied =
+                target.request(method, path, by).header("x-bench-authorization", format!("Bearer {OWNER}"));
+            target.send(copied).await.detail(status);
+        }
+    }
+    target.post(&cancel, By::Key(OWNER), &json!({})).await.expect(200);
+}

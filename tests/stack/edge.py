@@ -1,0 +1,160 @@
+"""CloudFront in front of the deployed stack, as far as the emulator's own leaves something out.
+
+The emulator's distributions do not sign requests to function URLs, and need Node for CloudFront Functions. This reverse
+proxy reads the deployed distribution through the API of CloudFront and does what it says: it chooses a behavior by path
+and method, runs the published viewer-request function, and signs what goes to an origin with an origin access control,
+in the place of the viewer's `Authorization`.
+"""
+
+import fnmatch
+import http.server
+import json
+import threading
+import urllib.error
+import urllib.request
+
+import botocore.auth
+import botocore.awsrequest
+import botocore.credentials
+import quickjs
+
+from deployment import Deployment
+from emulator import REGION
+
+# An event stream lasts two minutes, and the emulator passes it on when it is over.
+ORIGIN_SECONDS_MAX = 300
+# What belongs to a connection, or is made anew for the next one.
+NOT_FORWARDED = {"host", "connection", "content-length", "transfer-encoding"}
+NOT_RETURNED = {"connection", "content-length", "transfer-encoding", "date", "server"}
+
+
+class Viewers(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    # All scenarios of the suite call at once.
+    request_queue_size = 128
+
+
+class Edge:
+    """The distribution on a port of loopback, until it is stopped."""
+
+    def __init__(self, deployment: Deployment):
+        self.deployment = deployment
+        self.cloudfront = deployment.emulator.client("cloudfront")
+        found = self.cloudfront.get_distribution(Id=deployment.outputs["Distribution"])["Distribution"]
+        self.config = found["DistributionConfig"]
+        self.origins = {origin["Id"]: origin for origin in self.config["Origins"]["Items"]}
+        self.behaviors = [*self.config["CacheBehaviors"]["Items"], {**self.config["DefaultCacheBehavior"], "PathPattern": "*"}]
+        self.functions = {}
+        self.signing = {}
+        for behavior in self.behaviors:
+            for association in behavior.get("FunctionAssociations", {}).get("Items", []):
+                assert association["EventType"] == "viewer-request", association
+                self.functions[behavior["PathPattern"]] = self.published(association["FunctionARN"])
+        for name, origin in self.origins.items():
+            if access := origin.get("OriginAccessControlId"):
+                read = self.cloudfront.get_origin_access_control(Id=access)["OriginAccessControl"]
+                self.signing[name] = read["OriginAccessControlConfig"]
+        edge = self
+
+        class Viewer(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def serve(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                status, headers, content = edge.answer(self.command, self.path, self.headers, body)
+                self.send_response(status)
+                for name, value in headers:
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(content)))
+                self.end_headers()
+                if self.command != "HEAD":
+                    self.wfile.write(content)
+
+            do_GET = do_HEAD = do_OPTIONS = do_POST = do_PUT = do_PATCH = do_DELETE = serve
+
+            def log_message(self, *_) -> None:
+                pass
+
+        self.server = Viewers(("127.0.0.1", 0), Viewer)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def published(self, arn: str) -> str:
+        name = arn.rsplit("/", 1)[-1]
+        return self.cloudfront.get_function(Name=name, Stage="LIVE")["FunctionCode"].read().decode()
+
+    def answer(self, method: str, target: str, headers, body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
+        path = target.partition("?")[0]
+        behavior = next(found for found in self.behaviors if fnmatch.fnmatchcase(path, found["PathPattern"]))
+        if method not in behavior["AllowedMethods"]["Items"]:
+            return refusal(403, f"this distribution does not allow {method} for {path}")
+        sent = {name.lower(): value for name, value in headers.items()}
+        if code := self.functions.get(behavior["PathPattern"]):
+            sent = run_viewer_request(code, method, path, sent)
+        sent = {name: value for name, value in sent.items() if name not in NOT_FORWARDED}
+        origin = self.origins[behavior["TargetOriginId"]]
+        host = origin["DomainName"]
+        if ".lambda-url." in host:
+            url = f"{self.deployment.emulator.url}/_aws/lambda-url/{host.split('.', 1)[0]}{target}"
+        elif ".execute-api." in host:
+            url = f"{self.deployment.api_url}{target}"
+        else:
+            return refusal(404, f"the page is not looked at here: {path}")
+        if (signing := self.signing.get(origin["Id"], {})).get("SigningBehavior") == "always":
+            sent = signed(signing["OriginAccessControlOriginType"], method, url, sent)
+        request = urllib.request.Request(url, data=body or None, headers=sent, method=method)
+        try:
+            with WITHOUT_REDIRECTS.open(request, timeout=ORIGIN_SECONDS_MAX) as response:
+                return returned(response)
+        except urllib.error.HTTPError as error:
+            return returned(error)
+        except OSError as error:
+            return refusal(504, f"{host} does not answer: {error}")
+
+
+class NoRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+WITHOUT_REDIRECTS = urllib.request.build_opener(NoRedirects)
+
+
+def refusal(status: int, text: str) -> tuple[int, list[tuple[str, str]], bytes]:
+    return status, [("x-cache", "Error from cloudfront"), ("content-type", "text/plain")], text.encode()
+
+
+def returned(response) -> tuple[int, list[tuple[str, str]], bytes]:
+    headers = [(name, value) for name, value in response.headers.items() if name.lower() not in NOT_RETURNED]
+    return response.status, headers, response.read()
+
+
+def run_viewer_request(code: str, method: str, path: str, headers: dict[str, str]) -> dict[str, str]:
+    """Headers as the function leaves them."""
+    event = {
+        "version": "1.0",
+        "context": {"eventType": "viewer-request"},
+        "viewer": {"ip": "127.0.0.1"},
+        "request": {
+            "method": method, "uri": path, "querystring": {}, "cookies": {},
+            "headers": {name: {"value": value} for name, value in headers.items()},
+        },
+    }
+    context = quickjs.Context()
+    context.eval(code)
+    request = json.loads(context.eval(f"JSON.stringify(handler({json.dumps(event)}))"))
+    assert (request["method"], request["uri"]) == (method, path), request
+    return {name: field["value"] for name, field in request["headers"].items()}
+
+
+def signed(service: str, method: str, url: str, headers: dict[str, str]) -> dict[str, str]:
+    """The headers with a signature, which takes the place of an `Authorization` that is there."""
+    headers = {name: value for name, value in headers.items() if name != "authorization"}
+    request = botocore.awsrequest.AWSRequest(method=method, url=url, headers=headers)
+    credentials = botocore.credentials.Credentials("test", "test")
+    botocore.auth.SigV4Auth(credentials, service, REGION).add_auth(request)
+    return dict(request.headers.items())
