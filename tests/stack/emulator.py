@@ -45,10 +45,10 @@ class Emulator:
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
         }
-        command = pathlib.Path(sys.executable).parent / "ministack"
+        command = [sys.executable, "-B", str(pathlib.Path(__file__).parent / "mended.py")]
         with log.open("wb") as output:
             self.process = subprocess.Popen(
-                [str(command)], env=environment, cwd=folder, stdout=output, stderr=output, start_new_session=True
+                command, env=environment, cwd=folder, stdout=output, stderr=output, start_new_session=True
             )
         self._wait()
 
