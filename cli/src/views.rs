@@ -427,6 +427,8 @@ pub(crate) struct Sampled {
 pub(crate) struct Item {
     pub(crate) item_id: String,
     #[serde(default)]
+    pub(crate) source_id: Option<String>,
+    #[serde(default)]
     pub(crate) sample: u32,
     #[serde(default)]
     pub(crate) outcome: Option<String>,

@@ -77,6 +77,7 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
     let prepared = world.stack.library.prepare(benchmark, choice, &bench_datasets::NoProgress).await.unwrap();
     let items = prepared.index.items.iter().rev().map(|entry| PlannedSample {
         item_id: entry.id.clone(),
+        source_id: entry.source_id.clone(),
         group: entry.group.clone(),
         offset: entry.offset,
         length: entry.length,

@@ -6,6 +6,7 @@ mod dry;
 mod failure;
 pub(crate) mod interrupt;
 mod order;
+mod responses;
 mod results;
 mod watch;
 
@@ -60,10 +61,12 @@ Examples:
   bench run --resume RUN
       go on where Ctrl-C, a crash or a failure ended it
 
-Stored responses (replay:FILE) are JSONL: `response` and `item_id` (the dataset's own id, such as question_id), and if
-wanted `sample` (from 0; without it for every sample) and `benchmark`. Where an item takes several questions, a line has
-the step's name as a text, {\"item_id\": \"76\", \"step\": \"76.1\", \"response\": \"…\"}, or the answers to all
-steps that are asked, in order, as `responses`: null for one that the dataset gives.
+Stored responses (replay:FILE) are JSONL: `response` (null for a model that did not answer) and `item_id`, and if wanted
+`sample` (from 0; without it for every sample) and `benchmark`. `item_id` is the dataset's own id, such as question_id,
+or the index of the row, from 0, as \"#12\"; responses that match no item are refused before anything is graded. Where an
+item takes several questions, a line has the step's name as a text,
+{\"item_id\": \"76\", \"step\": \"76.1\", \"response\": \"…\"}, or the answers to all steps that are asked, in
+order, as `responses`: null for one that the dataset gives.
 
 Models: chutes/MODEL, openrouter/MODEL, lmstudio/MODEL, openai-compatible/MODEL, oracle, replay:FILE.
 Keys come from variables (CHUTES_API_KEY, OPENROUTER_API_KEY, …) or from the one that --api-key-env names.
@@ -91,7 +94,8 @@ pub(crate) struct RunArgs {
     /// benchmark can be left out when one is chosen
     #[arg(long, value_name = "[BENCHMARK.]NAME=VALUE")]
     pub(crate) option: Vec<String>,
-    /// Only this item, by its id; repeat for several
+    /// Only this item: by the dataset's own id, such as its question_id, or by the index of its row, from 0, as '#12';
+    /// repeat for several
     #[arg(long, env = "BENCH_ITEM", value_name = "ID")]
     pub(crate) item: Vec<String>,
     /// Share of each benchmark's items, 1 to 100

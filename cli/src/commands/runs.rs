@@ -219,6 +219,7 @@ async fn items(api: &Api, run: &Run, only: Option<&str>, json: bool) -> anyhow::
     let mut table = show::table(&[
         "benchmark",
         "item",
+        "source id",
         "sample",
         "outcome",
         "score",
@@ -266,6 +267,7 @@ fn row(benchmark: &str, item: Item) -> Vec<Cell> {
     vec![
         Cell::new(benchmark),
         Cell::new(item.item_id),
+        Cell::new(item.source_id.unwrap_or_else(|| "-".to_owned())),
         number(item.sample),
         Cell::new(item.outcome.unwrap_or_else(|| "open".to_owned())),
         number(item.score.map_or_else(|| "-".to_owned(), |score| format!("{score:.2}"))),

@@ -2,9 +2,10 @@
 
 mod items;
 mod lines;
+mod source;
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -20,6 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use self::items::Items;
 use self::lines::{Lines, grade};
+use self::source::Source;
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::{format, output};
@@ -36,7 +38,9 @@ under the dataset's own column names:
   {\"id\": \"a2\", \"response\": \"… \\\\boxed{70}\", \"gold\": \"70\"}                 aime_2025
   {\"id\": \"a3\", \"response\": \"… Answer: C\", \"answer\": \"C\"}                     gpqa_diamond
 or `item_id` instead of the grading fields: it only finds the item in the dataset, and does not stand
-for `id`. With `sample` (from 0) where each sample asks an item in another way.
+for `id`. It is the dataset's own id, such as question_id, or the index of the row, from 0, as \"#12\";
+responses that match no item are refused before any is graded. With `sample` (from 0) where each sample
+asks an item in another way. A `response` that is null stands for a model that did not answer.
 Output, in the same order: `id`, `extracted`, `correct`, `score`, `outcome`, `detail`.
 
 Exit code 0 when at least 90 % of the rows could be graded, else 1. Answers that need a judge or a sandbox:
@@ -81,11 +85,15 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     }
     let choice = if args.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
     let mut items = Items::new(benchmark, choice, args.dataset.clone(), args.data.clone());
-    let (name, input) = open(&args.responses)?;
-    let file = name.clone();
+    let mut source = Source::open(&args.responses)?;
+    if let Err(error) = items.find(source.lines()?).await {
+        items.close().await;
+        return Err(error);
+    }
+    let file = source.name().to_owned();
     let started = Instant::now();
     let mut sink = Sink::open(args.out.as_deref())?;
-    let counts = score(benchmark, Lines::new(name, input), &mut items, &mut sink).await;
+    let counts = score(benchmark, source.lines()?, &mut items, &mut sink).await;
     items.close().await;
     let counts = counts?;
     if counts.total() == 0 {
@@ -120,22 +128,9 @@ fn needs_more(args: &ScoreArgs, benchmark: &dyn Benchmark) -> Problem {
     ))
 }
 
-fn open(path: &Path) -> anyhow::Result<(String, Box<dyn Read + Send>)> {
-    if path == Path::new("-") {
-        return Ok(("standard input".to_owned(), Box::new(io::stdin())));
-    }
-    super::check_exists("--responses", path)?;
-    let name = path.display().to_string();
-    let file = File::open(path).with_context(|| format!("could not read {name}"))?;
-    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
-        return Err(Problem::failure(format!("could not read {name}: it is a folder")).into());
-    }
-    Ok((name, Box::new(file)))
-}
-
 async fn score(
     benchmark: &'static dyn Benchmark,
-    mut lines: Lines<BufReader<Box<dyn Read + Send>>>,
+    mut lines: Lines<BufReader<File>>,
     items: &mut Items,
     sink: &mut Sink,
 ) -> anyhow::Result<OutcomeCounts> {

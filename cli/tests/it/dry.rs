@@ -51,7 +51,9 @@ fn a_dry_run_shows_what_a_run_asks_and_makes_none() {
     assert_eq!(text.code, 0, "{}", text.err);
     assert!(text.out.contains("mmlu_pro: 4 of 20 items, 2 samples each"), "{}", text.out);
     for line in &dry {
-        let shown = format!("--- mmlu_pro, item {}\n", line["item_id"].as_str().unwrap());
+        let (item, own) = (line["item_id"].as_str().unwrap(), line["source_id"].as_str().unwrap());
+        assert_eq!(own.parse::<u64>().unwrap(), item.parse::<u64>().unwrap() + 1);
+        let shown = format!("--- mmlu_pro, item {item}, source id {own}\n");
         assert!(text.out.contains(&shown), "{shown}{}", text.out);
         for message in line["prompt"]["messages"].as_array().unwrap() {
             assert!(text.out.contains(message["content"].as_str().unwrap()));

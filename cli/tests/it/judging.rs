@@ -276,7 +276,7 @@ fn several_samples_of_an_item_are_all_kept_and_summed_up() {
     let lines = (0..4).flat_map(|item| (0..4).map(move |sample| (item, sample))).map(|(item, sample)| {
         // Item n is right n times of four.
         let response = if sample < item { "The answer is (C)." } else { "The answer is (A)." };
-        format!("{}\n", json!({ "item_id": item.to_string(), "sample": sample, "response": response }))
+        format!("{}\n", json!({ "item_id": format!("#{item}"), "sample": sample, "response": response }))
     });
     place.write("replies.jsonl", lines.collect::<String>());
     place.write("items.jsonl", crate::support::mmlu_items(4));

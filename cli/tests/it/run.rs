@@ -97,7 +97,7 @@ fn demo_data_is_said_loudly_everywhere() {
 fn a_subset_is_the_same_for_every_model_and_several_run_side_by_side() {
     let place = Place::new();
     place.write("items.jsonl", mmlu_items(40));
-    let replies: String = (0..=40)
+    let replies: String = (1..=40)
         .map(|n| format!("{}\n", json!({ "item_id": n.to_string(), "response": if n % 2 == 0 { "The answer is (C)." } else { "Unsure." } })))
         .collect();
     place.write("replies.jsonl", replies);
@@ -128,7 +128,7 @@ fn a_subset_is_the_same_for_every_model_and_several_run_side_by_side() {
             .as_array()
             .unwrap()
             .iter()
-            .map(|item| item["item_id"].as_str().unwrap().to_owned())
+            .map(|item| item["source_id"].as_str().unwrap().to_owned())
             .collect::<Vec<_>>()
     };
     let chosen = items(&runs[0]);

@@ -122,7 +122,7 @@ fn gpqa_items_are_looked_up_with_their_sample() {
         .flat_map(|letter| (0..2).map(move |sample| (letter, sample)))
         .map(|(letter, sample)| {
             let response = format!("Answer: {letter}");
-            format!("{}\n", json!({ "id": letter, "item_id": 0, "sample": sample, "response": response }))
+            format!("{}\n", json!({ "id": letter, "item_id": "#0", "sample": sample, "response": response }))
         })
         .collect();
     place.write("in.jsonl", &replies);
@@ -142,7 +142,10 @@ fn gpqa_items_are_looked_up_with_their_sample() {
         let shown = order.as_array().unwrap().iter().position(|at| at == 0).unwrap();
         assert_eq!(right(sample), ["A", "B", "C", "D"][shown]);
     }
-    place.write("in.jsonl", "{\"id\": 1, \"item_id\": \"0\", \"sample\": \"first\", \"response\": \"x\"}\n");
+    place.write(
+        "in.jsonl",
+        "{\"id\": 1, \"item_id\": \"bench-demo-00\", \"sample\": \"first\", \"response\": \"x\"}\n",
+    );
     let score = ["score", "gpqa_diamond", "--demo", "--responses", "in.jsonl"];
     place.bench(&score).refused(1, "line 1: column `sample`");
 }
@@ -201,7 +204,6 @@ fn items_are_looked_up_by_their_ids() {
     place.write("items.jsonl", crate::support::mmlu_items(5));
     let reply =
         |item: &str, text: &str| format!("{}\n", json!({ "id": item, "item_id": item, "response": text }));
-    // Rows of worked examples count, so the first item is row 1.
     place.write("in.jsonl", [reply("1", "The answer is (C)."), reply("3", "The answer is (A).")].concat());
     let score = |extra: &[&str]| {
         let args = [&["score", "mmlu_pro", "--responses", "in.jsonl"], extra].concat();
@@ -214,7 +216,8 @@ fn items_are_looked_up_by_their_ids() {
     assert_eq!(outcomes, ["correct", "incorrect"]);
 
     place.write("in.jsonl", reply("999", "x"));
-    score(&["--dataset", "items.jsonl"]).refused(1, "in.jsonl, line 1: mmlu_pro has no item `999`");
+    let done = score(&["--dataset", "items.jsonl"]);
+    done.refused(1, "in.jsonl: 1 of 1 responses matches no item of mmlu_pro: `999`");
     // Without a network there is nothing to look up, and demo items are not a substitute.
     score(&[]).refused(1, "line 1");
 }
@@ -286,7 +289,7 @@ fn what_needs_a_judge_is_refused_before_anything_is_read() {
 fn a_sample_that_no_run_can_have_is_refused() {
     let place = Place::new();
     for sample in [json!(1_000), json!(-1), json!(1.5), json!(u64::MAX)] {
-        let row = json!({ "id": 1, "item_id": 0, "sample": sample, "response": "Answer: A" });
+        let row = json!({ "id": 1, "item_id": "#0", "sample": sample, "response": "Answer: A" });
         place.write("in.jsonl", row.to_string());
         let done = place.bench(&["score", "gpqa_diamond", "--demo", "--responses", "in.jsonl"]);
         done.refused(1, "line 1: column `sample`: is not the index of a sample, from 0 to 999");

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::{Path, State};
-use bench_benchmarks::Benchmark;
+use bench_benchmarks::{Benchmark, Options};
 use bench_domain::run::DatasetChoice;
+use bench_domain::{BenchmarkName, RunSpec};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
 use http::Uri;
@@ -90,9 +91,18 @@ pub fn default_benchmarks() -> Vec<String> {
     selected.filter(|facts| facts.default_selected).map(|facts| facts.name.to_owned()).collect()
 }
 
-/// Items of a benchmark's dataset as published.
-pub(crate) fn published_items(name: &str) -> u64 {
-    bench_benchmarks::find(name).map_or(0, |benchmark| benchmark.spec().items)
+/// Items from which a run chooses those of a benchmark, as far as that is known before they are loaded: those of the
+/// dataset as published, or of the demo data. 0 where nobody knows, as for a file of the user's.
+pub(crate) fn known_items(spec: &RunSpec, name: &BenchmarkName) -> u64 {
+    let Some(benchmark) = bench_benchmarks::of_run(spec, name) else { return 0 };
+    match spec.datasets.get(name).unwrap_or(&DatasetChoice::Hub) {
+        DatasetChoice::Hub => benchmark.spec().items,
+        DatasetChoice::Demo => {
+            let options = spec.options.get(name);
+            bench_benchmarks::demo_items(benchmark, options.unwrap_or(&Options::new()))
+        }
+        DatasetChoice::Local { .. } => 0,
+    }
 }
 
 async fn stored(api: &Api) -> Result<Arc<Stored>, ApiError> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bench_domain::run::{DatasetChoice, JudgeSpec, Owner};
+use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, Owner};
 use bench_domain::schedule::RunTemplate;
 use bench_domain::{BenchmarkName, RunId, RunSpec, Timestamp};
 use bench_queue::Message;
@@ -192,6 +192,7 @@ async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> 
         benchmarks: template.benchmarks,
         subset: template.subset,
         items: template.items,
+        item_naming: template.item_naming,
         samples: template.samples,
         generation: template.generation,
         datasets: template.datasets,
@@ -278,6 +279,7 @@ pub(crate) async fn template(
         benchmarks,
         subset: order.subset,
         items: order.items,
+        item_naming: ItemNaming::SourceId,
         samples: order.samples,
         generation: order.generation,
         datasets,

@@ -17,7 +17,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::benchmarks::published_items;
+use crate::benchmarks::known_items;
 use crate::page_item::{ADDRESS_BYTES_MAX, BODY_URL_VALID, PageItem};
 use crate::requests::run_id;
 
@@ -118,7 +118,7 @@ pub async fn benchmark_details(
     let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_found)?;
     let record = found.benchmark(name).ok_or_else(not_found)?;
     let counts = counts_of(&api.state, run, record).await?;
-    let benchmark = RunBenchmarkView::new(&found.run, record, &counts, published_items(name));
+    let benchmark = RunBenchmarkView::new(&found.run, record, &counts, known_items);
     let dataset = record.plan.as_ref().map(|plan| &plan.dataset);
     let hidden = bench_benchmarks::is_private(&record.name, dataset) && !caller.owns(&found.run.spec.owner);
     let total = benchmark.planned_samples;

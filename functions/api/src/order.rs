@@ -152,7 +152,8 @@ pub(crate) struct OrderBody {
     temperature: Option<f64>,
     /// Upper bound of an answer in tokens; the benchmark's own when not given.
     max_tokens: Option<u32>,
-    /// Only these items, by their ids.
+    /// Only these items: by the dataset's own ids (`source_id` of an item, such as its `question_id`), or by the index of
+    /// the row, from 0, after a `#` (`#12` for the item whose `item_id` is 12).
     items: Option<Vec<String>>,
     /// Use the items that the program brings along; the scores then say nothing about the real benchmark.
     demo: Option<bool>,

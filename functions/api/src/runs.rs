@@ -17,7 +17,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::benchmarks::published_items;
+use crate::benchmarks::known_items;
 use crate::requests::{run_id, run_not_found};
 
 /// Runs read at once.
@@ -128,5 +128,5 @@ pub(crate) async fn unplaced_view(api: &Api, found: &RunWithBenchmarks) -> Resul
     let run = found.run.spec.id;
     let counts: Vec<ShardCount> =
         try_join_all(found.benchmarks.iter().map(|benchmark| counts_of(&api.state, run, benchmark))).await?;
-    Ok(RunView::new(found, &counts, published_items, Timestamp::now()))
+    Ok(RunView::new(found, &counts, known_items, Timestamp::now()))
 }

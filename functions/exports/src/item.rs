@@ -60,6 +60,7 @@ fn lost(position: Position) -> SampleRecord {
     SampleRecord {
         position,
         item_id: String::new(),
+        source_id: None,
         group: None,
         offset: 0,
         length: 0,

@@ -94,6 +94,7 @@ mod tests {
         SampleRecord {
             position: Position { item, sample },
             item_id: format!("{item}"),
+            source_id: None,
             group: None,
             offset: 0,
             length: 0,

@@ -82,8 +82,11 @@ const PROTOCOL_COLUMNS: [&str; 13] = [
 /// … what the judge said of the answer, …
 const JUDGE_COLUMNS: [&str; 2] = ["judge_prompt", "judge_reply"];
 
-/// … and who answered and judged, and what the overall score is.
+/// … who answered and judged, and what the overall score is, …
 const ORIGIN_COLUMNS: [&str; 4] = ["provider", "endpoint_host", "judge_endpoint_host", "overall_score_label"];
+
+/// … and the dataset's own id of the item.
+const SOURCE_COLUMNS: [&str; 1] = ["source_id"];
 
 /// How many of [`COLUMNS`] belong to the sample.
 const COMPATIBLE_ITEM_COLUMNS: usize = 8;
@@ -114,7 +117,7 @@ impl TableWriter {
             has_items: false,
         };
         let ours = BENCHMARK_COLUMNS.iter().chain(&ITEM_COLUMNS).chain(&PROTOCOL_COLUMNS);
-        let ours = ours.chain(&JUDGE_COLUMNS).chain(&ORIGIN_COLUMNS);
+        let ours = ours.chain(&JUDGE_COLUMNS).chain(&ORIGIN_COLUMNS).chain(&SOURCE_COLUMNS);
         table.writer.write_record(COLUMNS.iter().chain(ours))?;
         Ok(table)
     }
@@ -204,7 +207,8 @@ impl TableWriter {
         ];
         let reply = view.judge_output.as_ref().and_then(|output| output.get("reply")).and_then(Value::as_str);
         let judged = [cut_cell(&view.judge_prompt), maybe_text_cell(reply.map(cut))];
-        self.write(&compatible, &ours, &judged)
+        let source = [maybe_text_cell(view.source_id.as_deref())];
+        self.write(&compatible, &ours, &judged, &source)
     }
 
     /// A benchmark without samples has one row all the same.
@@ -213,7 +217,12 @@ impl TableWriter {
             return Ok(());
         }
         let none = |count| vec![String::new(); count];
-        self.write(&none(COMPATIBLE_ITEM_COLUMNS), &none(ITEM_COLUMNS.len()), &none(JUDGE_COLUMNS.len()))
+        self.write(
+            &none(COMPATIBLE_ITEM_COLUMNS),
+            &none(ITEM_COLUMNS.len()),
+            &none(JUDGE_COLUMNS.len()),
+            &none(SOURCE_COLUMNS.len()),
+        )
     }
 
     /// What was written since the last call.
@@ -222,8 +231,15 @@ impl TableWriter {
         written.into_inner().map_err(|error| csv::Error::from(error.into_error()))
     }
 
-    fn write(&mut self, compatible: &[String], ours: &[String], judged: &[String]) -> Result<(), csv::Error> {
-        let ours = self.after.iter().chain(ours).chain(&self.last).chain(judged).chain(&self.origin);
+    fn write(
+        &mut self,
+        compatible: &[String],
+        ours: &[String],
+        judged: &[String],
+        source: &[String],
+    ) -> Result<(), csv::Error> {
+        let ours = self.after.iter().chain(ours).chain(&self.last).chain(judged);
+        let ours = ours.chain(&self.origin).chain(source);
         self.writer.write_record(self.before.iter().chain(compatible).chain(ours))
     }
 }

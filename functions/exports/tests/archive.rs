@@ -147,6 +147,7 @@ async fn has_every_field_and_every_sample() {
     for item in items {
         for field in [
             "item_id",
+            "source_id",
             "item_hash",
             "prompt",
             "response",
@@ -183,7 +184,7 @@ async fn has_every_field_and_every_sample() {
     assert_eq!((&metadata["worker_attempt"], &metadata["worker_attempts"]), (&json!(1), &json!(1)));
     assert_eq!((&items[0]["attempts"], &items[4]["finish_reason"]), (&json!(1), &json!("length")));
     assert_eq!(items[0]["created_at"], "2026-01-02T03:03:15Z");
-    assert_eq!(items[6]["item_id"], "q6");
+    assert_eq!((&items[6]["item_id"], &items[6]["source_id"]), (&json!("q6"), &json!("=own/6")));
     assert_eq!(items[2]["prompt"], json!(null));
 }
 

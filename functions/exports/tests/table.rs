@@ -85,6 +85,7 @@ async fn columns_and_cells() {
         ("sampled_items", "5"),
         ("completed_items", "5"),
         ("item_id", "q0"),
+        ("source_id", "'=own/0"),
         ("response", "says \"A\",\r\nthen\nstops"),
         ("expected", "A"),
         ("is_correct", "True"),

@@ -1,13 +1,17 @@
 //! Which items of a dataset a run asks.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use bench_benchmarks::Options;
-use bench_datasets::{Index, IndexEntry};
+use bench_benchmarks::{Benchmark, Options};
+use bench_datasets::{Index, IndexEntry, ItemNames, NameProblems};
+use bench_domain::run::ItemNaming;
 use bench_domain::sampling::Order;
 use bench_state::PlannedSample;
 
 use crate::{Obstacle, Selection};
+
+/// Items that a message names.
+const NAMES_SHOWN_MAX: usize = 5;
 
 /// The items of a run.
 #[derive(Debug, PartialEq)]
@@ -36,12 +40,13 @@ pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, 
         let places = selection.subset.select(selected.len(), &selection.run.to_string(), name, order);
         places.into_iter().filter_map(|place| selected.get(place).copied()).collect()
     } else {
-        named(selection.items, name, index, &selected, options)?
+        named(selection, index, &selected)?
     };
     let items: Vec<PlannedSample> = chosen
         .into_iter()
         .map(|entry| PlannedSample {
             item_id: entry.id.clone(),
+            source_id: entry.source_id.clone(),
             group: entry.group.clone(),
             offset: entry.offset,
             length: entry.length,
@@ -54,25 +59,65 @@ pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, 
 }
 
 fn named<'a>(
-    wanted: &[String],
-    name: &str,
+    selection: &Selection<'_>,
     index: &Index,
     selected: &[&'a IndexEntry],
-    options: &Options,
 ) -> Result<Vec<&'a IndexEntry>, Obstacle> {
-    let mut missing: HashSet<&str> = wanted.iter().map(String::as_str).collect();
-    let found = selected.iter().copied().filter(|entry| missing.remove(entry.id.as_str())).collect();
+    let Selection { benchmark, options, items: wanted, .. } = *selection;
+    let name = benchmark.name();
+    let wanted = match selection.item_naming {
+        ItemNaming::SourceId => found(wanted, benchmark, index).map_err(Obstacle::Failed)?,
+        ItemNaming::RowIndex => rows(wanted, name, index).map_err(Obstacle::Failed)?,
+    };
+    let chosen: Vec<&IndexEntry> =
+        selected.iter().copied().filter(|entry| wanted.contains(entry.id.as_str())).collect();
+    if chosen.len() == wanted.len() {
+        return Ok(chosen);
+    }
+    let chosen: HashSet<&str> = chosen.iter().map(|entry| entry.id.as_str()).collect();
+    let left_out = index
+        .items
+        .iter()
+        .filter(|entry| wanted.contains(entry.id.as_str()) && !chosen.contains(entry.id.as_str()));
+    let names = left_out.take(NAMES_SHOWN_MAX).map(IndexEntry::own_id).collect::<Vec<_>>().join(", ");
+    Err(Obstacle::Failed(format!("{name} has no item {names} under its options: {}", listed(options))))
+}
+
+/// The items that an order names, by their ids in the index.
+fn found<'a>(
+    wanted: &[String],
+    benchmark: &dyn Benchmark,
+    index: &'a Index,
+) -> Result<BTreeSet<&'a str>, String> {
+    let names = ItemNames::of(&index.items);
+    let mut problems = NameProblems::default();
+    let mut found = BTreeSet::new();
+    for item in wanted {
+        match names.find(item) {
+            Ok(at) => found.extend(index.items.get(at).map(|entry| entry.id.as_str())),
+            Err(error) => problems.add(item, 1, &error),
+        }
+    }
+    if problems.is_empty() {
+        return Ok(found);
+    }
+    let sentence = problems.of_items(wanted.len() as u64, benchmark.name());
+    Err(match problems.hint(benchmark) {
+        Some(hint) => format!("{sentence}; {hint}"),
+        None => sentence,
+    })
+}
+
+/// The same for an order that was stored when items went by the indices of their rows alone.
+fn rows<'a>(wanted: &[String], name: &str, index: &'a Index) -> Result<BTreeSet<&'a str>, String> {
+    let mut missing: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
+    let ids = index.items.iter().map(|entry| entry.id.as_str());
+    let found = ids.filter(|id| missing.remove(id)).collect();
     if missing.is_empty() {
         return Ok(found);
     }
-    let left_out = index.items.iter().any(|entry| missing.contains(entry.id.as_str()));
-    let mut names: Vec<&str> = missing.into_iter().take(5).collect();
-    names.sort_unstable();
-    let names = names.join(", ");
-    Err(Obstacle::Failed(match left_out {
-        false => format!("{name} has no item {names}"),
-        true => format!("{name} has no item {names} under its options: {}", listed(options)),
-    }))
+    let names: Vec<&str> = missing.into_iter().take(NAMES_SHOWN_MAX).collect();
+    Err(format!("{name} has no item {}", names.join(", ")))
 }
 
 fn listed(options: &Options) -> String {

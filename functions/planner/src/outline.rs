@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use bench_benchmarks::{Benchmark, Options, Template, Templates};
 use bench_blobs::BlobError;
 use bench_datasets::{DatasetError, Library, Progress, Reach};
-use bench_domain::run::{DatasetChoice, DatasetUse};
+use bench_domain::run::{DatasetChoice, DatasetUse, ItemNaming};
 use bench_domain::{BenchmarkName, RunId, RunSpec, Subset};
 use bench_state::PlannedSample;
 
@@ -38,6 +38,8 @@ pub struct Selection<'a> {
     pub options: &'a Options,
     /// Only these items instead of a subset. Empty: no such choice.
     pub items: &'a [String],
+    /// How `items` name an item.
+    pub item_naming: ItemNaming,
     /// Which part of it.
     pub subset: &'a Subset,
     /// The run, by whose id a subset without a seed is chosen.
@@ -52,6 +54,7 @@ impl<'a> Selection<'a> {
             dataset: spec.datasets.get(name).unwrap_or(&HUB),
             options: spec.options.get(name).unwrap_or(&NO_OPTIONS),
             items: &spec.items,
+            item_naming: spec.item_naming,
             subset: &spec.subset,
             run: spec.id,
         }

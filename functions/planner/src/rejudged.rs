@@ -83,6 +83,7 @@ impl Planner {
             items.extend(page.into_iter().filter(|sample| sample.position.sample == 0).map(|sample| {
                 PlannedSample {
                     item_id: sample.item_id,
+                    source_id: sample.source_id,
                     group: sample.group,
                     offset: sample.offset,
                     length: sample.length,

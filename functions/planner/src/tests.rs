@@ -9,7 +9,7 @@ use bench_datasets::{
     DatasetSpec, DemoData, Index, IndexEntry, Item, Layout, LibraryConfig, Row, RowError, TemplateOrigin,
     TemplatePart, TemplateRole, TemplateSpec, load_templates,
 };
-use bench_domain::run::{AuthMode, DatasetChoice, DatasetUse, ModelRef, Owner};
+use bench_domain::run::{AuthMode, DatasetChoice, DatasetUse, ItemNaming, ModelRef, Owner};
 use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, Subset};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 
@@ -169,6 +169,7 @@ async fn a_plan_says_whose_words_it_has() {
 fn index() -> Index {
     let entry = |n: u64| IndexEntry {
         id: n.to_string(),
+        source_id: Some(format!("{}", n + 30)),
         group: None,
         tags: BTreeMap::from([("day".to_owned(), format!("2024-08-{:02}", n / 2 + 1))]),
         offset: n * 10,
@@ -187,6 +188,7 @@ fn index() -> Index {
         data_key: used.data_key,
         data_bytes: 400,
         items: (0..40).map(entry).collect(),
+        has_source_ids: true,
         support: BTreeMap::new(),
         documents: None,
         attachments: BTreeMap::new(),
@@ -214,6 +216,7 @@ fn spec(name: &BenchmarkName, since: Option<&str>) -> RunSpec {
         benchmarks: vec![name.clone()],
         subset: Subset::default(),
         items: Vec::new(),
+        item_naming: ItemNaming::SourceId,
         samples: None,
         generation: Generation::default(),
         datasets: BTreeMap::new(),
@@ -277,9 +280,31 @@ fn options_that_leave_nothing_are_named() {
         let items = items.iter().map(|item| (*item).to_owned()).collect();
         chosen(&RunSpec { items, ..spec(&name, since) }, &name)
     };
-    assert_eq!(named(&["30", "21"], Some("2024-08-11")).unwrap(), (vec![21, 30], 20));
-    assert_eq!(named(&["3", "30"], None).unwrap(), (vec![3, 30], 40));
-    let why = named(&["3", "30"], Some("2024-08-11")).unwrap_err();
-    assert_eq!(why, "sayings has no item 3 under its options: since=2024-08-11");
-    assert_eq!(named(&["99"], Some("2024-08-11")).unwrap_err(), "sayings has no item 99");
+    assert_eq!(named(&["60", "51"], Some("2024-08-11")).unwrap(), (vec![21, 30], 20));
+    assert_eq!(named(&["33", "#30", "60"], None).unwrap(), (vec![3, 30], 40), "an item can be named twice");
+    let why = named(&["33", "60"], Some("2024-08-11")).unwrap_err();
+    assert_eq!(why, "sayings has no item 33 under its options: since=2024-08-11");
+}
+
+#[test]
+fn named_items_go_by_the_datasets_own_ids() {
+    let name: BenchmarkName = "sayings".parse().unwrap();
+    let named = |items: &[&str], item_naming| {
+        let items = items.iter().map(|item| (*item).to_owned()).collect();
+        chosen(&RunSpec { items, item_naming, ..spec(&name, None) }, &name)
+    };
+    let own = |items: &[&str]| named(items, ItemNaming::SourceId);
+    // 30 is the own id of row 0, and the index of another row.
+    assert_eq!(own(&["30"]).unwrap().0, [0]);
+    assert_eq!(own(&["#30", "31"]).unwrap().0, [1, 30]);
+    assert_eq!(own(&["99"]).unwrap_err(), "sayings has no item 99");
+    assert_eq!(
+        own(&["3", "#40", "30"]).unwrap_err(),
+        "sayings has no item 3, #40 (2 of 3 named); items of sayings go by the dataset's own id; \
+         a row's index from 0 is written `#3`"
+    );
+    // What an older program stored means what it meant then.
+    let old = |items: &[&str]| named(items, ItemNaming::RowIndex);
+    assert_eq!(old(&["30", "3"]).unwrap().0, [3, 30]);
+    assert_eq!(old(&["#30", "41"]).unwrap_err(), "sayings has no item #30, 41");
 }

@@ -1,6 +1,7 @@
 //! Asking a model, and what its failures mean for the sample.
 
 use bench_asking::{AskError, InHand, Original, Party, Question, Reached, Replayed};
+use bench_datasets::ROW_SIGN;
 use bench_domain::{Answer, Outcome, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};
 
@@ -33,16 +34,15 @@ impl Worker {
             }),
             Party::Replay(replay) => {
                 let sample = hand.sample.position.sample;
-                let aliases = benchmark.benchmark.aliases(&item);
-                let ids: Vec<&str> =
-                    std::iter::once(&record.item_id).chain(&aliases).map(String::as_str).collect();
+                let row = format!("{ROW_SIGN}{}", record.item_id);
+                // An item without an id of its own goes by the index of its row, with the sign or without it.
+                let own_id = record.source_id.as_deref().unwrap_or(&record.item_id);
                 let step = to_ask.step.as_deref().map(|name| (name, to_ask.earlier.len()));
-                match replay.lookup(hand.sample.benchmark.as_str(), &ids, sample, step) {
+                match replay.lookup(hand.sample.benchmark.as_str(), &[own_id, &row], sample, step) {
                     Some(answer) => answer,
                     None => {
                         let step = step.map_or_else(String::new, |(name, _)| format!(", step `{name}`"));
-                        let item = &record.item_id;
-                        let why = format!("no stored response for item `{item}`, sample {sample}{step}");
+                        let why = format!("no stored response for item `{own_id}`, sample {sample}{step}");
                         return desk.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
                     }
                 }

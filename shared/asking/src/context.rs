@@ -9,7 +9,7 @@ use std::time::Duration;
 use bench_benchmarks::{Benchmark, Material, Templates};
 use bench_blobs::Blobs;
 use bench_datasets::{Item, SupportCache, load_item, load_templates};
-use bench_domain::run::{AuthMode, ModelRef, Owner, Plan};
+use bench_domain::run::{AuthMode, ItemNaming, ModelRef, Owner, Plan};
 use bench_domain::sample::Stage;
 use bench_domain::{Answer, BenchmarkName, Prompt, RunId, RunSpec, SampleRef, Spending, Timestamp, Usage};
 use bench_inference::tokens::usage_or_estimate;
@@ -396,6 +396,9 @@ impl Contexts {
                 }
             });
         }
+        if let Some(why) = outdated_responses(spec) {
+            return Ok(Party::Nobody(why.to_owned()));
+        }
         let key = match spec.auth {
             AuthMode::System => None,
             AuthMode::ApiKey => Some(OwnKey::Model),
@@ -456,5 +459,45 @@ impl Contexts {
             Ok(endpoint) => Ok(Party::Remote(endpoint)),
             Err(error) => nobody(error.to_string()),
         }
+    }
+}
+
+/// Why stored responses that an older program took in are not used: their ids were taken for indices of rows, so that part
+/// of the run may be graded against other items than the rest would be.
+fn outdated_responses(spec: &RunSpec) -> Option<&'static str> {
+    let is_outdated = spec.model.replay_key.is_some() && spec.item_naming == ItemNaming::RowIndex;
+    is_outdated.then_some(
+        "this run was ordered by an older version, which took the ids of stored responses for indices of rows: order it \
+         again",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stored_responses_of_an_older_program_are_not_used() {
+        let spec = |replay_key: Option<&str>, item_naming: Option<&str>| -> RunSpec {
+            let mut spec = json!({
+                "id": RunId::random(), "benchmarks": ["mmlu_pro"], "selected_benchmarks": null,
+                "model": {
+                    "id": bench_domain::ModelId::of("replay", "a.jsonl"), "provider": "replay", "slug": "a.jsonl",
+                    "replay_key": replay_key,
+                },
+                "subset": bench_domain::Subset::default(), "owner": Owner::Local, "auth": AuthMode::System,
+                "coverage_min": 0.9, "software": "0.1.0", "created_at": Timestamp::default(),
+            });
+            if let Some(naming) = item_naming {
+                spec["item_naming"] = naming.into();
+            }
+            serde_json::from_value(spec).unwrap()
+        };
+        let why = outdated_responses(&spec(Some("uploads/a"), None)).unwrap();
+        assert!(why.ends_with("order it again"), "{why}");
+        assert_eq!(outdated_responses(&spec(Some("uploads/a"), Some("source-id"))), None);
+        assert_eq!(outdated_responses(&spec(None, None)), None, "a model that is asked");
     }
 }

@@ -153,12 +153,6 @@ pub trait Benchmark: Layout {
         true
     }
 
-    /// Other ids that stored responses may name the item by.
-    fn aliases(&self, item: &Item) -> Vec<String> {
-        let _ = item;
-        Vec::new()
-    }
-
     /// Whether a score is 1 for a right answer and 0 for every other one, so that the mean of scores is a share of
     /// right answers. Where it is not, the uncertainty is that of a mean.
     fn scores_are_shares(&self) -> bool {

@@ -42,7 +42,7 @@ pub struct Facts {
     pub default_selected: bool,
     /// What an operator has to do first; empty when nothing.
     pub setup_notes: &'static str,
-    /// What an item's id is made of.
+    /// What an item's id is made of, and which column is the dataset's own id.
     pub item_id: &'static str,
     /// What a group of items is called, in the plural.
     pub group_noun: &'static str,

@@ -34,6 +34,7 @@ mod steps;
 
 use std::collections::BTreeSet;
 
+use bench_datasets::IndexEntry;
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetUse;
 
@@ -129,6 +130,21 @@ pub fn executed_code(
 ) -> Option<String> {
     body.execution.as_ref()?;
     of_run(spec, name)?.sandbox()?.code(body)
+}
+
+/// Number of demo items from which a run with these options chooses.
+pub fn demo_items(benchmark: &dyn Benchmark, options: &Options) -> u64 {
+    let rows = benchmark.spec().demo.items.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
+    let items = (0..).zip(rows).filter_map(|(index, row)| benchmark.item(index, row).ok().flatten());
+    let entries = items.map(|item| IndexEntry {
+        id: item.id,
+        source_id: None,
+        group: item.group,
+        tags: item.tags,
+        offset: 0,
+        length: 0,
+    });
+    entries.filter(|entry| benchmark.selects(options, entry)).count() as u64
 }
 
 /// Those whose items may not be handed on: prompts and answers are for owner and admin only.

@@ -38,7 +38,9 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
         None => return Err(RowError::column("id", "is missing")),
     };
     let response = match row.get("response") {
-        Some(Value::String(response)) => response,
+        Some(Value::String(response)) => response.as_str(),
+        // Nothing was answered.
+        Some(Value::Null) => "",
         Some(_) => return Err(RowError::column("response", "is not a text")),
         None => return Err(RowError::column("response", "is missing")),
     };
@@ -56,7 +58,7 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
         // Which one it is makes a difference.
         sample?;
     }
-    let verdict = match benchmark.grade(&item, &Answer::local(response.as_str())) {
+    let verdict = match benchmark.grade(&item, &Answer::local(response)) {
         Grading::Done(verdict) => verdict,
         Grading::NeedsJudge => {
             return Err(RowError::column("response", "needs a judge, which this command does not ask"));
@@ -121,6 +123,8 @@ mod tests {
         let line = score("mmlu_pro", json!({"id": "m", "response": "the answer is (C)", "answer_index": 2}))
             .unwrap();
         assert_eq!(line["outcome"], "correct");
+        let line = score("mmlu_pro", json!({"id": "m", "response": null, "answer": "C"})).unwrap();
+        assert_eq!((&line["outcome"], &line["score"]), (&json!("no-answer"), &json!(0.0)));
         let line = score("mmlu_pro", json!({"id": "m", "response": "none", "answer": "C"})).unwrap();
         assert_eq!((&line["extracted"], &line["outcome"]), (&Value::Null, &json!("unparsed")));
     }

@@ -122,6 +122,44 @@ fn demo_items_can_be_asked_and_answered() {
 }
 
 #[test]
+fn demo_items_are_counted_as_a_run_chooses_from_them() {
+    for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
+        let items = super::demo_items(*benchmark, &Options::new());
+        assert_eq!(items, demo_items(*benchmark).len() as u64, "{}", benchmark.name());
+    }
+    let late = Options::from([("start_date".to_owned(), "2024-06-01".to_owned())]);
+    let (all, late) = (
+        super::demo_items(&LiveCodeBench::LATEST, &Options::new()),
+        super::demo_items(&LiveCodeBench::LATEST, &late),
+    );
+    assert!(0 < late && late < all, "{late} of {all}");
+}
+
+#[test]
+fn every_item_has_its_datasets_own_id() {
+    for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
+        let items = demo_items(*benchmark);
+        let ids: BTreeSet<String> =
+            items.iter().map(|item| bench_datasets::source_id(*benchmark, &item.row).unwrap()).collect();
+        assert_eq!(ids.len(), items.len(), "{}", benchmark.name());
+        let told = benchmark.facts().item_id;
+        assert!(benchmark.id_columns().iter().all(|column| told.contains(column)), "{told}");
+    }
+    let id = |benchmark: &dyn Benchmark, row: Value| {
+        bench_datasets::source_id(benchmark, row.as_object().unwrap())
+    };
+    use serde_json::json;
+    for (row, expected) in [
+        (json!({ "problem_idx": 7, "problem": "?" }), Some("7")),
+        (json!({ "id": "I-7", "problem": "?" }), Some("I-7")),
+        (json!({ "question": "?", "answer": "1" }), None),
+    ] {
+        assert_eq!(id(&Aime2025, row).as_deref(), expected);
+    }
+    assert_eq!(id(&MmluPro, json!({ "id": 3, "question_id": 70 })).as_deref(), Some("70"));
+}
+
+#[test]
 fn the_mmlu_pro_demo_has_its_shape() {
     let items = demo_items(&MmluPro);
     let mut categories: BTreeMap<String, usize> = BTreeMap::new();

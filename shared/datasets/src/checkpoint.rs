@@ -13,7 +13,7 @@ use crate::keys;
 use crate::writer::WriterState;
 
 /// Form of a checkpoint; another one is not read.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// How far a dataset is.
 #[derive(Debug, Serialize, Deserialize)]

@@ -46,6 +46,9 @@ pub struct Index {
     pub data_bytes: u64,
     /// The items, in dataset order.
     pub items: Vec<IndexEntry>,
+    /// Whether the items have the dataset's own ids, where it gives any. An older program did not keep them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_source_ids: bool,
     /// The support values, by name.
     pub support: BTreeMap<String, SupportEntry>,
     /// SHA-256 of the archive whose documents are support values too; `None` when there is none.
@@ -73,6 +76,9 @@ pub struct Index {
 pub struct IndexEntry {
     /// Its id.
     pub id: String,
+    /// The dataset's own id of it; `None` where that has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
     /// Its group.
     #[serde(default)]
     pub group: Option<String>,
@@ -105,6 +111,13 @@ pub struct FileFact {
     pub sha256: String,
 }
 
+impl IndexEntry {
+    /// The id that users know the item by: the dataset's own, else that of this program.
+    pub fn own_id(&self) -> &str {
+        self.source_id.as_deref().unwrap_or(&self.id)
+    }
+}
+
 impl Index {
     /// What a run notes of the dataset.
     pub fn dataset_use(&self) -> DatasetUse {
@@ -123,6 +136,9 @@ impl Index {
         }
     }
 
+    /// The index in a folder as it is stored. Where the items' own ids matter, [`Library::index`] is to be called.
+    ///
+    /// [`Library::index`]: crate::Library::index
     pub(crate) async fn load(blobs: &Blobs, folder: &str) -> Result<Option<Self>, DatasetError> {
         let index: Option<Self> = match blobs.get_json(&crate::keys::index(folder)).await {
             // What an other version of the program wrote is made anew.

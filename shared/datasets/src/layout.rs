@@ -247,6 +247,11 @@ pub trait Layout: Send + Sync {
         ""
     }
 
+    /// Columns of an item that hold the dataset's own id, the preferred one first; empty where it has none.
+    fn id_columns(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Files of parts that are named here instead of being found by the card or by file names.
     fn files(&self) -> &'static [PartFile] {
         &[]

@@ -39,9 +39,11 @@ mod keys;
 mod layout;
 mod library;
 mod local;
+mod names;
 mod normalise;
 mod progress;
 mod rows;
+mod source_ids;
 mod support_cache;
 mod templates;
 mod writer;
@@ -57,6 +59,8 @@ pub use layout::{
     Row, RowError, TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec,
 };
 pub use library::{Library, Prepared, check};
+pub use names::{ItemNames, NameError, NameProblems, ROW_SIGN};
 pub use progress::{NoProgress, Progress, Step};
+pub use source_ids::{SOURCE_ID_CHARS_MAX, source_id};
 pub use support_cache::SupportCache;
 pub use templates::{OfficialTexts, Reach, TemplateText, load_template, load_templates};

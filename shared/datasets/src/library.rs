@@ -175,15 +175,14 @@ impl Library {
     ) -> Result<Index, DatasetError> {
         let reference = self.config().reference(layout.name(), source.revision);
         if is_commit(reference)
-            && let Some(index) =
-                Index::load(&self.blobs, &keys::revision(layout, source.id, reference)).await?
+            && let Some(index) = self.index(layout, &keys::revision(layout, source.id, reference)).await?
         {
             return Ok(index);
         }
         let repository = self.hub.repository(source.id, reference, progress).await?;
         let commit = repository.commit.clone();
         let folder = keys::revision(layout, source.id, &commit);
-        if let Some(index) = Index::load(&self.blobs, &folder).await? {
+        if let Some(index) = self.index(layout, &folder).await? {
             self.note_reference(layout, source, reference, &commit).await?;
             return Ok(index);
         }
@@ -323,7 +322,7 @@ impl Library {
                 }
             };
             let folder = keys::revision(layout, source.id, &revision);
-            if let Some(index) = Index::load(&self.blobs, &folder).await? {
+            if let Some(index) = self.index(layout, &folder).await? {
                 return Ok(Some(index));
             }
         }
@@ -354,7 +353,7 @@ impl Library {
         }
         let revision = hex::encode(digest.finalize());
         let folder = keys::revision(layout, DEMO, &revision);
-        if let Some(index) = Index::load(&self.blobs, &folder).await? {
+        if let Some(index) = self.index(layout, &folder).await? {
             return Ok(Prepared::new(index, reason));
         }
         let attachments = self.demo_attachments(layout).await?;

@@ -106,7 +106,7 @@ impl Library {
         facts.extend(attachments.facts);
         let revision = hex::encode(revision.finalize());
         let folder = keys::revision(layout, LOCAL, &revision);
-        if let Some(index) = Index::load(&self.blobs, &folder).await? {
+        if let Some(index) = self.index(layout, &folder).await? {
             return Ok(Prepared::new(index, None));
         }
         let mut items = Vec::new();
@@ -144,7 +144,7 @@ impl Library {
 
     /// A dataset that was taken in.
     pub(crate) async fn local(&self, layout: &dyn Layout, revision: &str) -> Result<Prepared, DatasetError> {
-        let index = Index::load(&self.blobs, &keys::revision(layout, LOCAL, revision)).await?;
+        let index = self.index(layout, &keys::revision(layout, LOCAL, revision)).await?;
         index.map(|index| Prepared::new(index, None)).ok_or_else(|| DatasetError::NotTakenIn {
             benchmark: layout.name().to_owned(),
             revision: revision.to_owned(),

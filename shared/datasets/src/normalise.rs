@@ -16,6 +16,7 @@ use crate::keys;
 use crate::layout::{Layout, Row, RowError};
 use crate::progress::{Progress, Step};
 use crate::rows::{self, Numbered, RowFile};
+use crate::source_ids::source_id;
 use crate::writer::{Writer, Written, json, pack};
 
 /// Upper bound of the rows of all support splits, which are held in memory.
@@ -109,6 +110,7 @@ async fn make(
         data_key,
         data_bytes,
         items: entries,
+        has_source_ids: true,
         support,
         documents: source.documents,
         attachments: source.attachments,
@@ -209,7 +211,10 @@ async fn rows_to_items(
                 let item = layout.item(making.rows, row).map_err(|error| at(&place, error))?;
                 making.rows += u64::from(item.is_some() || !layout.numbers_items());
                 match item {
-                    Some(item) => making.writer.add(item, &name, number).await?,
+                    Some(item) => {
+                        let source_id = source_id(layout, &item.row);
+                        making.writer.add(item, source_id, &name, number).await?;
+                    }
                     None => making.rows_left_out += 1,
                 }
                 if making.rows.is_multiple_of(ITEMS_PER_STEP) {

@@ -71,7 +71,10 @@ impl Writer {
             offset,
             digest: Sha256::deserialize(&digest).ok()?,
             seen: entries.iter().map(|entry| (entry.id.clone(), None)).collect(),
-            index_bytes: entries.iter().map(|entry| weight(&entry.id, entry.group.as_deref())).sum(),
+            index_bytes: entries
+                .iter()
+                .map(|entry| weight(&entry.id, entry.source_id.as_deref(), entry.group.as_deref()))
+                .sum(),
             entries,
         })
     }
@@ -91,8 +94,15 @@ impl Writer {
         self.entries.len() as u64
     }
 
-    pub(crate) async fn add(&mut self, item: Item, file: &str, row: u64) -> Result<(), DatasetError> {
-        self.index_bytes += weight(&item.id, item.group.as_deref());
+    /// Writes an item, with the dataset's own id of it.
+    pub(crate) async fn add(
+        &mut self,
+        item: Item,
+        source_id: Option<String>,
+        file: &str,
+        row: u64,
+    ) -> Result<(), DatasetError> {
+        self.index_bytes += weight(&item.id, source_id.as_deref(), item.group.as_deref());
         if self.entries.len() >= ITEMS_MAX || self.index_bytes > INDEX_BYTES_MAX {
             let problem = format!("there are more than {ITEMS_MAX} items, or their ids are too long");
             return Err(DatasetError::content(file, row, None, problem));
@@ -131,7 +141,7 @@ impl Writer {
         };
         self.upload.write(&frame).await?;
         let length = frame.len() as u64;
-        self.entries.push(IndexEntry { id, group, tags, offset: self.offset, length });
+        self.entries.push(IndexEntry { id, source_id, group, tags, offset: self.offset, length });
         self.offset += length;
         Ok(())
     }
@@ -158,8 +168,8 @@ impl Writer {
 }
 
 /// Bytes of an entry in the index, about.
-fn weight(id: &str, group: Option<&str>) -> usize {
-    INDEX_ENTRY_BYTES + id.len() + group.map_or(0, str::len)
+fn weight(id: &str, source_id: Option<&str>, group: Option<&str>) -> usize {
+    INDEX_ENTRY_BYTES + id.len() + source_id.map_or(0, str::len) + group.map_or(0, str::len)
 }
 
 pub(crate) fn json<T: Serialize>(key: &str, value: &T) -> Result<Vec<u8>, DatasetError> {

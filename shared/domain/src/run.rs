@@ -31,6 +31,9 @@ pub struct RunSpec {
     /// Only these items, in dataset order, instead of a subset. Empty: no such choice.
     #[serde(default)]
     pub items: Vec<String>,
+    /// How `items`, and the ids in stored responses, name an item.
+    #[serde(default)]
+    pub item_naming: ItemNaming,
     /// Samples per item; `None` leaves it to each benchmark's protocol.
     #[serde(default)]
     pub samples: Option<u32>,
@@ -74,6 +77,19 @@ pub struct RunSpec {
     pub software: String,
     /// When it was ordered.
     pub created_at: Timestamp,
+}
+
+/// How an order and its stored responses name items.
+///
+/// The default is what orders mean that were stored before the dataset's own ids were read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ItemNaming {
+    /// By the index of the item's row alone.
+    #[default]
+    RowIndex,
+    /// By the dataset's own id, or by the row's index after a `#`.
+    SourceId,
 }
 
 impl RunSpec {

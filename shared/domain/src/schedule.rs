@@ -22,7 +22,7 @@ pub use self::firing::{
 pub use self::timing::{CRON_CHARS_MAX, Due, INTERVAL_MIN, InvalidTiming, LATE_MAX, Timing};
 pub use self::webhook::{InvalidWebhook, WEBHOOK_CHARS_MAX, Webhook};
 
-use crate::run::{AuthMode, DatasetChoice, JudgeSpec, ModelRef, Owner};
+use crate::run::{AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner};
 use crate::{BenchmarkName, Budget, Generation, Price, RunSpec, ScheduleId, Subset, Timestamp};
 
 /// Schedules that an installation may have.
@@ -73,6 +73,9 @@ pub struct RunTemplate {
     /// Only these items instead of a subset. Empty: no such choice.
     #[serde(default)]
     pub items: Vec<String>,
+    /// How `items` name an item.
+    #[serde(default)]
+    pub item_naming: ItemNaming,
     /// Samples per item; `None` leaves it to each benchmark's protocol.
     #[serde(default)]
     pub samples: Option<u32>,
@@ -126,6 +129,7 @@ impl Schedule {
             selected_benchmarks: template.selected_benchmarks,
             subset: template.subset,
             items: template.items,
+            item_naming: template.item_naming,
             samples: template.samples,
             generation: template.generation,
             datasets: template.datasets,
@@ -198,6 +202,7 @@ mod tests {
                 selected_benchmarks: None,
                 subset: Subset { count: Some(5), ..Subset::default() },
                 items: Vec::new(),
+                item_naming: ItemNaming::SourceId,
                 samples: None,
                 generation: Generation::default(),
                 datasets: BTreeMap::new(),
@@ -251,6 +256,12 @@ mod tests {
         let schedule = schedule();
         let text = serde_json::to_string(&schedule).unwrap();
         assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
+        // One of an older program keeps naming items as it did, and so do its runs.
+        let mut old: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(old["run"].as_object_mut().unwrap().remove("item_naming"), Some("source-id".into()));
+        let old: Schedule = serde_json::from_value(old).unwrap();
+        let run = old.run_at(Timestamp::default(), "1", Timestamp::default());
+        assert_eq!(run.item_naming, ItemNaming::RowIndex);
         assert!(serde_json::from_str::<Schedule>(&text.replace("Europe/Berlin", "Europe/Nowhere")).is_err());
     }
 

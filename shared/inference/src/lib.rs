@@ -38,6 +38,6 @@ pub use endpoint::{Endpoint, EndpointError};
 pub use failure::{Failure, FailureKind, GaveUpBy, TooLong};
 pub use http::HttpOptions;
 pub use model_name::{ModelName, ModelNameError, ProviderKind};
-pub use replay::{Replay, ReplayError};
+pub use replay::{NamedItem, Replay, ReplayError};
 pub use retry_after::retry_after;
 pub use secret::Secret;

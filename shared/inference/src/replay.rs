@@ -2,7 +2,11 @@
 //!
 //! One JSON object a line: `response` and `item_id` (or `id`), and if wanted `benchmark`, `sample` (from 0),
 //! `reasoning`, `finish_reason` and `usage`. Other fields are ignored. A line without `benchmark` serves every
-//! benchmark, one without `sample` every sample; the more special line wins.
+//! benchmark, one without `sample` every sample; the more special line wins. A `response` that is null stands for a model
+//! that did not answer.
+//!
+//! `item_id` is the dataset's own id of the item, or the index of its row after a `#`. Which item that is only the
+//! dataset can tell: [`Replay::named`] lists the ids, so that they are checked before anything is graded.
 //!
 //! An item that takes several questions has either a line for each, with the step's name, a text, in `step`, or one line with
 //! `responses`: their texts in the order of the steps, null where the dataset gives a step and nobody is asked.
@@ -13,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use bench_domain::{Answer, Finish};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::usage_object::parse_usage;
@@ -48,6 +52,8 @@ enum Text {
     One(Box<str>),
     /// To all questions that are asked, in order.
     Several(Box<[Box<str>]>),
+    /// Nothing: to the only question, to the step that [`Extra`] names, or without one to every step.
+    Nothing,
 }
 
 #[derive(Debug, Default)]
@@ -68,6 +74,19 @@ pub struct ReplayError {
     pub problem: String,
 }
 
+/// An item as stored responses name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedItem<'a> {
+    /// The id as it stands there.
+    pub id: &'a str,
+    /// The benchmark that the lines are for; `None` for any.
+    pub benchmark: Option<&'a str>,
+    /// The first line that names it.
+    pub line: u32,
+    /// How many lines name it.
+    pub lines: u64,
+}
+
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow, default)]
@@ -80,7 +99,7 @@ struct Line<'a> {
     sample: Option<u32>,
     #[serde(borrow, default)]
     step: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "present")]
     response: Option<&'a RawValue>,
     #[serde(borrow, default)]
     responses: Option<&'a RawValue>,
@@ -118,8 +137,40 @@ impl Replay {
         self.responses == 0
     }
 
-    /// The response stored for a sample of an item, which may be named by any of these ids: the first one that has
-    /// a response is taken.
+    /// The items that the responses name, in the order of their first lines.
+    pub fn named(&self) -> Vec<NamedItem<'_>> {
+        let mut named: Vec<NamedItem<'_>> = Vec::with_capacity(self.by_item.len());
+        for (id, lines) in &self.by_item {
+            let first = named.len();
+            for stored in lines {
+                let benchmark = self.benchmark(stored);
+                let known = named.iter_mut().skip(first).find(|known| known.benchmark == benchmark);
+                match known {
+                    Some(known) => {
+                        known.lines += 1;
+                        known.line = known.line.min(stored.line);
+                    }
+                    None => named.push(NamedItem { id, benchmark, line: stored.line, lines: 1 }),
+                }
+            }
+        }
+        named.sort_unstable_by_key(|named| named.line);
+        named
+    }
+
+    /// The first two lines that answer the same question, where two ids name the same item of a benchmark.
+    pub fn clash(&self, benchmark: &str, one: &str, other: &str) -> Option<(u32, u32)> {
+        let of = |id: &str| self.by_item.get(id).into_iter().flatten();
+        let serves = |stored: &&Stored| self.benchmark(stored).is_none_or(|name| name == benchmark);
+        let key = |stored: &Stored| (stored.benchmark, stored.sample, stored.step().map(str::to_owned));
+        let known: HashMap<_, u32> =
+            of(one).filter(serves).map(|stored| (key(stored), stored.line)).collect();
+        let twice = of(other).filter(serves);
+        let twice = twice.filter_map(|stored| Some((*known.get(&key(stored))?, stored.line)));
+        twice.map(|(a, b)| (a.min(b), a.max(b))).min()
+    }
+
+    /// The response stored for a sample of an item, which may be named by any of these ids: the most special one is taken.
     ///
     /// `step` is for items that take several questions: the name of the step and how many were asked before it.
     /// Steps that the dataset gives are not asked and do not count.
@@ -130,27 +181,18 @@ impl Replay {
         sample: u32,
         step: Option<(&str, usize)>,
     ) -> Option<Answer> {
-        ids.iter().find_map(|id| self.lookup_id(benchmark, id, sample, step))
-    }
-
-    fn lookup_id(
-        &self,
-        benchmark: &str,
-        id: &str,
-        sample: u32,
-        step: Option<(&str, usize)>,
-    ) -> Option<Answer> {
         let serves = |stored: &&Stored| {
             self.benchmark(stored).is_none_or(|name| name == benchmark)
                 && stored.sample.is_none_or(|number| number == sample)
         };
-        let texts = self.by_item.get(id)?.iter().filter(serves);
+        let texts = ids.iter().filter_map(|id| self.by_item.get(*id)).flatten().filter(serves);
         let (stored, text) =
             texts.filter_map(|stored| Some((stored, stored.text(step)?))).max_by_key(|(stored, _)| {
                 (stored.benchmark.is_some(), stored.sample.is_some(), stored.step().is_some())
             })?;
         let mut answer = Answer::local(text);
-        if let Some(extra) = &stored.extra {
+        // What a line says of the item as a whole is not said of each of its steps.
+        if let Some(extra) = stored.extra.as_deref().filter(|_| step.is_none() || stored.step().is_some()) {
             answer.reasoning = extra.reasoning.as_deref().map(str::to_owned);
             answer.finish =
                 extra.finish_reason.as_deref().map_or(Finish::Stop, |wire| Finish::from_wire(Some(wire)));
@@ -183,12 +225,15 @@ impl Replay {
             None => None,
             Some(step) => Some(step_name(step.get())?),
         };
-        let (text, count) = match (line.response, line.responses) {
+        // Beside `responses`, null is a column that is not filled.
+        let response = line.response.filter(|response| !is_null(response) || line.responses.is_none());
+        let (text, count) = match (response, line.responses) {
             (Some(_), Some(_)) => return Err("there are both `response` and `responses`".to_owned()),
             (None, Some(_)) if step.is_some() => {
                 return Err("`step` goes with `response`, not with `responses`".to_owned());
             }
             (None, None) => return Err("there is no `response`".to_owned()),
+            (Some(response), None) if is_null(response) => (Text::Nothing, 1),
             (Some(response), None) => {
                 let text = serde_json::from_str(response.get()).map_err(|_| {
                     half_character("`response`", response.get())
@@ -217,7 +262,7 @@ impl Replay {
                 first.line
             ));
         }
-        let told = matches!(text, Text::One(_));
+        let told = matches!(text, Text::One(_) | Text::Nothing);
         let extra = Extra {
             step,
             reasoning: line.reasoning.filter(|_| told),
@@ -260,9 +305,20 @@ impl Stored {
             (Text::One(text), None, None) => Some(text),
             (Text::One(text), Some(name), Some((asked, _))) if name == asked => Some(text),
             (Text::Several(texts), _, Some((_, before))) => texts.get(before).map(|text| &**text),
+            (Text::Nothing, None, _) => Some(""),
+            (Text::Nothing, Some(name), Some((asked, _))) if name == asked => Some(""),
             _ => None,
         }
     }
+}
+
+/// A field that is there, also when it is null.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(field: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(field).map(Some)
+}
+
+fn is_null(json: &RawValue) -> bool {
+    json.get() == "null"
 }
 
 /// A step's name is a text: who writes a number means its place, which no name matches, or loses its last zeros.
@@ -369,7 +425,7 @@ mod tests {
         assert_eq!(by(&["0", "901"], 0).as_deref(), Some("by number"));
         assert_eq!(by(&["discs", "901"], 0).as_deref(), Some("by number"));
         assert_eq!(by(&["discs", "901"], 1).as_deref(), Some("by name"));
-        assert_eq!(by(&["901", "discs"], 1).as_deref(), Some("by number"));
+        assert_eq!(by(&["901", "discs"], 1).as_deref(), Some("by name"), "it is for this sample");
         assert_eq!(by(&["0"], 0), None);
         assert_eq!(by(&[], 0), None);
     }
@@ -398,6 +454,50 @@ mod tests {
         assert_eq!(text("77", 0, ("77.2", 0)).as_deref(), Some("listed"));
         assert_eq!(text("78", 0, ("78.1", 0)), None, "no response to the whole is one to a step");
         assert_eq!(replay.lookup("scicode", &["76"], 0, None), None);
+    }
+
+    #[test]
+    fn null_is_no_answer() {
+        let replay = Replay::parse(
+            "{\"id\":\"a\",\"response\":null,\"reasoning\":\"hm\"}\n\
+             {\"id\":\"76\",\"response\": null ,\"usage\":{\"prompt_tokens\":2}}\n\
+             {\"id\":\"76\",\"step\":\"76.2\",\"response\":\"two\"}\n\
+             {\"id\":\"77\",\"step\":\"77.1\",\"response\":null}\n\
+             {\"id\":\"78\",\"response\":null,\"responses\":[\"one\"]}",
+        )
+        .unwrap();
+        let answer = replay.lookup("b", &["a"], 0, None).unwrap();
+        assert_eq!((answer.text.as_str(), answer.reasoning.as_deref()), ("", Some("hm")));
+        let step = |id: &str, name: &str| replay.lookup("b", &[id], 0, Some((name, 0)));
+        let text = |id: &str, name: &str| step(id, name).map(|answer| answer.text);
+        assert_eq!(text("76", "76.1").as_deref(), Some(""), "no answer to any step");
+        assert!(step("76", "76.1").unwrap().usage.is_none(), "it is that of all steps");
+        assert_eq!(text("76", "76.2").as_deref(), Some("two"), "a step's line wins");
+        assert_eq!((text("77", "77.1").as_deref(), text("77", "77.2")), (Some(""), None));
+        assert_eq!(text("78", "78.1").as_deref(), Some("one"));
+    }
+
+    #[test]
+    fn items_are_listed_as_they_are_named() {
+        let replay = Replay::parse(
+            "{\"id\":\"b\",\"sample\":1,\"response\":\"\"}\n{\"id\":7,\"response\":\"\"}\n\
+             {\"id\":\"b\",\"sample\":0,\"response\":\"\"}\n\
+             {\"id\":\"b\",\"benchmark\":\"hle\",\"response\":\"\"}\n{\"id\":\"#7\",\"response\":\"\"}",
+        )
+        .unwrap();
+        let named = |id, benchmark, line, lines| NamedItem { id, benchmark, line, lines };
+        assert_eq!(
+            replay.named(),
+            [
+                named("b", None, 1, 2),
+                named("7", None, 2, 1),
+                named("b", Some("hle"), 4, 1),
+                named("#7", None, 5, 1)
+            ]
+        );
+        assert_eq!(replay.clash("hle", "7", "#7"), Some((2, 5)));
+        assert_eq!(replay.clash("hle", "b", "#7"), None, "another sample");
+        assert_eq!(replay.clash("hle", "b", "none"), None);
     }
 
     #[test]
@@ -431,7 +531,6 @@ mod tests {
         assert!(problem("{\"response\":\"x\"}").contains("no `item_id`"));
         assert!(problem("{\"id\":1.5,\"response\":\"x\"}").contains("whole number"));
         assert!(problem("{\"id\":\"a\"}").contains("no `response`"));
-        assert!(problem("{\"id\":\"a\",\"response\":null}").contains("no `response`"));
         assert!(problem("{\"id\":\"a\",\"response\":5}").contains("no text"));
         assert!(problem("{\"id\":\"ok\",\"response\":\"again\"}").contains("line 1"));
         assert!(problem("{\"id\":\"a\",\"responses\":\"x\"}").contains("list of texts"));

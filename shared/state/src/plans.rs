@@ -46,6 +46,8 @@ pub enum PlanClaim {
 pub struct PlannedSample {
     /// The item.
     pub item_id: String,
+    /// The dataset's own id of the item; `None` where it has none.
+    pub source_id: Option<String>,
     /// Group of the item within its benchmark.
     pub group: Option<String>,
     /// Where the item's frame starts in the dataset's object, in bytes.
@@ -264,6 +266,9 @@ fn planned_record(
     record.insert("state".into(), text("open"));
     record.insert("due_at".into(), number(now.as_micros()));
     record.insert("item_id".into(), text(&item.item_id));
+    if let Some(source_id) = &item.source_id {
+        record.insert("source_id".into(), text(source_id));
+    }
     if let Some(group) = &item.group {
         record.insert("group".into(), text(group));
     }

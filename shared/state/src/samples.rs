@@ -33,6 +33,8 @@ pub struct SampleRecord {
     pub position: Position,
     /// The item.
     pub item_id: String,
+    /// The dataset's own id of the item; `None` where it has none, and in plans of an older program.
+    pub source_id: Option<String>,
     /// Group of the item within its benchmark.
     pub group: Option<String>,
     /// Where the item's frame starts in the dataset's object.
@@ -268,6 +270,7 @@ impl SampleRecord {
         Ok(Self {
             position,
             item_id: reader.text("item_id")?.to_owned(),
+            source_id: reader.maybe_text("source_id").map(str::to_owned),
             group: reader.maybe_text("group").map(str::to_owned),
             offset: reader.number("offset")?,
             length: reader.number("length")?,

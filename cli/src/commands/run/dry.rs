@@ -11,7 +11,7 @@ use anyhow::Context;
 use bench_asking::{SUPPORT_BYTES_MAX, Supplies};
 use bench_benchmarks::{Benchmark, Foreseen, Options, foreseen};
 use bench_datasets::{Item, SupportCache, load_item};
-use bench_domain::run::DatasetChoice;
+use bench_domain::run::{DatasetChoice, ItemNaming};
 use bench_domain::{BenchmarkName, Image, Prompt, RunId};
 use bench_planner::{Outline, Selection, outline};
 use bench_state::PlannedSample;
@@ -76,6 +76,7 @@ async fn show(
             dataset: &ordered.choice,
             options: &ordered.options,
             items: &plan.items,
+            item_naming: ItemNaming::SourceId,
             subset: &plan.subset,
             run,
         };
@@ -125,6 +126,9 @@ struct Shown<'a> {
 struct Line<'a> {
     benchmark: &'a str,
     item_id: &'a str,
+    /// The dataset's own id of the item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_id: Option<&'a str>,
     /// How often the item is asked.
     samples: u32,
     /// Which of them, from 0, where they are not asked alike.
@@ -252,6 +256,7 @@ impl Shown<'_> {
         let line = || Line {
             benchmark: self.benchmark.name(),
             item_id: &planned.item_id,
+            source_id: planned.source_id.as_deref(),
             samples: self.samples,
             sample,
             step: None,
@@ -295,6 +300,9 @@ impl Shown<'_> {
 
 fn as_text(line: &Line<'_>) -> String {
     let mut text = format!("--- {}, item {}", line.benchmark, line.item_id);
+    if let Some(source_id) = line.source_id {
+        text.push_str(&format!(", source id {source_id}"));
+    }
     if let Some(sample) = line.sample {
         text.push_str(&format!(", sample {sample}"));
     }

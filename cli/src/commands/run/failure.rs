@@ -145,7 +145,9 @@ fn ungraded(benchmark: &Benchmark) -> u64 {
 fn may_change(benchmark: &Benchmark, reasons: &[Reason]) -> bool {
     if benchmark.planned_samples == 0 {
         // Named items that it lacks are not there the next time either.
-        let lacks = |error: &String| error.contains(" has no item ");
+        let lacks = |error: &String| {
+            [" has no item ", " has more than one item "].iter().any(|part| error.contains(part))
+        };
         return benchmark.status != "succeeded" && !benchmark.error_message.as_ref().is_some_and(lacks);
     }
     let stay: u64 = reasons.iter().filter(|reason| reason.stays()).map(|reason| reason.count).sum();

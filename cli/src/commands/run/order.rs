@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use bench_api::{Order, Orderer, Trusted, create_run, default_benchmarks};
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
-use bench_datasets::Prepared;
+use bench_datasets::{ItemNames, NameProblems, Prepared};
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Subset};
 use bench_inference::{ModelName, ProviderKind, Replay, Secret};
@@ -17,6 +17,7 @@ use serde_json::{Map, Value, json};
 use super::RunArgs;
 use super::budget::BudgetArgs;
 use super::checks::{check_judge, check_providers};
+use super::responses;
 use crate::client::Client;
 use crate::commands::judge::{Judge, judge_key, protocols};
 use crate::commands::options::{ByBenchmark, options, ordered, ordered_with};
@@ -50,8 +51,6 @@ const ORDER_ARGS: [&str; 20] = [
     "judge_seed",
     "judge_max_tokens",
 ];
-/// Items that are named of those which a dataset lacks.
-const MISSING_SHOWN_MAX: usize = 5;
 /// Characters of a file's digest that are shown.
 const DIGEST_CHARS: usize = 12;
 /// Longest file of stored responses, in bytes: written as JSON it has at most twice as many.
@@ -90,7 +89,16 @@ pub(super) struct Model {
     pub(super) provider: Option<ProviderKind>,
     /// Its name at the provider.
     slug: String,
-    replay: Option<String>,
+    pub(super) replay: Option<Responses>,
+}
+
+/// Stored responses: as they are kept, and read.
+#[derive(Debug)]
+pub(super) struct Responses {
+    /// Name of their file.
+    pub(super) file: String,
+    text: String,
+    pub(super) replay: Replay,
 }
 
 impl Model {
@@ -246,7 +254,8 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
     // Results are handed on: where the file lies on this machine is nobody's business.
     let slug = path.file_name().map_or_else(|| name.slug.clone(), |file| file.to_string_lossy().into_owned());
     let name = ModelName { provider: ProviderKind::Replay, slug: slug.clone() }.to_string();
-    Ok(Model { name, provider: Some(ProviderKind::Replay), slug, replay: Some(text) })
+    let replay = Responses { file: shown.to_string(), text, replay };
+    Ok(Model { name, provider: Some(ProviderKind::Replay), slug, replay: Some(replay) })
 }
 
 fn benchmarks(
@@ -347,7 +356,7 @@ impl Plan {
     }
 
     /// The benchmark under its protocol and with its options.
-    fn ordered(&self, name: &str) -> anyhow::Result<&'static dyn Benchmark> {
+    pub(super) fn ordered(&self, name: &str) -> anyhow::Result<&'static dyn Benchmark> {
         ordered(name, &self.protocols, &self.options)
     }
 
@@ -357,18 +366,27 @@ impl Plan {
     }
 
     /// Says before a run is made that a dataset lacks items that were named.
-    fn check_items(&self, name: &str, dataset: &Prepared) -> anyhow::Result<()> {
-        let known: HashSet<&str> = dataset.index.items.iter().map(|entry| entry.id.as_str()).collect();
-        let missing = |item: &&String| !known.contains(item.as_str());
-        let missing: Vec<&str> = self.items.iter().filter(missing).map(String::as_str).collect();
-        match missing.as_slice() {
-            [] => Ok(()),
-            missing => {
-                let shown = missing.get(..MISSING_SHOWN_MAX).unwrap_or(missing).join(", ");
-                Err(Problem::usage(format!("--item: {name} has no item {shown} in {}", dataset.used.id))
-                    .into())
+    fn check_items(&self, benchmark: &dyn Benchmark, dataset: &Prepared) -> anyhow::Result<()> {
+        if self.items.is_empty() {
+            return Ok(());
+        }
+        let names = ItemNames::of(&dataset.index.items);
+        let mut problems = NameProblems::default();
+        for item in &self.items {
+            if let Err(error) = names.find(item) {
+                problems.add(item, 1, &error);
             }
         }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let told = problems.of_items(self.items.len() as u64, benchmark.name());
+        let problem = Problem::usage(format!("--item: {told}; its items are from {}", dataset.used.id));
+        Err(match problems.hint(benchmark) {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+        .into())
     }
 
     /// Takes in the files that were given, and says what they lack.
@@ -382,7 +400,7 @@ impl Plan {
             let benchmark = self.ordered(name.as_str())?;
             let prepared = stack.library.take_in(benchmark, file, progress).await?;
             let revision = prepared.used.revision.clone();
-            self.check_items(name.as_str(), &prepared)?;
+            self.check_items(benchmark, &prepared)?;
             if let Some(beside) = beside(&prepared) {
                 output::note(&format!("{name}: items from {}, with {beside}", prepared.used.id));
             }
@@ -392,7 +410,7 @@ impl Plan {
             for name in &self.benchmarks {
                 let benchmark = self.ordered(name)?;
                 let prepared = stack.library.prepare(benchmark, &DatasetChoice::Demo, progress).await?;
-                self.check_items(name, &prepared)?;
+                self.check_items(benchmark, &prepared)?;
             }
         }
         Ok(datasets)
@@ -407,6 +425,7 @@ impl Plan {
         progress: &DatasetProgress,
     ) -> anyhow::Result<Vec<RunId>> {
         let datasets = self.take_in(stack, progress).await?;
+        responses::check(self, stack, &datasets, progress).await?;
         let secret = |key: &Option<Secret>| key.as_ref().map(|key| ApiKey::new(key.expose()));
         let local = Orderer { judge_key: secret(&judge_key), ..Orderer::local() };
         let orderer = Orderer { owner: Owner::Local, api_key: secret(&key), ..local.clone() };
@@ -414,7 +433,7 @@ impl Plan {
         for model in &self.models {
             let replay_key = match &model.replay {
                 None => None,
-                Some(text) => {
+                Some(Responses { text, .. }) => {
                     let object = format!("uploads/{}.json.zst", RunId::random());
                     stack.blobs.put_json(&object, text).await?;
                     Some(object)

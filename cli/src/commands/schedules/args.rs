@@ -65,7 +65,8 @@ struct WhatArgs {
     /// A benchmark; repeat for several [default: the default ones of `bench benchmarks`]
     #[arg(long, short, value_name = "NAME", value_delimiter = ',')]
     benchmark: Vec<String>,
-    /// Only this item, by its id; repeat for several
+    /// Only this item: by the dataset's own id, such as its question_id, or by the index of its row, from 0, as '#12';
+    /// repeat for several
     #[arg(long, value_name = "ID")]
     item: Vec<String>,
     /// Share of each benchmark's items, 1 to 100

@@ -1,25 +1,27 @@
 //! Items that responses name instead of bringing their grading fields.
 
 use std::collections::HashMap;
+use std::io::{BufReader, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bench_benchmarks::{Benchmark, Row};
-use bench_datasets::{Index, load_item};
+use bench_datasets::{Index, ItemNames, NameProblems, load_item};
 use bench_domain::run::DatasetChoice;
 use serde_json::Value;
 
 use super::SharedItem;
+use super::lines::Lines;
 use crate::data_dir::DataArgs;
-use crate::exit::sentence;
+use crate::exit::{Problem, sentence};
 use crate::progress::DatasetProgress;
 use crate::stack::Stack;
 
 /// Items that are kept in memory: several responses to one item come close to each other.
 const KEPT_MAX: usize = 10_000;
 
-/// Finds items by their ids. The data directory is opened when the first one is asked for.
+/// Finds items by their names. The data directory is opened when the first one is asked for.
 pub(super) struct Items {
     benchmark: &'static dyn Benchmark,
     choice: DatasetChoice,
@@ -31,8 +33,9 @@ pub(super) struct Items {
 struct Opened {
     stack: Stack,
     index: Index,
-    by_id: HashMap<String, usize>,
-    kept: HashMap<String, SharedItem>,
+    /// Places in the index of the items that the responses name.
+    places: HashMap<String, usize>,
+    kept: HashMap<usize, SharedItem>,
 }
 
 impl Items {
@@ -45,43 +48,62 @@ impl Items {
         Self { benchmark, choice, file, data, opened: None }
     }
 
+    /// Finds every item that the lines name, before any of them is graded.
+    ///
+    /// # Errors
+    /// When responses are for no item of the dataset, or may be for several; they are counted and listed.
+    pub(super) async fn find<R: Read>(&mut self, mut lines: Lines<BufReader<R>>) -> anyhow::Result<()> {
+        let Some((number, first)) = next_name(self.benchmark, &mut lines)? else { return Ok(()) };
+        let opened = open(self.benchmark, &self.choice, self.file.as_deref(), &self.data).await;
+        let opened = self.opened.insert(opened.map_err(|error| lines.at(number, &sentence(&error)))?);
+        let names = ItemNames::of(&opened.index.items);
+        let mut places = HashMap::new();
+        let mut problems = NameProblems::default();
+        let mut all = 0;
+        let mut next = Some(first);
+        while let Some(name) = next {
+            all += 1;
+            match names.find(&name) {
+                Ok(at) => {
+                    places.insert(name, at);
+                }
+                Err(error) => problems.add(&name, 1, &error),
+            }
+            next = next_name(self.benchmark, &mut lines)?.map(|(_, name)| name);
+        }
+        if problems.is_empty() {
+            opened.places = places;
+            return Ok(());
+        }
+        let told = problems.of_responses(all, self.benchmark.name());
+        let Index { id, revision, .. } = &opened.index;
+        let problem =
+            Problem::failure(format!("{}: {told}; the items are from {id} at {revision}", lines.name()));
+        Err(match problems.hint(self.benchmark) {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+        .into())
+    }
+
     /// The item that a line names; `None` when the line brings what is needed itself.
     pub(super) async fn of(&mut self, row: &Row) -> Result<Option<SharedItem>, String> {
-        let id = match row.get("item_id") {
-            Some(Value::String(id)) => id.clone(),
-            Some(Value::Number(id)) if id.is_i64() || id.is_u64() => id.to_string(),
-            Some(Value::Null) | None => return Ok(None),
-            Some(_) => return Err("column `item_id`: is neither a text nor a whole number".to_owned()),
+        let Some(name) = name_of(self.benchmark, row)? else { return Ok(None) };
+        let found = self.opened.as_mut().and_then(|opened| Some((*opened.places.get(&name)?, opened)));
+        // Every line that names an item was looked at before.
+        let Some((at, opened)) = found else {
+            return Err("the input has changed while it was read".to_owned());
         };
-        if self.benchmark.score_row(row).is_ok() {
-            return Ok(None);
-        }
-        let opened = match &mut self.opened {
-            Some(opened) => opened,
-            none => {
-                let opened = open(self.benchmark, &self.choice, self.file.as_deref(), &self.data).await;
-                none.insert(opened.map_err(|error| sentence(&error))?)
-            }
-        };
-        if let Some(item) = opened.kept.get(&id) {
+        if let Some(item) = opened.kept.get(&at) {
             return Ok(Some(Arc::clone(item)));
         }
-        let entry = opened.by_id.get(&id).and_then(|at| opened.index.items.get(*at));
-        let entry = entry.ok_or_else(|| {
-            let shown: String = id.chars().take(80).collect();
-            format!(
-                "{} has no item `{shown}` in {} at {}",
-                self.benchmark.name(),
-                opened.index.id,
-                opened.index.revision
-            )
-        })?;
+        let Some(entry) = opened.index.items.get(at) else { return Ok(None) };
         let item = load_item(&opened.stack.blobs, &opened.index.data_key, entry.offset, entry.length).await;
         let item = Arc::new(item.map_err(|error| error.to_string())?);
         if opened.kept.len() >= KEPT_MAX {
             opened.kept.clear();
         }
-        opened.kept.insert(id, Arc::clone(&item));
+        opened.kept.insert(at, Arc::clone(&item));
         Ok(Some(item))
     }
 
@@ -90,6 +112,30 @@ impl Items {
             opened.stack.stop(Duration::ZERO).await;
         }
     }
+}
+
+/// The next line that names an item, by its number, and that name. What is wrong with a line is told when it is graded.
+fn next_name<R: Read>(
+    benchmark: &dyn Benchmark,
+    lines: &mut Lines<BufReader<R>>,
+) -> anyhow::Result<Option<(u64, String)>> {
+    while let Some(line) = lines.next_naming()? {
+        if let Ok(Some(name)) = name_of(benchmark, &line.row) {
+            return Ok(Some((line.number, name)));
+        }
+    }
+    Ok(None)
+}
+
+/// The item that a line names, where it does not bring the grading fields itself.
+fn name_of(benchmark: &dyn Benchmark, row: &Row) -> Result<Option<String>, String> {
+    let name = match row.get("item_id") {
+        Some(Value::String(name)) => name.clone(),
+        Some(Value::Number(number)) if number.is_i64() || number.is_u64() => number.to_string(),
+        Some(Value::Null) | None => return Ok(None),
+        Some(_) => return Err("column `item_id`: is neither a text nor a whole number".to_owned()),
+    };
+    Ok(benchmark.score_row(row).is_err().then_some(name))
 }
 
 async fn open(
@@ -112,6 +158,5 @@ async fn open(
         anyhow::bail!("{reason}; give --demo when demo items are meant");
     }
     let index = prepared.index;
-    let by_id = index.items.iter().enumerate().map(|(at, entry)| (entry.id.clone(), at)).collect();
-    Ok(Opened { stack, index, by_id, kept: HashMap::new() })
+    Ok(Opened { stack, index, places: HashMap::new(), kept: HashMap::new() })
 }

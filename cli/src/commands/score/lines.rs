@@ -64,20 +64,29 @@ impl<R: BufRead> Lines<R> {
         Problem::failure(format!("{}, line {line}: {problem}", self.name)).into()
     }
 
+    /// Name of the input.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The next line that may name an item; `None` at the end. Lines that are no objects are passed over.
+    pub(super) fn next_naming(&mut self) -> anyhow::Result<Option<Line>> {
+        while !self.over {
+            let Some((number, text)) = self.read_text()? else { continue };
+            let text = content(number, &text);
+            // Most files name none, and need not be parsed for it. A name may be written with escapes.
+            let may_name =
+                str::from_utf8(text).is_ok_and(|text| text.contains("item_id") || text.contains("\\u"));
+            if let (true, Ok(Value::Object(row))) = (may_name, serde_json::from_slice(text)) {
+                return Ok(Some(Line { number, row }));
+            }
+        }
+        Ok(None)
+    }
+
     fn next(&mut self) -> anyhow::Result<Option<Line>> {
-        let mut text = Vec::new();
-        let read = self.input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut text);
-        let read = read.with_context(|| format!("could not read {}", self.name))?;
-        if read == 0 {
-            self.over = true;
-            return Ok(None);
-        }
-        self.read += 1;
-        let number = self.read;
-        if read as u64 == LINE_BYTES_MAX && text.last() != Some(&b'\n') {
-            return Err(self.at(number, &format!("it is longer than {LINE_BYTES_MAX} bytes")));
-        }
-        let text = text.strip_prefix(b"\xef\xbb\xbf").filter(|_| number == 1).unwrap_or(&text);
+        let Some((number, text)) = self.read_text()? else { return Ok(None) };
+        let text = content(number, &text);
         if text.iter().all(u8::is_ascii_whitespace) {
             return Ok(None);
         }
@@ -92,6 +101,27 @@ impl<R: BufRead> Lines<R> {
             }
         }
     }
+
+    /// The bytes of the next line and its number; `None` at the end.
+    fn read_text(&mut self) -> anyhow::Result<Option<(u64, Vec<u8>)>> {
+        let mut text = Vec::new();
+        let read = self.input.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut text);
+        let read = read.with_context(|| format!("could not read {}", self.name))?;
+        if read == 0 {
+            self.over = true;
+            return Ok(None);
+        }
+        self.read += 1;
+        if read as u64 == LINE_BYTES_MAX && text.last() != Some(&b'\n') {
+            return Err(self.at(self.read, &format!("it is longer than {LINE_BYTES_MAX} bytes")));
+        }
+        Ok(Some((self.read, text)))
+    }
+}
+
+/// A line without a byte order mark.
+fn content(number: u64, text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").filter(|_| number == 1).unwrap_or(text)
 }
 
 /// The verdicts on lines, in their order, each with its line's number. Uses all processors.
@@ -123,6 +153,18 @@ pub(super) fn grade(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_that_may_name_an_item_are_found() {
+        let text = "\u{feff}{\"item_id\":1}\n\n{\"id\":2}\n[\"item_id\"]\n{\"item_id\n{\"item\\u005fid\":6}\n{\"id\":7}";
+        let mut lines = Lines::new("f".into(), text.as_bytes());
+        let mut numbers = Vec::new();
+        while let Some(Line { number, row }) = lines.next_naming().unwrap() {
+            assert!(row.contains_key("item_id"));
+            numbers.push(number);
+        }
+        assert_eq!(numbers, [1, 6]);
+    }
 
     fn read(text: &str) -> Result<Vec<u64>, String> {
         let mut lines = Lines::new("f.jsonl".into(), text.as_bytes());

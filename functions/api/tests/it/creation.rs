@@ -59,7 +59,8 @@ async fn a_run_is_made_and_queued() {
     ] {
         assert_eq!(benchmark.get(field), Some(&value), "{field}");
     }
-    assert!(benchmark["total_items"].as_u64().unwrap() > 0, "as published");
+    assert_eq!(benchmark["total_items"], 28, "those of the demo data");
+    assert_eq!(run["progress"]["total"], 7 + 7);
     let id: RunId = run["id"].as_str().unwrap().parse().unwrap();
     assert_eq!(server.messages(QueueName::Plans).await, [Message::Plan { run: id, generation: 1 }]);
     let record = server.api.state.run(id).await.unwrap().unwrap();
@@ -73,6 +74,41 @@ async fn a_run_is_made_and_queued() {
     assert_eq!(event["event_type"], "run_created");
     assert_eq!(event["data"]["benchmark_count"], 2);
     assert!(event["message"].as_str().unwrap().contains("nope"), "{event}");
+}
+
+#[tokio::test]
+async fn a_run_shows_the_size_of_its_own_dataset_before_it_is_planned() {
+    let server = Server::local().await;
+    let order = |demo: bool, datasets: &[(&str, DatasetChoice)]| Order {
+        model: "oracle".into(),
+        benchmarks: Some(vec!["mmlu_pro".into(), "livecodebench".into()]),
+        demo,
+        options: [("livecodebench".to_owned(), [("start_date".to_owned(), "2024-08-01".to_owned())].into())]
+            .into(),
+        trusted: Trusted {
+            datasets: datasets.iter().map(|(name, choice)| (name.parse().unwrap(), choice.clone())).collect(),
+            ..Trusted::default()
+        },
+        ..Order::default()
+    };
+    let file = DatasetChoice::Local { revision: "r".into() };
+    for (order, sizes) in [
+        // Those of the demo data that the options leave.
+        (order(true, &[]), [28, 2]),
+        (order(false, &[]), [12_032, bench_benchmarks::find("livecodebench").unwrap().spec().items]),
+        (order(false, &[("mmlu_pro", file.clone()), ("livecodebench", file)]), [0, 0]),
+    ] {
+        let created = create_run(&server.api, order, Orderer::local()).await.unwrap();
+        let run = created.run.run.spec.id;
+        let view = server.get(&format!("/api/runs/{run}")).await.json();
+        for (benchmark, size) in view["benchmarks"].as_array().unwrap().iter().zip(sizes) {
+            assert_eq!(benchmark["total_items"], size, "{benchmark}");
+            let name = benchmark["benchmark_name"].as_str().unwrap();
+            let details = server.get(&format!("/api/runs/{run}/benchmarks/{name}")).await.json();
+            assert_eq!(details["benchmark"]["total_items"], size);
+        }
+        assert_eq!(view["progress"]["total"], sizes.iter().sum::<u64>());
+    }
 }
 
 #[tokio::test]

@@ -5,9 +5,10 @@ use bench_domain::{Outcome, Position};
 use bench_web::views::item_view;
 use serde_json::json;
 
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "id",
     "item_id",
+    "source_id",
     "item_hash",
     "prompt",
     "response",
@@ -90,6 +91,8 @@ async fn items_come_in_the_order_of_the_plan_with_their_texts() {
             assert!(item.get(field).is_some(), "{field}");
         }
     }
+    let own: Vec<&serde_json::Value> = items.iter().map(|item| &item["source_id"]).collect();
+    assert_eq!(json!(own), json!([null, "own-1", "own-2", "own-3", "own-4"]));
     assert_eq!(items[0]["prompt"], "What is q0?");
     assert_eq!(items[0]["response"], "The answer is (A).", "without NUL");
     assert_eq!((&items[0]["expected"], &items[0]["reasoning"]), (&json!("A"), &json!("Hmm.")));

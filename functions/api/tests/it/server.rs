@@ -224,6 +224,7 @@ impl Server {
         let planned: Vec<PlannedSample> = (0..items)
             .map(|item| PlannedSample {
                 item_id: format!("q{item}"),
+                source_id: (item > 0).then(|| format!("own-{item}")),
                 group: Some("law".into()),
                 offset: 0,
                 length: 1,

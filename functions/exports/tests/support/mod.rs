@@ -206,6 +206,11 @@ pub fn item_id(item: u32) -> String {
     format!("q{item}")
 }
 
+/// A formula, as a dataset's own id may be one.
+pub fn source_id(item: u32) -> String {
+    format!("=own/{item}")
+}
+
 fn spec(run: RunId, benchmark: &BenchmarkName, samples: u32, owner: Owner) -> RunSpec {
     RunSpec {
         id: run,
@@ -221,6 +226,7 @@ fn spec(run: RunId, benchmark: &BenchmarkName, samples: u32, owner: Owner) -> Ru
         selected_benchmarks: Some(vec![benchmark.to_string()]),
         subset: Subset::new(50, None, Some("+seed")).unwrap(),
         items: Vec::new(),
+        item_naming: bench_domain::run::ItemNaming::SourceId,
         samples: Some(samples),
         generation: Generation { temperature: Some(0.0), ..Generation::default() },
         datasets: BTreeMap::new(),
@@ -290,7 +296,13 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         let plan =
             Plan { judge: self.judge.clone(), ..plan_of(attempt, self.items, self.samples, self.source) };
         let items: Vec<PlannedSample> = (0..self.items)
-            .map(|item| PlannedSample { item_id: item_id(item), group: None, offset: 0, length: 1 })
+            .map(|item| PlannedSample {
+                item_id: item_id(item),
+                source_id: Some(source_id(item)),
+                group: None,
+                offset: 0,
+                length: 1,
+            })
             .collect();
         state.write_plan(self.run, &found.benchmarks[0].name, &plan, &items, after(1)).await.unwrap();
         let benchmark = state.run_with_benchmarks(self.run).await.unwrap().unwrap().benchmarks.remove(0);

@@ -97,7 +97,7 @@ const fn facts(version: Version, protocol: &'static str) -> Facts {
         supports_subset: true,
         default_selected: false,
         setup_notes: "The model needs a context of 128K tokens; a question that does not fit ends as too-long. Choose a judge.",
-        item_id: "row index from 0; question_id is one more",
+        item_id: "row index from 0; question_id, which is one more, is the dataset's own id",
         group_noun: "document_categories",
     }
 }
@@ -170,6 +170,10 @@ impl Layout for AaLcr {
             Version::V1_0 => &card::TEMPLATES_1_0,
             Version::V1_1 => &card::TEMPLATES_1_1,
         }
+    }
+
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["question_id"]
     }
 
     fn item(&self, index: u64, mut row: Row) -> Result<Option<Item>, RowError> {

@@ -69,7 +69,7 @@ static FACTS: Facts = Facts {
     supports_subset: true,
     default_selected: false,
     setup_notes: "Choose a judge; the publisher's is Gemini 2.5 Flash Preview (09-2025) with reasoning.",
-    item_id: "row index in the train split, from 0",
+    item_id: "row index in the train split, from 0; question_id is the dataset's own id",
     group_noun: "domains",
 };
 
@@ -103,6 +103,10 @@ impl Layout for AaOmniscience {
 
     fn templates(&self) -> &'static [TemplateSpec] {
         &prompt::TEMPLATES
+    }
+
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["question_id"]
     }
 
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {

@@ -61,7 +61,7 @@ static FACTS_2025: Facts = Facts {
     supports_subset: true,
     default_selected: true,
     setup_notes: "",
-    item_id: "row index from 0, part I before part II",
+    item_id: "row index from 0, part I before part II; problem_idx or id, where the copy of the dataset has one, is the dataset's own id",
     group_noun: "parts",
 };
 
@@ -79,7 +79,7 @@ static FACTS_2022_2024: Facts = Facts {
     ],
     metrics: &["accuracy", "years"],
     default_selected: false,
-    item_id: "row index from 0; rows without a problem keep theirs",
+    item_id: "row index from 0; rows without a problem keep theirs; id is the dataset's own id",
     group_noun: "years",
     samples_per_item: 4,
     generation,
@@ -212,6 +212,11 @@ impl Layout for Aime2025 {
         &SPEC_2025
     }
 
+    /// Of three copies of the dataset one calls it otherwise, and one has none.
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["id", "problem_idx"]
+    }
+
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
         problem(&row)?.ok_or_else(|| RowError::column("problem", "is missing"))?;
         gold::of_contest(&row)?;
@@ -226,6 +231,10 @@ impl Layout for Aime2022To2024 {
 
     fn spec(&self) -> &DatasetSpec {
         &SPEC_2022_2024
+    }
+
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["id"]
     }
 
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {

@@ -69,7 +69,7 @@ static SIMPLE_EVALS: Facts = Facts {
     supports_subset: true,
     default_selected: false,
     setup_notes: "",
-    item_id: "row index in the file, from 0",
+    item_id: "row index in the file, from 0; Record ID is the dataset's own id",
     group_noun: "domains",
 };
 
@@ -100,7 +100,7 @@ static AUTHORS: Facts = Facts {
     supports_subset: true,
     default_selected: false,
     setup_notes: "",
-    item_id: "row index in the file, from 0",
+    item_id: "row index in the file, from 0; Record ID is the dataset's own id",
     group_noun: "domains",
 };
 
@@ -196,6 +196,10 @@ macro_rules! gpqa_diamond {
                     Protocol::SimpleEvals => &prompt::TEMPLATES,
                     Protocol::Authors => &[],
                 }
+            }
+
+            fn id_columns(&self) -> &'static [&'static str] {
+                &[row::RECORD_ID]
             }
 
             fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {

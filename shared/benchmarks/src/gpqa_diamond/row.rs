@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bench_datasets::{Item, Row, RowError};
+use bench_datasets::{Item, ROW_SIGN, Row, RowError};
 use serde_json::{Value, json};
 
 use super::{LETTERS, Protocol};
@@ -11,9 +11,11 @@ const QUESTION: &str = "Question";
 const RIGHT: &str = "Correct Answer";
 const WRONG: [&str; 3] = ["Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3"];
 const DOMAIN: &str = "High-level domain";
+/// The dataset's own id.
+pub(super) const RECORD_ID: &str = "Record ID";
 
 /// What is kept of a row. The dataset has about 60 more columns, which nothing here needs.
-const KEPT: [&str; 8] = [QUESTION, RIGHT, WRONG[0], WRONG[1], WRONG[2], "Record ID", DOMAIN, "Subdomain"];
+const KEPT: [&str; 8] = [QUESTION, RIGHT, WRONG[0], WRONG[1], WRONG[2], RECORD_ID, DOMAIN, "Subdomain"];
 
 /// Which sample of its item an item stands for; not a column of the dataset.
 const SAMPLE: &str = "sample";
@@ -109,7 +111,8 @@ fn given_letter(row: &Row) -> Result<Option<char>, RowError> {
     Ok(None)
 }
 
-/// An item for a stored response: of its right letter, else of the dataset's columns with the index of the row.
+/// An item for a stored response: of its right letter, else of the dataset's columns with the index of the row, as in
+/// `#12`. A number without the sign would be an id, as everywhere.
 pub(super) fn score_row(row: &Row, protocol: Protocol) -> Result<Item, RowError> {
     if let Some(letter) = given_letter(row)? {
         let row = Row::from_iter([(ANSWER.to_owned(), json!(letter))]);
@@ -119,12 +122,14 @@ pub(super) fn score_row(row: &Row, protocol: Protocol) -> Result<Item, RowError>
         return Err(RowError::column(ANSWER, "is missing"));
     }
     let index = match row.get("item_id") {
-        Some(Value::Number(index)) => index.as_u64(),
-        Some(Value::String(index)) => index.parse().ok(),
+        Some(Value::String(name)) => name.strip_prefix(ROW_SIGN).and_then(|index| index.parse().ok()),
         _ => None,
     };
     let index = index.ok_or_else(|| {
-        RowError::column("item_id", "is not the index of the row, on which the order of the options depends")
+        RowError::column(
+            "item_id",
+            "is not the index of the row, such as `#12`, on which the order of the options depends",
+        )
     })?;
     let item = item(index, row)?;
     shown(&item, protocol)?;

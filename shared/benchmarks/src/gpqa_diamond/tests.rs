@@ -178,12 +178,20 @@ fn an_item_without_gold_is_not_graded() {
 
 #[test]
 fn stored_responses_bring_a_letter_or_the_columns_of_the_dataset() {
+    let with_id = |id: Value| {
+        let mut line = question();
+        line.insert("item_id".into(), id);
+        Value::Object(line)
+    };
     for (line, column) in [
         (json!({}), "answer"),
         (json!({ "answer": "c" }), "answer"),
         (json!({ "gold": "E" }), "gold"),
         (json!({ "answer": 2 }), "answer"),
         (Value::Object(question()), "item_id"),
+        (with_id(json!(9)), "item_id"),
+        (with_id(json!("9")), "item_id"),
+        (with_id(json!("#x")), "item_id"),
     ] {
         let error = GpqaDiamond.score_row(&row(line)).unwrap_err();
         assert_eq!(error.column.as_deref(), Some(column), "{error}");
@@ -191,14 +199,11 @@ fn stored_responses_bring_a_letter_or_the_columns_of_the_dataset() {
     for line in [json!({ "answer": " C " }), json!({ "answer": null, "gold": "C" })] {
         assert_eq!(GpqaDiamond.expected(&GpqaDiamond.score_row(&row(line)).unwrap()), "C");
     }
-    for index in [json!(9), json!("9")] {
-        let mut line = question();
-        line.insert("item_id".into(), index);
-        for benchmark in [&GpqaDiamond as &dyn Benchmark, &GpqaDiamondAuthors] {
-            let item = benchmark.score_row(&line).unwrap();
-            let of_line = |sample: u32| benchmark.expected(&benchmark.of_sample(&item, sample));
-            assert_eq!(of_line(3), gold(benchmark, 9, 3));
-            assert_eq!(of_line(0), gold(benchmark, 9, 0));
-        }
+    let line = row(with_id(json!("#9")));
+    for benchmark in [&GpqaDiamond as &dyn Benchmark, &GpqaDiamondAuthors] {
+        let item = benchmark.score_row(&line).unwrap();
+        let of_line = |sample: u32| benchmark.expected(&benchmark.of_sample(&item, sample));
+        assert_eq!(of_line(3), gold(benchmark, 9, 3));
+        assert_eq!(of_line(0), gold(benchmark, 9, 0));
     }
 }

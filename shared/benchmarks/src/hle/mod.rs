@@ -86,7 +86,7 @@ const fn facts(text_only: bool) -> Facts {
         supports_subset: true,
         default_selected: false,
         setup_notes: "Accept the terms of cais/hle and give a token. Choose a judge; o3-mini-2025-01-31 is the official one. Its rows must not be published. A model without vision ends the questions with an image as unsupported, which leaves too few for a score: choose the protocol text-only for it.",
-        item_id: "row index in the test split, from 0; the dataset's own id is in the row",
+        item_id: "row index in the test split, from 0; id is the dataset's own id",
         group_noun: "categories",
     }
 }
@@ -136,6 +136,10 @@ impl Layout for Hle {
 
     fn templates(&self) -> &'static [TemplateSpec] {
         &prompt::TEMPLATES
+    }
+
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["id"]
     }
 
     fn item(&self, index: u64, mut row: Row) -> Result<Option<Item>, RowError> {

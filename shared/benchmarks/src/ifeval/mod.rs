@@ -53,7 +53,7 @@ static FACTS: Facts = Facts {
     supports_subset: true,
     default_selected: true,
     setup_notes: "",
-    item_id: "row index in the train split, from 0",
+    item_id: "row index in the train split, from 0; key is the dataset's own id",
     group_noun: "groups",
 };
 

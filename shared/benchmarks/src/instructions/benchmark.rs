@@ -28,6 +28,10 @@ impl Layout for InstructionSet {
         self.spec
     }
 
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["key"]
+    }
+
     /// Takes every row: what is wrong with one is said of it alone, when it is asked or graded.
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
         Ok(Some(Item::new(index.to_string(), None, row)))

@@ -75,7 +75,7 @@ static FACTS: Facts = Facts {
     supports_subset: true,
     default_selected: false,
     setup_notes: "Programs are run in sandboxes: a sandbox host with Python 3.10 or later is needed. All six files have 4.5 GB; the option release takes fewer, such as v6 with 134 MB.",
-    item_id: "index in the release's dataset order, from 0, without problems that ask nothing; stored responses may also name a problem by its question_id",
+    item_id: "index in the release's dataset order, from 0, without problems that ask nothing; question_id is the dataset's own id",
     group_noun: "difficulties",
 };
 
@@ -102,6 +102,10 @@ impl Layout for LiveCodeBench {
 
     fn numbers_items(&self) -> bool {
         true
+    }
+
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["question_id"]
     }
 
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
@@ -156,11 +160,6 @@ impl Benchmark for LiveCodeBench {
 
     fn selects(&self, options: &Options, item: &IndexEntry) -> bool {
         releases::selects(options, item)
-    }
-
-    fn aliases(&self, item: &Item) -> Vec<String> {
-        let id = row::maybe(&item.row, "question_id").ok().flatten();
-        id.into_iter().map(str::to_owned).collect()
     }
 
     fn oracle(&self, item: &Item) -> String {

@@ -52,7 +52,7 @@ static FACTS: Facts = Facts {
     supports_subset: true,
     default_selected: true,
     setup_notes: "",
-    item_id: "row index in the test split, from 0",
+    item_id: "row index in the test split, from 0; question_id is the dataset's own id",
     group_noun: "categories",
 };
 
@@ -122,6 +122,10 @@ impl Layout for MmluPro {
 
     fn spec(&self) -> &DatasetSpec {
         &SPEC
+    }
+
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["question_id"]
     }
 
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {

@@ -97,7 +97,7 @@ const fn facts(with_background: bool, protocol: &'static str) -> Facts {
         supports_subset: true,
         default_selected: false,
         setup_notes: "Programs run in a sandbox with Python 3.10 to 3.12, numpy below 2, scipy below 1.14, sympy, h5py and matplotlib: `bench sandy setup` prepares it. The right values are a file of about 1 GB.",
-        item_id: "row index in the split, from 0; problem_id is in the row",
+        item_id: "row index in the split, from 0; problem_id is the dataset's own id",
         group_noun: "problems",
     }
 }

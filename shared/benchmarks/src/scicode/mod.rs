@@ -164,6 +164,10 @@ impl Layout for SciCode {
         &texts::TEMPLATES
     }
 
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["problem_id"]
+    }
+
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
         let row = problem::stored(row);
         Problem::of(&row)?;
@@ -227,10 +231,6 @@ impl Benchmark for SciCode {
             }
         }
         Ok((chosen != *self).then_some(chosen.lasting()))
-    }
-
-    fn aliases(&self, item: &Item) -> Vec<String> {
-        Problem::of(&item.row).map(|problem| vec![problem.id]).unwrap_or_default()
     }
 
     fn oracle(&self, item: &Item) -> String {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use bench_datasets::{DatasetError, Library, NoProgress, Prepared, load_support};
 use bench_domain::run::DatasetChoice;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::hub_server::TestHub;
 use crate::support::{Bench, Quiz, questions, repository};
@@ -46,6 +46,48 @@ async fn a_file_with_its_own_worked_examples() {
     // The same content is the same revision, whatever its name.
     let copy = bench.file("copy.jsonl", std::fs::read(&path).unwrap());
     assert_eq!(library.take_in(&Quiz::OPEN, &copy, &NoProgress).await.unwrap().used, prepared.used);
+}
+
+#[tokio::test]
+async fn an_index_of_an_older_program_gets_the_datasets_own_ids() {
+    let bench = Bench::new().await;
+    let library = bench.library_without_hub().await;
+    let example = ",\"split\":\"validation\"";
+    let text = [
+        line("example", example),
+        line("one", ",\"own\":70"),
+        line("two", ""),
+        line("three", ",\"own\":\"0\""),
+    ];
+    let path = bench.file("mine.jsonl", text.concat());
+    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let ids = |prepared: &Prepared| -> Vec<Option<String>> {
+        prepared.index.items.iter().map(|entry| entry.source_id.clone()).collect()
+    };
+    assert_eq!(ids(&prepared), [Some("70".to_owned()), None, Some("0".to_owned())]);
+
+    let (objects, _) = bench.blobs.list("datasets/quiz/", None).await.unwrap();
+    let key =
+        objects.into_iter().map(|object| object.key).find(|key| key.ends_with("/index.json.zst")).unwrap();
+    let written: Value = bench.blobs.get_json(&key).await.unwrap().unwrap();
+    let mut old = written.clone();
+    assert_eq!(old.as_object_mut().unwrap().remove("has_source_ids"), Some(json!(true)));
+    for entry in old["items"].as_array_mut().unwrap() {
+        entry.as_object_mut().unwrap().remove("source_id");
+    }
+    bench.blobs.put_json(&key, &old).await.unwrap();
+    // The file is not needed for it, and nothing else changes: the digest least of all.
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(again(&library, &prepared).await, prepared);
+    assert_eq!(bench.blobs.get_json::<Value>(&key).await.unwrap(), Some(written));
+
+    // Items that cannot be read have no ids that could be trusted.
+    bench.blobs.put_json(&key, &old).await.unwrap();
+    let broken = vec![0_u8; usize::try_from(prepared.index.data_bytes).unwrap()];
+    bench.blobs.put(&prepared.used.data_key, broken.into(), "application/zstd").await.unwrap();
+    let choice = DatasetChoice::Local { revision: prepared.used.revision.clone() };
+    let error = library.prepare(&Quiz::OPEN, &choice, &NoProgress).await.unwrap_err();
+    assert!(matches!(error, DatasetError::NotTakenIn { .. }), "{error}");
 }
 
 #[tokio::test]

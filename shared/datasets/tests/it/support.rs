@@ -72,6 +72,10 @@ impl Layout for Quiz {
         self.version
     }
 
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["own"]
+    }
+
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
         let group = Some(category(&row)?);
         if row.get("question") == Some(&Value::from("")) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::report::BenchmarkReport;
 use bench_domain::run::{BenchmarkStatus, DatasetChoice, DatasetUse, Plan};
-use bench_domain::{Generation, Outcome, OutcomeCounts, Timestamp};
+use bench_domain::{BenchmarkName, Generation, Outcome, OutcomeCounts, RunSpec, Timestamp};
 use bench_state::{BenchmarkRecord, RunRecord, ShardCount};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ pub struct RunBenchmarkView {
     /// `pending`, `running`, `succeeded`, `failed`, `skipped` or `needs_setup`.
     #[schema(value_type = String)]
     pub status: BenchmarkStatus,
-    /// Items of the dataset.
+    /// Items of the dataset; 0 until the plan is made where their number is not known before.
     pub total_items: u64,
     /// Items of which every sample is over.
     pub completed_items: u64,
@@ -199,9 +199,14 @@ impl IntervalView {
 }
 
 impl RunBenchmarkView {
-    /// The view of a benchmark. `catalogue_items` is the size of its dataset as published, for as long as the
-    /// true one is not known.
-    pub fn new(run: &RunRecord, record: &BenchmarkRecord, counts: &ShardCount, catalogue_items: u64) -> Self {
+    /// The view of a benchmark. `items_before` tells the size of its dataset as far as that is known without a plan; 0
+    /// where it is not.
+    pub fn new(
+        run: &RunRecord,
+        record: &BenchmarkRecord,
+        counts: &ShardCount,
+        items_before: impl Fn(&RunSpec, &BenchmarkName) -> u64,
+    ) -> Self {
         let (spec, state) = (&run.spec, &record.state);
         let plan = record.plan.as_ref();
         let report = state.report();
@@ -214,7 +219,7 @@ impl RunBenchmarkView {
             id: spec.id.derive(record.name.as_str()),
             benchmark_name: record.name.to_string(),
             status: state.status(),
-            total_items: plan.map_or(catalogue_items, |plan| plan.dataset_items),
+            total_items: plan.map_or_else(|| items_before(spec, &record.name), |plan| plan.dataset_items),
             completed_items: plan.map_or(0, |plan| counts.done / u64::from(plan.samples_per_item.max(1))),
             sampled_items: plan.map_or(0, |plan| plan.items),
             score: report.and_then(|report| report.score),

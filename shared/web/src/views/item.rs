@@ -30,8 +30,11 @@ pub struct ItemView {
     /// Its id: the same every time.
     #[schema(value_type = String, format = "uuid")]
     pub id: Uuid,
-    /// The item's id in its dataset.
+    /// The item's id: the index of its row in the dataset, from 0.
     pub item_id: String,
+    /// The dataset's own id of the item, such as its `question_id`; null where it has none. Stored responses and
+    /// orders name items by it.
+    pub source_id: Option<String>,
     /// First 16 hex digits of the digest of the item's identifying text.
     pub item_hash: Option<String>,
     /// What the model was shown.
@@ -111,6 +114,7 @@ pub fn item_view(
     let mut view = ItemView {
         id: run.spec.id.derive(&format!("{}/{position}", benchmark.name)),
         item_id: record.item_id.clone(),
+        source_id: record.source_id.as_deref().map(clean),
         item_hash: None,
         prompt: body.map(|body| clean(&body.prompt.as_text())),
         response: body.map(|body| clean(&body.answer.text)),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::eta::{EtaBenchmark, EtaRun};
 use bench_domain::run::{DatasetChoice, RunStatus};
-use bench_domain::{BenchmarkName, FailureReason, ModelId, RunId, Timestamp};
+use bench_domain::{BenchmarkName, FailureReason, ModelId, RunId, RunSpec, Timestamp};
 use bench_state::{RunWithBenchmarks, ShardCount};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -137,12 +137,12 @@ pub struct Place {
 impl RunView {
     /// The view of a run.
     ///
-    /// `counts` are those of its benchmarks, in the same order; `catalogue_items` says how large a benchmark's
-    /// dataset is as published.
+    /// `counts` are those of its benchmarks, in the same order; `items_before` says how large a benchmark's dataset is, as
+    /// far as that is known without a plan.
     pub fn new(
         found: &RunWithBenchmarks,
         counts: &[ShardCount],
-        catalogue_items: impl Fn(&str) -> u64,
+        items_before: impl Fn(&RunSpec, &BenchmarkName) -> u64,
         now: Timestamp,
     ) -> Self {
         let run = &found.run;
@@ -154,7 +154,7 @@ impl RunView {
             .enumerate()
             .map(|(index, record)| {
                 let counts = counts.get(index).unwrap_or(&none);
-                RunBenchmarkView::new(run, record, counts, catalogue_items(record.name.as_str()))
+                RunBenchmarkView::new(run, record, counts, &items_before)
             })
             .collect();
         let sum = |part: fn(&RunBenchmarkView) -> u64| benchmarks.iter().map(part).sum::<u64>();

@@ -1,0 +1,173 @@
+//! Stored responses and the items that they are for, looked at before a run is made.
+
+use std::collections::{BTreeMap, HashMap};
+
+use anyhow::Context;
+use bench_benchmarks::Benchmark;
+use bench_datasets::{ItemNames, NameProblems, Prepared};
+use bench_domain::BenchmarkName;
+use bench_domain::run::DatasetChoice;
+use bench_inference::{NamedItem, Replay};
+
+use super::order::{Plan, Responses};
+use crate::exit::Problem;
+use crate::format;
+use crate::progress::DatasetProgress;
+use crate::stack::Stack;
+
+/// Names of benchmarks that a message lists.
+const BENCHMARKS_SHOWN_MAX: usize = 5;
+
+/// Refuses stored responses that are for no item of the run's datasets, or of which that cannot be told: graded against
+/// another item they would make a score that means nothing.
+pub(super) async fn check(
+    plan: &Plan,
+    stack: &Stack,
+    datasets: &BTreeMap<BenchmarkName, DatasetChoice>,
+    progress: &DatasetProgress,
+) -> anyhow::Result<()> {
+    let all: Vec<&Responses> = plan.models.iter().filter_map(|model| model.replay.as_ref()).collect();
+    if all.is_empty() {
+        return Ok(());
+    }
+    let mut prepared = Vec::with_capacity(plan.benchmarks.len());
+    for name in &plan.benchmarks {
+        let benchmark = plan.ordered(name)?;
+        let known: BenchmarkName = name.parse().context("a benchmark's name cannot be used")?;
+        let default = if plan.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
+        let choice = datasets.get(&known).unwrap_or(&default);
+        let found = stack.library.prepare(benchmark, choice, progress).await;
+        let found = found.map_err(|error| Problem::failure(format!("{name}: {error}")))?;
+        if found.used.is_demo() && *choice != DatasetChoice::Demo {
+            let reason = found.used.note.unwrap_or_else(|| "the dataset could not be had".to_owned());
+            let problem = Problem::failure(format!(
+                "{name}: stored responses are not graded against demo items: {reason}"
+            ));
+            return Err(problem.hint("give --demo when demo items are meant").into());
+        }
+        prepared.push((benchmark, found));
+    }
+    let known: Vec<Known<'_>> =
+        prepared.iter().map(|(benchmark, prepared)| Known::of(*benchmark, prepared)).collect();
+    for Responses { file, replay, .. } in all {
+        check_file(file, replay, &known)?;
+    }
+    Ok(())
+}
+
+/// A benchmark of the run and the names of its items.
+struct Known<'a> {
+    benchmark: &'static dyn Benchmark,
+    names: ItemNames<'a>,
+}
+
+impl<'a> Known<'a> {
+    fn of(benchmark: &'static dyn Benchmark, prepared: &'a Prepared) -> Self {
+        Self { benchmark, names: ItemNames::of(&prepared.index.items) }
+    }
+
+    /// Whether a line may be for this benchmark.
+    fn is_named_by(&self, named: &NamedItem<'_>) -> bool {
+        named.benchmark.is_none_or(|name| name == self.benchmark.name())
+    }
+}
+
+fn check_file(file: &str, replay: &Replay, known: &[Known<'_>]) -> Result<(), Problem> {
+    let named = replay.named();
+    check_benchmarks(file, &named)?;
+    // A file may have responses to further benchmarks than this run's.
+    let named: Vec<_> =
+        named.into_iter().filter(|named| known.iter().any(|known| known.is_named_by(named))).collect();
+    let all = named.iter().map(|named| named.lines).sum();
+    let mut problems: Vec<(Vec<&Known<'_>>, NameProblems)> = Vec::new();
+    let mut items: Vec<HashMap<usize, &str>> = known.iter().map(|_| HashMap::new()).collect();
+    for named in &named {
+        let mut of: Vec<&Known<'_>> = Vec::new();
+        let mut errors = Vec::new();
+        let mut is_found = false;
+        for (known, items) in known.iter().zip(&mut items).filter(|(known, _)| known.is_named_by(named)) {
+            match known.names.find(named.id) {
+                Ok(at) => {
+                    is_found = true;
+                    if let Some(other) = items.insert(at, named.id).filter(|other| *other != named.id) {
+                        check_clash(file, replay, known.benchmark.name(), (other, named.id))?;
+                    }
+                }
+                Err(error) => {
+                    of.push(known);
+                    errors.push(error);
+                }
+            }
+        }
+        // A line without a benchmark is for those that have its item; which one is meant of several must be certain all
+        // the same.
+        let worst = errors.iter().find(|error| matches!(error, bench_datasets::NameError::Ambiguous { .. }));
+        let Some(error) = worst.or(errors.first().filter(|_| !is_found)) else { continue };
+        let is_same = |(others, _): &&mut (Vec<&Known<'_>>, NameProblems)| {
+            others
+                .iter()
+                .map(|known| known.benchmark.name())
+                .eq(of.iter().map(|known| known.benchmark.name()))
+        };
+        match problems.iter_mut().find(is_same) {
+            Some((_, problems)) => problems.add(named.id, named.lines, error),
+            None => {
+                let mut first = NameProblems::default();
+                first.add(named.id, named.lines, error);
+                problems.push((of, first));
+            }
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let told = problems.iter().map(|(of, problems)| {
+        let names: Vec<&str> = of.iter().map(|known| known.benchmark.name()).collect();
+        problems.of_responses(all, &names.join(", "))
+    });
+    let problem = Problem::failure(format!("{file}: {}", told.collect::<Vec<_>>().join("; ")));
+    let hint = problems.iter().find_map(|(of, problems)| problems.hint(of.first()?.benchmark));
+    Err(match hint {
+        Some(hint) => problem.hint(hint),
+        None => problem,
+    })
+}
+
+/// A benchmark that there is not is a misspelt one: its lines would be passed over.
+fn check_benchmarks(file: &str, named: &[NamedItem<'_>]) -> Result<(), Problem> {
+    let is_unknown =
+        |named: &&NamedItem<'_>| named.benchmark.is_some_and(|name| bench_benchmarks::find(name).is_none());
+    let (mut count, mut names) = (0, Vec::new());
+    for NamedItem { benchmark, lines, .. } in named.iter().filter(is_unknown) {
+        count += lines;
+        names.extend(benchmark.map(|name| format!("`{name}`")).filter(|name| !names.contains(name)));
+    }
+    if count == 0 {
+        return Ok(());
+    }
+    let all: u64 = named.iter().map(|named| named.lines).sum();
+    let more = if names.len() > BENCHMARKS_SHOWN_MAX { ", …" } else { "" };
+    names.truncate(BENCHMARKS_SHOWN_MAX);
+    let (verb, names) = (if count == 1 { "is" } else { "are" }, names.join(", "));
+    Err(Problem::failure(format!(
+        "{file}: {} of {} responses {verb} for an unknown benchmark: {names}{more}",
+        format::count(count),
+        format::count(all)
+    ))
+    .hint("`bench benchmarks` lists those that there are"))
+}
+
+/// Refuses two answers to one question, of which the item is named in two ways.
+fn check_clash(
+    file: &str,
+    replay: &Replay,
+    benchmark: &str,
+    (one, other): (&str, &str),
+) -> Result<(), Problem> {
+    match replay.clash(benchmark, one, other) {
+        None => Ok(()),
+        Some((first, second)) => Err(Problem::failure(format!(
+            "{file}: lines {first} and {second} answer the same question: `{one}` and `{other}` are one item of {benchmark}"
+        ))),
+    }
+}

@@ -1,0 +1,57 @@
+//! Where responses come from: read once to find their items, and once to grade them.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek};
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::lines::Lines;
+use crate::commands::check_exists;
+use crate::exit::Problem;
+
+/// Responses that can be read more than once.
+pub(super) struct Source {
+    name: String,
+    file: File,
+}
+
+impl Source {
+    /// Opens a file, or standard input for `-`. What can be read only once, such as a pipe, is copied into a temporary file
+    /// without a name.
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
+        if path == Path::new("-") {
+            return Self::copied("standard input".to_owned(), io::stdin().lock());
+        }
+        check_exists("--responses", path)?;
+        let name = path.display().to_string();
+        let file = File::open(path).with_context(|| format!("could not read {name}"))?;
+        match file.metadata() {
+            Ok(metadata) if metadata.is_dir() => {
+                Err(Problem::failure(format!("could not read {name}: it is a folder")).into())
+            }
+            Ok(metadata) if metadata.is_file() => Ok(Self { name, file }),
+            _ => Self::copied(name, file),
+        }
+    }
+
+    fn copied(name: String, mut input: impl Read) -> anyhow::Result<Self> {
+        let mut file = tempfile::tempfile().context("could not create a temporary file")?;
+        io::copy(&mut input, &mut file)
+            .with_context(|| format!("could not copy {name} to a temporary file"))?;
+        Ok(Self { name, file })
+    }
+
+    /// What it is called in messages.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its lines, from the first one.
+    pub(super) fn lines(&mut self) -> anyhow::Result<Lines<BufReader<File>>> {
+        let failed = || format!("could not read {}", self.name);
+        self.file.rewind().with_context(failed)?;
+        let file = self.file.try_clone().with_context(failed)?;
+        Ok(Lines::new(self.name.clone(), file))
+    }
+}

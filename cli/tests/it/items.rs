@@ -1,0 +1,277 @@
+//! Which items stored responses and orders are for: by the dataset's own ids, or by the indices of rows.
+
+use serde_json::{Value, json};
+
+use crate::support::{Done, Place};
+
+const LETTERS: [&str; 3] = ["A", "B", "C"];
+
+/// Rows like those of MMLU-Pro, whose `question_id` begins at 70: the right answer of a row is another than that of the row
+/// 70 further on.
+fn rows(count: usize) -> String {
+    let shot = json!({
+        "question": "Shot?", "options": ["a", "b", "c"], "answer": "A", "answer_index": 0, "category": "math",
+        "cot_content": "A: Let's think step by step. The answer is (A).", "question_id": 0, "src": "own",
+    });
+    let items = (0..count).map(|row| {
+        json!({
+            "question": format!("Question {row}?"), "options": ["x", "y", "z"], "answer": LETTERS[row % 3],
+            "answer_index": row % 3, "category": "math", "cot_content": "", "question_id": 70 + row, "src": "own",
+        })
+    });
+    std::iter::once(shot).chain(items).map(|row| format!("{row}\n")).collect()
+}
+
+/// Right responses to the rows, named as `name` does; `id` is what `bench score` needs.
+fn replies(count: usize, name: impl Fn(usize) -> Value) -> String {
+    let reply = |row: usize| {
+        let response = format!("The answer is ({}).", LETTERS[row % 3]);
+        format!("{}\n", json!({ "id": row, "item_id": name(row), "response": response }))
+    };
+    (0..count).map(reply).collect()
+}
+
+fn run(place: &Place, more: &[&str]) -> Done {
+    let args = [
+        "run",
+        "--model",
+        "replay:replies.jsonl",
+        "--benchmark",
+        "mmlu_pro",
+        "--dataset",
+        "mmlu_pro=rows.jsonl",
+    ];
+    place.bench(&[&args[..], &["--durability", "normal", "--json"], more].concat())
+}
+
+fn score(place: &Place, more: &[&str]) -> Done {
+    let args = ["score", "mmlu_pro", "--responses", "replies.jsonl", "--dataset", "rows.jsonl"];
+    place.bench(&[&args[..], more].concat())
+}
+
+fn result(done: &Done) -> Value {
+    assert!(done.code < 2, "{}{}", done.out, done.err);
+    serde_json::from_str::<Value>(&done.out).unwrap()[0].take()
+}
+
+/// Nothing was graded, and nothing signed.
+fn nothing_was_made(place: &Place) {
+    assert_eq!(place.json(&["runs", "--json"]), json!([]));
+    assert!(!place.path("bench-results").exists());
+}
+
+#[test]
+fn a_thousand_right_responses_by_their_own_ids_score_a_hundred_percent() {
+    let place = Place::new();
+    place.write("rows.jsonl", rows(1_000));
+    for name in [(|row| json!(70 + row)) as fn(usize) -> Value, |row| json!(format!("#{row}"))] {
+        place.write("replies.jsonl", replies(1_000, name));
+        let done = run(&place, &[]);
+        let run = result(&done);
+        assert_eq!(
+            (done.code, &run["score"], &run["coverage"]),
+            (0, &json!(1.0), &json!(1.0)),
+            "{}",
+            done.err
+        );
+        assert_eq!(run["results"][0]["outcomes"]["correct"], 1_000);
+
+        let done = score(&place, &[]);
+        assert_eq!(done.code, 0, "{}", done.err);
+        assert!(done.err.contains("coverage 100.0 %, 1,000 correct, accuracy 100.0 %"), "{}", done.err);
+        assert!(done.out.lines().all(|line| line.contains("\"correct\":true")), "{}", done.out);
+    }
+}
+
+#[test]
+fn the_datasets_own_id_is_shown_beside_the_items() {
+    let place = Place::new();
+    place.write("rows.jsonl", rows(3));
+    place.write("replies.jsonl", replies(3, |row| json!(70 + row)));
+    let run = result(&run(&place, &[]));
+    let id = run["id"].as_str().unwrap();
+    let items = place.json(&["runs", id, "--items", "--json"]);
+    let ids = |items: &Value| -> Vec<(Value, Value)> {
+        items
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| (item["item_id"].clone(), item["source_id"].clone()))
+            .collect()
+    };
+    let expected: Vec<(Value, Value)> =
+        (0..3).map(|row| (json!(row.to_string()), json!((70 + row).to_string()))).collect();
+    assert_eq!(ids(&items), expected);
+    let shown = place.bench(&["runs", id, "--items"]).out;
+    let cells =
+        |line: &str| line.split(['│', '┆', '|']).map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let header = shown.lines().map(cells).find(|cells| cells.iter().any(|cell| cell == "source id")).unwrap();
+    let (item, own) =
+        ["item", "source id"].map(|name| header.iter().position(|cell| cell == name).unwrap()).into();
+    let row = shown.lines().map(cells).find(|cells| cells.get(own).is_some_and(|cell| cell == "71")).unwrap();
+    assert_eq!(row[item], "1", "{shown}");
+
+    let table = std::fs::read_to_string(place.path(run["files"]["csv"].as_str().unwrap())).unwrap();
+    assert!(table.lines().next().unwrap().split(',').any(|name| name == "source_id"), "{table}");
+}
+
+#[test]
+fn responses_that_match_no_item_are_refused_before_anything_is_graded() {
+    let place = Place::new();
+    place.write("rows.jsonl", rows(1_000));
+    let strange = |row: usize| match row {
+        3 => json!("99999"),
+        500 => json!(1_070),
+        998 => json!("#1000"),
+        row => json!(70 + row),
+    };
+    place.write("replies.jsonl", replies(1_000, strange));
+    let told = "3 of 1,000 responses match no item of mmlu_pro: `99999`, `1070`, `#1000`";
+    run(&place, &[]).refused(1, &format!("replies.jsonl: {told}"));
+    nothing_was_made(&place);
+    let done = score(&place, &["--out", "verdicts.jsonl"]);
+    done.refused(1, &format!("replies.jsonl: {told}"));
+    assert!(!place.path("verdicts.jsonl").exists() && !place.path("verdicts.jsonl.partial").exists());
+    let done = score(&place, &[]);
+    assert_eq!((done.code, done.out.as_str()), (1, ""), "no verdict comes before the error");
+
+    // As older versions named them: by the index of the row alone.
+    place.write("replies.jsonl", replies(1_000, |row| json!(row.to_string())));
+    for done in [run(&place, &[]), score(&place, &[])] {
+        done.refused(1, "70 of 1,000 responses match no item of mmlu_pro: `0`, `1`, `2`, `3`, `4`, …");
+        assert!(
+            done.err.contains("hint: items of mmlu_pro go by the dataset's own id (`question_id`)"),
+            "{}",
+            done.err
+        );
+        assert!(done.err.contains("a row's index from 0 is written `#0`"), "{}", done.err);
+    }
+    nothing_was_made(&place);
+}
+
+#[test]
+fn an_id_of_several_items_is_refused_and_their_rows_are_not() {
+    let place = Place::new();
+    let twice = rows(5).replace("\"question_id\":74", "\"question_id\":71");
+    place.write("rows.jsonl", &twice);
+    place.write("replies.jsonl", replies(5, |row| if row == 4 { json!(71) } else { json!(70 + row) }));
+    // Both lines have the same id, which the file alone shows to be wrong.
+    run(&place, &[]).refused(1, "line 5: the same item and sample as in line 2");
+    place.write("replies.jsonl", replies(4, |row| json!(70 + row)));
+    for done in [run(&place, &[]), score(&place, &[])] {
+        done.refused(1, "1 of 4 responses matches more than one item of mmlu_pro: `71` (items #1, #4)");
+        assert!(done.err.contains("hint: name such an item by the index of its row"), "{}", done.err);
+    }
+    nothing_was_made(&place);
+    let order = ["--model", "oracle", "--item", "71"];
+    let args = ["run", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=rows.jsonl"];
+    place
+        .bench(&[&args[..], &order].concat())
+        .refused(2, "mmlu_pro has more than one item 71 (items #1, #4)");
+    nothing_was_made(&place);
+
+    place.write("replies.jsonl", replies(5, |row| json!(format!("#{row}"))));
+    assert_eq!(result(&run(&place, &[]))["score"], 1.0);
+    assert!(score(&place, &[]).err.contains("accuracy 100.0 %"));
+}
+
+#[test]
+fn two_answers_to_one_question_are_refused() {
+    let place = Place::new();
+    place.write("rows.jsonl", rows(2));
+    let file = [replies(2, |row| json!(70 + row)), replies(1, |row| json!(format!("#{row}")))].concat();
+    place.write("replies.jsonl", &file);
+    run(&place, &[]).refused(
+        1,
+        "replies.jsonl: lines 1 and 3 answer the same question: `70` and `#0` are one item of mmlu_pro",
+    );
+    nothing_was_made(&place);
+    place.write("replies.jsonl", file.replace("\"#0\"", "\"#0\",\"benchmark\":\"mmlu-pro\""));
+    run(&place, &[]).refused(1, "1 of 3 responses is for an unknown benchmark: `mmlu-pro`");
+    // Another benchmark's responses may stand in the same file.
+    place.write("replies.jsonl", file.replace("\"#0\"", "\"99999\",\"benchmark\":\"hle\""));
+    assert_eq!(result(&run(&place, &[]))["score"], 1.0);
+}
+
+#[test]
+fn a_line_for_any_benchmark_belongs_to_those_that_have_its_item() {
+    let place = Place::new();
+    place.write("rows.jsonl", rows(2));
+    place.write("problems.jsonl", "{\"id\": 5, \"problem\": \"1+1?\", \"answer\": \"2\", \"url\": \"\"}\n");
+    let two =
+        ["--benchmark", "aime_2022_2024", "--dataset", "aime_2022_2024=problems.jsonl", "--samples", "1"];
+    let of_aime = "{\"item_id\": 5, \"response\": \"\\\\boxed{2}\"}\n";
+    let good = replies(2, |row| json!(70 + row)) + of_aime;
+    place.write("replies.jsonl", &good);
+    let done = run(&place, &two);
+    assert_eq!((done.code, &result(&done)["score"]), (0, &json!(1.0)), "{}", done.err);
+    place.write("replies.jsonl", good + "{\"item_id\": 6, \"response\": \"x\"}\n");
+    run(&place, &two).refused(1, "1 of 4 responses matches no item of mmlu_pro, aime_2022_2024: `6`");
+}
+
+#[test]
+fn demo_items_do_not_stand_in_for_those_that_were_answered() {
+    let place = Place::new();
+    // Ids that the demo data has, too; the hub is out of reach.
+    place.write("replies.jsonl", "{\"id\": 1, \"item_id\": 101, \"response\": \"The answer is (A).\"}\n");
+    let args = ["run", "--model", "replay:replies.jsonl", "--benchmark", "mmlu_pro", "--item", "101"];
+    place.bench(&args).refused(1, "mmlu_pro: stored responses are not graded against demo items");
+    nothing_was_made(&place);
+    let done = place.bench(&[&args[..], &["--demo", "--json"]].concat());
+    assert_eq!(result(&done)["results"][0]["outcomes"]["incorrect"], 1);
+}
+
+#[test]
+fn items_are_chosen_by_their_own_ids_and_by_row() {
+    let place = Place::new();
+    place.write("rows.jsonl", rows(100));
+    let args =
+        ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--dataset", "mmlu_pro=rows.jsonl", "--json"];
+    // 72 is the id of row 2, and the index of another.
+    for (names, chosen) in [(["72", "#99"], ["2", "99"]), (["#72", "169"], ["72", "99"])] {
+        let [one, other] = names;
+        let run = place.json(&[&args[..], &["--item", one, "--item", other]].concat());
+        assert_eq!(run[0]["score"], 1.0);
+        let items = place.json(&["runs", run[0]["id"].as_str().unwrap(), "--items", "--json"]);
+        let ids: Vec<&str> =
+            items.as_array().unwrap().iter().map(|item| item["item_id"].as_str().unwrap()).collect();
+        assert_eq!(ids, chosen);
+    }
+    let missing = place.bench(&[&args[..], &["--item", "5", "--item", "72", "--item", "#100"]].concat());
+    missing.refused(2, "--item: mmlu_pro has no item 5, #100 (2 of 3 named)");
+    assert!(missing.err.contains("a row's index from 0 is written `#5`"), "{}", missing.err);
+}
+
+#[test]
+fn a_response_that_is_null_is_no_answer() {
+    let place = Place::new();
+    place.write("rows.jsonl", rows(10));
+    let all = replies(10, |row| json!(70 + row));
+    place.write("replies.jsonl", all.replacen("\"The answer is (B).\"", "null", 1));
+    let run = result(&run(&place, &[]));
+    let outcomes = &run["results"][0]["outcomes"];
+    assert_eq!((&outcomes["correct"], &outcomes["no-answer"]), (&json!(9), &json!(1)));
+    assert_eq!((&run["score"], &run["coverage"]), (&json!(0.9), &json!(1.0)));
+    let done = score(&place, &[]);
+    assert!(done.err.contains("coverage 100.0 %, 9 correct, accuracy 90.0 %; 1 no-answer"), "{}", done.err);
+}
+
+#[test]
+fn items_are_found_for_responses_that_can_be_read_only_once() {
+    use std::io::Write;
+    let place = Place::new();
+    place.write("rows.jsonl", rows(50));
+    let args = ["score", "mmlu_pro", "--responses", "-", "--dataset", "rows.jsonl"];
+    let graded = |replies: &str| {
+        let mut command = place.command(&args);
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(replies.as_bytes()).unwrap();
+        Done::of(&child.wait_with_output().unwrap())
+    };
+    let done = graded(&replies(50, |row| json!(70 + row)));
+    assert!(done.code == 0 && done.err.contains("50 correct, accuracy 100.0 %"), "{}", done.err);
+    let done = graded(&replies(50, |row| json!(71 + row)));
+    done.refused(1, "standard input: 1 of 50 responses matches no item of mmlu_pro: `120`");
+    assert_eq!(done.out, "");
+}

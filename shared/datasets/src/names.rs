@@ -1,0 +1,304 @@
+//! Items by the names that users give them.
+
+use std::collections::HashMap;
+
+use crate::index::IndexEntry;
+use crate::layout::Layout;
+
+/// What stands before the index of a row.
+pub const ROW_SIGN: char = '#';
+/// Names of a kind that a sentence lists.
+const NAMES_SHOWN_MAX: usize = 5;
+/// Items of one name that a sentence lists.
+const ITEMS_SHOWN_MAX: usize = 3;
+/// Characters of a name that are shown.
+const NAME_CHARS_MAX: usize = 80;
+
+/// Finds items by name: by the dataset's own id, or by the index of the row after a `#`, as in `#12`.
+///
+/// An item to which the dataset gives no id of its own is also known by the index of its row alone.
+#[derive(Debug)]
+pub struct ItemNames<'a> {
+    entries: &'a [IndexEntry],
+    /// The first item of each id.
+    by_id: HashMap<&'a str, usize>,
+    /// All items of an id that several have.
+    shared: HashMap<&'a str, Vec<usize>>,
+    by_row: HashMap<&'a str, usize>,
+}
+
+/// Why a name stands for no item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NameError {
+    /// No item is called so.
+    Unknown {
+        /// Whether it is the index of a row, without the sign that says so.
+        is_row: bool,
+    },
+    /// Several items are called so.
+    Ambiguous {
+        /// How many.
+        items: u64,
+        /// The rows of the first ones.
+        rows: Vec<String>,
+    },
+}
+
+impl<'a> ItemNames<'a> {
+    /// The names of a dataset's items.
+    pub fn of(entries: &'a [IndexEntry]) -> Self {
+        let mut by_id = HashMap::with_capacity(entries.len());
+        let mut by_row = HashMap::with_capacity(entries.len());
+        let mut shared: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, entry) in entries.iter().enumerate() {
+            by_row.insert(entry.id.as_str(), at);
+            let id = entry.own_id();
+            if let Some(first) = by_id.get(id) {
+                shared.entry(id).or_insert_with(|| vec![*first]).push(at);
+            } else {
+                by_id.insert(id, at);
+            }
+        }
+        Self { entries, by_id, shared, by_row }
+    }
+
+    /// The place of the item of that name in the index.
+    ///
+    /// # Errors
+    /// When none or several are called so.
+    pub fn find(&self, name: &str) -> Result<usize, NameError> {
+        let row = name.strip_prefix(ROW_SIGN).and_then(|row| self.by_row.get(row).copied());
+        let one;
+        let own = match (self.shared.get(name), self.by_id.get(name)) {
+            (Some(several), _) => several.as_slice(),
+            (None, Some(first)) => {
+                one = [*first];
+                one.as_slice()
+            }
+            (None, None) => &[],
+        };
+        match (own, row) {
+            ([], Some(row)) => Ok(row),
+            ([], None) => Err(NameError::Unknown { is_row: self.by_row.contains_key(name) }),
+            ([at], None) => Ok(*at),
+            ([at], Some(row)) if *at == row => Ok(row),
+            (several, row) => {
+                let all = several.iter().copied().chain(row.filter(|row| !several.contains(row)));
+                let rows = all.clone().filter_map(|at| self.entries.get(at)).take(ITEMS_SHOWN_MAX);
+                Err(NameError::Ambiguous {
+                    items: all.count() as u64,
+                    rows: rows.map(|entry| format!("{ROW_SIGN}{}", entry.id)).collect(),
+                })
+            }
+        }
+    }
+}
+
+/// Names that stand for no item: counts them, keeps the first few, and tells of them in one sentence.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NameProblems {
+    unknown: Named,
+    ambiguous: Named,
+    /// The first unknown name that is the index of a row.
+    row: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Named {
+    /// How many there are of what has these names.
+    count: u64,
+    /// The first names, and what is said of each.
+    shown: Vec<(String, String)>,
+}
+
+impl Named {
+    fn add(&mut self, count: u64, name: String, remark: String) {
+        self.count += count;
+        let is_new = !self.shown.iter().any(|(known, _)| *known == name);
+        if is_new && self.shown.len() <= NAMES_SHOWN_MAX {
+            self.shown.push((name, remark));
+        }
+    }
+
+    /// The first names, and a sign that there are more.
+    fn list(&self, quote: &str) -> String {
+        let shown = self.shown.iter().take(NAMES_SHOWN_MAX);
+        let listed: Vec<String> =
+            shown.map(|(name, remark)| format!("{quote}{name}{quote}{remark}")).collect();
+        let more = if self.shown.len() > NAMES_SHOWN_MAX { ", …" } else { "" };
+        format!("{}{more}", listed.join(", "))
+    }
+}
+
+impl NameProblems {
+    /// Notes a name that stands `count` times.
+    pub fn add(&mut self, name: &str, count: u64, error: &NameError) {
+        let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+        match error {
+            NameError::Unknown { is_row } => {
+                if *is_row && self.row.is_none() {
+                    self.row = Some(name.clone());
+                }
+                self.unknown.add(count, name, String::new());
+            }
+            NameError::Ambiguous { items, rows } => {
+                let more = if *items > rows.len() as u64 { ", …" } else { "" };
+                self.ambiguous.add(count, name, format!(" (items {}{more})", rows.join(", ")));
+            }
+        }
+    }
+
+    /// Whether every name stands for one item.
+    pub const fn is_empty(&self) -> bool {
+        self.unknown.count == 0 && self.ambiguous.count == 0
+    }
+
+    /// Says how many of `of` responses are for no item of a dataset, or could be for several, and which: `3 of 1,000
+    /// responses match no item of mmlu_pro: …`.
+    pub fn of_responses(&self, of: u64, dataset: &str) -> String {
+        let told = |named: &Named, problem: &str| {
+            let verb = if named.count == 1 { "matches" } else { "match" };
+            let (count, of) = (grouped(named.count), grouped(of));
+            (named.count > 0).then(|| {
+                format!("{count} of {of} responses {verb} {problem} of {dataset}: {}", named.list("`"))
+            })
+        };
+        let told = [told(&self.unknown, "no item"), told(&self.ambiguous, "more than one item")];
+        told.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
+    /// Says which of `of` items that were named a benchmark does not have, or has several of.
+    pub fn of_items(&self, of: u64, benchmark: &str) -> String {
+        let count = |named: &Named| match of {
+            1 => String::new(),
+            of => format!(" ({} of {} named)", grouped(named.count), grouped(of)),
+        };
+        let Self { unknown, ambiguous, .. } = self;
+        let unknown = (unknown.count > 0)
+            .then(|| format!("{benchmark} has no item {}{}", unknown.list(""), count(unknown)));
+        let ambiguous = (ambiguous.count > 0).then(|| {
+            format!("{benchmark} has more than one item {}{}", ambiguous.list(""), count(ambiguous))
+        });
+        unknown.into_iter().chain(ambiguous).collect::<Vec<_>>().join("; ")
+    }
+
+    /// Says how items are named, where the names look as if that were not known.
+    pub fn hint(&self, layout: &dyn Layout) -> Option<String> {
+        let ids = match layout.id_columns() {
+            [] => String::new(),
+            columns => format!(" (`{}`)", columns.join("` or `")),
+        };
+        if let Some(row) = &self.row {
+            return Some(format!(
+                "items of {} go by the dataset's own id{ids}; a row's index from 0 is written `{ROW_SIGN}{row}`",
+                layout.name()
+            ));
+        }
+        (self.ambiguous.count > 0)
+            .then(|| format!("name such an item by the index of its row, from 0, as in `{ROW_SIGN}12`"))
+    }
+}
+
+/// A number with its thousands set apart.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let first = digits.len() % 3;
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && at % 3 == first {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(ids: &[Option<&str>]) -> Vec<IndexEntry> {
+        let entry = |(at, id): (usize, &Option<&str>)| IndexEntry {
+            id: at.to_string(),
+            source_id: id.map(str::to_owned),
+            group: None,
+            tags: Default::default(),
+            offset: 0,
+            length: 0,
+        };
+        ids.iter().enumerate().map(entry).collect()
+    }
+
+    #[test]
+    fn the_datasets_own_id_wins() {
+        let entries = entries(&[Some("2"), Some("70"), Some("0")]);
+        let names = ItemNames::of(&entries);
+        assert_eq!((names.find("2"), names.find("70"), names.find("0")), (Ok(0), Ok(1), Ok(2)));
+        assert_eq!((names.find("#2"), names.find("#0")), (Ok(2), Ok(0)));
+        assert_eq!(names.find("1"), Err(NameError::Unknown { is_row: true }));
+        for unknown in ["71", "#70", "#02", "#", "", "# 1"] {
+            assert_eq!(names.find(unknown), Err(NameError::Unknown { is_row: false }), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn rows_without_an_id_go_by_their_index() {
+        let none = entries(&[None, None]);
+        let names = ItemNames::of(&none);
+        assert_eq!((names.find("1"), names.find("#1")), (Ok(1), Ok(1)));
+        // Where some have ids, an index may be the id of another.
+        let some = entries(&[Some("1"), None, None]);
+        let names = ItemNames::of(&some);
+        let both = NameError::Ambiguous { items: 2, rows: vec!["#0".into(), "#1".into()] };
+        assert_eq!((names.find("1"), names.find("2"), names.find("#1")), (Err(both), Ok(2), Ok(1)));
+    }
+
+    #[test]
+    fn a_name_of_several_items_is_none() {
+        let entries = entries(&[Some("q"), Some("#0"), Some("q"), Some("q"), Some("q"), Some("#5")]);
+        let names = ItemNames::of(&entries);
+        let rows = vec!["#0".to_owned(), "#2".to_owned(), "#3".to_owned()];
+        assert_eq!(names.find("q"), Err(NameError::Ambiguous { items: 4, rows }));
+        let rows = vec!["#1".to_owned(), "#0".to_owned()];
+        assert_eq!(names.find("#0"), Err(NameError::Ambiguous { items: 2, rows }), "an id and a row");
+        assert_eq!((names.find("#5"), names.find("#1")), (Ok(5), Ok(1)), "both are the same item");
+    }
+
+    #[test]
+    fn problems_are_counted_and_listed() {
+        let unknown = NameError::Unknown { is_row: false };
+        let mut problems = NameProblems::default();
+        assert!(problems.is_empty());
+        problems.add("99999", 1, &unknown);
+        assert_eq!(
+            problems.of_responses(1_000, "mmlu_pro"),
+            "1 of 1,000 responses matches no item of mmlu_pro: `99999`"
+        );
+        assert_eq!(problems.of_items(1, "mmlu_pro"), "mmlu_pro has no item 99999");
+        for name in ["a", "b", "c", "d", "99999", "e", "f"] {
+            problems.add(name, 2, &unknown);
+        }
+        let rows = vec!["#0".to_owned(), "#2".to_owned(), "#3".to_owned()];
+        problems.add("q", 1_234, &NameError::Ambiguous { items: 9, rows });
+        assert_eq!(
+            problems.of_responses(1_234_567, "x"),
+            "15 of 1,234,567 responses match no item of x: `99999`, `a`, `b`, `c`, `d`, …; \
+             1,234 of 1,234,567 responses match more than one item of x: `q` (items #0, #2, #3, …)"
+        );
+        assert_eq!(
+            problems.of_items(2_000, "x"),
+            "x has no item 99999, a, b, c, d, … (15 of 2,000 named); \
+             x has more than one item q (items #0, #2, #3, …) (1,234 of 2,000 named)"
+        );
+        assert!(!problems.is_empty());
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in
+            [(0, "0"), (999, "999"), (1_000, "1,000"), (12_032, "12,032"), (1_234_567, "1,234,567")]
+        {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The dataset's own ids of its items.
+
+use bench_blobs::{BlobError, Blobs, OBJECT_BYTES_MAX, decompress};
+use serde_json::Value;
+
+use crate::error::DatasetError;
+use crate::index::{Index, IndexEntry};
+use crate::keys;
+use crate::layout::{Item, Layout, Row};
+use crate::library::Library;
+
+/// Longest id in characters. A longer text is no id: it could neither be ordered nor listed.
+pub const SOURCE_ID_CHARS_MAX: usize = 255;
+/// Bytes of items that are read at once, unless a single one has more.
+const READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
+/// Above this a float is not an exact integer.
+const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// Returns the dataset's own id of an item: the first of the layout's [`Layout::id_columns`] that holds a text or a whole
+/// number.
+pub fn source_id(layout: &dyn Layout, row: &Row) -> Option<String> {
+    let id = layout.id_columns().iter().find_map(|column| id_of(row.get(*column)?))?;
+    (id.chars().count() <= SOURCE_ID_CHARS_MAX).then_some(id)
+}
+
+fn id_of(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned),
+        Value::Number(number) => match number.as_f64() {
+            // Columns of integers with gaps come as floats.
+            Some(float) if number.is_f64() => {
+                (float.fract() == 0.0 && float.abs() < INTEGER_MAX).then(|| format!("{float:.0}"))
+            }
+            _ => Some(number.to_string()),
+        },
+        _ => None,
+    }
+}
+
+impl Library {
+    /// The index in a folder. One that was written before the dataset's own ids were kept gets them from the stored items,
+    /// without a download, and is stored again.
+    pub(crate) async fn index(
+        &self,
+        layout: &dyn Layout,
+        folder: &str,
+    ) -> Result<Option<Index>, DatasetError> {
+        let Some(mut index) = Index::load(&self.blobs, folder).await? else { return Ok(None) };
+        if index.has_source_ids {
+            return Ok(Some(index));
+        }
+        if !layout.id_columns().is_empty() {
+            match add(&self.blobs, layout, &mut index).await {
+                Ok(()) => {}
+                Err(DatasetError::Blob(BlobError::Damaged { key, problem })) => {
+                    tracing::warn!(key, problem, "A dataset's items cannot be read and are made anew");
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+            tracing::info!(
+                dataset.id = index.id,
+                dataset.revision = index.revision,
+                "Read the ids of a dataset"
+            );
+        }
+        index.has_source_ids = true;
+        self.blobs.put_json(&keys::index(folder), &index).await?;
+        Ok(Some(index))
+    }
+}
+
+/// Reads the items, several with one request, and notes their ids.
+async fn add(blobs: &Blobs, layout: &dyn Layout, index: &mut Index) -> Result<(), DatasetError> {
+    let key = index.data_key.clone();
+    let mut left = index.items.as_mut_slice();
+    while let Some(first) = left.first() {
+        let offset = first.offset;
+        let (count, bytes) = block(left);
+        let (block, rest) = std::mem::take(&mut left).split_at_mut(count);
+        let content = blobs.get_range(&key, offset, bytes).await?;
+        let lengths: Vec<u64> = block.iter().map(|entry| entry.length).collect();
+        let name = key.clone();
+        // Some items have many megabytes.
+        let read = tokio::task::spawn_blocking(move || items(&name, &content, &lengths));
+        let read = read.await.map_err(|error| DatasetError::Interrupted(error.to_string()))?;
+        for (entry, row) in block.iter_mut().zip(read?) {
+            entry.source_id = source_id(layout, &row);
+        }
+        left = rest;
+    }
+    Ok(())
+}
+
+/// How many entries follow each other without a gap and are read at once, and their bytes.
+fn block(entries: &[IndexEntry]) -> (usize, u64) {
+    let (mut count, mut bytes) = (0, 0_u64);
+    let start = entries.first().map_or(0, |first| first.offset);
+    for entry in entries {
+        let is_next = start.checked_add(bytes) == Some(entry.offset);
+        if count > 0 && (!is_next || bytes.saturating_add(entry.length) > READ_BYTES_MAX) {
+            break;
+        }
+        bytes = bytes.saturating_add(entry.length);
+        count += 1;
+    }
+    (count, bytes)
+}
+
+/// The columns of items whose frames lie one behind the other.
+fn items(key: &str, content: &[u8], lengths: &[u64]) -> Result<Vec<Row>, DatasetError> {
+    let damaged = |problem: String| BlobError::Damaged { key: key.to_owned(), problem };
+    let mut rest = content;
+    let mut rows = Vec::with_capacity(lengths.len());
+    for length in lengths {
+        let frame = usize::try_from(*length).ok().and_then(|length| rest.split_at_checked(length));
+        let (frame, after) = frame.ok_or_else(|| damaged("it is shorter than its index says".to_owned()))?;
+        let content = decompress(frame, OBJECT_BYTES_MAX).map_err(|error| damaged(error.to_string()))?;
+        let item: Item = serde_json::from_slice(&content).map_err(|error| damaged(error.to_string()))?;
+        rows.push(item.row);
+        rest = after;
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_and_whole_numbers_are_ids() {
+        for (value, expected) in [
+            (json!(" rec01 "), Some("rec01")),
+            (json!("070"), Some("070")),
+            (json!(70), Some("70")),
+            (json!(-1), Some("-1")),
+            (json!(18_446_744_073_709_551_615_u64), Some("18446744073709551615")),
+            (json!(70.0), Some("70")),
+            (json!(1e300), None),
+            (json!(0.5), None),
+            (json!(" "), None),
+            (json!(null), None),
+            (json!(true), None),
+            (json!(["70"]), None),
+        ] {
+            assert_eq!(id_of(&value).as_deref(), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn items_are_read_in_blocks_without_gaps() {
+        let entry = |offset, length| IndexEntry {
+            id: String::new(),
+            source_id: None,
+            group: None,
+            tags: Default::default(),
+            offset,
+            length,
+        };
+        let half = READ_BYTES_MAX / 2;
+        assert_eq!(block(&[entry(0, 10), entry(10, 5), entry(16, 5)]), (2, 15));
+        assert_eq!(block(&[entry(7, half), entry(7 + half, half), entry(7 + 2 * half, 1)]), (2, 2 * half));
+        assert_eq!(block(&[entry(0, 3 * half), entry(3 * half, 1)]), (1, 3 * half));
+        assert_eq!(block(&[entry(u64::MAX, 5), entry(4, 1)]), (1, 5));
+    }
+}
