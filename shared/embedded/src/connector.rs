@@ -30,7 +30,7 @@ pub(crate) const ENDPOINT: &str = "http://local.invalid";
 #[derive(Debug)]
 pub(crate) struct Services {
     pub(crate) dynamodb: DynamoDb,
-    sqs: Sqs,
+    pub(crate) sqs: Sqs,
     /// Gone after a shutdown.
     s3: RwLock<Option<s3::Endpoint>>,
     pub(crate) small: Small,

@@ -189,6 +189,23 @@ impl Embedded {
         self.services.s3_endpoint()
     }
 
+    /// Lets no queue hand out messages of these message groups from now on, for as long as this process lives. Their
+    /// messages stay as they are: they are not counted as received, and `ApproximateNumberOfMessages` leaves them out.
+    ///
+    /// # Errors
+    /// When the services are closed.
+    pub async fn pause_groups(&self, groups: Vec<String>) -> Result<(), EmbeddedError> {
+        let paused = self.services.sqs.pause(groups).await;
+        paused.map_err(|_| EmbeddedError::Failed { service: "SQS", reason: "it is closed".to_owned() })
+    }
+
+    /// Lets the queues hand out messages of a paused group again. Without effect on any other group, and after
+    /// [`Embedded::close`].
+    pub fn resume_group(&self, group: impl Into<String>) {
+        // Nothing is handed out any more once the thread has ended.
+        let _ = self.services.sqs.resume(group.into());
+    }
+
     /// What was published to SNS topics since the start, oldest first; the last 1,000.
     pub fn published(&self) -> Vec<Published> {
         self.services.small.sns.published()

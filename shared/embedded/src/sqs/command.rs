@@ -72,6 +72,15 @@ pub(super) enum Job {
     },
     /// Messages whose receiver went away before it saw them.
     Return(Vec<Receipt>),
+    /// Message groups of which nothing is handed out any more, in any queue.
+    Pause {
+        groups: Vec<String>,
+        done: oneshot::Sender<()>,
+    },
+    /// A message group of which messages are handed out again.
+    Resume {
+        group: String,
+    },
 }
 
 /// Messages on their way to a receiver. If nobody takes them, they go back to their queue: a

@@ -3,7 +3,7 @@
 //! Every change goes to the file first, inside the open transaction, then to memory. If the
 //! file refuses, the transaction is rolled back and memory is read anew.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::mpsc::Sender;
 
 use tokio::sync::oneshot;
@@ -13,6 +13,7 @@ use super::attributes::Attributes;
 use super::command::{Command, Delivery, Job, Outgoing, Received, Reply, SqsResult};
 use super::error::SqsError;
 use super::queue::{Message, Queue, State, Waiter};
+use super::ready::Group;
 use super::receipt::Receipt;
 use super::store::{MessageRow, Store};
 use crate::service_thread;
@@ -51,6 +52,8 @@ pub(super) struct Engine {
     queues: BTreeMap<i64, Queue>,
     ids: HashMap<String, i64>,
     next_seq: i64,
+    /// Message groups of which nothing is handed out, for as long as this process lives.
+    paused: HashSet<Group>,
     own_jobs: Sender<service_thread::Message<Job>>,
 }
 
@@ -65,7 +68,14 @@ impl Engine {
         own_jobs: Sender<service_thread::Message<Job>>,
         now_ms: i64,
     ) -> rusqlite::Result<Self> {
-        let mut engine = Self { store, queues: BTreeMap::new(), ids: HashMap::new(), next_seq: 1, own_jobs };
+        let mut engine = Self {
+            store,
+            queues: BTreeMap::new(),
+            ids: HashMap::new(),
+            next_seq: 1,
+            paused: HashSet::new(),
+            own_jobs,
+        };
         engine.read_file(now_ms)?;
         for message in engine.queues.values_mut().flat_map(|queue| queue.messages.values_mut()) {
             message.receives = message.receives.saturating_sub(1);
@@ -78,7 +88,7 @@ impl Engine {
         let (mut ids, mut queues) = (HashMap::new(), BTreeMap::new());
         for row in self.store.queues()? {
             ids.insert(row.name.clone(), row.id);
-            queues.insert(row.id, Queue::from_row(row));
+            queues.insert(row.id, Queue::from_row(row, &self.paused));
         }
         let mut last_seq = 0;
         self.store.for_each_message(|row| {
@@ -103,6 +113,22 @@ impl Engine {
         (self.ids, self.queues) = (ids, queues);
         self.next_seq = self.next_seq.max(last_seq + 1);
         Ok(())
+    }
+
+    /// Hands out nothing of these message groups from now on. Their messages stay as they are.
+    pub(super) fn pause(&mut self, groups: Vec<String>) {
+        for group in groups {
+            let group: Group = Some(group.into());
+            self.queues.values_mut().for_each(|queue| queue.ready.pause(group.clone()));
+            self.paused.insert(group);
+        }
+    }
+
+    /// Hands out messages of a paused group again.
+    pub(super) fn resume(&mut self, group: String) {
+        let group: Group = Some(group.into());
+        self.paused.remove(&group);
+        self.queues.values_mut().for_each(|queue| queue.ready.resume(&group));
     }
 
     /// Makes everything since the last commit durable.
@@ -199,7 +225,7 @@ impl Engine {
             created_s: now_s,
             modified_s: now_s,
         };
-        self.queues.insert(id, Queue::from_row(row));
+        self.queues.insert(id, Queue::from_row(row, &self.paused));
         self.ids.insert(name.to_owned(), id);
         Ok(Reply::Done)
     }

@@ -90,6 +90,18 @@ impl Sqs {
         Ok(answer::answer(call.shape, reply))
     }
 
+    /// Hands out nothing of these message groups from now on, in any queue.
+    pub(crate) async fn pause(&self, groups: Vec<String>) -> Result<(), Stopped> {
+        let (done, paused) = oneshot::channel();
+        self.thread.send(Job::Pause { groups, done })?;
+        paused.await.map_err(|_| Stopped)
+    }
+
+    /// Hands out messages of a paused group again.
+    pub(crate) fn resume(&self, group: String) -> Result<(), Stopped> {
+        self.thread.send(Job::Resume { group })
+    }
+
     pub(crate) fn stop(&self) {
         self.thread.stop();
     }

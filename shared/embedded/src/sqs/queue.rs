@@ -1,6 +1,6 @@
 //! One queue in memory: which messages are visible, delayed or in flight, and who waits.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -84,7 +84,10 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn from_row(row: QueueRow) -> Self {
+    /// An empty queue that hands out nothing of the paused groups.
+    pub(super) fn from_row(row: QueueRow, paused: &HashSet<Group>) -> Self {
+        let mut ready = Ready::default();
+        paused.iter().for_each(|group| ready.pause(group.clone()));
         Self {
             id: row.id,
             name: row.name,
@@ -92,7 +95,7 @@ impl Queue {
             created_s: row.created_s,
             modified_s: row.modified_s,
             messages: HashMap::new(),
-            ready: Ready::default(),
+            ready,
             timers: BTreeSet::new(),
             in_flight: 0,
             delayed: 0,

@@ -1,8 +1,8 @@
 //! The visible messages of a queue in the order they are handed out: message groups take
 //! turns, and inside a group the oldest message goes first. So a group of 12,000 messages
-//! delays one of 10 by at most one message per turn.
+//! delays one of 10 by at most one message per turn. A paused group has no turns.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 /// A message group id; messages without one form a group of their own.
@@ -10,11 +10,13 @@ pub(super) type Group = Option<Arc<str>>;
 
 /// Visible messages by group.
 ///
-/// Invariant: `turns` holds every key of `groups` once. A group may be empty until its turn.
+/// Invariant: `turns` holds every key of `groups` that is not paused once. A group may be empty until its turn. `len`
+/// counts the messages of groups that are not paused.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     groups: HashMap<Group, BTreeSet<i64>>,
     turns: VecDeque<Group>,
+    paused: HashSet<Group>,
     len: usize,
 }
 
@@ -28,19 +30,43 @@ impl Ready {
     }
 
     pub(super) fn insert(&mut self, group: &Group, seq: i64) {
+        let is_paused = self.paused.contains(group);
         match self.groups.get_mut(group) {
-            Some(messages) => self.len += usize::from(messages.insert(seq)),
+            Some(messages) => self.len += usize::from(messages.insert(seq) && !is_paused),
             None => {
                 self.groups.insert(group.clone(), BTreeSet::from([seq]));
-                self.turns.push_back(group.clone());
-                self.len += 1;
+                if !is_paused {
+                    self.turns.push_back(group.clone());
+                    self.len += 1;
+                }
             }
         }
     }
 
     pub(super) fn remove(&mut self, group: &Group, seq: i64) {
         if let Some(messages) = self.groups.get_mut(group) {
-            self.len -= usize::from(messages.remove(&seq));
+            self.len -= usize::from(messages.remove(&seq) && !self.paused.contains(group));
+        }
+    }
+
+    /// Hands out nothing of a group from now on.
+    pub(super) fn pause(&mut self, group: Group) {
+        if let Some(messages) = self.groups.get(&group)
+            && !self.paused.contains(&group)
+        {
+            self.len -= messages.len();
+            self.turns.retain(|turn| *turn != group);
+        }
+        self.paused.insert(group);
+    }
+
+    /// Hands out messages of a paused group again.
+    pub(super) fn resume(&mut self, group: &Group) {
+        if self.paused.remove(group)
+            && let Some(messages) = self.groups.get(group)
+        {
+            self.len += messages.len();
+            self.turns.push_back(group.clone());
         }
     }
 
@@ -87,29 +113,48 @@ mod tests {
         assert_eq!(ready.len(), 11_990);
     }
 
+    #[test]
+    fn a_paused_group_waits_and_loses_nothing() {
+        let mut ready = Ready::default();
+        ready.insert(&group("a"), 1);
+        ready.insert(&group("b"), 2);
+        ready.pause(group("a"));
+        ready.insert(&group("a"), 3);
+        assert_eq!((ready.len(), ready.pop(), ready.pop()), (1, Some(2), None));
+        ready.resume(&group("a"));
+        assert_eq!((ready.len(), ready.pop(), ready.pop(), ready.pop()), (2, Some(1), Some(3), None));
+    }
+
     proptest! {
-        /// Against a plain set: nothing is lost or invented, and a group's order is kept.
+        /// Against a plain set: nothing is lost or invented, a group's order is kept, and paused groups are left alone.
         #[test]
-        fn like_a_set(operations in proptest::collection::vec((0..3_u8, 0..4_u8, 0..30_i64), 0..200)) {
+        fn like_a_set(operations in proptest::collection::vec((0..5_u8, 0..4_u8, 0..30_i64), 0..200)) {
             let mut ready = Ready::default();
-            let mut model = BTreeSet::new();
+            let (mut model, mut paused) = (BTreeSet::<i64>::new(), HashSet::new());
             // A message's group never changes, so it follows from the number here.
-            let group_of = |seq: i64| (seq % 4 != 0).then(|| Arc::from((seq % 4).to_string().as_str()));
+            let group_of = |seq: i64| -> Group {
+                (seq % 4 != 0).then(|| Arc::from((seq % 4).to_string().as_str()))
+            };
             for (operation, _, seq) in operations {
                 match operation {
                     0 => { ready.insert(&group_of(seq), seq); model.insert(seq); }
                     1 => { ready.remove(&group_of(seq), seq); model.remove(&seq); }
+                    2 => { ready.pause(group_of(seq)); paused.insert(group_of(seq)); }
+                    3 => { ready.resume(&group_of(seq)); paused.remove(&group_of(seq)); }
                     _ => match ready.pop() {
                         Some(popped) => {
+                            prop_assert!(!paused.contains(&group_of(popped)));
                             prop_assert!(model.remove(&popped));
                             let older = model.iter().find(|seq| **seq % 4 == popped % 4);
                             prop_assert!(older.is_none_or(|seq| *seq > popped));
                         }
-                        None => prop_assert!(model.is_empty()),
+                        None => prop_assert!(model.iter().all(|seq| paused.contains(&group_of(*seq)))),
                     },
                 }
-                prop_assert_eq!(ready.len(), model.len());
-                prop_assert_eq!(ready.turns.len(), ready.groups.len());
+                let in_turn = model.iter().filter(|seq| !paused.contains(&group_of(**seq))).count();
+                prop_assert_eq!(ready.len(), in_turn);
+                let open = ready.groups.keys().filter(|group| !paused.contains(*group)).count();
+                prop_assert_eq!(ready.turns.len(), open);
             }
         }
     }

@@ -395,3 +395,34 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     assert_eq!(bench.counts("q"), [2, 0, 0]);
     assert_eq!(bodies(&bench.receive())[0], "kept");
 }
+
+/// Messages of a paused group are not received, not counted as received and not lost, whatever else goes on.
+#[test]
+fn a_paused_group_stays_untouched() {
+    let mut bench = Bench::new();
+    bench.create("dead", &[]);
+    let redrive = r#"{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":2}"#;
+    bench.create("q", &[("RedrivePolicy", redrive)]);
+    bench.send_to("q", "a1", Some("a"), None);
+    bench.send_to("q", "a2", Some("a"), Some(5));
+    bench.engine.pause(vec!["a".to_owned()]);
+    bench.send_to("q", "b1", Some("b"), None);
+    bench.send_to("q", "a3", Some("a"), None);
+    for _ in 0..5 {
+        bench.pass(10_000);
+        let received = bench.receive_from("q", 10, 0);
+        assert!(received.iter().all(|message| message.content.body == "b1"), "{received:?}");
+    }
+    assert_eq!(bench.counts("q"), [0, 0, 0]);
+    // A file that refused is read anew: the group stays paused.
+    bench.engine.roll_back(bench.now_ms).unwrap();
+    assert!(bench.receive().is_empty());
+    let mut waiting = bench.start(receive("q", 10, 30, 20));
+    assert!(waiting.try_recv().is_err());
+    bench.engine.resume("a".to_owned());
+    bench.pass(0);
+    let Ok(Ok(Reply::Received(delivery))) = waiting.try_recv() else { panic!("nothing was handed out") };
+    let received = delivery.take();
+    assert_eq!(bodies(&received), ["a1", "a2", "a3"]);
+    assert!(received.iter().all(|message| message.receipt.receives == 1), "{received:?}");
+}

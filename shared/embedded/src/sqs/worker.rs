@@ -93,8 +93,15 @@ impl Worker {
                 *reply = Err(storage_failed());
             }
             for job in group.drain(..) {
-                if let Job::Call { answer, .. } = job {
-                    self.replies.push((answer, Err(storage_failed())));
+                match job {
+                    Job::Call { answer, .. } => self.replies.push((answer, Err(storage_failed()))),
+                    // Nothing of it is in the file.
+                    Job::Pause { groups, done } => {
+                        self.engine.pause(groups);
+                        let _ = done.send(());
+                    }
+                    Job::Resume { group } => self.engine.resume(group),
+                    Job::Return(_) => {}
                 }
             }
             self.must_reload = true;
@@ -125,6 +132,12 @@ impl Worker {
                     self.engine.run(command, answer, now_ms, &mut self.replies)?;
                 }
                 Job::Return(receipts) => self.engine.take_back(&receipts, now_ms)?,
+                Job::Pause { groups, done } => {
+                    self.engine.pause(groups);
+                    // Whoever asked may have gone.
+                    let _ = done.send(());
+                }
+                Job::Resume { group } => self.engine.resume(group),
             }
         }
         if now_ms >= self.next_sweep_ms {
