@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use bench_domain::sample::Effort;
-use bench_domain::{Answer, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Verdict};
+use bench_domain::{Answer, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Verdict};
 use bench_exports::ExportFormat;
 use bench_queue::Message;
 use bench_state::{BodyRef, Claim, Commit, Finished};
 use bench_tests::model_server::Reply;
+use bench_worker::WorkerConfig;
 
 use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
 
@@ -150,5 +151,78 @@ fn an_answer_that_was_stored_and_not_committed_is_not_asked_for_again() {
         assert_eq!(finished.body.as_ref().unwrap().attempt, attempt);
         assert!(!world.model.asked().contains_key("0"), "it was paid for already");
         assert_eq!(world.model.total(), 2);
+    });
+}
+
+/// Ends so many processes that hold the sample, and works on the run by another one.
+async fn killed(kills: u32) -> (World, bench_state::SampleRecord) {
+    let (world, _, run, sample) = planned().await;
+    for start in 1..=u64::from(kills) {
+        let state = Hands::of(&world, start).state;
+        let now = Timestamp::now();
+        let claim = state.claim(&sample, now, now.plus(Duration::from_secs(600))).await.unwrap();
+        assert!(matches!(claim, Claim::Yours(_)), "the lease of an earlier start is void");
+    }
+    let hands = Hands::of(&world, u64::from(kills) + 1);
+    hands.drain().await;
+    if !world.found(run).await.run.state.status().is_open() {
+        check(
+            &world,
+            run,
+            Expected { status: world.found(run).await.run.state.status(), ..Expected::FAILED },
+        )
+        .await;
+    }
+    let record = hands.state.sample(&sample).await.unwrap().unwrap();
+    (world, record)
+}
+
+#[test]
+fn killed_attempts_count_and_are_bounded() {
+    runtime().block_on(async {
+        let most = WorkerConfig::default().lost_max();
+        assert_eq!(most, 20);
+        let (world, record) = killed(most - 1).await;
+        assert_eq!((record.effort.lost, record.effort.attempts, record.effort.failures), (most - 1, most, 0));
+        assert_eq!(record.finished.unwrap().verdict.outcome, Outcome::Correct, "once more it is asked");
+        assert_eq!(world.model.asked()["0"], 1);
+
+        let (world, record) = killed(most).await;
+        let verdict = record.finished.unwrap().verdict;
+        assert_eq!(verdict.outcome, Outcome::InfrastructureError);
+        assert!(verdict.reason.starts_with("20 attempts were cut off"), "{}", verdict.reason);
+        assert_eq!((record.effort.lost, record.effort.attempts), (most, most + 1));
+        assert!(!world.model.asked().contains_key("0"), "nothing more is paid for it");
+    });
+}
+
+/// What came to an end is not lost: given back, failed or ended.
+#[test]
+fn only_killed_attempts_are_lost() {
+    runtime().block_on(async {
+        let (_world, hands, _, sample) = planned().await;
+        for _ in 0..3 {
+            let now = Timestamp::now();
+            let Claim::Yours(held) =
+                hands.state.claim(&sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
+            else {
+                panic!("the sample is free")
+            };
+            let effort = held.record.effort;
+            assert_eq!(effort.lost, 0);
+            assert!(hands.state.release(&sample, held.attempt, held.attempt, now, effort).await.unwrap());
+        }
+        claimed_and_outlived(&hands, &sample).await;
+        let now = Timestamp::now();
+        let Claim::Yours(held) =
+            hands.state.claim(&sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
+        else {
+            panic!("the lease is over")
+        };
+        assert_eq!((held.record.effort.lost, held.attempt), (1, 5));
+        let failed = Effort { failures: 1, ..held.record.effort };
+        assert!(hands.state.release(&sample, held.attempt, held.attempt, now, failed).await.unwrap());
+        let record = hands.state.sample(&sample).await.unwrap().unwrap();
+        assert_eq!((record.effort.lost, record.effort.failures), (1, 1));
     });
 }

@@ -31,7 +31,19 @@ impl Default for AskingConfig {
     }
 }
 
+/// Lowest bound of lost attempts.
+const LOST_MIN: u32 = 20;
+/// Lost attempts for each failed one that is allowed.
+const LOST_FACTOR: u32 = 4;
+
 impl AskingConfig {
+    /// Lost attempts of a sample before it ends as infrastructure-error: four times as many as failed ones, and at least
+    /// 20. A lost attempt was cut off with its process, which usually says nothing about the sample; but one that kills
+    /// or hangs its process each time must not be paid for without end.
+    pub fn lost_max(&self) -> u32 {
+        self.attempts_max.saturating_mul(LOST_FACTOR).max(LOST_MIN)
+    }
+
     /// Reads the variables named at the fields; what is not set has the default.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bench_blobs::{BlobError, Blobs};
 use bench_datasets::DatasetError;
 use bench_domain::sample::{Effort, Stage};
-use bench_domain::{SampleBody, SampleRef, Timestamp};
+use bench_domain::{Outcome, SampleBody, SampleRef, Timestamp, Verdict};
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{DELAY_MAX, Message, QueueError, QueueName, Queues};
@@ -174,7 +174,7 @@ impl Desk {
         let hand = InHand { run: &run, sample, claimed, deadline };
         let _held = self.vitals.hold(sample.run);
         // A panic is a failed attempt like any other: five of them make a dead letter.
-        let attempted = AssertUnwindSafe(attempt.attempt(&hand)).catch_unwind().await;
+        let attempted = AssertUnwindSafe(self.attempt(&hand, attempt)).catch_unwind().await;
         let attempted = attempted.unwrap_or_else(|panic| Err(AskError::Panic(panic_text(panic.as_ref()))));
         if let Err(error) = attempted {
             // Give it back at once: the message comes again sooner than the lease ends.
@@ -184,6 +184,17 @@ impl Desk {
             return Err(error);
         }
         Ok(())
+    }
+
+    async fn attempt(&self, hand: &InHand<'_>, attempt: &dyn Attempt) -> Result<(), AskError> {
+        let lost = hand.claimed.record.effort.lost;
+        if lost < self.config.lost_max() {
+            return attempt.attempt(hand).await;
+        }
+        // Before anything is done with it: grading the stored answer may be what ends the process.
+        let why =
+            format!("{lost} attempts were cut off by the end of their process, and none came to an end");
+        self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await
     }
 
     /// What an earlier attempt stored that ended between storing and committing it.

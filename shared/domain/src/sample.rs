@@ -196,7 +196,7 @@ impl SampleState {
 /// How often and how long a sample was tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Effort {
-    /// Times that it was claimed.
+    /// Times that it was claimed, lost attempts included.
     pub attempts: u32,
     /// Attempts that failed for a reason of their own: bounded by count.
     pub failures: u32,
@@ -204,6 +204,10 @@ pub struct Effort {
     pub waits: u32,
     /// When the provider first asked to wait; a wait is bounded by the time since.
     pub waiting_since: Option<Timestamp>,
+    /// Attempts that neither ended the sample nor gave it back, since it last got further: their process was killed or
+    /// their lease ran out. Bounded by number.
+    #[serde(default)]
+    pub lost: u32,
 }
 
 /// What lists, charts and metrics need of a finished sample; the body is in the blob store.

@@ -42,7 +42,7 @@ impl State {
                 .update_expression(
                     "SET #state = :open, due_at = :now, failures = :zero, waits = :zero, resends = :zero, \
                      replies = :zero, cleared = :cleared \
-                     REMOVE waiting_since, job, outcome, score, reason, extracted, detail, finished_at",
+                     REMOVE waiting_since, unended, job, outcome, score, reason, extracted, detail, finished_at",
                 )
                 .condition_expression("#state = :done AND attempt = :attempt")
                 .expression_attribute_names("#state", "state")

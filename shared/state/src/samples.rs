@@ -23,6 +23,9 @@ use crate::{BenchmarkRecord, State, StateError};
 pub(crate) const READ_BATCH_MAX: usize = 100;
 /// How often what a batch left over is asked for again.
 const REREADS_MAX: u32 = 20;
+/// The attribute that counts the attempts which did not end the sample and did not give it back: the one that holds it
+/// and those that were lost.
+pub(crate) const UNENDED: &str = "unended";
 /// Batches in flight.
 const BATCHES_IN_FLIGHT: usize = 8;
 
@@ -267,6 +270,10 @@ impl SampleRecord {
                 return Err(StateError::damaged(reader.key(), format!("state `{other}` is not complete")));
             }
         };
+        // The attempt that holds the sample is not lost.
+        let held = i64::from(matches!(state, SampleState::Claimed(_)));
+        let lost = reader.number_or::<i64>(UNENDED, 0)? - held;
+        let lost = u32::try_from(lost.max(0)).unwrap_or(u32::MAX);
         Ok(Self {
             position,
             item_id: reader.text("item_id")?.to_owned(),
@@ -280,6 +287,7 @@ impl SampleRecord {
                 failures: reader.number_or("failures", 0)?,
                 waits: reader.number_or("waits", 0)?,
                 waiting_since: reader.maybe_time("waiting_since")?,
+                lost,
             },
             cleared: reader.number_or("cleared", 0)?,
             resends: reader.number_or("resends", 0)?,
@@ -434,7 +442,7 @@ impl State {
             .set_key(Some(keys::sample(sample)))
             .update_expression(
                 "SET #state = :claimed, due_at = :until, epoch = :epoch, claim_token = :token, resends = :zero \
-                 ADD attempt :one",
+                 ADD attempt :one, unended :one",
             )
             .condition_expression(format!(
                 "attribute_exists(pk) AND #state <> :done AND {in_stage} \
@@ -495,7 +503,8 @@ impl State {
         effort: Effort,
     ) -> Result<bool, StateError> {
         let mut expression =
-            "SET #state = :open, due_at = :due, cleared = :cleared, failures = :failures, waits = :waits"
+            "SET #state = :open, due_at = :due, cleared = :cleared, failures = :failures, waits = :waits, \
+             unended = :lost"
                 .to_owned();
         let mut update = self
             .client
@@ -510,7 +519,8 @@ impl State {
             .expression_attribute_values(":cleared", number(cleared))
             .expression_attribute_values(":due", number(due_at.as_micros()))
             .expression_attribute_values(":failures", number(effort.failures))
-            .expression_attribute_values(":waits", number(effort.waits));
+            .expression_attribute_values(":waits", number(effort.waits))
+            .expression_attribute_values(":lost", number(effort.lost));
         match effort.waiting_since {
             Some(since) => {
                 expression.push_str(", waiting_since = :since");
@@ -609,12 +619,13 @@ impl State {
         let mut update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(keys::sample(sample)))
-            .update_expression(format!("SET #state = :done, {assignments}"))
+            .update_expression(format!("SET #state = :done, {assignments} ADD {UNENDED} :ended"))
             .condition_expression("#state = :claimed AND attempt = :attempt")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":done", text("done"))
             .expression_attribute_values(":claimed", text("claimed"))
             .expression_attribute_values(":attempt", number(attempt))
+            .expression_attribute_values(":ended", number(-1))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         for (name, value) in values {
             update = update.expression_attribute_values(name, value);

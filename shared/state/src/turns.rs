@@ -247,7 +247,7 @@ impl State {
         let damaged = |error| StateError::damaged("sample", error);
         let mut expression = format!(
             "SET #state = :open, due_at = :now, cleared = :attempt, resends = :zero, body_attempt = :body, \
-             body_sha256 = :sha, counted = :body, opened_by = :attempt, {}",
+             body_sha256 = :sha, counted = :body, opened_by = :attempt, unended = :zero, {}",
             change.set
         );
         if !change.remove.is_empty() {

@@ -69,7 +69,7 @@ impl Turns {
 
     /// Leaves the rest to a later turn. What was waited for is there now.
     pub(crate) async fn go_on_later(&self, hand: &InHand<'_>, wait: Duration) -> Result<(), AskError> {
-        let effort = Effort { failures: 0, waiting_since: None, ..hand.claimed.record.effort };
+        let effort = Effort { failures: 0, waiting_since: None, lost: 0, ..hand.claimed.record.effort };
         self.desk.put_off(hand, wait, effort).await
     }
 

@@ -75,7 +75,7 @@ impl Turns {
         if !self.save(hand, job).await? {
             return Ok(());
         }
-        let effort = Effort { failures: 0, waiting_since: None, ..hand.claimed.record.effort };
+        let effort = Effort { failures: 0, waiting_since: None, lost: 0, ..hand.claimed.record.effort };
         self.desk.put_off(hand, Duration::ZERO, effort).await
     }
 

@@ -280,6 +280,9 @@ fn metadata(
         "worker_attempts": attempts,
         "waits": record.effort.waits,
     }));
+    if record.effort.lost > 0 {
+        metadata.insert("lost_attempts".to_owned(), record.effort.lost.into());
+    }
     if record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Judge) {
         metadata.insert("judge_attempts".to_owned(), judge_attempts.into());
     }
