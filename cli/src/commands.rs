@@ -5,6 +5,7 @@ mod cancel;
 mod compare;
 mod datasets;
 mod export;
+mod interrupted;
 pub(crate) mod judge;
 mod keys;
 mod models;
@@ -24,12 +25,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use bench_domain::RunId;
+use bench_state::Scope;
 use clap::Subcommand;
 
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
-use crate::stack::Stack;
+use crate::stack::{Stack, StackOptions};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -60,7 +62,7 @@ pub(crate) enum Command {
     /// End a run; what is done stays
     #[command(after_help = cancel::EXAMPLES)]
     Cancel(cancel::CancelArgs),
-    /// Take up a failed or canceled run again: only what was not graded is asked
+    /// Take up a run again: only what was not graded is asked; with --errors of one that succeeded, too
     #[command(after_help = requeue::EXAMPLES)]
     Requeue(requeue::RequeueArgs),
     /// Judge the answers of a run again, by another judge, without asking the model again
@@ -121,8 +123,20 @@ impl Api {
         if let Some(client) = server.client()? {
             return Ok(Self { client: client.with_judge_key(judge::judge_key()), stack: None });
         }
+        Self::open_with(data.options()?, server).await
+    }
+
+    /// The same for what is ordered here and left to `bench serve`.
+    async fn open_for_server(server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
+        if server.server().is_some() {
+            return Self::open(server, data).await;
+        }
+        Self::open_with(StackOptions { scope: Scope::Server, ..data.options()? }, server).await
+    }
+
+    async fn open_with(options: StackOptions, server: &ServerArgs) -> anyhow::Result<Self> {
         let key = server.named_key()?;
-        let stack = data.open().await?;
+        let stack = Stack::open(options).await?;
         let client = Client::inside(stack.router()).with_key(key).with_judge_key(judge::judge_key());
         Ok(Self { client, stack: Some(stack) })
     }

@@ -8,6 +8,7 @@ use anyhow::Context;
 use bench_datasets::Progress;
 use bench_embedded::Durability;
 use bench_signing::{KeyRing, RingConfig};
+use bench_state::Scope;
 use clap::{Args, ValueEnum};
 
 use crate::commands::judge::{MODEL_VARIABLE, check_variable};
@@ -47,10 +48,10 @@ impl DataArgs {
         given.map_or_else(|| default_data_dir(|name| env::var_os(name).map(PathBuf::from)), Ok)
     }
 
-    /// How the stack in it is opened. A variable that cannot name a judge is left out: what needs a judge looks at it
+    /// How the stack in it is opened: it works on what this process orders or resumes. A variable that cannot name a judge is left out: what needs a judge looks at it
     /// on its own, and nothing else is to fail by it.
     pub(crate) fn options(&self) -> anyhow::Result<StackOptions> {
-        let mut options = StackOptions::new(self.path()?);
+        let mut options = StackOptions { scope: Scope::Foreground, ..StackOptions::new(self.path()?) };
         if check_variable(options.vars.get(MODEL_VARIABLE).map(String::as_str)).is_err() {
             options.vars.remove(MODEL_VARIABLE);
         }

@@ -248,13 +248,14 @@ pub(crate) fn demo_banner(runs: &[Run]) -> Option<String> {
 
 /// A run's state in words.
 pub(crate) fn status(run: &Run) -> String {
+    let done: u64 = run.benchmarks.iter().map(|benchmark| benchmark.completed_samples).sum();
+    let planned: u64 = run.benchmarks.iter().map(|benchmark| benchmark.planned_samples).sum();
     match (run.status, run.queue_position) {
-        (RunStatus::Queued, Some(place)) => format!("queued (place {place})"),
-        (RunStatus::Running, _) => {
-            let done: u64 = run.benchmarks.iter().map(|benchmark| benchmark.completed_samples).sum();
-            let planned: u64 = run.benchmarks.iter().map(|benchmark| benchmark.planned_samples).sum();
-            format!("running {done}/{planned}")
+        (RunStatus::Queued | RunStatus::Running, _) if run.interrupted => {
+            format!("interrupted {done}/{planned}")
         }
+        (RunStatus::Queued, Some(place)) => format!("queued (place {place})"),
+        (RunStatus::Running, _) => format!("running {done}/{planned}"),
         (status, _) => status.to_string(),
     }
 }

@@ -22,6 +22,7 @@ use bench_asking::{Ledgers, Services};
 use bench_blobs::Blobs;
 use bench_datasets::{Library, LibraryConfig, NoProgress, Progress};
 use bench_dead_letters::DeadLetters;
+use bench_domain::{RunId, RunStatus};
 use bench_embedded::host::{Handler, Host, Mapping};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions, Faults, Recorder};
 use bench_exports::{Exports, ExportsConfig};
@@ -33,8 +34,8 @@ use bench_queue::{QueueName, QueueSettings, Queues};
 use bench_sandy::SandyConfig;
 use bench_scheduler::{Scheduler, SchedulerConfig};
 use bench_signing::{KeyRing, RingConfig};
-use bench_state::State;
 use bench_state::credentials::{Credentials, KEY_BYTES, KeyWrapper, LocalKey, OwnerKey};
+use bench_state::{RunFilter, Scope, State};
 use bench_turns::{SandboxHost, Turns};
 use bench_worker::{Worker, WorkerConfig};
 use tokio::net::TcpListener;
@@ -80,6 +81,8 @@ pub struct StackOptions {
     pub progress: Arc<dyn Progress>,
     /// Bound to loopback: whoever sits at this machine needs no key.
     pub local: bool,
+    /// The runs that it works on. The others of the data directory stay as they are: not asked, not paid for.
+    pub scope: Scope,
     /// When a message that failed comes again the first time; shorter for tests.
     pub again: Duration,
     /// Lets programs on this machine reach the bucket, on a free loopback port: presigned addresses work there.
@@ -103,6 +106,7 @@ impl StackOptions {
             concurrency: CONCURRENCY_DEFAULT,
             progress: Arc::new(NoProgress),
             local: true,
+            scope: Scope::Server,
             again: QueueSettings::default().again,
             s3_listener: false,
             sandbox_helper: None,
@@ -193,8 +197,9 @@ impl Stack {
         };
         // Each function has clients of its own: a recorder can tell who calls.
         let of = |function| embedded.sdk_config_for(function);
-        let state_of = |function| State::new(&of(function), TABLE, embedded.epoch());
-        let state = State::new(&config, TABLE, embedded.epoch());
+        let scope = options.scope;
+        let state_of = |function| State::new(&of(function), TABLE, embedded.epoch()).scoped(scope);
+        let state = State::new(&config, TABLE, embedded.epoch()).scoped(scope);
         state.ensure_table().await?;
         let queues = Queues::create(&config, QUEUE_PREFIX, settings).await?;
         let queues_of = |function| queues.through(&of(function));
@@ -242,7 +247,7 @@ impl Stack {
         let mut api_config = ApiConfig::from_vars(var, options.local, VERSION).map_err(anyhow::Error::msg)?;
         api_config.item_concurrency = worker_config.identity.item_concurrency;
         api_config.sandy = sandy.clone();
-        let api = Arc::new(Api::new(
+        let api = Api::new(
             state_of("api"),
             queues_of("api"),
             blobs_of("api"),
@@ -250,7 +255,10 @@ impl Stack {
             library_of("api"),
             Arc::clone(&owners),
             api_config,
-        ));
+        );
+        // Its messages are handed out again.
+        let queued = embedded.clone();
+        let api = Arc::new(api.on_resume(move |run| queued.resume_group(run.to_string())));
         let exports_config = ExportsConfig {
             gated: bench_benchmarks::gated(),
             git_sha: option_env!("BENCH_GIT_SHA").map(str::to_owned),
@@ -348,15 +356,31 @@ impl Stack {
         bench_web::finish(routes, self.api.config.server.clone())
     }
 
-    /// Lets the queues drive the functions. What was open goes on at once.
+    /// Lets the queues drive the functions. What was open goes on at once, as far as it is in the stack's scope.
     pub async fn start(&mut self) -> anyhow::Result<()> {
         if self.running.is_some() {
             return Ok(());
         }
+        // Before anything is received: messages of other runs stay in the queues untouched.
+        let interrupted = self.interrupted().await?;
+        self.embedded.pause_groups(interrupted.iter().map(ToString::to_string).collect()).await?;
         let host = Host::start(self.queues.client(), self.mappings()?);
         self.functions.scheduler.resume().await?;
         self.running = Some(Running { host, wakes: Wakes::reconciling(&self.functions.scheduler) });
         Ok(())
+    }
+
+    /// The open runs that this stack does not work on.
+    async fn interrupted(&self) -> anyhow::Result<Vec<RunId>> {
+        let mut interrupted = Vec::new();
+        for status in [RunStatus::Running, RunStatus::Queued] {
+            let filter = RunFilter { status: Some(status), ..RunFilter::default() };
+            for run in self.state.list_runs(&filter, 0, u64::MAX).await?.runs {
+                let record = self.state.run(run).await?;
+                interrupted.extend(record.filter(|record| !self.state.works_on(record)).map(|_| run));
+            }
+        }
+        Ok(interrupted)
     }
 
     /// Serves schedules from now on: for a process that stays. What is not started is not served.

@@ -4,7 +4,7 @@ mod judging;
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Outcome, RunStatus, Timestamp};
+use bench_domain::{ErrorCause, Outcome, RunStatus, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -56,6 +56,9 @@ pub(crate) struct Run {
     pub(crate) judge: Option<OrderedJudge>,
     #[serde(default)]
     pub(crate) rejudges: Option<Rejudges>,
+    /// Whether it is open and nobody works on it until it is resumed.
+    #[serde(default)]
+    pub(crate) interrupted: bool,
     pub(crate) benchmarks: Vec<Benchmark>,
 }
 
@@ -95,6 +98,9 @@ pub(crate) struct Benchmark {
     pub(crate) error_message: Option<String>,
     #[serde(default)]
     pub(crate) outcomes: Option<BTreeMap<String, u64>>,
+    /// Causes of its infrastructure-errors.
+    #[serde(default)]
+    pub(crate) error_causes: Vec<ErrorCause>,
     #[serde(default)]
     pub(crate) sampled_items: u64,
     #[serde(default)]
@@ -196,6 +202,7 @@ pub(crate) struct RunSummary<'a> {
     budget: Option<Limits>,
     spent: Option<Spent>,
     rejudges: Option<&'a Rejudges>,
+    interrupted: bool,
     results: Vec<BenchmarkSummary<'a>>,
 }
 
@@ -216,6 +223,7 @@ struct BenchmarkSummary<'a> {
     graded: u64,
     correct: u64,
     outcomes: Option<&'a BTreeMap<String, u64>>,
+    error_causes: &'a [ErrorCause],
     input_tokens: u64,
     output_tokens: u64,
     cost_usd: Option<f64>,
@@ -278,6 +286,14 @@ impl Run {
         &self.model_slug
     }
 
+    /// Number of samples that ended with an infrastructure-error.
+    pub(crate) fn infrastructure_errors(&self) -> u64 {
+        let errors = |benchmark: &Benchmark| {
+            benchmark.outcomes.as_ref()?.get(Outcome::InfrastructureError.as_str()).copied()
+        };
+        self.benchmarks.iter().filter_map(errors).sum()
+    }
+
     /// Whether nothing of it changes any more: a run that its budget stopped still gets the answers that were on
     /// their way, until its benchmarks are closed.
     pub(crate) fn is_over(&self) -> bool {
@@ -314,6 +330,7 @@ impl Run {
             budget: self.budget,
             spent: self.spent,
             rejudges: self.rejudges.as_ref(),
+            interrupted: self.interrupted,
             results: self.benchmarks.iter().map(Benchmark::summary).collect(),
         }
     }
@@ -336,6 +353,7 @@ impl Benchmark {
             graded: self.graded_samples,
             correct: self.correct_samples,
             outcomes: self.outcomes.as_ref(),
+            error_causes: &self.error_causes,
             input_tokens: self.input_tokens,
             output_tokens: self.output_tokens,
             cost_usd: self.cost.map(|cost| cost.total_usd),

@@ -120,7 +120,7 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
                 Some(_) => record.state.requeue().unwrap(),
             };
             let event = NewEvent::new(EventKind::RunRequeued, "Changed");
-            let renewal = bench_state::Renewal { key: sealed, spec: None };
+            let renewal = bench_state::Renewal { key: sealed, ..Default::default() };
             state.change_run_with(&record, &next, generation, &event, now, renewal).await.unwrap();
         }
         credentials.delete_of(run, 1).await.unwrap();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bench_api::Requeue;
 use bench_domain::{Outcome, RunStatus};
 use bench_tests::model_server::Reply;
 
@@ -104,5 +105,94 @@ fn a_run_requeued_at_once_keeps_the_answers_in_flight() {
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
         assert_eq!(world.model.total(), ITEMS as u64, "nothing was asked twice");
+    });
+}
+
+/// Twenty items of a run that succeeds: one ends with an infrastructure-error, one is too long.
+async fn with_one_error(well: &Arc<AtomicBool>) -> (World, bench_domain::RunId) {
+    let is_well = Arc::clone(well);
+    let world = World::start(Settings::default(), move |ask| match ask.item.as_str() {
+        "7" if !is_well.load(Ordering::SeqCst) => Reply::Status(500, String::new(), vec![]),
+        "3" => Reply::Status(413, String::new(), vec![]),
+        _ => Reply::Text(data::right(&ask.item)),
+    })
+    .await;
+    let run = Order::mmlu_pro(20).place(&world).await;
+    assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+    (world, run)
+}
+
+const ERRORS: Requeue = Requeue { budget: bench_domain::Budget { usd: None, tokens: None }, errors: true };
+
+#[test]
+fn a_run_that_succeeded_asks_exactly_its_errors_again() {
+    runtime().block_on(async {
+        let well = Arc::new(AtomicBool::new(false));
+        let (world, run) = with_one_error(&well).await;
+        let first = check(&world, run, Expected::SUCCEEDED).await;
+        let before = world.model.asked();
+        let found = world.found(run).await;
+        let report = found.benchmarks[0].state.report().unwrap();
+        assert_eq!((report.coverage, report.error_causes.len()), (0.9, 1));
+        assert_eq!(report.error_causes[0].count, 1);
+        assert!(report.error_causes[0].message.contains("500"), "{:?}", report.error_causes);
+        assert!(
+            bench_api::requeue_run(&world.stack.api, run, None).await.is_err(),
+            "not without being asked to"
+        );
+
+        well.store(true, Ordering::SeqCst);
+        bench_api::requeue_run_with(&world.stack.api, run, None, ERRORS).await.unwrap();
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let second = check(&world, run, Expected::SUCCEEDED.generation(2)).await;
+        for (before, after) in first["mmlu_pro"].iter().zip(&second["mmlu_pro"]) {
+            match before.finished.as_ref().unwrap().verdict.outcome {
+                Outcome::InfrastructureError => {
+                    assert_eq!(after.finished.as_ref().unwrap().verdict.outcome, Outcome::Correct);
+                }
+                _ => assert_eq!(before, after, "what is no infrastructure-error is left alone"),
+            }
+        }
+        for (item, times) in world.model.asked() {
+            assert_eq!(times - before[&item], u64::from(item == "7"), "item {item}");
+        }
+        let found = world.found(run).await;
+        let report = found.benchmarks[0].state.report().unwrap();
+        assert_eq!((report.coverage, report.error_causes.len()), (0.95, 0));
+        let nothing_left = bench_api::requeue_run_with(&world.stack.api, run, None, ERRORS).await;
+        assert!(nothing_left.unwrap_err().message().contains("no infrastructure-errors"));
+    });
+}
+
+/// Canceled while its errors are asked again, a run keeps the results that it had.
+#[test]
+fn a_run_that_is_canceled_among_its_errors_keeps_its_results() {
+    runtime().block_on(async {
+        let asked_again = Arc::new(AtomicBool::new(false));
+        let (hangs, settings) = (
+            Arc::clone(&asked_again),
+            Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "600")], ..Settings::default() },
+        );
+        let world = World::start(settings, move |ask| match ask.item.as_str() {
+            "7" if hangs.load(Ordering::SeqCst) => Reply::Hang(Duration::from_secs(600)),
+            "7" => Reply::Status(500, String::new(), vec![]),
+            _ => Reply::Text(data::right(&ask.item)),
+        })
+        .await;
+        let run = Order::mmlu_pro(20).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        asked_again.store(true, Ordering::SeqCst);
+        bench_api::requeue_run_with(&world.stack.api, run, None, ERRORS).await.unwrap();
+        world.until("the error asked again", || async { world.model.in_flight() == 1 }).await;
+        world.cancel(run).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Canceled);
+        let found = world.found(run).await;
+        let report = found.benchmarks[0].state.report().unwrap();
+        assert_eq!((report.graded, report.score), (19, Some(1.0)));
+
+        asked_again.store(false, Ordering::SeqCst);
+        world.requeue(run, None).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        assert_eq!(world.found(run).await.benchmarks[0].state.report().unwrap().graded, 19);
     });
 }

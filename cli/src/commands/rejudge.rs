@@ -4,6 +4,7 @@ use bench_api::{Api, RejudgeOrder, rejudge_run};
 use bench_domain::RunId;
 use bench_domain::statistics::PairedComparison;
 use bench_inference::Secret;
+use bench_state::Scope;
 use bench_state::credentials::ApiKey;
 use clap::Args;
 use comfy_table::Cell;
@@ -49,7 +50,7 @@ pub(crate) struct RejudgeArgs {
     judge_base_url: Option<String>,
     #[command(flatten)]
     budget: BudgetArgs,
-    /// Only put it into the queue
+    /// Only put it into the queue, for `bench serve`
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
@@ -82,7 +83,9 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
         // Looking makes nothing.
         return Err(no_such_run(args.run).into());
     }
-    let session = Session::open(&args.work, &args.server, &args.data).await?;
+    // What is only put into the queue is left to `bench serve`.
+    let scope = if args.detach { Scope::Server } else { Scope::Foreground };
+    let session = Session::open_in(scope, &args.work, &args.server, &args.data).await?;
     let ordered = match (session.api(), base_url) {
         // Only the command line may say where the judge answers: no request can.
         (Some(api), Some(base_url)) => {

@@ -14,6 +14,7 @@ use crate::output;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   bench requeue RUN                          ask again for what is missing, and show the results
+  bench requeue RUN --errors                 ask again only for what ended with an infrastructure-error
   bench requeue RUN --detach                 put it back into the queue for `bench serve`
   bench requeue RUN --server https://bench.example --api-key-env BENCH_KEY
   bench requeue RUN --budget-usd 5           a run that its budget stopped: the new one counts all that it ever spent
@@ -25,7 +26,10 @@ pub(crate) struct RequeueArgs {
     /// The run
     #[arg(value_parser = super::parse_run)]
     run: RunId,
-    /// Only put it into the queue
+    /// Ask again only for samples that ended with an infrastructure-error, of a run that succeeded, too
+    #[arg(long)]
+    errors: bool,
+    /// Only put it into the queue, for `bench serve`
     #[arg(long)]
     detach: bool,
     #[command(flatten)]
@@ -43,10 +47,20 @@ pub(crate) struct RequeueArgs {
 
 pub(crate) async fn run(args: RequeueArgs) -> anyhow::Result<ExitStatus> {
     if !args.detach {
-        return run::resume(args.run, args.budget, &args.work, &args.server, &args.data, args.json).await;
+        return run::resume(
+            args.run,
+            args.budget,
+            args.errors,
+            &args.work,
+            &args.server,
+            &args.data,
+            args.json,
+        )
+        .await;
     }
-    let api = super::Api::open(&args.server, &args.data).await?;
-    let answer = api.client.post::<Value>(&run::requeue_path(args.run), args.budget.body().as_ref()).await;
+    let api = super::Api::open_for_server(&args.server, &args.data).await?;
+    let body = run::requeue_body(args.budget, args.errors);
+    let answer = api.client.post::<Value>(&run::requeue_path(args.run), body.as_ref()).await;
     api.close().await;
     answer?;
     match args.json {

@@ -3,7 +3,7 @@
 pub(crate) mod budget;
 pub(crate) mod checks;
 mod dry;
-mod failure;
+pub(crate) mod failure;
 pub(crate) mod interrupt;
 mod order;
 mod responses;
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use bench_api::Api;
 use bench_domain::{Price, RunId, RunStatus};
+use bench_state::Scope;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use serde_json::Value;
@@ -25,14 +26,15 @@ use self::interrupt::Interrupt;
 use self::order::{Plan, Resolved};
 pub(crate) use self::order::{parse_temperature, preselected};
 use self::watch::Watched;
+use super::interrupted;
 use super::judge::{JudgeArgs, judge_key};
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::{DataArgs, DurabilityArg};
 use crate::exit::{ExitStatus, Problem};
-use crate::output;
 use crate::progress::DatasetProgress;
 use crate::stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
 use crate::views::Run;
+use crate::{format, output};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -59,7 +61,7 @@ Examples:
   bench run --benchmark scicode --subset-count 3 --seed demo --dry-run
       what would be asked, without asking: no model, no key, no run; with --json an object a line
   bench run --resume RUN
-      go on where Ctrl-C, a crash or a failure ended it
+      go on where Ctrl-C, a crash or a failure ended it; a run that succeeded asks its infrastructure-errors again
 
 Stored responses (replay:FILE) are JSONL: `response` (null for a model that did not answer) and `item_id`, and if wanted
 `sample` (from 0; without it for every sample) and `benchmark`. `item_id` is the dataset's own id, such as question_id,
@@ -174,7 +176,7 @@ pub(crate) struct WorkArgs {
 pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     if let Some(run) = args.resume {
         order::refuse_changes(run, &args.given)?;
-        return resume(run, args.budget, &args.work, &args.server, &args.data, args.json).await;
+        return resume(run, args.budget, false, &args.work, &args.server, &args.data, args.json).await;
     }
     if args.dry_run {
         return dry::run(&args).await;
@@ -204,10 +206,21 @@ pub(crate) fn requeue_path(run: RunId) -> String {
     format!("/api/admin/runs/{run}/requeue")
 }
 
-/// Goes on with a run: an open one at once, a failed or canceled one with what is missing.
+/// The body of a requeue; `None` where it says nothing.
+pub(crate) fn requeue_body(budget: BudgetArgs, errors: bool) -> Option<Value> {
+    let mut body = budget.body().and_then(|body| body.as_object().cloned()).unwrap_or_default();
+    if errors {
+        body.insert("errors".to_owned(), true.into());
+    }
+    (!body.is_empty()).then_some(Value::Object(body))
+}
+
+/// Goes on with a run: an open one at once, a failed or canceled one with what is missing, one that succeeded with its
+/// infrastructure-errors. `errors`: with nothing else.
 pub(crate) async fn resume(
     run: RunId,
     budget: BudgetArgs,
+    errors: bool,
     work: &WorkArgs,
     server: &ServerArgs,
     data: &DataArgs,
@@ -216,7 +229,7 @@ pub(crate) async fn resume(
     // The key is looked at before anything is opened.
     server.named_key()?;
     let session = Session::open(work, server, data).await?;
-    match take_up(&session.client, run, budget).await {
+    match take_up(&session.client, run, budget, errors).await {
         Ok(()) => session.work(&[run], None, work, json).await,
         Err(error) => {
             session.close(Duration::ZERO).await;
@@ -225,24 +238,35 @@ pub(crate) async fn resume(
     }
 }
 
-async fn take_up(client: &Client, run: RunId, budget: BudgetArgs) -> anyhow::Result<()> {
+async fn take_up(client: &Client, run: RunId, budget: BudgetArgs, errors: bool) -> anyhow::Result<()> {
     let found: Run = client.get(&format!("/api/runs/{run}")).await?;
     match found.status {
         RunStatus::Queued | RunStatus::Running if budget.budget().is_set() => {
             let message = format!("run {run} is {}: its budget cannot be changed", found.status);
             return Err(Problem::failure(message).hint("leave the budget out to go on with it").into());
         }
-        RunStatus::Queued | RunStatus::Running => output::note(&format!("Going on with run {run}")),
-        RunStatus::Succeeded => output::note(&format!("Run {run} is complete")),
+        RunStatus::Queued | RunStatus::Running => {
+            if found.interrupted {
+                client.post::<Value>(&requeue_path(run), None).await?;
+            }
+            output::note(&format!("Going on with run {run}"));
+        }
+        RunStatus::Succeeded if found.infrastructure_errors() == 0 => {
+            output::note(&format!("Run {run} is complete"));
+        }
+        RunStatus::Succeeded => {
+            client.post::<Value>(&requeue_path(run), requeue_body(budget, true).as_ref()).await?;
+            let errors = format::plural(found.infrastructure_errors(), "infrastructure-error");
+            output::note(&format!("Run {run} had succeeded with {errors}, which are asked again"));
+        }
         RunStatus::Failed | RunStatus::Canceled => {
-            client.post::<Value>(&requeue_path(run), budget.body().as_ref()).await?;
-            output::note(&format!(
-                "Run {run} had {}; what is missing is asked again",
-                match found.status {
-                    RunStatus::Failed => "failed",
-                    _ => "been canceled",
-                }
-            ));
+            client.post::<Value>(&requeue_path(run), requeue_body(budget, errors).as_ref()).await?;
+            let had = match found.status {
+                RunStatus::Failed => "failed",
+                _ => "been canceled",
+            };
+            let what = if errors { "its infrastructure-errors are" } else { "what is missing is" };
+            output::note(&format!("Run {run} had {had}; {what} asked again"));
         }
     }
     Ok(())
@@ -257,6 +281,16 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) async fn open(work: &WorkArgs, server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
+        Self::open_in(Scope::Foreground, work, server, data).await
+    }
+
+    /// The same for a process that works on other runs than its own, or leaves them to those that do.
+    pub(crate) async fn open_in(
+        scope: Scope,
+        work: &WorkArgs,
+        server: &ServerArgs,
+        data: &DataArgs,
+    ) -> anyhow::Result<Self> {
         let datasets = Arc::new(DatasetProgress::default());
         if let Some(client) = server.client()? {
             return Ok(Self { client: client.with_judge_key(judge_key()), stack: None, datasets });
@@ -266,6 +300,7 @@ impl Session {
             durability: work.durability.into(),
             concurrency: usize::try_from(work.concurrency).unwrap_or(CONCURRENCY_MAX),
             progress: Arc::clone(&datasets) as _,
+            scope,
             ..data.options()?
         };
         let stack = Stack::open(options).await?;
@@ -345,6 +380,7 @@ impl Session {
     ) -> anyhow::Result<ExitStatus> {
         if let Some(stack) = &mut self.stack {
             stack.start().await?;
+            interrupted::list(stack, runs, None).await;
         }
         let data_dir = self.stack.as_ref().map(|stack| stack.embedded.data_dir().to_owned());
         let watch =

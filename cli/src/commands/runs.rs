@@ -7,6 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::Api;
+use super::interrupted;
+use super::run::failure;
 use crate::client::{Refused, ServerArgs, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
@@ -16,7 +18,7 @@ use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench runs                                 the newest ones
+  bench runs                                 the newest ones, and how interrupted ones go on
   bench runs --status failed --model deepseek --json
   bench runs RUN                             one in detail, with all versions of its judging
   bench runs RUN --items                     every sample: outcome, score, what was extracted
@@ -86,7 +88,9 @@ pub(crate) async fn run(args: RunsArgs) -> anyhow::Result<ExitStatus> {
 async fn show_runs(api: &Api, args: &RunsArgs) -> anyhow::Result<()> {
     let Some(run) = args.run else {
         let (runs, total) = newest(api, args).await?;
-        return list(&runs, total, args.json);
+        list(&runs, total, args.json)?;
+        interrupted::tell(&runs, api.client.address());
+        return Ok(());
     };
     if args.events {
         return events(api, run, args.json).await;
@@ -100,7 +104,15 @@ async fn show_runs(api: &Api, args: &RunsArgs) -> anyhow::Result<()> {
     match (args.items, args.json) {
         (true, json) => items(api, &found, args.benchmark.as_deref(), json).await,
         (false, true) => output::json(&found.summary()),
-        (false, false) => detail(&found, versions(api, run).await?.as_ref()),
+        (false, false) => {
+            let mut causes = Vec::new();
+            for benchmark in &found.benchmarks {
+                let name = &benchmark.benchmark_name;
+                let lines = failure::error_causes(&api.client, &found, benchmark).await;
+                causes.extend(lines.into_iter().map(|line| format!("{name}: {line}")));
+            }
+            detail(&found, versions(api, run).await?.as_ref(), &causes)
+        }
     }
 }
 
@@ -153,7 +165,7 @@ async fn versions(api: &Api, run: RunId) -> anyhow::Result<Option<Judgings>> {
     }
 }
 
-fn detail(run: &Run, versions: Option<&Judgings>) -> anyhow::Result<()> {
+fn detail(run: &Run, versions: Option<&Judgings>, causes: &[String]) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     let mut field = |name: &str, value: Option<String>| {
         lines.extend(value.map(|value| format!("{:<12}{value}", format!("{name}:"))));
@@ -190,6 +202,13 @@ fn detail(run: &Run, versions: Option<&Judgings>) -> anyhow::Result<()> {
         field("error", benchmark.error_message.as_ref().map(|error| format!("{name}: {error}")));
         let note = benchmark.dataset.as_ref().and_then(|dataset| dataset.note.as_ref());
         field("note", note.map(|note| format!("{name}: {note}")));
+    }
+    causes.iter().for_each(|cause| field("errors", Some(cause.clone())));
+    let resume = format!("`bench run --resume {}`", run.id);
+    if run.interrupted {
+        field("resume", Some(format!("{resume} goes on with it")));
+    } else if run.status == RunStatus::Succeeded && run.infrastructure_errors() > 0 {
+        field("resume", Some(format!("{resume} asks for the errors again")));
     }
     if let Some(banner) = show::demo_banner(std::slice::from_ref(run)) {
         lines.push(banner);

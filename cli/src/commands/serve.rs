@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench_inference::{InferenceConfig, ProviderKind};
+use bench_state::Scope;
 use clap::Args;
 use tokio::net::{TcpListener, lookup_host};
 
+use crate::commands::interrupted;
 use crate::commands::judge::{MODEL_VARIABLE, check_variable};
 use crate::commands::run::interrupt::Interrupt;
 use crate::data_dir::{DataArgs, DurabilityArg};
@@ -25,7 +27,9 @@ Examples:
   bench serve --port 8080 --concurrency 64
   bench serve --host 0.0.0.0                 for others, too: runs then need an API key
 
-Open runs go on at once. Ctrl-C ends it; what is done stays.";
+Open runs that were ordered at a server or by a schedule go on at once. Interrupted ones of `bench run` are listed, and go
+on with `bench run --resume RUN`: with --server URL at this server, else in a terminal once this server has ended.
+Ctrl-C ends it; what is done stays.";
 
 /// How long requests and answers on their way may take after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(10);
@@ -62,6 +66,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         concurrency: usize::try_from(args.concurrency).unwrap_or(CONCURRENCY_MAX),
         progress: Arc::new(DatasetProgress::default()),
         local,
+        scope: Scope::Server,
         // It is bound to loopback: others could not reach it.
         s3_listener: local,
         ..args.data.options()?
@@ -80,6 +85,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         output::note(&format!("Bodies and exports by S3: http://{address} (keys in {})", keys.display()));
     }
     output::note(&format!("Models: {providers}"));
+    interrupted::list(&stack, &[], Some(&format!("http://{address}"))).await;
     if !local {
         output::warn(
             "this address can be reached by others: runs are made only with an API key, which is used at the model's provider",

@@ -4,6 +4,7 @@
 
 mod budget;
 mod dry;
+mod interrupted;
 mod items;
 mod judging;
 mod keys;

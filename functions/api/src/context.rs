@@ -51,6 +51,8 @@ pub struct Api {
     pub(crate) stored: Mutex<Option<(Instant, Arc<Stored>)>>,
     pub(crate) synced: Mutex<Option<Instant>>,
     pub(crate) ops: Ops,
+    /// Hears of interrupted runs that go on.
+    pub(crate) on_resume: Box<dyn Fn(RunId) + Send + Sync>,
     summaries: Mutex<HashMap<SummaryKey, SummaryView>>,
 }
 
@@ -93,8 +95,15 @@ impl Api {
             stored: Mutex::default(),
             synced: Mutex::default(),
             ops,
+            on_resume: Box::new(|_| ()),
             summaries: Mutex::default(),
         }
+    }
+
+    /// Calls `hear` with each interrupted run that goes on in this process.
+    #[must_use]
+    pub fn on_resume(self, hear: impl Fn(RunId) + Send + Sync + 'static) -> Self {
+        Self { on_resume: Box::new(hear), ..self }
     }
 
     pub(crate) fn kept_summary(&self, key: &SummaryKey) -> Option<SummaryView> {

@@ -53,7 +53,7 @@ pub use create::{Created, create_run};
 pub use details::{DetailsView, ItemsPage, benchmark_details};
 pub use judge::JudgeOrder;
 pub use judgings::{JudgingView, JudgingsView, judgings};
-pub use lifecycle::{cancel_run, delete_run, requeue_run, requeue_run_with};
+pub use lifecycle::{Requeue, cancel_run, delete_run, requeue_run, requeue_run_with};
 pub use models::{ModelView, list_models, sync_models};
 pub use openapi::document;
 pub use ops::{OverviewView, overview};

@@ -10,7 +10,7 @@ use bench_domain::run::AuthMode;
 use bench_domain::{Budget, RunId, RunSpec, Timestamp};
 use bench_queue::Message;
 use bench_state::credentials::ApiKey;
-use bench_state::{EventKind, NewEvent, Renewal, RunRecord, Transition};
+use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, Transition};
 use bench_web::auth::{bearer_key, judge_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
@@ -47,6 +47,10 @@ fn not_cancelable() -> ApiError {
 
 fn not_requeueable() -> ApiError {
     ApiError::bad_request("Run cannot be requeued (must be failed or canceled)")
+}
+
+fn no_errors() -> ApiError {
+    ApiError::bad_request("Run has no infrastructure-errors that could be asked again")
 }
 
 fn raced() -> ApiError {
@@ -92,7 +96,10 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         *held(&api.schedule) = None;
         // From here on the run is canceled; what follows is also done by the finisher, who hears of it.
         finish(api, &record).await;
-        if let Err(error) = api.state.skip_open_benchmarks(run, "Run canceled", now).await {
+        // Benchmarks that had results keep them: the finisher closes these with a report.
+        if !record.errors_only
+            && let Err(error) = api.state.skip_open_benchmarks(run, "Run canceled", now).await
+        {
             tracing::warn!(run.id = %run, %error, "The finisher closes the benchmarks of run {run}: {error}");
         }
         if let Err(error) = api.credentials.delete_of(run, record.generation).await {
@@ -161,6 +168,9 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
 
 /// Queues a run again that failed or was canceled: only what was not graded is asked again.
 ///
+/// With `errors`, only samples that ended with an infrastructure-error are asked again, of a run that succeeded, too. A run
+/// that was interrupted, since the process that worked on it ended, goes on at this server.
+///
 /// A run that was made with the caller's own key takes the key anew, as a bearer token, and likewise its judge's. One
 /// that its budget stopped takes a new budget, which counts all that the run ever spent.
 #[utoipa::path(
@@ -169,10 +179,10 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         ("run_id" = String, Path, description = "The run"),
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, for a run whose judge was asked with one. Without it the key of `Authorization` is used where judge and model have the same provider"),
     ),
-    request_body(content = Option<RequeueBody>, description = "A new budget, if there is to be one"),
+    request_body(content = Option<RequeueBody>, description = "What is asked again, and a new budget, if there is to be one"),
     responses(
         (status = 200, body = DoneView),
-        (status = 400, body = ErrorBody, description = "It is neither failed nor canceled, its key is missing, or its budget is spent"),
+        (status = 400, body = ErrorBody, description = "It is neither failed nor canceled nor interrupted, there are no infrastructure-errors to ask again, its key is missing, or its budget is spent"),
         (status = 401, body = ErrorBody, description = "A key is needed"),
         (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
         (status = 422, body = ErrorBody, description = "The body is not as it should be"),
@@ -197,8 +207,8 @@ pub(crate) async fn post_requeue(
         caller.must_own(&record.spec.owner)?;
     }
     let judge = judge_key(&headers)?;
-    let budget = read_requeue(&headers, body).await?;
-    requeue_run_keyed(&api, run, Keys { own: key, judge }, budget).await?;
+    let what = read_requeue(&headers, body).await?;
+    requeue_run_keyed(&api, run, Keys { own: key, judge }, what).await?;
     Ok(done("Run requeued"))
 }
 
@@ -206,6 +216,8 @@ pub(crate) async fn post_requeue(
 #[derive(Debug, ToSchema)]
 #[allow(dead_code)] // describes what `read_requeue` reads
 pub(crate) struct RequeueBody {
+    /// Ask again only for samples that ended with an infrastructure-error, of a run that succeeded, too.
+    errors: Option<bool>,
     /// US dollars, above 0, at which the run is stopped, instead of its own limit.
     #[schema(exclusive_minimum = 0, maximum = 1_000_000)]
     budget_usd: Option<f64>,
@@ -214,16 +226,31 @@ pub(crate) struct RequeueBody {
     budget_tokens: Option<u64>,
 }
 
-/// The new budget in a body. The compatible system sends none.
-async fn read_requeue(headers: &HeaderMap, body: Body) -> Result<Budget, ApiError> {
+/// How a run is taken up again.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Requeue {
+    /// Its limits replace the run's own where it has some.
+    pub budget: Budget,
+    /// Whether only samples that ended with an infrastructure-error are asked again, of a run that succeeded, too.
+    pub errors: bool,
+}
+
+impl From<Budget> for Requeue {
+    fn from(budget: Budget) -> Self {
+        Self { budget, errors: false }
+    }
+}
+
+/// Reads a body. The compatible system sends none.
+async fn read_requeue(headers: &HeaderMap, body: Body) -> Result<Requeue, ApiError> {
     let bytes = read_bytes(headers, body, BODY_BYTES_MAX).await?;
     if bytes.is_empty() {
-        return Ok(Budget::default());
+        return Ok(Requeue::default());
     }
     let mut fields = read_object(headers, Body::from(bytes)).await?;
-    let budget = read_budget(&mut fields);
+    let what = Requeue { errors: fields.flag("errors"), budget: read_budget(&mut fields) };
     fields.finish()?;
-    Ok(budget)
+    Ok(what)
 }
 
 /// Queues a run again that failed or was canceled, whoever asks. `key` is the caller's own, for a run that was
@@ -232,20 +259,21 @@ async fn read_requeue(headers: &HeaderMap, body: Body) -> Result<Budget, ApiErro
 /// # Errors
 /// 400 when there is no such run, it is neither failed nor canceled, its key is missing, or its budget is spent.
 pub async fn requeue_run(api: &Api, run: RunId, key: Option<ApiKey>) -> Result<(), ApiError> {
-    requeue_run_with(api, run, key, Budget::default()).await
+    requeue_run_with(api, run, key, Requeue::default()).await
 }
 
-/// The same with a new budget: its limits replace the run's own where it has some.
+/// The same with a new budget, or for infrastructure-errors only.
 ///
 /// # Errors
-/// The same; 400 also for a limit in dollars when the run's price is not known.
+/// The same; 400 also for a limit in dollars when the run's price is not known, and for a run without
+/// infrastructure-errors when only these are to be asked again.
 pub async fn requeue_run_with(
     api: &Api,
     run: RunId,
     key: Option<ApiKey>,
-    budget: Budget,
+    what: impl Into<Requeue>,
 ) -> Result<(), ApiError> {
-    requeue_run_keyed(api, run, Keys { own: key, judge: None }, budget).await
+    requeue_run_keyed(api, run, Keys { own: key, judge: None }, what.into()).await
 }
 
 /// The keys that a run needs anew to be taken up again.
@@ -271,17 +299,68 @@ fn keys_again(spec: &RunSpec, given: &Keys) -> Result<Keys, ApiError> {
     Ok(keys)
 }
 
-async fn requeue_run_keyed(api: &Api, run: RunId, given: Keys, budget: Budget) -> Result<(), ApiError> {
+/// Whether anything is left for a requeue of the errors: an infrastructure-error, or a benchmark that did not end.
+fn has_errors(found: &RunWithBenchmarks) -> bool {
+    found.benchmarks.iter().any(|benchmark| match benchmark.state.report() {
+        Some(report) => report.infrastructure_errors() > 0 || report.outcomes.total() < report.planned,
+        None => true,
+    })
+}
+
+/// Goes on with an interrupted run in this process, or at this server from now on.
+async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<Transition, ApiError> {
+    let record = &found.run;
+    let (run, generation) = (record.spec.id, record.generation);
+    let spec = renewed(api, found, budget).await?;
+    let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
+    let renewal = Renewal { spec: spec.as_ref(), resumes: true, ..Renewal::default() };
+    let now = Timestamp::now();
+    let changed = api.state.change_run_with(record, &record.state, generation, &event, now, renewal).await?;
+    if changed == Transition::Raced {
+        return Ok(changed);
+    }
+    *held(&api.schedule) = None;
+    (api.on_resume)(run);
+    // Its samples have messages. Those of the run itself may have been lost with the process.
+    let message = if record.planned_generation < generation {
+        Some(Message::Plan { run, generation })
+    } else {
+        found.is_complete().then_some(Message::Finish { run, generation })
+    };
+    if let Some(message) = message
+        && let Err(error) = api.queues.send(&message, Duration::ZERO).await
+    {
+        tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");
+    }
+    tracing::info!(run.id = %run, "Resumed run {run}");
+    Ok(changed)
+}
+
+async fn requeue_run_keyed(api: &Api, run: RunId, given: Keys, what: Requeue) -> Result<(), ApiError> {
     for _ in 0..RACES_MAX {
         let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_requeueable)?;
         let record = &found.run;
-        let next = record.state.requeue().map_err(|_| not_requeueable())?;
+        if record.state.status().is_open() && !api.state.works_on(record) {
+            match resume(api, &found, what.budget).await? {
+                Transition::Done => return Ok(()),
+                Transition::Raced => continue,
+            }
+        }
+        let next = match what.errors {
+            true => record.state.requeue_errors(),
+            false => record.state.requeue(),
+        };
+        let next = next.map_err(|_| not_requeueable())?;
+        if what.errors && !has_errors(&found) {
+            return Err(no_errors());
+        }
         let generation = record.generation.saturating_add(1);
         let sealed = keys_again(&record.spec, &given)?.seal(api, run, generation).await?;
-        let spec = renewed(api, &found, budget).await?;
+        let spec = renewed(api, &found, what.budget).await?;
         let event = NewEvent::new(EventKind::RunRequeued, "Run requeued");
         let now = Timestamp::now();
-        let renewal = Renewal { key: sealed.as_ref(), spec: spec.as_ref() };
+        let renewal =
+            Renewal { key: sealed.as_ref(), spec: spec.as_ref(), resumes: true, errors_only: what.errors };
         let changed = api.state.change_run_with(record, &next, generation, &event, now, renewal).await?;
         if changed == Transition::Raced {
             continue;

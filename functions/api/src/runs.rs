@@ -128,5 +128,7 @@ pub(crate) async fn unplaced_view(api: &Api, found: &RunWithBenchmarks) -> Resul
     let run = found.run.spec.id;
     let counts: Vec<ShardCount> =
         try_join_all(found.benchmarks.iter().map(|benchmark| counts_of(&api.state, run, benchmark))).await?;
-    Ok(RunView::new(found, &counts, known_items, Timestamp::now()))
+    let view = RunView::new(found, &counts, known_items, Timestamp::now());
+    let interrupted = view.status.is_open() && !api.state.works_on(&found.run);
+    Ok(RunView { interrupted, ..view })
 }

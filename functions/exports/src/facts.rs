@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use bench_domain::run::{DatasetUse, Plan};
-use bench_domain::{OutcomeCounts, RunId, Timestamp};
+use bench_domain::{CauseCounts, ErrorCause, Outcome, OutcomeCounts, RunId, Timestamp};
 use bench_state::{BenchmarkRecord, RunRecord, RunWithBenchmarks, State, StateError};
 
 use crate::samples::{PAGE_SAMPLES, Slot, page};
 
 /// Different model ids of one benchmark that are told; a provider that makes up more is not believed anyway.
 pub(crate) const REPORTED_MODELS_MAX: usize = 64;
+/// Maximum number of causes of errors that are listed for a benchmark.
+const CAUSES_LISTED_MAX: usize = 10;
 /// Characters of such an id.
 const REPORTED_MODEL_CHARS_MAX: usize = 256;
 
@@ -40,6 +42,8 @@ pub(crate) struct Tally {
     /// Items of which every sample ended.
     pub(crate) items_done: u64,
     pub(crate) outcomes: OutcomeCounts,
+    /// Causes of the infrastructure-errors.
+    causes: CauseCounts,
     /// Model ids as the provider reported them.
     pub(crate) models: BTreeSet<String>,
     /// The item that is being counted, and how many of its samples ended.
@@ -56,6 +60,9 @@ impl Tally {
         if let Some(finished) = &record.finished {
             self.samples_done += 1;
             self.outcomes.add(finished.verdict.outcome);
+            if finished.verdict.outcome == Outcome::InfrastructureError {
+                self.causes.add(&finished.verdict.reason, 1);
+            }
             self.item.1 += 1;
             self.items_done += u64::from(self.item.1 == samples_per_item.max(1));
         }
@@ -140,6 +147,11 @@ impl BenchmarkFacts {
     /// Graded samples over planned ones; `None` when nothing was planned.
     pub(crate) fn coverage(&self) -> Option<f64> {
         share(self.tally.outcomes.graded(), self.samples_planned())
+    }
+
+    /// Causes of the infrastructure-errors, most frequent first.
+    pub(crate) fn error_causes(&self) -> Vec<ErrorCause> {
+        self.tally.causes.clone().finish(CAUSES_LISTED_MAX)
     }
 
     /// Correct samples over planned ones; `None` when nothing was planned.

@@ -71,5 +71,9 @@ fn benchmark(benchmark: &BenchmarkFacts) -> Value {
     if let Some(options) = options(benchmark) {
         fields["options"] = options;
     }
+    let causes = benchmark.error_causes();
+    if !causes.is_empty() {
+        fields["error_causes"] = json!(causes);
+    }
     fields
 }

@@ -126,6 +126,11 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
     if let Some(options) = options(benchmark) {
         fields.insert("options".to_owned(), options);
     }
+    // Only where there are any: results without errors keep the bytes that they have.
+    let causes = benchmark.error_causes();
+    if !causes.is_empty() {
+        fields.insert("error_causes".to_owned(), json!(causes));
+    }
     if benchmark.is_demo() {
         fields.insert("demo_notice".to_owned(), DEMO_NOTICE.into());
     }

@@ -127,6 +127,10 @@ async fn has_every_field_and_every_sample() {
     }
     assert_eq!(benchmark["dataset"]["revision"], "0123abcd");
     assert_eq!(benchmark["outcomes"]["infrastructure-error"], 1);
+    let causes = json!([{ "message": "the provider answered 500 five times", "count": 1 }]);
+    assert_eq!(benchmark["error_causes"], causes);
+    let manifest: Value = serde_json::from_str(&member(&archive, "manifest.json")).unwrap();
+    assert_eq!(manifest["benchmarks"][0]["error_causes"], causes);
     let metrics = &benchmark["metrics"];
     for field in [
         "accuracy",

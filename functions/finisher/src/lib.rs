@@ -14,7 +14,7 @@ use bench_benchmarks::{Ended, GroupTally};
 use bench_blobs::{BlobError, Blobs, bodies_prefix, exports_prefix};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
-use bench_domain::{Outcome, RunId, RunState, Timestamp};
+use bench_domain::{CauseCounts, Outcome, RunId, RunState, Timestamp};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
@@ -26,6 +26,8 @@ use bench_state::{
 const PAGE: u64 = 200;
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
+/// Maximum number of causes of errors that a report lists.
+const CAUSES_LISTED_MAX: usize = 10;
 /// How soon a run that was stopped is looked at again, while answers are on their way.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
@@ -176,12 +178,21 @@ impl Finisher {
         let mut chance: BTreeMap<Option<String>, f64> = BTreeMap::new();
         let known = bench_benchmarks::of_run(&run.spec, &benchmark.name);
         let mut metrics = known.and_then(|known| known.metrics());
+        // An error text may quote an item that only the run's owner may see.
+        let is_private = bench_benchmarks::is_private(&benchmark.name, Some(&plan.dataset));
+        let mut causes = CauseCounts::default();
         let mut offset = 0;
         while offset < plan.samples() {
             let page = self.state.samples_page(run.spec.id, benchmark, offset, PAGE).await?;
             for sample in &page {
                 in_hand += u64::from(self.is_in_hand(sample));
                 sample.summary().iter().for_each(|summary| builder.add(summary));
+                if let Some(finished) = &sample.finished
+                    && finished.verdict.outcome == Outcome::InfrastructureError
+                    && !is_private
+                {
+                    causes.add(&finished.verdict.reason, 1);
+                }
                 if let (Some(metrics), Some(finished)) = (&mut metrics, &sample.finished) {
                     let group = sample.group.as_deref();
                     metrics.add(&Ended { item: sample.position.item, group, verdict: &finished.verdict });
@@ -196,7 +207,8 @@ impl Finisher {
         }
         let mut report = builder
             .finish(plan.items, plan.samples_per_item, run.spec.coverage_min, run.spec.price)
-            .with_judge_price(run.spec.prices().judge);
+            .with_judge_price(run.spec.prices().judge)
+            .with_error_causes(causes.finish(CAUSES_LISTED_MAX));
         if let Some(known) = known {
             report.extra = known.extra_metrics(&tallies(&report, &chance));
             report = if known.scores_are_shares() { report.of_shares() } else { report.without_share() };
@@ -216,7 +228,8 @@ impl Finisher {
     /// What remains to be done for a run that is over.
     async fn settle(&self, found: &RunWithBenchmarks) -> Result<(), FinishError> {
         let run = &found.run;
-        if run.state.is_stopped_by_budget() && !self.close_stopped(found).await? {
+        let keeps_results = run.state.is_stopped_by_budget() || run.errors_only;
+        if keeps_results && !self.close_stopped(found).await? {
             // Answers are on their way: a planned wait is a new message.
             let (run, generation) = (run.spec.id, run.generation);
             return Ok(self.queues.send(&Message::Finish { run, generation }, LOOK_AGAIN).await?);

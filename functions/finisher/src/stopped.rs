@@ -1,4 +1,5 @@
-//! A run that was stopped by its budget keeps what was answered: each benchmark is closed with its report.
+//! A run that was stopped by its budget keeps what was answered: each benchmark is closed with its report. So does a
+//! run that had results and ended while its errors were asked again.
 
 use bench_domain::Timestamp;
 use bench_domain::run::BenchmarkState;
@@ -7,10 +8,11 @@ use bench_state::{RunWithBenchmarks, SampleRecord, StateError, Transition};
 
 use crate::{FinishError, Finisher};
 
-const WHY: &str = "The budget of the run was reached before this benchmark was complete";
+const BUDGET: &str = "The budget of the run was reached before this benchmark was complete";
+const ERRORS: &str = "The run ended before all errors of this benchmark were asked again";
 
 impl Finisher {
-    /// Closes the benchmarks of a run that its budget stopped, once nobody works on their samples any more: a
+    /// Closes the benchmarks of a run that was stopped and keeps its results, once nobody works on their samples any more: a
     /// report counts the answers that were on their way, and none is added to it later. `false` while some are,
     /// for as long as a lease lasts.
     pub(crate) async fn close_stopped(&self, found: &RunWithBenchmarks) -> Result<bool, FinishError> {
@@ -25,9 +27,10 @@ impl Finisher {
                 None => {}
             }
         }
+        let why = if found.run.state.is_stopped_by_budget() { BUDGET } else { ERRORS };
         for (benchmark, report) in reports {
             let now = Timestamp::now();
-            let next = benchmark.state.stop(now, report, WHY).map_err(StateError::from)?;
+            let next = benchmark.state.stop(now, report, why).map_err(StateError::from)?;
             if self.state.end_benchmark(&found.run, benchmark, &next).await? == Transition::Raced {
                 return Ok(false);
             }

@@ -27,6 +27,8 @@ use bench_state::{
 };
 use futures_util::FutureExt;
 
+use crate::requeue::Reopened;
+
 pub use crate::outline::{Obstacle, Outline, Selection, Wording, outline};
 
 /// Times that a write which others keep changing is read anew.
@@ -151,11 +153,12 @@ impl Planner {
         if benchmark.enqueued_generation >= generation {
             return Ok(());
         }
+        let what = Reopened::of(found.run.errors_only);
         let benchmark = match &benchmark.state {
-            BenchmarkState::Succeeded { .. } => return Ok(()),
+            BenchmarkState::Succeeded { report, .. } if !what.reaches(report) => return Ok(()),
             BenchmarkState::Running { .. } => {
                 if generation > 1 {
-                    self.reopen_ungraded(run, benchmark).await?;
+                    self.reopen(run, benchmark, what).await?;
                 }
                 benchmark.clone()
             }
@@ -164,7 +167,7 @@ impl Planner {
                 None => return Ok(()),
             },
             // Left by an earlier generation.
-            _ => match self.requeue(run, benchmark).await? {
+            _ => match self.requeue(run, benchmark, what).await? {
                 Some(reopened) if reopened.plan.is_some() => reopened,
                 Some(pending) => match self.make_plan(found, &pending, attempt).await? {
                     Some(planned) => planned,

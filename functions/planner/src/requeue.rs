@@ -1,12 +1,40 @@
-//! A run that is tried again: only what was not graded is asked again.
+//! A run that is tried again: only what was not graded is asked again, or of that only the infrastructure-errors.
 
 use std::time::Duration;
 
+use bench_domain::report::BenchmarkReport;
 use bench_domain::sample::SampleState;
-use bench_domain::{Position, RunId, SampleRef, Timestamp};
+use bench_domain::{Outcome, Position, RunId, SampleRef, Timestamp};
 use bench_state::{BenchmarkRecord, Transition};
 
 use crate::{MESSAGES_AT_ONCE, PlanError, Planner, RACES_MAX, message};
+
+/// Finished samples that a new generation asks again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reopened {
+    /// All that were not graded.
+    Ungraded,
+    /// Those that ended with an infrastructure-error, of benchmarks that succeeded, too.
+    Errors,
+}
+
+impl Reopened {
+    pub(crate) const fn of(errors_only: bool) -> Self {
+        if errors_only { Self::Errors } else { Self::Ungraded }
+    }
+
+    fn includes(self, outcome: Outcome) -> bool {
+        match self {
+            Self::Ungraded => !outcome.is_graded(),
+            Self::Errors => outcome == Outcome::InfrastructureError,
+        }
+    }
+
+    /// Whether a benchmark that succeeded has samples that are asked again.
+    pub(crate) fn reaches(self, report: &BenchmarkReport) -> bool {
+        self == Self::Errors && report.infrastructure_errors() > 0
+    }
+}
 
 impl Planner {
     /// Opens a benchmark that an earlier generation left: planned ones go on, the others are pending again.
@@ -15,16 +43,22 @@ impl Planner {
         &self,
         run: RunId,
         benchmark: &BenchmarkRecord,
+        what: Reopened,
     ) -> Result<Option<BenchmarkRecord>, PlanError> {
         let name = benchmark.name.as_str();
         let mut record = benchmark.clone();
         for _ in 0..RACES_MAX {
             if record.plan.is_some() {
                 // Before the benchmark is running again, so that it cannot be closed in between.
-                self.reopen_ungraded(run, &record).await?;
+                self.reopen(run, &record, what).await?;
             }
             let now = Timestamp::now();
-            let Ok(next) = record.state.requeue(record.plan.is_some(), now) else { return Ok(None) };
+            let planned = record.plan.is_some();
+            let next = match what {
+                Reopened::Ungraded => record.state.requeue(planned, now),
+                Reopened::Errors => record.state.requeue_errors(planned, now),
+            };
+            let Ok(next) = next else { return Ok(None) };
             let changed = self.state.change_benchmark(run, &record, &next, None, None, now).await?;
             let Some(fresh) = self.state.run_with_benchmarks(run).await? else { return Ok(None) };
             let Some(fresh) = fresh.benchmark(name).cloned() else { return Ok(None) };
@@ -36,10 +70,11 @@ impl Planner {
         Err(PlanError::Races)
     }
 
-    pub(crate) async fn reopen_ungraded(
+    pub(crate) async fn reopen(
         &self,
         run: RunId,
         benchmark: &BenchmarkRecord,
+        what: Reopened,
     ) -> Result<(), PlanError> {
         let Some(plan) = &benchmark.plan else { return Ok(()) };
         let sort = benchmark.sort();
@@ -49,7 +84,7 @@ impl Planner {
                 let page =
                     self.state.shard_page(run, &benchmark.name, plan.attempt, shard, true, from).await?;
                 for record in &page.0 {
-                    if matches!(record.state, SampleState::Done { outcome, .. } if !outcome.is_graded()) {
+                    if matches!(record.state, SampleState::Done { outcome, .. } if what.includes(outcome)) {
                         let sample = SampleRef {
                             run,
                             benchmark: benchmark.name.clone(),

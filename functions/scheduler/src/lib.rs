@@ -84,13 +84,13 @@ impl Scheduler {
         Self { state, queues, credentials, config, webhooks, sandy }
     }
 
-    /// Visits all open runs and sends again what is past due by [`GRACE`].
+    /// Visits the open runs that this process works on and sends again what is past due by [`GRACE`].
     pub async fn reconcile(&self) -> Result<Resent, ReconcileError> {
         // Boxed: the future is deep, and callers nest it further.
         Box::pin(self.reconcile_after(GRACE)).await
     }
 
-    /// For the start of a host that alone works on the state: every lease is void, so whatever is not
+    /// For the start of a host that alone works on the state: every lease is void, so whatever of its runs is not
     /// planned or not closed is sent again at once. Samples too, but only if the queue has lost their
     /// messages; otherwise these are there and visible.
     pub async fn resume(&self) -> Result<Resent, ReconcileError> {
@@ -107,7 +107,7 @@ impl Scheduler {
         Ok(resent)
     }
 
-    /// Visits all open runs, and those that are over and not cleared up, and sends again what is past due by
+    /// Visits the open runs that this process works on, and all those that are over and not cleared up, and sends again what is past due by
     /// `grace`.
     pub async fn reconcile_after(&self, grace: Duration) -> Result<Resent, ReconcileError> {
         let mut resent = Resent::default();
@@ -157,6 +157,10 @@ impl Scheduler {
         resent: &mut Resent,
     ) -> Result<(), ReconcileError> {
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(()) };
+        if !self.state.works_on(&found.run) {
+            // Interrupted: it costs nothing until it is resumed.
+            return Ok(());
+        }
         self.resend_run(&found, when, resent).await?;
         if stages.answer || stages.turns {
             self.resend_samples(&found, when, stages, resent).await?;

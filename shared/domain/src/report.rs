@@ -9,7 +9,7 @@ use crate::statistics::{
     ClusteredMean, Interval, PassEstimate, Percentiles, clustered_mean, mean_pass_at_k, mean_pass_hat_k,
     percentiles, wilson,
 };
-use crate::{Cost, Outcome, OutcomeCounts, Price, Usage};
+use crate::{Cost, ErrorCause, Outcome, OutcomeCounts, Price, Usage};
 
 /// The result of a benchmark: its score never without coverage and the count of every outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +34,10 @@ pub struct BenchmarkReport {
     pub samples_per_item: u32,
     /// How many samples ended in which way.
     pub outcomes: OutcomeCounts,
+    /// Causes of the infrastructure-errors, most frequent first. Empty without errors, in reports of an older program,
+    /// and where the dataset is gated: an error text may quote an item.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub error_causes: Vec<ErrorCause>,
     /// Answers that the token limit cut off, right ones included.
     pub truncated_answers: u64,
     /// Wilson 95 % interval of the share of correct samples among the graded ones. Holds for one sample
@@ -123,6 +127,17 @@ impl BenchmarkReport {
             interval.high = interval.high.clamp(0.0, 1.0);
         }
         self
+    }
+
+    /// The same report with the causes of its infrastructure-errors.
+    #[must_use]
+    pub fn with_error_causes(self, error_causes: Vec<ErrorCause>) -> Self {
+        Self { error_causes, ..self }
+    }
+
+    /// Number of samples that ended with an infrastructure-error.
+    pub fn infrastructure_errors(&self) -> u64 {
+        self.outcomes.get(Outcome::InfrastructureError)
     }
 
     /// Why the benchmark failed, when too few of its samples were graded.
@@ -234,6 +249,7 @@ impl ReportBuilder {
             items,
             samples_per_item,
             outcomes: self.outcomes,
+            error_causes: Vec::new(),
             truncated_answers: self.truncated_answers,
             wilson_95: wilson(correct, graded),
             mean_of_items: mean_of_means(&clusters),

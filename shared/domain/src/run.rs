@@ -413,6 +413,14 @@ impl RunState {
         }
     }
 
+    /// Succeeded, failed or canceled → queued, to ask again for samples that ended with an infrastructure-error.
+    pub fn requeue_errors(&self) -> Result<Self, IllegalTransition> {
+        match self {
+            Self::Succeeded { .. } => Ok(Self::Queued),
+            other => other.requeue(),
+        }
+    }
+
     /// When work began.
     pub const fn started_at(&self) -> Option<Timestamp> {
         match self {
@@ -731,6 +739,15 @@ impl BenchmarkState {
         }
     }
 
+    /// Everything → running again when it was planned, else pending: to ask again for samples that ended with an
+    /// infrastructure-error.
+    pub fn requeue_errors(&self, planned: bool, now: Timestamp) -> Result<Self, IllegalTransition> {
+        match self {
+            Self::Succeeded { started_at, .. } => Ok(Self::Running { started_at: *started_at }),
+            other => other.requeue(planned, now),
+        }
+    }
+
     /// When its plan was made.
     pub const fn started_at(&self) -> Option<Timestamp> {
         match self {
@@ -794,6 +811,15 @@ mod tests {
         assert_eq!(failed.requeue(), Ok(RunState::Queued));
         assert!(RunState::Queued.requeue().is_err());
         assert_eq!(failed.error(), Some("no model"));
+    }
+
+    #[test]
+    fn a_succeeded_run_is_requeued_for_its_errors_only() {
+        let running = RunState::Queued.start(NOW).unwrap();
+        let succeeded = running.succeed(NOW, Some(0.5)).unwrap();
+        assert_eq!(succeeded.requeue_errors(), Ok(RunState::Queued));
+        assert_eq!(running.cancel(NOW).unwrap().requeue_errors(), Ok(RunState::Queued));
+        assert!(running.requeue_errors().is_err() && RunState::Queued.requeue_errors().is_err());
     }
 
     #[test]

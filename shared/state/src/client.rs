@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use bench_domain::Timestamp;
 
-use crate::StateError;
+use crate::{Scope, StateError};
 
 /// How often a call is sent at most. More than the SDK's three: a claim or a release that is given up leaves
 /// its sample to the end of a lease.
@@ -23,6 +23,7 @@ pub struct State {
     pub(crate) once: Client,
     pub(crate) table: String,
     pub(crate) epoch: u64,
+    pub(crate) scope: Scope,
 }
 
 impl State {
@@ -40,6 +41,7 @@ impl State {
             once: client(RetryConfig::disabled()),
             table: table.into(),
             epoch,
+            scope: Scope::All,
         }
     }
 

@@ -14,8 +14,11 @@ use crate::idempotency::REMEMBER_S;
 use crate::keys::{
     self, BY_STATUS, BY_TIME, RUNS, benchmark_sort, key, run_partition, status_partition, time_sort,
 };
-use crate::{Idempotency, NewEvent, State, StateError};
+use crate::origin::{ORIGIN, ORIGIN_START};
+use crate::{Idempotency, NewEvent, Origin, State, StateError};
 
+/// The attribute of a run whose generation asks again for infrastructure-errors only.
+const ERRORS_ONLY: &str = "errors_only";
 /// In the `by-status` index, a deleted run whose records are not all gone.
 const DELETED: &str = "deleted";
 
@@ -34,6 +37,10 @@ pub struct RunRecord {
     pub planned_generation: u32,
     /// Set once its owner deleted it.
     pub deleted: bool,
+    /// Where it was ordered, or last resumed.
+    pub origin: Origin,
+    /// Whether its generation asks again for infrastructure-errors only, of benchmarks that succeeded, too.
+    pub errors_only: bool,
     /// When its message should be handled next.
     pub due_at: Timestamp,
     /// How often reconciliation sent its message again.
@@ -87,6 +94,10 @@ pub struct Renewal<'a> {
     pub key: Option<&'a SealedKey>,
     /// What was ordered, with another budget.
     pub spec: Option<&'a RunSpec>,
+    /// Whether this process takes the run up, and processes of its kind after it.
+    pub resumes: bool,
+    /// Whether the new generation asks again for infrastructure-errors only.
+    pub errors_only: bool,
 }
 
 /// Which runs a list shows.
@@ -145,8 +156,11 @@ impl RunWithBenchmarks {
 impl RunRecord {
     pub(crate) fn read(record: &Record) -> Result<Self, StateError> {
         let reader = Reader::new(record);
+        let spec: RunSpec = reader.json("spec")?;
         Ok(Self {
-            spec: reader.json("spec")?,
+            origin: Origin::read(&reader, &spec)?,
+            errors_only: reader.number_or::<u8>(ERRORS_ONLY, 0)? == 1,
+            spec,
             state: reader.json("state")?,
             generation: reader.number("generation")?,
             plan_attempts: reader.number_or("plan_attempts", 0)?,
@@ -240,6 +254,7 @@ impl State {
         run.insert("generation".into(), number(1));
         run.insert("revision".into(), number(1));
         run.insert("counted".into(), number(1));
+        self.own_origin().write(&mut run);
         run.insert("due_at".into(), number(due_at.as_micros()));
         run.insert("model_slug_lower".into(), text(spec.model.slug.to_lowercase()));
         run.insert("model_id".into(), text(spec.model.id.to_string()));
@@ -408,6 +423,7 @@ impl State {
         renewal: Renewal<'_>,
     ) -> Result<Transition, StateError> {
         let id = run.spec.id;
+        let is_new = generation != run.generation;
         let mut last = self.last_event(id).await?;
         for _ in 0..TRIES_MAX {
             let update = Update::builder()
@@ -416,9 +432,11 @@ impl State {
                 // A plan's lease ends with what it was taken for: a requeued run is planned at once.
                 .update_expression(format!(
                     "SET #state = :state, index_status = :status, generation = :generation, \
-                      due_at = :due, revision = :next, resends = :zero, counted = :yes{}{}",
+                      due_at = :due, revision = :next, resends = :zero, counted = :yes{}{}{}{}",
                     if renewal.spec.is_some() { ", spec = :spec" } else { "" },
-                    if generation == run.generation { "" } else { " REMOVE plan_lease_until" }
+                    if renewal.resumes { ", #origin = :origin, #start = :start" } else { "" },
+                    if is_new { ", #errors_only = :errors_only" } else { "" },
+                    if is_new { " REMOVE plan_lease_until" } else { "" }
                 ))
                 .condition_expression("revision = :revision AND attribute_not_exists(deleted)")
                 .expression_attribute_names("#state", "state")
@@ -433,6 +451,23 @@ impl State {
             let update = match renewal.spec {
                 Some(spec) => update.expression_attribute_values(":spec", json("run", spec)?),
                 None => update,
+            };
+            let update = if renewal.resumes {
+                let origin = self.own_origin();
+                update
+                    .expression_attribute_names("#origin", ORIGIN)
+                    .expression_attribute_names("#start", ORIGIN_START)
+                    .expression_attribute_values(":origin", text(origin.name()))
+                    .expression_attribute_values(":start", number(origin.start()))
+            } else {
+                update
+            };
+            let update = if is_new {
+                update
+                    .expression_attribute_names("#errors_only", ERRORS_ONLY)
+                    .expression_attribute_values(":errors_only", number(u8::from(renewal.errors_only)))
+            } else {
+                update
             };
             let update = update.build().map_err(|error| StateError::damaged("run", error))?;
             let mut items = vec![

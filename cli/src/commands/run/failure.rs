@@ -1,18 +1,16 @@
 //! Why a run did not succeed, and what can be done about it.
 
-use bench_domain::{Outcome, RunStatus};
+use bench_domain::{CauseCounts, Outcome, RunStatus};
 use serde::Deserialize;
 
 use super::budget;
 use crate::causes;
 use crate::client::Client;
-use crate::output;
 use crate::views::{Benchmark, Run};
+use crate::{format, output};
 
 /// Reasons that are told of one benchmark.
 const REASONS_MAX: usize = 3;
-/// Characters of a reason that are told.
-const REASON_CHARS_MAX: usize = 300;
 /// What a reason names where sandboxes lack packages.
 const SETUP: &str = "`bench sandy setup`";
 /// The protocol that leaves out what a model without images cannot take.
@@ -76,6 +74,43 @@ pub(super) async fn tell(client: &Client, run: &Run) {
     }
 }
 
+/// Tells on standard error which errors a run that succeeded has, and how they are asked again.
+pub(crate) async fn tell_errors(client: &Client, run: &Run) {
+    let mut has_any = false;
+    for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::InfrastructureError) > 0) {
+        has_any = true;
+        let name = &benchmark.benchmark_name;
+        let errors = outcome(benchmark, Outcome::InfrastructureError);
+        output::note(&format!(
+            "  {name}: {} without a grade",
+            format::plural(errors, "infrastructure-error")
+        ));
+        for line in error_causes(client, run, benchmark).await {
+            output::note(&format!("    {line}"));
+        }
+    }
+    if has_any {
+        output::hint(&format!("`bench run --resume {}` asks them again", run.id));
+    }
+}
+
+/// The causes of a benchmark's infrastructure-errors, a line for each, most frequent first. Where the run's view has none, as
+/// for a gated dataset, its benchmark's page may.
+pub(crate) async fn error_causes(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<String> {
+    if outcome(benchmark, Outcome::InfrastructureError) == 0 {
+        return Vec::new();
+    }
+    if benchmark.error_causes.is_empty() {
+        return lines(&reasons(client, run, benchmark).await);
+    }
+    let causes = benchmark.error_causes.iter();
+    lines(
+        &causes
+            .map(|cause| Reason { message: cause.message.clone(), count: cause.count })
+            .collect::<Vec<_>>(),
+    )
+}
+
 /// What samples of a benchmark ended with, most frequent first. Nothing where it cannot be had: the failure itself
 /// is told in any case.
 async fn reasons(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<Reason> {
@@ -89,48 +124,10 @@ async fn reasons(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<Reaso
 
 /// The most frequent reasons, a line for each. What differs only by item or sample is one.
 fn lines(reasons: &[Reason]) -> Vec<String> {
-    let reasons = grouped(reasons);
-    let mut lines: Vec<String> = reasons
-        .iter()
-        .take(REASONS_MAX)
-        .map(|Reason { message, count }| causes::times(*count, &one_line(message)))
-        .collect();
-    if let Some(more) = reasons.get(REASONS_MAX..).filter(|more| !more.is_empty()) {
-        let samples = more.iter().map(|reason| reason.count).sum::<u64>();
-        lines.push(causes::times(samples, "something else"));
-    }
-    lines
-}
-
-/// Reasons by what they have in common, most frequent first.
-fn grouped(reasons: &[Reason]) -> Vec<Reason> {
-    let mut groups: Vec<(Vec<String>, Vec<&str>, u64)> = Vec::new();
-    for Reason { message, count } in reasons {
-        let cause = causes::cause(message);
-        match groups.iter_mut().find(|(known, ..)| *known == cause) {
-            Some((_, messages, sum)) => {
-                messages.push(message);
-                *sum += count;
-            }
-            None => groups.push((cause, vec![message], *count)),
-        }
-    }
-    // Stable: among equals the order stays.
-    groups.sort_by_key(|(.., count)| std::cmp::Reverse(*count));
-    groups
-        .into_iter()
-        .map(|(_, messages, count)| Reason { message: causes::common(&messages), count })
-        .collect()
-}
-
-/// What a provider wrote must not move the cursor or fill the screen.
-fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut shown: String = line.chars().filter(|c| !c.is_control()).take(REASON_CHARS_MAX).collect();
-    if line.chars().nth(REASON_CHARS_MAX).is_some() {
-        shown.push('…');
-    }
-    shown
+    let mut counts = CauseCounts::default();
+    reasons.iter().for_each(|Reason { message, count }| counts.add(message, *count));
+    let causes = counts.finish(REASONS_MAX);
+    causes.iter().map(|cause| causes::times(cause.count, &causes::one_line(&cause.message))).collect()
 }
 
 fn outcome(benchmark: &Benchmark, wanted: Outcome) -> u64 {
@@ -228,8 +225,8 @@ mod tests {
     fn the_most_frequent_reasons_are_told_in_a_line_each() {
         let all =
             [reason("a\u{1b}[2J\n b", 1_200), reason("b", 3), reason("c", 2), reason("d", 2), reason("e", 1)];
-        assert_eq!(lines(&all), ["1,200 × a[2J b", "3 × b", "2 × c", "3 × something else"]);
-        assert_eq!(lines(&[reason(&"x".repeat(5_000), 1)])[0].chars().count(), 4 + REASON_CHARS_MAX + 1);
+        assert_eq!(lines(&all), ["1,200 × a[2J b", "3 × b", "2 × c", "3 × other causes"]);
+        assert_eq!(lines(&[reason(&"x".repeat(5_000), 1)])[0].chars().count(), 4 + 300 + 1);
         assert!(lines(&[]).is_empty());
     }
 

@@ -47,6 +47,8 @@ pub(super) async fn show(
             status = ExitStatus::Failure;
             failure::tell(client, run).await;
             tell_unjudged(client, run).await?;
+        } else {
+            failure::tell_errors(client, run).await;
         }
         // A canceled run has no export.
         let files = match run.status {

@@ -78,6 +78,40 @@ async fn a_failed_run_is_queued_again() {
 }
 
 #[tokio::test]
+async fn a_run_that_succeeded_is_queued_again_for_its_errors_only() {
+    let server = Server::local().await;
+    let mut outcomes = vec![Outcome::Correct; 19];
+    outcomes.push(Outcome::InfrastructureError);
+    let run = server.finished_run(&outcomes).await;
+    let path = format!("/api/admin/runs/{run}/requeue");
+    let body = |body: serde_json::Value| body.to_string();
+    let headers = [("content-type", "application/json")];
+    for plain in ["".to_owned(), body(json!({})), body(json!({ "errors": false }))] {
+        let refused = server.ask("POST", &path, &headers, plain).await;
+        assert_eq!(
+            (refused.status.as_u16(), refused.detail().as_str()),
+            (400, "Run cannot be requeued (must be failed or canceled)")
+        );
+    }
+    let odd = server.ask("POST", &path, &headers, body(json!({ "errors": "all" }))).await;
+    assert_eq!(odd.status, 422, "{}", odd.text);
+    let view = server.get(&format!("/api/runs/{run}")).await.json();
+    assert_eq!((&view["status"], &view["interrupted"]), (&json!("succeeded"), &json!(false)));
+    server.messages(QueueName::Plans).await;
+    let reply = server.ask("POST", &path, &headers, body(json!({ "errors": true }))).await;
+    assert_eq!((reply.status.as_u16(), &reply.json()["message"]), (200, &json!("Run requeued")));
+    assert_eq!(server.messages(QueueName::Plans).await, [Message::Plan { run, generation: 2 }]);
+    let view = server.get(&format!("/api/runs/{run}")).await.json();
+    assert_eq!((&view["status"], &view["generation_number"]), (&json!("queued"), &json!(2)));
+
+    let whole = server.finished_run(&[Outcome::Correct]).await;
+    let path = format!("/api/admin/runs/{whole}/requeue");
+    let refused = server.ask("POST", &path, &headers, body(json!({ "errors": true }))).await;
+    assert_eq!(refused.status, 400);
+    assert!(refused.detail().contains("no infrastructure-errors"), "{}", refused.text);
+}
+
+#[tokio::test]
 async fn the_callers_key_goes_with_the_run_and_comes_back_with_a_requeue() {
     let server = Server::local().await;
     let body = json!({ "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"] });

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{CostView, JudgeView, share};
+use super::{CostView, ErrorCount, JudgeView, share};
 
 /// One benchmark of a run: what was planned, how far it is, and what came out.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -57,6 +57,9 @@ pub struct RunBenchmarkView {
     /// How many samples ended in which way; null until it is over.
     #[schema(value_type = Option<std::collections::BTreeMap<String, u64>>)]
     pub outcomes: Option<OutcomeCounts>,
+    /// Causes of its infrastructure-errors, most frequent first; empty until it is over, and where the dataset is gated:
+    /// the benchmark's own page has them for the run's owner.
+    pub error_causes: Vec<ErrorCount>,
     /// Samples planned.
     pub planned_samples: u64,
     /// Samples that are over.
@@ -233,6 +236,7 @@ impl RunBenchmarkView {
             score_of_graded: report.and_then(|report| report.score_of_graded),
             interval: report.and_then(IntervalView::of),
             outcomes: report.map(|report| report.outcomes),
+            error_causes: report.map(error_causes).unwrap_or_default(),
             planned_samples,
             completed_samples: counts.done,
             graded_samples: counts.graded,
@@ -263,6 +267,11 @@ impl RunBenchmarkView {
             ),
         }
     }
+}
+
+fn error_causes(report: &BenchmarkReport) -> Vec<ErrorCount> {
+    let causes = report.error_causes.iter();
+    causes.map(|cause| ErrorCount { message: cause.message.clone(), count: cause.count }).collect()
 }
 
 /// The metrics of a benchmark that is over: what the protocol adds, then the whole report, then the eight keys

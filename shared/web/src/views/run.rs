@@ -86,6 +86,9 @@ pub struct RunView {
     pub rejudges: Option<RejudgesView>,
     /// How often it was queued.
     pub generation_number: u32,
+    /// Whether it is open and the process that worked on it has ended: it goes on when it is resumed by
+    /// `POST /api/admin/runs/{run_id}/requeue`.
+    pub interrupted: bool,
     /// How much is done.
     pub progress: ProgressView,
     /// Place in the queue, from 1; null unless queued.
@@ -191,6 +194,7 @@ impl RunView {
             judge: spec.judge.as_ref().map(JudgeOrderView::from),
             rejudges: spec.rejudges.map(RejudgesView::from),
             generation_number: run.generation,
+            interrupted: false,
             progress: ProgressView { completed: 0, total: 0, percent: 0.0 },
             queue_position: None,
             start_delay_seconds: None,

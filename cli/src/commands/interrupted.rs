@@ -1,0 +1,104 @@
+//! Runs that are open and that no process works on.
+
+use bench_api::list_runs;
+use bench_domain::{RunId, RunStatus};
+use bench_state::RunFilter;
+
+use crate::stack::Stack;
+use crate::views::Run;
+use crate::{format, output, show};
+
+/// Maximum number of runs that are looked at.
+const RUNS_MAX: u64 = 1_000;
+/// Maximum number of runs that are listed.
+const LISTED_MAX: usize = 5;
+
+/// Lists the interrupted runs of a stack's data directory but these, each with the command that resumes it. `server` is
+/// the address at which the stack is served.
+pub(crate) async fn list(stack: &Stack, but: &[RunId], server: Option<&str>) {
+    match find(stack).await {
+        Ok(found) => {
+            let others = found.into_iter().filter(|run| but.iter().all(|known| known.to_string() != run.id));
+            tell(&others.collect::<Vec<_>>(), server);
+        }
+        // It is only for information: what was ordered is done all the same.
+        Err(error) => tracing::warn!(%error, "Interrupted runs were not listed: {error}"),
+    }
+}
+
+async fn find(stack: &Stack) -> anyhow::Result<Vec<Run>> {
+    let mut found = Vec::new();
+    for status in [RunStatus::Running, RunStatus::Queued] {
+        let filter = RunFilter { status: Some(status), ..RunFilter::default() };
+        let (views, _) = list_runs(&stack.api, &filter, 0, RUNS_MAX)
+            .await
+            .map_err(|error| anyhow::anyhow!("{}", error.message()))?;
+        for view in views.iter().filter(|view| view.interrupted) {
+            found.push(serde_json::from_value(serde_json::to_value(view)?)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Lists those of the runs that are interrupted.
+pub(crate) fn tell(runs: &[Run], server: Option<&str>) {
+    lines(runs, server).iter().for_each(|line| output::note(line));
+}
+
+fn lines(runs: &[Run], server: Option<&str>) -> Vec<String> {
+    let interrupted: Vec<&Run> = runs.iter().filter(|run| run.interrupted).collect();
+    if interrupted.is_empty() {
+        return Vec::new();
+    }
+    let count = format::plural(interrupted.len() as u64, "interrupted run");
+    let mut lines = vec![format!("{count}, not worked on until resumed:")];
+    let server = server.map(|server| format!(" --server {server}")).unwrap_or_default();
+    for run in interrupted.iter().take(LISTED_MAX) {
+        lines.push(format!(
+            "  bench run --resume {}{server}   {}, {}",
+            run.id,
+            run.model(),
+            show::status(run)
+        ));
+    }
+    if interrupted.len() > LISTED_MAX {
+        lines.push(format!("  and {} more; `bench runs` lists them", interrupted.len() - LISTED_MAX));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn run(interrupted: bool) -> Run {
+        serde_json::from_value(json!({
+            "id": "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90", "status": "running", "model_slug": "m", "provider": "chutes",
+            "created_at": "2026-01-02T03:04:05Z", "interrupted": interrupted,
+            "benchmarks": [{ "benchmark_name": "hle", "status": "running", "planned_samples": 9, "completed_samples": 2 }],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn interrupted_runs_are_listed_with_the_command_that_resumes_them() {
+        assert!(lines(&[run(false)], None).is_empty());
+        let told = lines(&[run(true), run(false)], None);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("1 interrupted run"), "{told:?}");
+        assert!(told[1].contains("bench run --resume 3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90"), "{told:?}");
+        assert!(told[1].contains("interrupted 2/9"), "{told:?}");
+        let told = lines(&[run(true)], Some("http://127.0.0.1:3000"));
+        assert!(told[1].contains(" --server http://127.0.0.1:3000 "), "{told:?}");
+    }
+
+    #[test]
+    fn many_interrupted_runs_are_few_lines() {
+        let many: Vec<Run> = (0..40).map(|_| run(true)).collect();
+        let told = lines(&many, None);
+        assert_eq!(told.len(), LISTED_MAX + 2);
+        assert!(told[LISTED_MAX + 1].contains("35 more"), "{told:?}");
+    }
+}

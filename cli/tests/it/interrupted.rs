@@ -1,0 +1,251 @@
+//! Interrupted runs: who works on them, and how they are listed and resumed.
+
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bench_tests::model_server::{ModelServer, Reply};
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+use crate::serve::Server;
+use crate::support::{Done, Place};
+
+/// Long enough for a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Longer than any test.
+const FOREVER: Duration = Duration::from_secs(3_600);
+
+/// MMLU-Pro rows with a marker by which the model server tells items apart.
+fn items(prefix: &str, count: usize) -> String {
+    let row = |id: String, cot: &str| {
+        let row = json!({
+            "question": format!("[item {id}] Which is the second letter?"), "options": ["A", "B", "C"],
+            "answer": "B", "answer_index": 1, "category": "math", "cot_content": cot, "question_id": id, "src": "own",
+        });
+        format!("{row}\n")
+    };
+    let shot = row("shot".into(), "A: Let's think step by step. The answer is (B).");
+    (0..count).map(|n| row(format!("{prefix}{n}"), "")).fold(shot, |all, row| all + &row)
+}
+
+/// A model server whose items `a…` hang until it is well, and a place with both kinds of items.
+struct Scene {
+    runtime: Runtime,
+    server: ModelServer,
+    well: Arc<AtomicBool>,
+    place: Place,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let runtime = Runtime::new().unwrap();
+        let well = Arc::new(AtomicBool::new(false));
+        let is_well = Arc::clone(&well);
+        let rule = move |ask: &bench_tests::model_server::Ask| match ask.item.starts_with('a') {
+            true if !is_well.load(Ordering::SeqCst) => Reply::Hang(FOREVER),
+            _ => Reply::Text("The answer is (B).".to_owned()),
+        };
+        let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
+        let place = Place::new();
+        place.write("a.jsonl", items("a", 3));
+        place.write("b.jsonl", items("b", 4));
+        Self { runtime, server, well, place }
+    }
+
+    fn order(&self, file: &str) -> Vec<String> {
+        let base_url = self.server.base_url();
+        let args =
+            ["run", "--json", "--durability", "normal", "--concurrency", "1", "--benchmark", "mmlu_pro"];
+        let model = ["--model", "openai-compatible/m", "--base-url", base_url.as_str(), "--dataset"];
+        args.iter().chain(&model).map(|arg| (*arg).to_owned()).chain([format!("mmlu_pro={file}")]).collect()
+    }
+
+    fn run(&self, args: &[String]) -> Done {
+        self.place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// Questions about items `a…` so far.
+    fn asked_of_a(&self) -> u64 {
+        self.server.asked().iter().filter(|(item, _)| item.starts_with('a')).map(|(_, times)| times).sum()
+    }
+
+    /// Starts a command, waits for the next question about an item `a…`, and kills the command.
+    fn killed_while_asking(&self, args: &[String]) {
+        let before = self.asked_of_a();
+        let mut child = self.start(args);
+        self.until_asked(before + 1, &mut child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    fn start(&self, args: &[String]) -> Child {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        self.place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    }
+
+    fn until_asked(&self, times: u64, child: &mut Child) {
+        let started = Instant::now();
+        while self.asked_of_a() < times {
+            assert!(started.elapsed() < PATIENCE, "the model is not asked");
+            assert!(child.try_wait().unwrap().is_none(), "the command ended before it asked");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The only run there is.
+    fn first(&self) -> String {
+        self.place.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned()
+    }
+}
+
+fn resume(run: &str) -> Vec<String> {
+    ["run", "--resume", run, "--json", "--durability", "normal", "--concurrency", "1"]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+#[test]
+fn a_new_run_leaves_an_interrupted_one_alone_until_it_is_resumed() {
+    let scene = Scene::new();
+    scene.killed_while_asking(&scene.order("a.jsonl"));
+    assert_eq!(scene.asked_of_a(), 1);
+    let a = scene.first();
+
+    // One sample at a time: a single question about the other run would keep this one from its end.
+    let done = scene.run(&scene.order("b.jsonl"));
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(done.err.contains(&format!("bench run --resume {a}")), "{}", done.err);
+    assert_eq!(scene.asked_of_a(), 1, "the interrupted run was asked");
+
+    let listed = scene.place.bench(&["runs"]);
+    assert!(listed.out.contains("interrupted 0/3"), "{}", listed.out);
+    assert!(listed.err.contains(&format!("bench run --resume {a}")), "{}", listed.err);
+    let shown = scene.place.json(&["runs", &a, "--json"]);
+    assert_eq!((&shown["status"], &shown["interrupted"]), (&json!("running"), &json!(true)));
+
+    // Resumed and killed again: each attempt counts.
+    scene.killed_while_asking(&resume(&a));
+    scene.killed_while_asking(&resume(&a));
+    scene.well.store(true, Ordering::SeqCst);
+    let done = scene.run(&resume(&a));
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(!done.err.contains("interrupted run"), "{}", done.err);
+    let items = scene.place.json(&["runs", &a, "--items", "--json"]);
+    let attempts = |item: &serde_json::Value| {
+        let metadata = &item["item_metadata"];
+        (metadata["worker_attempts"].as_u64(), metadata["lost_attempts"].as_u64())
+    };
+    let items = items.as_array().unwrap();
+    assert_eq!(items.len(), 3);
+    assert!(items.iter().any(|item| attempts(item) == (Some(4), Some(3))), "{items:?}");
+    assert!(items.iter().filter(|item| attempts(item) == (Some(1), None)).count() == 2, "{items:?}");
+    assert_eq!(scene.asked_of_a(), 3 + 3);
+}
+
+#[test]
+fn a_server_continues_what_was_ordered_or_resumed_at_a_server() {
+    let scene = Scene::new();
+    scene.killed_while_asking(&scene.order("a.jsonl"));
+    let a = scene.first();
+
+    // Not a run of the command line: another one gets through, ordered at the same server.
+    let server = Server::start(&scene.place, &["--concurrency", "1"]);
+    let address = server.address.clone();
+    let demo =
+        ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo", "--subset-count", "3", "--json"];
+    let done = scene.place.bench(&[&demo[..], &["--server", &address]].concat());
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert_eq!(scene.asked_of_a(), 1, "the server took up a run of the command line");
+    let listed = scene.place.bench(&["runs", "--server", &address]);
+    assert!(listed.err.contains(&format!("bench run --resume {a} --server {address}")), "{}", listed.err);
+
+    // Resumed at the server it is the server's, of this one and of later ones.
+    let at_server = [resume(&a), vec!["--server".into(), address]].concat();
+    let mut watching = scene.start(&at_server);
+    scene.until_asked(2, &mut watching);
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    drop(server);
+    let server = Server::start(&scene.place, &[]);
+    let started = Instant::now();
+    while scene.asked_of_a() < 3 {
+        assert!(started.elapsed() < PATIENCE, "the next server does not continue the run");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    drop(server);
+
+    // A command in the foreground leaves it alone, and works on it when it is told to.
+    let asked = scene.asked_of_a();
+    let done = scene.run(&scene.order("b.jsonl"));
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(done.err.contains(&format!("bench run --resume {a}")), "{}", done.err);
+    assert_eq!(scene.asked_of_a(), asked);
+    scene.well.store(true, Ordering::SeqCst);
+    let done = scene.run(&resume(&a));
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    let shown = scene.place.json(&["runs", &a, "--json"]);
+    assert_eq!((&shown["status"], &shown["coverage"]), (&json!("succeeded"), &json!(1.0)));
+}
+
+#[test]
+fn a_run_that_succeeded_with_errors_is_completed() {
+    let place = Place::new();
+    let runtime = Runtime::new().unwrap();
+    let well = Arc::new(AtomicBool::new(false));
+    let is_well = Arc::clone(&well);
+    let rule = move |ask: &bench_tests::model_server::Ask| match ask.item.as_str() {
+        "c7" if !is_well.load(Ordering::SeqCst) => {
+            Reply::Status(500, r#"{"error":{"message":"the gpu melted"}}"#.into(), vec![])
+        }
+        _ => Reply::Text("The answer is (B).".to_owned()),
+    };
+    let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
+    place.write("c.jsonl", items("c", 20));
+    let base_url = server.base_url();
+    let bench =
+        |args: &[&str]| Done::of(&place.command(args).env("WORKER_ITEM_ATTEMPTS", "1").output().unwrap());
+    let order = ["run", "--model", "openai-compatible/m", "--base-url", &base_url, "--benchmark", "mmlu_pro"];
+    let done = bench(&[&order[..], &["--dataset", "mmlu_pro=c.jsonl"]].concat());
+    assert_eq!(done.code, 0, "95 % are enough: {}{}", done.out, done.err);
+    let run = place.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let resume = format!("bench run --resume {run}");
+    for part in ["1 infrastructure-error without a grade", "1 × ", "the gpu melted", &resume] {
+        assert!(done.err.contains(part), "{part}: {}", done.err);
+    }
+    let detail = bench(&["runs", &run]);
+    for part in ["the gpu melted", &resume] {
+        assert!(detail.out.contains(part), "{part}: {}", detail.out);
+    }
+    let shown = place.json(&["runs", &run, "--json"]);
+    assert_eq!((&shown["status"], &shown["coverage"]), (&json!("succeeded"), &json!(0.95)));
+    let causes = &shown["results"][0]["error_causes"];
+    assert_eq!(causes[0]["count"], 1);
+    assert!(causes[0]["message"].as_str().unwrap().contains("the gpu melted"), "{causes}");
+
+    // It may fail again, and be asked again.
+    let before = server.asked();
+    let again = bench(&["requeue", &run, "--errors", "--json"]);
+    assert_eq!(again.code, 0, "{}{}", again.out, again.err);
+    well.store(true, Ordering::SeqCst);
+    let done = bench(&["run", "--resume", &run]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(!done.err.contains("the gpu melted"), "{}", done.err);
+    for (item, times) in server.asked() {
+        assert_eq!(times - before[&item], if item == "c7" { 2 } else { 0 }, "item {item}");
+    }
+    let shown = place.json(&["runs", &run, "--json"]);
+    assert_eq!(
+        (&shown["status"], &shown["coverage"], &shown["score"]),
+        (&json!("succeeded"), &json!(1.0), &json!(1.0))
+    );
+    assert_eq!(shown["results"][0]["error_causes"], json!([]));
+
+    let total = server.total();
+    let done = bench(&["run", "--resume", &run]);
+    assert!(done.code == 0 && done.err.contains("is complete"), "{}{}", done.out, done.err);
+    bench(&["requeue", &run, "--errors", "--detach"]).refused(1, "no infrastructure-errors");
+    bench(&["requeue", &run, "--detach"]).refused(1, "cannot be requeued");
+    assert_eq!(server.total(), total);
+}

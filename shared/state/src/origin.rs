@@ -1,0 +1,103 @@
+//! Where runs are ordered, and which of them a process works on.
+//!
+//! The functions of a deployed system share one table and work on all runs. In a data directory one process works at a
+//! time: a server continues what was ordered at a server, a command in the foreground works on the runs that it ordered
+//! or resumed itself. Any other open run is interrupted: it stays as it is until it is resumed.
+
+use bench_domain::RunSpec;
+use bench_domain::run::Owner;
+
+use crate::attributes::{Reader, Record, number, text};
+use crate::{RunRecord, State, StateError};
+
+/// The attribute that names the [`Origin`].
+pub(crate) const ORIGIN: &str = "origin";
+/// For a run of the foreground: the start count of its process.
+pub(crate) const ORIGIN_START: &str = "origin_start";
+const SERVER: &str = "server";
+const FOREGROUND: &str = "foreground";
+
+/// The runs that a process works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// All runs of the table, as the deployed functions.
+    #[default]
+    All,
+    /// The runs that were ordered or resumed at a server of this data directory, by this process or an earlier one.
+    Server,
+    /// The runs that this process ordered or resumed.
+    Foreground,
+}
+
+/// Where a run was ordered, or last resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// At a server, or by its schedule.
+    Server,
+    /// By a command that works in the foreground.
+    Foreground {
+        /// Start count of its process.
+        start: u64,
+    },
+}
+
+impl Origin {
+    /// Reads the origin of a run.
+    ///
+    /// Runs of an older program have none. A schedule's run and one of a caller with a key were ordered at a server.
+    /// Any other may be an abandoned one of the command line: it costs nothing until it is resumed.
+    pub(crate) fn read(reader: &Reader<'_>, spec: &RunSpec) -> Result<Self, StateError> {
+        Ok(match reader.maybe_text(ORIGIN) {
+            Some(SERVER) => Self::Server,
+            Some(_) => Self::Foreground { start: reader.number_or(ORIGIN_START, 0)? },
+            None if spec.schedule.is_some() || matches!(spec.owner, Owner::Key(_)) => Self::Server,
+            None => Self::Foreground { start: 0 },
+        })
+    }
+
+    /// Sets the attributes of a new run.
+    pub(crate) fn write(self, record: &mut Record) {
+        record.insert(ORIGIN.into(), text(self.name()));
+        record.insert(ORIGIN_START.into(), number(self.start()));
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Server => SERVER,
+            Self::Foreground { .. } => FOREGROUND,
+        }
+    }
+
+    /// Start count of the process, 0 for a server: it may be any.
+    pub(crate) const fn start(self) -> u64 {
+        match self {
+            Self::Server => 0,
+            Self::Foreground { start } => start,
+        }
+    }
+}
+
+impl State {
+    /// The same state for a process that works on these runs only.
+    #[must_use]
+    pub fn scoped(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// Whether this process works on a run that is open. One that it doesn't work on is interrupted until it is resumed.
+    pub fn works_on(&self, run: &RunRecord) -> bool {
+        match (self.scope, run.origin) {
+            (Scope::All, _) | (Scope::Server, Origin::Server) => true,
+            (Scope::Foreground, Origin::Foreground { start }) => start == self.epoch,
+            (Scope::Server, Origin::Foreground { .. }) | (Scope::Foreground, Origin::Server) => false,
+        }
+    }
+
+    /// The origin of runs that this process orders or resumes.
+    pub(crate) const fn own_origin(&self) -> Origin {
+        match self.scope {
+            Scope::All | Scope::Server => Origin::Server,
+            Scope::Foreground => Origin::Foreground { start: self.epoch },
+        }
+    }
+}
