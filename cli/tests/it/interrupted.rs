@@ -32,7 +32,8 @@ fn items(prefix: &str, count: usize) -> String {
 
 /// A model server whose items `a…` hang until it is well, and a place with both kinds of items.
 struct Scene {
-    runtime: Runtime,
+    /// Drives the server.
+    _runtime: Runtime,
     server: ModelServer,
     well: Arc<AtomicBool>,
     place: Place,
@@ -51,7 +52,7 @@ impl Scene {
         let place = Place::new();
         place.write("a.jsonl", items("a", 3));
         place.write("b.jsonl", items("b", 4));
-        Self { runtime, server, well, place }
+        Self { _runtime: runtime, server, well, place }
     }
 
     fn order(&self, file: &str) -> Vec<String> {

@@ -101,3 +101,45 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::{RunId, Subset, Timestamp};
+    use serde_json::json;
+
+    use super::*;
+
+    fn spec(more: serde_json::Value) -> RunSpec {
+        let mut spec = json!({
+            "id": RunId::random(),
+            "model": { "id": bench_domain::ModelId::of("oracle", "oracle"), "provider": "oracle", "slug": "oracle" },
+            "benchmarks": ["mmlu_pro"], "selected_benchmarks": null, "subset": Subset::default(),
+            "owner": Owner::Local, "auth": "system", "coverage_min": 0.9, "software": "1",
+            "created_at": Timestamp::from_micros(1),
+        });
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        serde_json::from_value(spec).unwrap()
+    }
+
+    fn read(record: &Record, spec: &RunSpec) -> Origin {
+        Origin::read(&Reader::new(record), spec).unwrap()
+    }
+
+    #[test]
+    fn an_origin_survives_its_record() {
+        for origin in [Origin::Server, Origin::Foreground { start: 7 }] {
+            let mut record = Record::new();
+            origin.write(&mut record);
+            assert_eq!(read(&record, &spec(json!({}))), origin);
+        }
+    }
+
+    #[test]
+    fn a_run_of_an_older_program_costs_nothing_unless_a_server_ordered_it_for_sure() {
+        let old = Record::new();
+        assert_eq!(read(&old, &spec(json!({}))), Origin::Foreground { start: 0 });
+        assert_eq!(read(&old, &spec(json!({ "owner": Owner::Key("k".into()) }))), Origin::Server);
+        let schedule = bench_domain::ScheduleId::random();
+        assert_eq!(read(&old, &spec(json!({ "schedule": schedule }))), Origin::Server);
+    }
+}
