@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bench_domain::RunStatus;
+use bench_domain::{RunStatus, Timestamp};
+use bench_state::{EventKind, NewEvent, Renewal, Scope};
 use bench_tests::model_server::Reply;
 
 use crate::support::world::End;
@@ -59,5 +60,43 @@ fn waits_survive_a_restart() {
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;
         assert!(samples["mmlu_pro"].iter().all(|sample| sample.effort.failures == 0));
+    });
+}
+
+/// A run of the command line, at a server: nothing of it is done until it is resumed there, or canceled.
+#[test]
+fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
+    runtime().block_on(async {
+        let mut world = World::open(Settings::default(), |ask| Reply::Text(data::right(&ask.item))).await;
+        let mut interrupted = Vec::new();
+        for _ in 0..2 {
+            let run = Order::mmlu_pro(5).place(&world).await;
+            let found = world.found(run).await;
+            let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
+            let renewal = Renewal { resumes: true, ..Renewal::default() };
+            let foreground = world.stack.state.clone().scoped(Scope::Foreground);
+            let (record, now) = (&found.run, Timestamp::now());
+            let changed = foreground.change_run_with(record, &record.state, 1, &event, now, renewal).await;
+            changed.unwrap();
+            interrupted.push(run);
+        }
+        world.stack.start().await.unwrap();
+        let other = Order::mmlu_pro(7).place(&world).await;
+        assert_eq!(world.end_of(other).await, RunStatus::Succeeded);
+        world.scheduler().reconcile_after(Duration::ZERO).await.unwrap();
+        assert_eq!(world.model.total(), 7);
+        for run in &interrupted {
+            assert_eq!(world.found(*run).await.run.state.status(), RunStatus::Queued);
+        }
+        world.cancel(interrupted[0]).await;
+        assert_eq!(world.end_of(interrupted[0]).await, RunStatus::Canceled);
+        world.requeue(interrupted[1], None).await;
+        assert_eq!(world.end_of(interrupted[1]).await, RunStatus::Succeeded);
+        for run in [interrupted[1], other] {
+            check(&world, run, Expected::SUCCEEDED).await;
+        }
+        assert_eq!(world.model.total(), 12);
+        let again = bench_api::requeue_run(&world.stack.api, interrupted[1], None).await;
+        assert!(again.is_err(), "it is not interrupted any more");
     });
 }

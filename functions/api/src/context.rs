@@ -51,7 +51,7 @@ pub struct Api {
     pub(crate) stored: Mutex<Option<(Instant, Arc<Stored>)>>,
     pub(crate) synced: Mutex<Option<Instant>>,
     pub(crate) ops: Ops,
-    /// Hears of interrupted runs that go on.
+    /// Hears of interrupted runs whose messages are wanted again.
     pub(crate) on_resume: Box<dyn Fn(RunId) + Send + Sync>,
     summaries: Mutex<HashMap<SummaryKey, SummaryView>>,
 }
@@ -100,7 +100,8 @@ impl Api {
         }
     }
 
-    /// Calls `hear` with each interrupted run that goes on in this process.
+    /// Calls `hear` with each interrupted run whose messages are wanted again: it goes on in this process, or was
+    /// canceled.
     #[must_use]
     pub fn on_resume(self, hear: impl Fn(RunId) + Send + Sync + 'static) -> Self {
         Self { on_resume: Box::new(hear), ..self }

@@ -94,6 +94,8 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
             continue;
         }
         *held(&api.schedule) = None;
+        // One that was interrupted is cleared up at once, too.
+        (api.on_resume)(run);
         // From here on the run is canceled; what follows is also done by the finisher, who hears of it.
         finish(api, &record).await;
         // Benchmarks that had results keep them: the finisher closes these with a report.
