@@ -55,6 +55,12 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
         },
     );
     say(
+        spaces || facts.own_user,
+        "",
+        "Programs cannot change modes, owners, times and extended attributes of files, not even of their own: the kernel \
+         would let them do so with every file of the host's user.",
+    );
+    say(
         facts.bounds_memory,
         "memory cgroup",
         if spaces {

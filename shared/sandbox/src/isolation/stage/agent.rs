@@ -103,6 +103,10 @@ fn bind(plan: &AgentPlan) -> Result<Ready, String> {
         unix_sockets,
         internet_sockets: !confined || plan.allow_network,
         shared_objects: !confined,
+        file_attributes: !confined || own_user,
+        // In namespaces the guard may read every process, and programs need to close theirs to each other.
+        hidden_processes: !confined,
+        uncounted_memory: plan.limits.memory_is_bounded,
     })?;
     Ok(Ready { landlock, unix_sockets })
 }

@@ -1,5 +1,7 @@
 //! Landlock: what the kernel lets this process and its children do with files, the network and other processes.
 
+use std::path::{Path, PathBuf};
+
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, Ruleset,
     RulesetAttr, RulesetCreatedAttr, Scope, path_beneath_rules,
@@ -17,6 +19,9 @@ pub(super) const SCOPES_SINCE: u32 = 6;
 /// From this version on, sockets in the file system can only be reached where rules say so.
 pub(super) const UNIX_SOCKETS_SINCE: u32 = 9;
 
+/// Endless zeros.
+const ZERO: &str = "/dev/zero";
+
 /// Restricts this process for good. Gives the version of the interface, or 0 where the kernel has none.
 pub(super) fn restrict(plan: &AgentPlan) -> Result<u32, String> {
     const DOING: &str = "landlock cannot be applied";
@@ -24,6 +29,11 @@ pub(super) fn restrict(plan: &AgentPlan) -> Result<u32, String> {
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
     let write = everything & !(AccessFs::MakeBlock | AccessFs::MakeChar | AccessFs::IoctlDev);
     let device: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile;
+    // What is mapped of `/dev/zero` to be written together is memory of no process, which only a cgroup counts.
+    let (read_only, devices): (Vec<&PathBuf>, Vec<&PathBuf>) = plan
+        .devices
+        .iter()
+        .partition(|device| !plan.limits.memory_is_bounded && device.as_path() == Path::new(ZERO));
 
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -40,7 +50,9 @@ pub(super) fn restrict(plan: &AgentPlan) -> Result<u32, String> {
         .doing(DOING)?
         .add_rules(path_beneath_rules(&plan.read, read))
         .doing(DOING)?
-        .add_rules(path_beneath_rules(&plan.devices, device))
+        .add_rules(path_beneath_rules(devices, device))
+        .doing(DOING)?
+        .add_rules(path_beneath_rules(read_only, AccessFs::ReadFile))
         .doing(DOING)?
         .add_rules(path_beneath_rules(&plan.write, write))
         .doing(DOING)?

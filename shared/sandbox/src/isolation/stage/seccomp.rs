@@ -22,6 +22,13 @@ pub(super) struct Filter {
     pub(super) internet_sockets: bool,
     /// System V and POSIX message queues, semaphores and shared memory: into a namespace of its own.
     pub(super) shared_objects: bool,
+    /// Modes, owners, times and extended attributes of files. Landlock does not restrict them, so programs that are the
+    /// host's user could change those of all its files.
+    pub(super) file_attributes: bool,
+    /// Making one's own process unreadable (`PR_SET_DUMPABLE`) for those who count what it holds.
+    pub(super) hidden_processes: bool,
+    /// Memory that only a memory cgroup counts.
+    pub(super) uncounted_memory: bool,
 }
 
 /// Calls that are refused whatever their arguments are.
@@ -122,6 +129,66 @@ const SHARED_OBJECTS: &[i64] = &[
     libc::SYS_mq_unlink,
 ];
 
+/// Shared memory among them, which outlives whoever made it.
+const SHARED_MEMORY: &[i64] = &[libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmctl];
+
+/// Calls that change a file without writing to it. The later ones of their kind (`setxattrat`, `file_setattr`) are above
+/// [`UNKNOWN_SINCE`].
+const FILE_ATTRIBUTES: &[i64] = &[
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    SYS_FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_utimensat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    // Tells of changes in folders that may not be read.
+    libc::SYS_inotify_add_watch,
+];
+/// Has the same number everywhere.
+const SYS_FCHMODAT2: i64 = 452;
+
+#[cfg(target_arch = "x86_64")]
+const FILE_ATTRIBUTES_HERE: &[i64] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const FILE_ATTRIBUTES_HERE: &[i64] = &[];
+
+/// Requests (`ioctl`) that do the same: flags, project and encryption of a file, of `linux/fs.h` and `linux/fscrypt.h`.
+const FILE_REQUESTS: [u64; 6] =
+    [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4004_7602, 0x800c_6613];
+
+/// Signals that stop a process until another one lets it go on. A program that stops its supervisor would hold its
+/// sandbox for as long as the job may take.
+const STOPS: [libc::c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+/// Calls that send a signal, and which of their arguments it is.
+const SENDS: [(i64, u8); 6] = [
+    (libc::SYS_kill, 1),
+    (libc::SYS_tkill, 1),
+    (libc::SYS_tgkill, 2),
+    (libc::SYS_rt_sigqueueinfo, 1),
+    (libc::SYS_rt_tgsigqueueinfo, 2),
+    (libc::SYS_pidfd_send_signal, 1),
+];
+/// Of `linux/fcntl.h`: chooses the signal that tells a process of input.
+const F_SETSIG: libc::c_int = 10;
+
+/// Calls that take memory which belongs to no process, told to be missing where no cgroup counts it: files without a
+/// name, and pages that stay in a pipe after their process has given them up.
+const UNCOUNTED_MEMORY: &[i64] =
+    &[libc::SYS_memfd_create, libc::SYS_vmsplice, libc::SYS_splice, libc::SYS_tee];
+
 /// Calls that act on the process whose number is the first argument; 0 is the caller. (What a user may do to its own
 /// processes with them, a sandbox must not do to others of that user, such as the host.)
 const ONLY_ON_ITSELF: &[i64] = &[
@@ -154,7 +221,7 @@ const UNKNOWN_SINCE: u32 = 463;
 pub(super) fn apply(filter: Filter) -> Result<(), String> {
     const DOING: &str = "seccomp cannot be applied";
     seccompiler::apply_filter(&unknown()).doing(DOING)?;
-    for program in [refused(filter)?, missing()?] {
+    for program in [refused(filter)?, missing(filter)?] {
         seccompiler::apply_filter(&program).doing(DOING)?;
     }
     Ok(())
@@ -176,9 +243,13 @@ fn unknown() -> BpfProgram {
 }
 
 /// Calls that programs replace by another when they are missing.
-fn missing() -> Result<BpfProgram, String> {
+fn missing(filter: Filter) -> Result<BpfProgram, String> {
     // Its flags are in memory, where a filter cannot look.
-    program([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)
+    let mut rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    if !filter.uncounted_memory {
+        rules.extend(UNCOUNTED_MEMORY.iter().map(|call| (*call, Vec::new())));
+    }
+    program(rules, libc::ENOSYS)
 }
 
 /// Calls that are not permitted.
@@ -187,6 +258,40 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
         REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
     if !filter.shared_objects {
         rules.extend(SHARED_OBJECTS.iter().map(|call| (*call, Vec::new())));
+    }
+    if !filter.file_attributes {
+        rules.extend(FILE_ATTRIBUTES.iter().chain(FILE_ATTRIBUTES_HERE).map(|call| (*call, Vec::new())));
+    }
+    for (call, signal) in SENDS {
+        let stops = STOPS.iter().map(|stop| rule([condition(signal, SeccompCmpOp::Eq, number(*stop))?]));
+        rules.insert(call, stops.collect::<Result<_, _>>()?);
+    }
+    let mut controls: Vec<SeccompRule> = STOPS
+        .iter()
+        .map(|stop| {
+            rule([
+                condition(1, SeccompCmpOp::Eq, number(F_SETSIG))?,
+                condition(2, SeccompCmpOp::Eq, number(*stop))?,
+            ])
+        })
+        .collect::<Result<_, String>>()?;
+    if !filter.uncounted_memory {
+        rules.extend(SHARED_MEMORY.iter().map(|call| (*call, Vec::new())));
+        controls.push(rule([condition(1, SeccompCmpOp::Eq, number(libc::F_SETPIPE_SZ))?])?);
+        // Memory that is shared and of no file: what is unmapped of it in part is kept as a whole. (`MAP_SHARED` is a bit
+        // of `MAP_SHARED_VALIDATE`.)
+        let shared = number(libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        rules.insert(libc::SYS_mmap, vec![rule([condition(3, SeccompCmpOp::MaskedEq(shared), shared)?])?]);
+    }
+    rules.insert(libc::SYS_fcntl, controls);
+    if !filter.hidden_processes {
+        rules.insert(
+            libc::SYS_prctl,
+            vec![rule([
+                condition(0, SeccompCmpOp::Eq, number(libc::PR_SET_DUMPABLE))?,
+                condition(1, SeccompCmpOp::Eq, 0)?,
+            ])?],
+        );
     }
     for call in ONLY_ON_ITSELF {
         rules.insert(*call, vec![rule([condition(0, SeccompCmpOp::Ne, 0)?])?]);
@@ -202,20 +307,22 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
             ],
         );
     }
-    let namespaces: Result<Vec<_>, String> = NEW_NAMESPACES
+    let mut clones: Vec<SeccompRule> = NEW_NAMESPACES
         .iter()
-        .map(|flag| {
-            let flag = u64::from(flag.unsigned_abs());
-            rule([condition(0, SeccompCmpOp::MaskedEq(flag), flag)?])
-        })
-        .collect();
-    rules.insert(libc::SYS_clone, namespaces?);
+        .map(|flag| rule([condition(0, SeccompCmpOp::MaskedEq(number(*flag)), number(*flag))?]))
+        .collect::<Result<_, String>>()?;
+    // A thread with open files of its own, which are not among those of its process.
+    let thread = number(libc::CLONE_THREAD);
+    let with_files = thread | number(libc::CLONE_FILES);
+    clones.push(rule([condition(0, SeccompCmpOp::MaskedEq(with_files), thread)?])?);
+    rules.insert(libc::SYS_clone, clones);
     rules.insert(libc::SYS_socket, vec![sockets(filter)?]);
     // Typing on a terminal as if its user did.
     rules.insert(
         libc::SYS_ioctl,
         [libc::TIOCSTI, libc::TIOCLINUX]
             .into_iter()
+            .chain(FILE_REQUESTS.into_iter().filter(|_| !filter.file_attributes))
             .map(|request| rule([condition(1, SeccompCmpOp::Eq, request)?]))
             .collect::<Result<_, _>>()?,
     );
@@ -250,6 +357,11 @@ fn sockets(filter: Filter) -> Result<SeccompRule, String> {
         .map(|family| condition(0, SeccompCmpOp::Ne, u64::from(family.unsigned_abs())))
         .collect();
     rule(conditions?)
+}
+
+/// A number of the kernel's as a filter compares it.
+fn number(value: libc::c_int) -> u64 {
+    u64::from(value.unsigned_abs())
 }
 
 fn condition(argument: u8, operation: SeccompCmpOp, value: u64) -> Result<SeccompCondition, String> {

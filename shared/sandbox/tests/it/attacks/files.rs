@@ -1,6 +1,7 @@
 //! Attacks on files: of the machine, of other sandboxes, of the kernel.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
 
 use bench_sandbox::isolation::SharedFolder;
 
@@ -65,7 +66,7 @@ for path in (place + "/file", "/etc/passwd", "/etc/hosts", "/usr/bin/env", "/bin
     refused("write to " + path, lambda: open(path, "r+b"))
     refused("truncate " + path, lambda: os.truncate(path, 0))
     refused("remove " + path, lambda: os.unlink(path))
-    refused("change the mode of " + path, lambda: (os.chmod(path, 0o777), path)) if not path.startswith(place) else None
+    refused("change the mode of " + path, lambda: os.chmod(path, 0o777))
     refused("rename " + path, lambda: os.rename(path, home + "/taken"))
     refused("link to " + path, lambda: os.link(path, home + "/linked"))
     os.path.lexists(home + "/linked") and broken("a link to " + path)
@@ -80,6 +81,98 @@ refused("leave the folder", lambda: open(home + "/../../../../../../bench-attack
         assert_eq!(std::fs::read_dir(&open_to_all).unwrap().count(), 1);
     })
     .await;
+}
+
+/// Mode, owner and time of last change: all that an attribute that is set leaves behind.
+fn attributes(path: &Path) -> (u32, u32, i64, i64, i64) {
+    let about = std::fs::metadata(path).unwrap();
+    (about.mode(), about.uid(), about.mtime(), about.ctime(), about.ctime_nsec())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn attributes_of_the_user_s_files() {
+    let (secret, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // The folders let everybody in: what keeps programs out is the sandbox.
+    for folder in [&secret, &shared] {
+        std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let (key, data) = (secret.path().join("signing-key.pem"), shared.path().join("data"));
+    std::fs::write(&key, "secret").unwrap();
+    std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
+    // One that programs may open.
+    std::fs::write(&data, "data").unwrap();
+    std::fs::set_permissions(&data, PermissionsExt::from_mode(0o644)).unwrap();
+    let before = [&key, &data].map(|path| attributes(path));
+    let share = SharedFolder { host: shared.path().to_owned(), inside: "/shared".into() };
+    each_form_with(
+        |options| options.shared = vec![share],
+        |at| {
+            let key = key.clone();
+            async move {
+                let sandbox = at.sandbox().await;
+                let program = format!(
+                    r#"
+import fcntl
+key, data = {key:?}, os.environ["SANDY_FILES"] + "/data"
+me = os.getuid()
+def by_path(name, path):
+    folder, file = os.path.split(path)
+    refused("chmod " + name, lambda: os.chmod(path, 0o666))
+    refused("chmod of a folder, " + name, lambda: os.chmod(folder, 0o777))
+    call("fchmodat " + name, 268 if x86 else 53, -100, path.encode(), 0o666, 0)
+    call("fchmodat2 " + name, 452, -100, path.encode(), 0o666, 0)
+    refused("chown " + name, lambda: os.chown(path, me, os.getgid()))
+    refused("lchown " + name, lambda: os.lchown(path, me, os.getgid()))
+    refused("utime " + name, lambda: os.utime(path, (1, 1)))
+    refused("utime now " + name, lambda: os.utime(path))
+    refused("setxattr " + name, lambda: os.setxattr(path, "user.x", b"x"))
+    refused("lsetxattr " + name, lambda: os.setxattr(path, "user.x", b"x", follow_symlinks=False))
+    refused("removexattr " + name, lambda: os.removexattr(path, "user.x"))
+    call("setxattrat " + name, 463, -100, path.encode(), 0, b"user.x", b"\0" * 16, 16)
+    call("file_setattr " + name, 469, -100, path.encode(), b"\0" * 24, 24, 0)
+    call("truncate " + name, 76 if x86 else 45, path.encode(), 0)
+    if x86:
+        call("old chmod " + name, 90, path.encode(), 0o666)
+        call("old utime " + name, 132, path.encode(), None)
+        call("old utimes " + name, 235, path.encode(), None)
+        call("old futimesat " + name, 261, -100, path.encode(), None)
+def by_file(name, path, flags):
+    try:
+        file = os.open(path, flags)
+    except OSError as error:
+        held("open " + name, error)
+        return
+    refused("fchmod " + name, lambda: os.fchmod(file, 0o666))
+    refused("chmod by link " + name, lambda: os.chmod("/proc/self/fd/%d" % file, 0o666))
+    refused("fchown " + name, lambda: os.fchown(file, me, os.getgid()))
+    refused("futimes " + name, lambda: os.utime(file, (1, 1)))
+    refused("fsetxattr " + name, lambda: os.setxattr(file, "user.x", b"x"))
+    refused("fremovexattr " + name, lambda: os.removexattr(file, "user.x"))
+    call("empty path " + name, 452, file, b"", 0o666, 0x1000)
+    # No dump, no atime: flags that an owner may set.
+    for request in (0x40086602, 0x40046602, 0x401c5820):
+        refused("flags %x %s" % (request, name), lambda: fcntl.ioctl(file, request, struct.pack("7I", 0xc0, *[0] * 6)))
+    os.close(file)
+x86 = platform.machine() == "x86_64"
+for name, path in (("of a secret", key), ("of a shared file", data)):
+    by_path(name, path)
+    by_file(name + " held by its path", path, os.O_PATH)
+    by_file(name + " that is open", path, os.O_RDONLY)
+"#
+                );
+                let things = ["chmod of a secret", "utime of a shared file", "fchmod of a shared file that is open"];
+                at.attack(&sandbox, &program, &things).await;
+                if at.is_confined() && !at.has("uid per sandbox") {
+                    assert!(at.lacks("change modes"), "{:?}", at.form());
+                    assert_ne!(run(&sandbox, "echo x > own && chmod 777 own").await.exit_code, Some(0));
+                } else {
+                    assert_eq!(printed(&sandbox, "echo x > own && chmod 600 own && stat -c %a own").await, "600");
+                }
+            }
+        },
+    )
+    .await;
+    assert_eq!([&key, &data].map(|path| attributes(path)), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

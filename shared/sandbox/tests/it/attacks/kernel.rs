@@ -150,7 +150,7 @@ if not x86:
     sys.exit()
 pid = os.fork()
 if pid == 0:
-    memory = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+    memory = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     memory.write(b"\xb8\x14\x00\x00\x00\xcd\x80\xc3")
     address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     ctypes.CFUNCTYPE(ctypes.c_int)(address)()
