@@ -91,6 +91,16 @@ pub enum JobEnd {
     TimedOut,
     /// It stopped without saying how: something killed all of it.
     Vanished,
+    /// A program of it stopped (`SIGSTOP`) a process of the job, such as the one that supervises it, and it was killed.
+    Halted,
+}
+
+impl JobEnd {
+    /// Whether a program of the job kept it from ending by itself: it used up the job's time, or stopped its supervisor.
+    /// A supervisor that works ends before.
+    pub fn is_held_up(self) -> bool {
+        matches!(self, Self::TimedOut | Self::Halted)
+    }
 }
 
 /// What a job left behind. Everything in it was written by untrusted programs.

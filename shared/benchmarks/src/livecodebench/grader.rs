@@ -186,7 +186,7 @@ impl SandboxGrader for Grader {
             }
             Ok(Left::Graded(graded)) => (graded, None),
             // The supervisor ends long before the job's time is up, unless something keeps it from that.
-            Err(why) if report.end == JobEnd::TimedOut => (Graded::taken_down(why.clone()), Some(why)),
+            Err(why) if report.end.is_held_up() => (Graded::taken_down(why.clone()), Some(why)),
             Err(why) if round.number < ROUNDS_MAX => return Err(Unread::again(told(&why, report))),
             // The sandbox had what the supervisor needs, each time, and only the program can have brought it down: it
             // was running then, or nothing tells that it never was.
@@ -361,6 +361,7 @@ fn told(why: &str, report: &JobReport) -> String {
         JobEnd::Exited(status) => format!("the job left with status {status}"),
         JobEnd::TimedOut => "the job's time was up".to_owned(),
         JobEnd::Vanished => "the job vanished".to_owned(),
+        JobEnd::Halted => "the job was stopped by its program".to_owned(),
     };
     let last = report.stderr_tail.trim().lines().last().unwrap_or_default();
     let said =

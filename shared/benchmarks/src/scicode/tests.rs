@@ -246,6 +246,20 @@ fn report(item: &Item, body: &SampleBody, lines: &[(&str, &[&str])]) -> JobRepor
 }
 
 #[test]
+fn a_program_that_holds_up_its_driver_has_failed() {
+    let item = item(&with_given_step());
+    let body = body(answered(&[("62.2", "x"), ("62.3", "y")]));
+    let read = |end| {
+        let report = JobReport { end, ..report(&item, &body, &[("environment", &["numpy=2.1.0"])]) };
+        SciCode::INSPECT.read(&item, &body, &report, nth(1))
+    };
+    for end in [JobEnd::TimedOut, JobEnd::Halted] {
+        assert_eq!(read(end).unwrap().outcome, Outcome::Incorrect, "{end:?}");
+    }
+    assert!(read(JobEnd::Vanished).unwrap_err().again);
+}
+
+#[test]
 fn the_verdict_has_both_levels() {
     let item = item(&with_given_step());
     let body = body(answered(&[("62.2", "x"), ("62.3", "y")]));

@@ -214,10 +214,10 @@ fn without_results(report: &JobReport) -> Unread {
 }
 
 /// Whether what is missing in this report counts as not run: after the last round, and where the driver did not end
-/// within the job's time, which is more than all programs may take. Not where the driver itself failed.
+/// within the job's time, which is more than all programs may take, or was stopped. Not where the driver itself failed.
 fn counts_anyway(report: &JobReport, round: Round<'_>) -> bool {
     let failed = report.stderr_tail.contains("Traceback") && report.stderr_tail.contains("driver.py");
-    report.end == JobEnd::TimedOut || (round.number >= ROUNDS_MAX && !failed)
+    report.end.is_held_up() || (round.number >= ROUNDS_MAX && !failed)
 }
 
 fn end_of(report: &JobReport) -> String {
@@ -225,6 +225,7 @@ fn end_of(report: &JobReport) -> String {
         JobEnd::Exited(code) => format!("the job ended with code {code}"),
         JobEnd::TimedOut => "the job's time was up".to_owned(),
         JobEnd::Vanished => "the job was killed".to_owned(),
+        JobEnd::Halted => "the job was stopped by a program".to_owned(),
     };
     match report.stderr_tail.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(said) => format!("{end} ({})", shortened(said.trim(), COMPLAINT_CHARS_MAX)),

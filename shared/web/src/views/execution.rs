@@ -80,6 +80,7 @@ pub(super) fn test_results(execution: &Execution) -> Map<String, Value> {
         JobEnd::Exited(code) => ("exited", Some(code)),
         JobEnd::TimedOut => ("timed-out", None),
         JobEnd::Vanished => ("vanished", None),
+        JobEnd::Halted => ("halted", None),
     };
     object(json!({
         "end": end,
@@ -178,7 +179,9 @@ mod tests {
 
     #[test]
     fn every_end_has_a_name() {
-        for (end, name) in [(JobEnd::TimedOut, "timed-out"), (JobEnd::Vanished, "vanished")] {
+        let ends =
+            [(JobEnd::TimedOut, "timed-out"), (JobEnd::Vanished, "vanished"), (JobEnd::Halted, "halted")];
+        for (end, name) in ends {
             let mut execution = report(BTreeMap::new());
             execution.report.end = end;
             let results = test_results(&execution);

@@ -268,6 +268,9 @@ fn a_program_that_kills_its_supervisor_is_wrong_in_the_end() {
     // Stopped for good, the supervisor is overtaken by the job's own time limit.
     let stopped = JobReport { end: bench_domain::JobEnd::TimedOut, ..nothing };
     assert_eq!(Grader.read(&item, &body, &stopped, nth(1)).unwrap().outcome, Outcome::Incorrect);
+    // The same when the job's wrapper sees that the supervisor is stopped.
+    let halted = JobReport { end: bench_domain::JobEnd::Halted, ..stopped.clone() };
+    assert_eq!(Grader.read(&item, &body, &halted, nth(1)).unwrap().outcome, Outcome::Incorrect);
     // What the supervisor itself could not do says nothing about the program.
     let stderr_tail = "Traceback (most recent call last):\n  File \"supervisor.py\", line 1".to_owned();
     let failed = JobReport { end: bench_domain::JobEnd::Exited(1), stderr_tail, ..stopped };
