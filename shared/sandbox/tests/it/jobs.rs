@@ -47,7 +47,11 @@ async fn run(sandy: &Sandy, spec: &JobSpec) -> Option<JobReport> {
     for _ in 0..LOOKS_MAX {
         match job::look(sandy, &id, &job).await.map(JobStatus::once_started) {
             Ok(JobStatus::Over(end)) => {
-                let report = job::harvest(sandy, &id, &job, spec, end).await.unwrap();
+                let report = match job::harvest(sandy, &id, &job, spec, end).await {
+                    // Ended for what the job has left, before it was read.
+                    Err(error) if error.kind() == JobErrorKind::Gone => return None,
+                    report => report.unwrap(),
+                };
                 sandy.terminate(&id).await.unwrap();
                 return Some(report);
             }
@@ -116,6 +120,16 @@ async fn a_job_that_kills_all_it_can_has_vanished_or_its_sandbox_is_gone() {
     in_each_form(spec(script, &[]), |_, report| {
         let end = report.map(|report| report.end);
         assert!(matches!(end, None | Some(JobEnd::Vanished)), "{end:?}");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_that_stops_its_wrapper_goes_on() {
+    let script = "kill -STOP $PPID; kill -STOP $$; kill -STOP -1; echo on; exit 4";
+    in_each_form(spec(script, &[]), |_, report| {
+        let report = report.unwrap();
+        assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(4), "on\n"), "{report:?}");
     })
     .await;
 }

@@ -58,7 +58,8 @@ pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) 
     }
 }
 
-/// Where the job stands: one short call. It takes a second more where there is nothing of the job.
+/// Where the job stands: one short call. It takes a second more where there is nothing of the job. A job whose wrapper is
+/// found stopped is ended: a second call.
 pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStatus, JobError> {
     let lines = LOOK.run(sandy, sandbox, &[job.as_str(), STALE_S]).await?;
     match words(&lines).as_slice() {
@@ -72,13 +73,21 @@ pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStat
             Ok(JobStatus::Over(read_note(noted).map_or(JobEnd::Vanished, |(end, _)| end)))
         }
         ["vanished"] => Ok(JobStatus::Over(JobEnd::Vanished)),
+        ["halted"] => {
+            stop_for(sandy, sandbox, &[job.as_str(), "halted"]).await?;
+            Ok(JobStatus::Over(JobEnd::Halted))
+        }
         _ => Err(LOOK.garbled()),
     }
 }
 
 /// Ends what the job has running, and sees to it that it is not started later. Does nothing when it is over.
 pub async fn stop(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<(), JobError> {
-    let lines = STOP.run(sandy, sandbox, &[job.as_str()]).await?;
+    stop_for(sandy, sandbox, &[job.as_str()]).await
+}
+
+async fn stop_for(sandy: &Sandy, sandbox: &str, asked: &[&str]) -> Result<(), JobError> {
+    let lines = STOP.run(sandy, sandbox, asked).await?;
     match words(&lines).as_slice() {
         ["stopped"] => Ok(()),
         _ => Err(STOP.garbled()),
@@ -94,6 +103,7 @@ pub(super) fn read_note(words: &[&str]) -> Option<(JobEnd, Option<u64>)> {
             (JobEnd::Exited(128 + i32::from(signal)), elapsed)
         }
         ["timed-out", elapsed] => (JobEnd::TimedOut, elapsed),
+        ["halted", elapsed] => (JobEnd::Halted, elapsed),
         _ => return None,
     };
     Some((end, elapsed.parse().ok()))
@@ -114,6 +124,7 @@ mod tests {
             ("exited 255 1", JobEnd::Exited(255), Some(1)),
             ("signal 9 5", JobEnd::Exited(137), Some(5)),
             ("timed-out 60000", JobEnd::TimedOut, Some(60_000)),
+            ("halted 6000", JobEnd::Halted, Some(6_000)),
             ("exited 1 -5", JobEnd::Exited(1), None),
         ] {
             let words: Vec<&str> = note.split(' ').collect();

@@ -115,23 +115,70 @@ async fn daemons_end_with_their_job() {
     }
 }
 
+/// Long after every test is over: a job that ends before did not end by its time.
+const NEVER: Duration = Duration::from_secs(6 * 3_600);
+
+/// Stops its wrapper, which is the script's parent, and stays.
+fn halting(again: &str) -> JobSpec {
+    let script = format!(
+        "echo x > r; kill -STOP $PPID; touch done; trap '' TERM; while :; do {again} sleep 0.1; done"
+    );
+    JobSpec { time_limit: NEVER, results: vec![result("r", 10)], ..spec(&script) }
+}
+
 #[tokio::test]
 async fn a_wrapper_that_was_halted_does_not_keep_its_job_from_being_stopped() {
     let world = World::new().await;
-    let spec = JobSpec {
-        time_limit: Duration::from_secs(1),
-        results: vec![result("r", 10)],
-        ..spec("echo x > r; kill -STOP $PPID; touch done; trap '' TERM; while :; do sleep 0.1; done")
-    };
+    let spec = halting("");
     world.upload(&spec).await;
     world.start(&spec).await;
     world.until_there("done").await;
-    // For ever, by itself: whoever looks knows when it is overdue.
-    assert!(matches!(world.look().await, JobStatus::Running { .. }));
     assert!(job::overdue(spec.time_limit) > spec.time_limit);
     job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
     let report = world.harvest(&spec, JobEnd::TimedOut).await;
     assert_eq!((report.text("r"), world.processes()), (Some("x\n"), Vec::new()));
+}
+
+#[tokio::test]
+async fn a_job_that_halts_its_wrapper_ends_at_the_next_look() {
+    for again in ["", "kill -STOP $PPID;"] {
+        let world = World::new().await;
+        let spec = halting(again);
+        world.upload(&spec).await;
+        world.start(&spec).await;
+        world.until_there("done").await;
+        assert_eq!(world.look().await, JobStatus::Over(JobEnd::Halted), "{again}");
+        let report = world.harvest(&spec, JobEnd::Halted).await;
+        assert_eq!((report.text("r"), world.processes()), (Some("x\n"), Vec::new()), "{again}");
+        // A turn that is repeated hears the same, where the wrapper was left to note it.
+        let end = world.end().await;
+        assert!(end == JobEnd::Halted || (end == JobEnd::Vanished && !again.is_empty()), "{again}: {end:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_halts_its_supervisor_ends_its_job() {
+    // As a grader's supervisor and its program: the program is the child, and goes on working.
+    for program in [
+        "import os, signal\nif os.fork(): os.wait()\nos.kill(os.getppid(), signal.SIGSTOP)\nwhile True: pass",
+        // It wakes it now and then, never for long.
+        "import os, signal, time\nif os.fork(): os.wait()\nwhile True:\n os.kill(os.getppid(), signal.SIGSTOP); \
+         time.sleep(0.4); os.kill(os.getppid(), signal.SIGCONT)",
+    ] {
+        let world = World::new().await;
+        let script = format!("echo x > r; exec python3 -c '{program}'");
+        let spec = JobSpec { time_limit: NEVER, results: vec![result("r", 10)], ..spec(&script) };
+        let report = world.run(&spec).await;
+        assert_eq!((report.end, report.text("r")), (JobEnd::Halted, Some("x\n")), "{program}");
+        assert_eq!(world.processes(), Vec::<String>::new());
+    }
+}
+
+#[tokio::test]
+async fn a_program_may_halt_its_own_children_for_a_while() {
+    let world = World::new().await;
+    let script = "sleep 1000 & kill -STOP $!; sleep 0.5; kill -CONT $!; kill $!; wait; exit 3";
+    assert_eq!(world.run(&spec(script)).await.end, JobEnd::Exited(3));
 }
 
 #[tokio::test]

@@ -82,6 +82,48 @@ held("all")
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_stops_its_supervisor() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        // As a grader's program does it: the supervisor is its parent. Nor can it by any other call.
+        let program = r#"
+import fcntl
+x86 = platform.machine() == "x86_64"
+def n(on_x86, elsewhere):
+    return on_x86 if x86 else elsewhere
+child = os.fork()
+if child == 0:
+    supervisor = os.getppid()
+    for number in (signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU):
+        refused("kill %d" % number, lambda: os.kill(supervisor, number))
+        refused("kill group %d" % number, lambda: os.killpg(os.getpgid(0), number))
+        refused("kill all %d" % number, lambda: os.kill(-1, number))
+        refused("pidfd %d" % number, lambda: signal.pidfd_send_signal(os.pidfd_open(supervisor), number))
+        call("tkill %d" % number, n(200, 130), supervisor, number)
+        call("tgkill %d" % number, n(234, 131), supervisor, supervisor, number)
+        info = struct.pack("3i", number, 0, -1) + b"\0" * 116
+        call("queue %d" % number, n(129, 138), supervisor, number, info)
+        call("queue to thread %d" % number, n(297, 240), supervisor, supervisor, number, info)
+        here, there = os.pipe()
+        refused("input %d" % number, lambda: fcntl.fcntl(here, 10, number))
+    os._exit(0)
+_, status = os.waitpid(child, 0)
+(broken if status else held)("the supervisor goes on", status)
+# Other signals reach it.
+child = os.fork()
+if child == 0:
+    time.sleep(100000)
+os.kill(child, signal.SIGCONT)
+os.kill(child, signal.SIGUSR1)
+(held if os.waitpid(child, 0)[1] == signal.SIGUSR1 else broken)("other signals")
+"#;
+        at.attack(&sandbox, program, &["kill 19", "pidfd 19", "the supervisor goes on", "other signals"])
+            .await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_kills_its_parent() {
     each_form(|at| async move {
         let (sandbox, neighbour) = (at.sandbox().await, at.sandbox().await);

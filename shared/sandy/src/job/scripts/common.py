@@ -79,6 +79,11 @@ def process(pid):
         return None
 
 
+def is_halted(told):
+    """Whether a signal or a debugger has stopped it."""
+    return told is not None and told[0] in (b"T", b"t")
+
+
 def is_alive(pid, start):
     """Whether this very process still runs: its number may belong to another one by now."""
     if pid <= 1:

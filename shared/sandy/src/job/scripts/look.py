@@ -1,4 +1,5 @@
-# Where a job stands: `none`, `running ELAPSED_MS`, `over …` as the wrapper noted it, or `vanished`.
+# Where a job stands: `none`, `running ELAPSED_MS`, `over …` as the wrapper noted it, `vanished`, or `halted` when the wrapper
+# is stopped: by a program of the job, since nobody else sends signals there.
 import time
 
 # A job may have removed its folder. Its wrapper makes another, at the next beat.
@@ -31,6 +32,10 @@ def main(job, stale_s):
             break
         time.sleep(0.01)
     now = time.time()
+    if is_alive(pid, start) and is_halted(process(pid)):
+        time.sleep(AGAIN_S / 2)
+        if is_alive(pid, start) and is_halted(process(pid)):
+            return say("halted")
     if is_alive(pid, start) and (sees or not noted):
         return say("running", max(0, int((now - began) * 1000)))
     noted = words_in(place, "rc")

@@ -8,6 +8,9 @@ BEAT_S = 0.5
 MERCY_S = 2.0
 KILL_S = 3.0
 DRAIN_S = 1.0
+WATCH_S = 1.0
+# A program that stops its supervisor holds up its job. Short stops are a program's own business.
+HALTS_MAX = 5
 ROOM = 64
 
 
@@ -88,6 +91,8 @@ class Wrapper:
         self.began = time.monotonic()
         self.until = self.began + limit_s
         self.is_stopped = False
+        self.is_halted = False
+        self.halts = {}
         self.ended = None
         null = os.open("/dev/null", os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -111,6 +116,7 @@ class Wrapper:
         os.set_blocking(waker, False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, self.stop)
+        signal.signal(signal.SIGUSR1, self.halt)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
         adopt()
         self.main = self.spawn()
@@ -118,16 +124,20 @@ class Wrapper:
         self.put("pid", "%d %d %d\n" % (os.getpid(), own[3] if own else 0, self.main))
         self.beat()
         beat_at = time.monotonic() + BEAT_S
+        watch_at = time.monotonic() + WATCH_S
         open_streams = list(self.streams)
-        while self.ended is None and not self.is_stopped:
+        while self.ended is None and not self.is_stopped and not self.is_halted:
             now = time.monotonic()
             if now >= self.until:
                 break
             if now >= beat_at:
                 self.beat()
                 beat_at = now + BEAT_S
+            if now >= watch_at:
+                self.watch()
+                watch_at = time.monotonic() + WATCH_S
             self.turn(open_streams, woken, min(beat_at, self.until) - now)
-        is_late = self.ended is None and not self.is_stopped
+        is_late = self.ended is None and not self.is_stopped and not self.is_halted
         if self.ended is None:
             self.signalled(signal.SIGTERM)
             until = time.monotonic() + MERCY_S
@@ -141,6 +151,8 @@ class Wrapper:
             self.turn(open_streams, None, until - time.monotonic())
         if is_late:
             how = "timed-out"
+        elif self.is_halted:
+            how = "halted"
         elif self.is_stopped:
             how = "signal 15"
         elif os.WIFSIGNALED(self.ended):
@@ -152,6 +164,17 @@ class Wrapper:
     def stop(self, *_):
         self.is_stopped = True
 
+    def halt(self, *_):
+        self.is_halted = True
+
+    def watch(self):
+        """Ends the job when one of its processes is found stopped again and again, whatever happens in between."""
+        halted = {(pid, told[3]) for pid, told in (self.processes() or {}).items() if is_halted(told)}
+        self.halts = {which: self.halts.get(which, 0) + (which in halted) for which in halted | set(self.halts)}
+        if len(self.halts) > 1000:
+            self.halts = dict.fromkeys(halted, 1)
+        self.is_halted = self.is_halted or any(count >= HALTS_MAX for count in self.halts.values())
+
     def spawn(self):
         main = os.fork()
         if main:
@@ -161,7 +184,7 @@ class Wrapper:
         try:
             os.setsid()
             signal.set_wakeup_fd(-1)
-            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
+            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGUSR1, signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
             os.dup2(self.streams[0].writer, 1)
             os.dup2(self.streams[1].writer, 2)
@@ -195,8 +218,8 @@ class Wrapper:
             if self.ended is None:
                 self.ended = 0x7F00
 
-    def signalled(self, number):
-        """Sends a signal to all that the job has running. Whether there was something."""
+    def processes(self):
+        """All that the job has running, as far as can be seen here; None where nothing can."""
         found = {}
         try:
             for name in os.listdir("/proc"):
@@ -206,6 +229,8 @@ class Wrapper:
                         found[int(name)] = told
         except OSError:
             pass
+        if not found:
+            return None
         own, ours, grew = os.getpid(), {os.getpid()}, True
         while grew:
             grew = False
@@ -213,18 +238,22 @@ class Wrapper:
                 if pid not in ours and (above in ours or session == self.main):
                     ours.add(pid)
                     grew = True
-        alive = [pid for pid in ours if pid != own and found[pid][0] not in (b"Z", b"X")]
-        for pid in alive:
-            try:
-                os.kill(pid, number)
-            except OSError:
-                pass
-        if not found:
+        return {pid: found[pid] for pid in ours if pid != own and found[pid][0] not in (b"Z", b"X")}
+
+    def signalled(self, number):
+        """Sends a signal to all that the job has running. Whether there was something."""
+        alive = self.processes()
+        if alive is None:
             try:
                 os.killpg(self.main, number)
                 return True
             except OSError:
                 return False
+        for pid in alive:
+            try:
+                os.kill(pid, number)
+            except OSError:
+                pass
         return bool(alive)
 
     def at_home(self):

@@ -1,4 +1,5 @@
-# Ends a job: by its wrapper, which notes it; else by hand. One that was not started will not be.
+# Ends a job: by its wrapper, which notes it; else by hand. One that was not started will not be. With the word `halted` the
+# wrapper notes that a program has stopped it.
 import time
 
 
@@ -21,7 +22,7 @@ def of_session(session):
     return [pid for pid, told in found if told and told[2] == session and told[0] != b"Z" and pid != os.getpid()]
 
 
-def main(job):
+def main(job, why="stopped"):
     os.makedirs("jobs/" + job, exist_ok=True)
     place = job_folder(job)
     if place is None:
@@ -33,10 +34,10 @@ def main(job):
         pass
     pid, start, session = wrapper_of(place)
     if is_alive(pid, start):
-        signalled([pid], signal.SIGTERM)
-        # The wrapper may itself have been stopped by the job.
-        signalled([pid], signal.SIGCONT)
+        signalled([pid], signal.SIGUSR1 if why == "halted" else signal.SIGTERM)
         for _ in range(700):
+            # The wrapper may itself have been stopped by the job, and again.
+            signalled([pid], signal.SIGCONT)
             if not is_alive(pid, start):
                 break
             time.sleep(0.01)
