@@ -13,6 +13,11 @@ pub(crate) const OWN_PROCESSES: u64 = 3;
 /// Groups are removed when their last process is; it is waited for so long.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
 
+/// Ends the name of the group that the host's own processes move to. It is none of the groups that the next host removes.
+const LEAF: &str = ".host";
+/// Looks for processes that are to move there.
+const LEAF_LOOKS: u32 = 10;
+
 /// For memory, processes and CPU time.
 const CONTROLLERS_ONE: [&str; 3] = ["memory", "pids", "cpuacct"];
 
@@ -51,12 +56,25 @@ impl Cgroups {
     /// Makes a folder for this host wherever this process may.
     pub(crate) fn find(name: &str) -> Self {
         let (mounts, own) = hierarchies();
-        if let Some(folder) = places_two(&mounts, &own).into_iter().find_map(|place| make_two(&place, name)) {
+        Self::find_in(&mounts, &own, name)
+    }
+
+    /// The same for these mounts and groups of this process.
+    fn find_in(mounts: &str, own: &str, name: &str) -> Self {
+        let places = places_two(mounts, own);
+        let made = places.iter().find_map(|place| make_two(place, name));
+        // A group that was handed to this process, as a scope or service with `Delegate=yes` is: it may hand its
+        // controllers down when its processes are in a group below it.
+        let made = made.or_else(|| {
+            let own = places.first()?;
+            leave_for_leaf(own, name).then(|| make_two(own, name)).flatten()
+        });
+        if let Some(folder) = made {
             let place = Some(Place { version: Version::Two, folder });
             return Self { memory: place.clone(), processes: place.clone(), cpu: place };
         }
         let [memory, processes, cpu] = CONTROLLERS_ONE.map(|controller| {
-            let folder = place_one(&mounts, &own, controller)?.join(name);
+            let folder = place_one(mounts, own, controller)?.join(name);
             // Several controllers may share a hierarchy.
             (folder.is_dir() || std::fs::create_dir(&folder).is_ok())
                 .then_some(Place { version: Version::One, folder })
@@ -239,17 +257,52 @@ fn place_one(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
     })
 }
 
-/// Folders of the version 2 hierarchy to try: this process' own group, then the top, which root may use.
+/// Folders of the version 2 hierarchy to try: this process' own group, then those above it, as far as a service manager
+/// has handed them to this user, up to the top, which root may use.
 fn places_two(mounts: &str, own: &str) -> Vec<PathBuf> {
     let Some(mount) = mounts.lines().filter_map(Mount::parse).find(|mount| mount.kind == "cgroup2") else {
         return Vec::new();
     };
     let own = own.lines().find_map(|line| line.strip_prefix("0::")).and_then(|path| mount.folder(path));
-    let mut places: Vec<PathBuf> = own.into_iter().collect();
+    let mut places: Vec<PathBuf> = Vec::new();
+    if let Some(own) = own {
+        places
+            .extend(own.ancestors().take_while(|place| place.starts_with(&mount.point)).map(Path::to_owned));
+    }
     if !places.contains(&mount.point) {
         places.push(mount.point);
     }
     places
+}
+
+/// Moves the processes of a group into one below it, where they stay: the kernel lets no group with processes of its own
+/// hand its controllers down. The limits of the group hold for them as before. `false` where that is not allowed.
+fn leave_for_leaf(place: &Path, name: &str) -> bool {
+    let has_memory = std::fs::read_to_string(place.join("cgroup.controllers"))
+        .is_ok_and(|names| names.split_whitespace().any(|name| name == "memory"));
+    let leaf = place.join(format!("{name}{LEAF}"));
+    if !has_memory || !may_move(place) || std::fs::create_dir(&leaf).is_err() {
+        return false;
+    }
+    // Those that are started meanwhile are found by another look.
+    for _ in 0..LEAF_LOOKS {
+        let members = std::fs::read_to_string(place.join("cgroup.procs")).unwrap_or_default();
+        let mut has_moved = false;
+        for pid in members.lines() {
+            has_moved |= std::fs::write(leaf.join("cgroup.procs"), pid).is_ok();
+        }
+        if !has_moved {
+            break;
+        }
+    }
+    let is_empty = |group: &Path| {
+        std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|members| members.trim().is_empty())
+    };
+    // An empty one is removed; one with processes is where this one lives from now on.
+    if is_empty(&leaf) {
+        let _ = std::fs::remove_dir(&leaf);
+    }
+    is_empty(place)
 }
 
 /// A folder for this host with both controllers; `None` where they cannot be had.
@@ -340,11 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn places_of_version_two_are_the_own_group_and_the_top() {
+    fn places_of_version_two_are_the_own_group_and_those_above() {
         let mounts = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
         let own = "0::/user.slice/a.scope\n";
-        let expected: Vec<PathBuf> =
-            vec!["/sys/fs/cgroup/user.slice/a.scope".into(), "/sys/fs/cgroup".into()];
+        let expected: Vec<PathBuf> = ["/user.slice/a.scope", "/user.slice", ""]
+            .map(|path| format!("/sys/fs/cgroup{path}").into())
+            .into();
         assert_eq!(places_two(mounts, own), expected);
         assert_eq!(places_two(mounts, "0::/\n"), vec![PathBuf::from("/sys/fs/cgroup/")]);
         assert!(places_two("", own).is_empty());
@@ -395,6 +449,49 @@ mod tests {
         std::fs::write(own.join("memory.stat"), "anon 1\ninactive_file 2000\n").unwrap();
         assert_eq!((group.cpu_seconds(), group.memory_bytes()), (Some(2.5), Some(3_000)));
         assert_eq!(cgroups.folders(), [folder]);
+    }
+
+    /// What a host sees whose version 2 hierarchy is this folder.
+    fn hierarchy(top: &Path) -> String {
+        format!("30 23 0:26 / {} rw - cgroup2 cgroup2 rw\n", top.display())
+    }
+
+    /// Makes a group that stands in a hierarchy.
+    fn group(at: &Path, controllers: &str, handed_down: &str) {
+        std::fs::create_dir_all(at).unwrap();
+        std::fs::write(at.join("cgroup.controllers"), controllers).unwrap();
+        std::fs::write(at.join("cgroup.subtree_control"), handed_down).unwrap();
+        std::fs::write(at.join("cgroup.procs"), "").unwrap();
+    }
+
+    #[test]
+    fn a_group_above_that_hands_its_controllers_down_is_used() {
+        let top = tempfile::tempdir().unwrap();
+        let slice = top.path().join("user.slice/user@1000.service/app.slice");
+        group(&slice, "cpu memory pids", "memory pids");
+        // The own group has neither controller: its slice keeps them.
+        group(&slice.join("run.scope"), "cpu", "");
+        let own = "0::/user.slice/user@1000.service/app.slice/run.scope\n";
+        let found = Cgroups::find_in(&hierarchy(top.path()), own, "bench-sandbox-x");
+        assert!(found.bounds_memory() && found.bounds_processes());
+        assert_eq!(found.folders(), [slice.join("bench-sandbox-x")]);
+    }
+
+    #[test]
+    fn processes_of_a_delegated_group_move_into_one_below_it() {
+        let top = tempfile::tempdir().unwrap();
+        let scope = top.path().join("run.scope");
+        group(&scope, "memory pids", "");
+        std::fs::write(scope.join("cgroup.procs"), "41\n42\n").unwrap();
+        // The stand-in keeps its list, so it counts as not empty; each of its processes was written to the other's.
+        assert!(!leave_for_leaf(&scope, "bench-sandbox-x"));
+        let leaf = scope.join("bench-sandbox-x.host");
+        assert_eq!(std::fs::read_to_string(leaf.join("cgroup.procs")).unwrap(), "42");
+
+        // One without controllers is left alone.
+        let other = top.path().join("other.scope");
+        group(&other, "cpu", "");
+        assert!(!leave_for_leaf(&other, "bench-sandbox-x") && !other.join("bench-sandbox-x.host").exists());
     }
 
     #[test]
