@@ -84,7 +84,8 @@ pub struct HostConfig {
     pub body_timeout: Duration,
     /// Creations and commands that wait at once; whoever comes later is told 429. Default: 1,000.
     pub waiting_max: usize,
-    /// Memory of the machine that must be free for another sandbox to be made, in bytes. Default: 256 MiB.
+    /// Memory of the machine that must be free for another sandbox to be made, in bytes. When less than half of it is
+    /// left, the sandbox that uses most is ended. Default: 5 % of the memory, 256 MiB at least and 1 GiB at most.
     pub memory_reserve_bytes: u64,
     /// Variables that every command has, beside those of its caller, such as `SANDY_FILES`.
     pub env: BTreeMap<String, String>,
@@ -119,12 +120,19 @@ impl HostConfig {
             bodies_max: 16,
             body_timeout: Duration::from_secs(60),
             waiting_max: 1_000,
-            memory_reserve_bytes: 256 << 20,
+            memory_reserve_bytes: reserve_of(super::machine::memory_bytes()),
             env: BTreeMap::new(),
             disk_folder: PathBuf::from("/"),
             key: None,
         }
     }
+}
+
+/// Memory that is kept free on a machine with so much of it, where that is known.
+fn reserve_of(total_bytes: Option<u64>) -> u64 {
+    const LEAST: u64 = 256 << 20;
+    const MOST: u64 = 1 << 30;
+    (total_bytes.unwrap_or_default() / 20).clamp(LEAST, MOST)
 }
 
 #[cfg(test)]
@@ -140,6 +148,14 @@ mod tests {
         }
         assert!(!format!("{key:?}").contains("secret"));
         assert!(ApiKey::new(" \n").is_none());
+    }
+
+    #[test]
+    fn a_share_of_the_memory_is_kept_free() {
+        for (total, reserve) in [(None, 256 << 20), (Some(1 << 30), 256 << 20), (Some(1 << 40), 1 << 30)] {
+            assert_eq!(reserve_of(total), reserve);
+        }
+        assert_eq!(reserve_of(Some(10 << 30)), 512 << 20);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use futures_util::{StreamExt, stream};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -14,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::entry::Entry;
 use super::machine::Machine;
+use super::resources::MEASURED_AT_ONCE;
 use super::room::{Number, Room};
 use super::series::Series;
 use super::{HostConfig, HostError, SandboxView};
@@ -21,6 +23,14 @@ use crate::isolation::{Form, Isolation};
 
 /// How often it is looked which sandboxes are over, expired or idle.
 const TICK: Duration = Duration::from_secs(1);
+/// How often it is looked whether the machine has memory left.
+const MEMORY_TICK: Duration = Duration::from_millis(250);
+/// A sandbox is ended when less than this share of the reserve is left. Above it, no more are made.
+const RESERVE_SHARE: u64 = 2;
+/// Ending a sandbox that uses less than this share of the reserve would not help.
+const USE_SHARE: u64 = 4;
+/// How long the end of a sandbox is waited for before another one is ended for its memory.
+const MEMORY_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Ticks between two entries of the metrics: a minute.
 const TICKS_PER_METRIC: u64 = 60;
 /// How long a sandbox is watched before it counts as idle.
@@ -36,6 +46,7 @@ pub(super) enum Why {
     Idle,
     Lease,
     Over,
+    Memory,
     Unclaimed,
     Shutdown,
 }
@@ -48,6 +59,7 @@ impl Why {
             Self::Idle => "nobody used it",
             Self::Lease => "its lease is over",
             Self::Over => "its first process is gone",
+            Self::Memory => "the machine has hardly any memory left, and it uses most",
             Self::Unclaimed => "whoever asked for it went away",
             Self::Shutdown => "the host ends",
         }
@@ -234,6 +246,27 @@ impl SandboxHost {
         }
     }
 
+    /// Ends the sandbox that uses most memory when so little of the machine's is left: the kernel would otherwise end
+    /// whatever process it chooses, the host's own among them.
+    pub(super) async fn keep_reserve(&self, available_bytes: Option<u64>) {
+        let reserve = self.config.memory_reserve_bytes;
+        if available_bytes.is_none_or(|available| available >= reserve / RESERVE_SHARE) {
+            return;
+        }
+        let measured = stream::iter(self.all()).map(|entry| async move {
+            let bytes = entry.sandbox.usage().await.memory_bytes.unwrap_or_default();
+            (bytes, entry)
+        });
+        let used: Vec<_> = measured.buffered(MEASURED_AT_ONCE).collect().await;
+        let Some((bytes, entry)) = used.into_iter().max_by_key(|(bytes, _)| *bytes) else { return };
+        if bytes >= reserve / USE_SHARE
+            && let Some(ending) = self.end(&entry, Why::Memory)
+        {
+            // It goes on by itself where it takes longer.
+            let _ = tokio::time::timeout(MEMORY_WAIT_MAX, ending).await;
+        }
+    }
+
     /// Takes their slots from idle sandboxes, if anybody waits for one.
     async fn lend(&self) {
         if self.room().waiting() == 0 {
@@ -279,12 +312,20 @@ pub(super) fn shown_id(id: &str) -> String {
 
 /// Looks after the sandboxes of a host until it is dropped or shut down.
 async fn clock(host: Weak<SandboxHost>, closed: CancellationToken) {
-    let mut ticks = tokio::time::interval(TICK);
+    let (mut ticks, mut memory_ticks) = (tokio::time::interval(TICK), tokio::time::interval(MEMORY_TICK));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    for tick in 0_u64.. {
+    memory_ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut tick = 0_u64;
+    loop {
         tokio::select! {
+            biased;
             () = closed.cancelled() => return,
             _ = ticks.tick() => {}
+            _ = memory_ticks.tick() => {
+                let Some(host) = host.upgrade() else { return };
+                host.keep_reserve(host.machine.memory_available_bytes()).await;
+                continue;
+            }
         }
         let Some(host) = host.upgrade() else { return };
         host.sweep();
@@ -292,5 +333,6 @@ async fn clock(host: Weak<SandboxHost>, closed: CancellationToken) {
         if tick % TICKS_PER_METRIC == 0 {
             host.series.add(host.machine.metric());
         }
+        tick += 1;
     }
 }

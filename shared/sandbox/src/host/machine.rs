@@ -14,6 +14,9 @@ use super::Metric;
 /// Two readings of the processors' times that are closer than this say nothing.
 const CPU_WINDOW_MIN: Duration = Duration::from_millis(250);
 
+/// Where the kernel tells of memory.
+const MEMORY: &str = "/proc/meminfo";
+
 /// The machine.
 #[derive(Debug)]
 pub(super) struct Machine {
@@ -93,7 +96,7 @@ impl Machine {
     }
 
     pub(super) fn memory(&self) -> Option<Space> {
-        read("/proc/meminfo", memory)
+        read(MEMORY, memory)
     }
 
     pub(super) fn memory_available_bytes(&self) -> Option<u64> {
@@ -120,6 +123,11 @@ impl Machine {
             disk_ratio: self.disk().and_then(Space::used_ratio),
         }
     }
+}
+
+/// Memory of this machine, in bytes.
+pub(super) fn memory_bytes() -> Option<u64> {
+    read(MEMORY, memory).map(|memory| memory.total)
 }
 
 /// The folder, or the nearest one above it that is there.

@@ -16,7 +16,7 @@ use crate::isolation::Limits;
 
 const GIB: f64 = 1_073_741_824.0;
 /// Sandboxes whose use is measured at once.
-const MEASURED_AT_ONCE: usize = 16;
+pub(super) const MEASURED_AT_ONCE: usize = 16;
 /// Two readings of a sandbox's CPU time that are closer than this, in seconds, say nothing.
 const CPU_WINDOW_MIN_S: f64 = 0.25;
 

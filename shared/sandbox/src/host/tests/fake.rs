@@ -50,6 +50,8 @@ pub(super) struct Fake {
     ended: AtomicBool,
     /// Processors that it uses all the time.
     pub(super) cores: Mutex<Option<f64>>,
+    /// Memory that it uses, in bytes.
+    pub(super) memory_bytes: Mutex<u64>,
     made: Instant,
     files: Mutex<BTreeMap<String, Vec<u8>>>,
 }
@@ -102,6 +104,7 @@ impl Isolation for Fakes {
             over: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             cores: Mutex::new(Some(0.0)),
+            memory_bytes: Mutex::new(1 << 20),
             made: Instant::now(),
             files: Mutex::default(),
         });
@@ -152,7 +155,7 @@ impl Sandbox for Fake {
         let cores = *self.cores.lock().unwrap();
         Usage {
             cpu_seconds: cores.map(|cores| cores * self.made.elapsed().as_secs_f64()),
-            memory_bytes: Some(1 << 20),
+            memory_bytes: Some(*self.memory_bytes.lock().unwrap()),
             disk_bytes: Some(4_096),
         }
     }

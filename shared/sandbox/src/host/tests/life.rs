@@ -284,6 +284,30 @@ async fn without_memory_no_sandbox_is_made() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn when_memory_runs_out_the_sandbox_that_uses_most_is_ended() {
+    let fakes = Fakes::default();
+    let counts = Arc::clone(&fakes.counts);
+    // Sandboxes are made on any machine that has this much.
+    let config = HostConfig { memory_reserve_bytes: 1 << 20, ..HostConfig::with_slots(3) };
+    let host = SandboxHost::new(Arc::new(fakes), config);
+    let mut made = Vec::new();
+    for bytes in [1 << 20, 8 << 20, 100 << 10] {
+        made.push(host.create(&batch()).await.unwrap().sandbox_id);
+        *counts.all.lock().unwrap().last().unwrap().memory_bytes.lock().unwrap() = bytes;
+    }
+    let alive = || made.iter().map(|id| host.get(id).is_ok()).collect::<Vec<_>>();
+    host.keep_reserve(None).await;
+    host.keep_reserve(Some(512 << 10)).await;
+    assert_eq!(alive(), [true, true, true]);
+    host.keep_reserve(Some((512 << 10) - 1)).await;
+    assert_eq!((alive(), counts.alive()), (vec![true, false, true], 2));
+    host.keep_reserve(Some(0)).await;
+    // Ending the last one, which uses little, would not help.
+    host.keep_reserve(Some(0)).await;
+    assert_eq!(alive(), [false, false, true]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn metrics_are_taken_once_a_minute() {
     let (host, _) = Fakes::default().host(HostConfig::with_slots(1));
     sleep(Duration::from_secs(601)).await;
