@@ -33,8 +33,8 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
     say(
         spaces,
         "sized working folder",
-        "The working folder is no file system of its own: it is watched, and the sandbox ends when it holds too much; files \
-         deleted while open are not counted.",
+        "The working folder is no file system of its own: it is watched, files that are deleted while open included, and \
+         the sandbox ends when it holds too much.",
     );
     say(spaces, "", "The working folder is not at /workspace: $HOME names it.");
     say(spaces, "", "Programs share no memory or semaphores by name.");
@@ -63,11 +63,9 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
     say(
         facts.bounds_memory,
         "memory cgroup",
-        if spaces {
-            "No memory cgroup may be made: each process is bounded, not their sum."
-        } else {
-            "No memory cgroup may be made: each process is bounded, and their sum is watched."
-        },
+        "No memory cgroup may be made: each process is bounded, and what all use together, with files in memory, sockets and \
+         pipes, is watched. System V shared memory, files without a name, shared memory of no file and larger buffers of \
+         sockets and pipes are refused.",
     );
     say(
         facts.bounds_processes,

@@ -27,8 +27,8 @@ pub use stage::stage_main;
 /// What one sandbox may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Memory of all its processes together, files in its memory included, in bytes. Where the machine allows no bound
-    /// of the sum, each process is bounded by it.
+    /// Memory of all its processes together, files in its memory included, in bytes. Where no memory cgroup may be made,
+    /// each process is bounded by it and the sum is watched.
     pub memory_bytes: u64,
     /// Processes and threads at once.
     pub processes: u64,

@@ -156,7 +156,7 @@ impl At {
 }
 
 /// For all attacks in Python.
-const PRELUDE: &str = r#"
+pub(crate) const PRELUDE: &str = r#"
 import ctypes, errno, os, platform, signal, socket, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -38,9 +38,13 @@ pub(super) fn run(guard: Guard) -> Result<(), String> {
         .spawn()
         .doing("the second stage cannot be started")?;
     leave_control(control)?;
+    // As the kernel names what is below it.
+    let folder = plan.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
     let watch = Watch {
         limits: &plan.limits,
-        folder: plan.folder.as_deref(),
+        folder: folder.as_deref(),
+        in_memory: &[],
+        user: plan.uid,
         own_processes: 1,
         life: &life,
         ended: &ended,

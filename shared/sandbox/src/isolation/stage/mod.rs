@@ -8,6 +8,7 @@ mod agent;
 mod bounds;
 mod confined;
 mod files;
+mod held;
 mod landlock;
 mod launch;
 mod loopback;

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 /// Processes looked at, at most: more than any sandbox may have.
 const PROCESSES_MAX: usize = 65_536;
 
+/// What the kernel keeps for a thread, in bytes: its stack and its descriptions.
+const THREAD_BYTES: u64 = 32 << 10;
+
 /// What some processes use together.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Used {
@@ -49,6 +52,27 @@ pub(crate) fn used(processes: impl IntoIterator<Item = u32>) -> Used {
         sum.memory_bytes = sum.memory_bytes.saturating_add(own_memory_bytes(&statm).unwrap_or_default());
     }
     sum
+}
+
+/// Memory of a process that no other has, in bytes: its pages, those in swap included, and what the kernel keeps for it
+/// and its threads.
+pub(crate) fn memory_bytes(pid: u32) -> u64 {
+    memory_in(&std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default())
+}
+
+fn memory_in(status: &str) -> u64 {
+    let number = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+    };
+    let pages = ["RssAnon", "VmSwap", "VmPTE"].into_iter().map(number).sum::<u64>();
+    pages.saturating_mul(1 << 10).saturating_add(number("Threads").saturating_mul(THREAD_BYTES))
+}
+
+/// Whether the process waits for something that no signal ends, such as a child that is about to become another program.
+pub(crate) fn is_in_deep_sleep(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D'))
 }
 
 /// Threads of these processes, each of which has one at least.
@@ -103,6 +127,14 @@ mod tests {
     fn memory_is_that_of_no_file() {
         assert_eq!(own_memory_bytes("900 500 200 1 0 1 0"), Some(300 * rustix::param::page_size() as u64));
         assert_eq!(own_memory_bytes("x"), None);
+    }
+
+    #[test]
+    fn memory_is_told_with_what_the_kernel_keeps() {
+        let status =
+            "Name:\tRssAnon: 9\nVmPTE:\t     4 kB\nRssAnon:\t   100 kB\nVmSwap:\t    6 kB\nThreads:\t2\n";
+        assert_eq!(memory_in(status), (110 << 10) + 2 * THREAD_BYTES);
+        assert_eq!(memory_in(""), 0);
     }
 
     #[test]

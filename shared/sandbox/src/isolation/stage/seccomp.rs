@@ -281,6 +281,13 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
         // Memory that is shared and of no file: what is unmapped of it in part is kept as a whole. (`MAP_SHARED` is a bit
         // of `MAP_SHARED_VALIDATE`.)
         let shared = number(libc::MAP_SHARED | libc::MAP_ANONYMOUS);
+        let buffers = [libc::SO_SNDBUF, libc::SO_RCVBUF].into_iter().map(|buffer| {
+            rule([
+                condition(1, SeccompCmpOp::Eq, number(libc::SOL_SOCKET))?,
+                condition(2, SeccompCmpOp::Eq, number(buffer))?,
+            ])
+        });
+        rules.insert(libc::SYS_setsockopt, buffers.collect::<Result<_, String>>()?);
         rules.insert(libc::SYS_mmap, vec![rule([condition(3, SeccompCmpOp::MaskedEq(shared), shared)?])?]);
     }
     rules.insert(libc::SYS_fcntl, controls);

@@ -19,6 +19,13 @@ pub(crate) const USER_INSIDE: u32 = 1_000;
 const STAGING_BYTES_MAX: u64 = 4 << 20;
 /// What `/dev/shm` holds, in bytes, at most.
 const SHARED_MEMORY_BYTES_MAX: u64 = 256 << 20;
+/// The file systems of a sandbox.
+const IN_MEMORY: [&str; 3] = ["/workspace", "/tmp", "/dev/shm"];
+/// Buffers of one connection of the internet families: least, at first and most, where no cgroup counts them.
+const BUFFERS: [(&str, &str); 2] = [
+    ("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 1048576"),
+    ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 1048576"),
+];
 /// After the host is gone the second stage ends by itself; this long it is waited for.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 /// Bytes of one file, on average, at least: bounds the number of files, whose names take memory too.
@@ -45,15 +52,25 @@ pub(super) fn run(guard: Guard) -> Result<(), String> {
     let mut child = command.spawn().doing("the namespaces cannot be made")?;
     leave_control(control)?;
 
-    let watch = Watch { limits: &plan.limits, folder: None, own_processes: 2, life: &life, ended: &ended };
-    match watch.run()? {
+    let watch = Watch {
+        limits: &plan.limits,
+        folder: None,
+        in_memory: &IN_MEMORY,
+        user: None,
+        own_processes: 2,
+        life: &life,
+        ended: &ended,
+    };
+    let over = watch.run()?;
+    match &over {
         Over::Agent => {}
         // The second stage sees the host's end as well, and takes everything along.
         Over::Host if wait_closed(&ended, LAST_WAIT) => {}
         Over::Host | Over::Limit(_) => child.kill().doing("the sandbox cannot be killed")?,
     }
-    match child.wait() {
-        Ok(status) if status.code == SET_UP_FAILED && status.exit_code.is_none() => Err(status.reason),
+    match (child.wait(), over) {
+        (_, Over::Limit(reason)) => Err(reason),
+        (Ok(status), _) if status.code == SET_UP_FAILED && status.exit_code.is_none() => Err(status.reason),
         _ => Ok(()),
     }
 }
@@ -102,6 +119,12 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
     }
     if !plan.allow_network {
         loopback::up()?;
+        if !plan.limits.memory_is_bounded {
+            for (setting, bytes) in BUFFERS {
+                // Where it may not be set, the guard counts each connection with what it may have.
+                let _ = std::fs::write(setting, bytes);
+            }
+        }
     }
     let place = match plan.uid {
         None => plan.staging.clone(),

@@ -1,5 +1,6 @@
 //! Limits that the kernel does not keep here, kept by looking.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -7,19 +8,34 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::held::{Count, Held, Sockets};
 use super::{Doing, folder_bytes, processes};
 use crate::isolation::wire::LimitsPlan;
 
 /// How often the guard looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// A look that takes long (many files) is made less often: so many times as long is waited.
+/// A look that takes long (many files) is made less often: so many times as long is waited, and no longer than this, or
+/// else a program with much to look at would be looked at too seldom.
 const LOOK_SHARE: u32 = 10;
+const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
+/// Looks at memory alone are made more often, the closer it is to its limit: processes take at most so many bytes in a
+/// second, about.
+const GROWTH_BYTES_PER_S: f64 = 4e9;
+const MEMORY_LOOK_MIN: Duration = Duration::from_millis(10);
+/// Memory that stays above its limit for so long, whatever is killed, is in use by something that can't be.
+const OVER_MAX: Duration = Duration::from_secs(10);
+/// What can't be counted in so many looks, one after the other, is hidden from them.
+const UNCOUNTED_MAX: u32 = 10;
 
 /// What is watched, and until when.
 pub(super) struct Watch<'a> {
     pub(super) limits: &'a LimitsPlan,
     /// The sandbox's files, where they are in no file system of their own.
     pub(super) folder: Option<&'a Path>,
+    /// File systems of the sandbox's own that are in memory, as its processes see them.
+    pub(super) in_memory: &'a [&'a str],
+    /// The user that the sandbox is, where this process is another.
+    pub(super) user: Option<u32>,
     /// Processes of ours in the sandbox, from the first on: each is the child of the one before.
     pub(super) own_processes: usize,
     /// Its other end is closed when the host is gone.
@@ -39,13 +55,32 @@ pub(super) enum Over {
     Limit(String),
 }
 
+/// What the looks have found so far.
+#[derive(Default)]
+struct Found {
+    /// Memory of the kernel by process, at the last full look.
+    held: BTreeMap<u32, u64>,
+    /// Files in memory, in bytes, at the last full look.
+    files_bytes: u64,
+    /// Since when memory is above its limit.
+    over_since: Option<Instant>,
+    /// Looks in which some process could not be looked into, one after the other.
+    hidden: u32,
+    /// The same for open files that belong to no process.
+    in_flight: u32,
+}
+
 impl Watch<'_> {
-    /// Looks until one of them is gone, or the folder or the number of processes is over its limit. Where the processes use too much memory together,
-    /// the one that uses most is killed, as the kernel would.
+    /// Looks until one of them is gone, or the folder or the number of processes is over its limit. Where the processes
+    /// use too much memory together, the one that uses most is killed, as the kernel would.
     pub(super) fn run(&self) -> Result<Over, String> {
         let limits = self.limits;
         let looks = self.folder.is_some() || !limits.memory_is_bounded || !limits.processes_are_bounded;
+        let sockets = Sockets::of_this_network();
+        let mut found = Found::default();
         let mut wait = LOOK_EVERY;
+        // When the next full look is due.
+        let mut due = Instant::now() + LOOK_EVERY;
         loop {
             let mut waits =
                 [PollFd::new(self.life, PollFlags::empty()), PollFd::new(self.ended, PollFlags::empty())];
@@ -60,46 +95,144 @@ impl Watch<'_> {
                 return Ok(Over::Host);
             }
             let began = Instant::now();
-            if self.folder.is_some_and(|folder| folder_bytes(folder) > limits.disk_bytes) {
-                return Ok(Over::Limit(
-                    "the working folder held more than its limit, or what cannot be counted".to_owned(),
-                ));
-            }
-            if !limits.processes_are_bounded {
-                let own = self.own_processes as u64;
-                let count = processes::threads(processes::descendants(std::process::id()));
-                if count.saturating_sub(own) > limits.processes {
-                    return Ok(Over::Limit("there were more processes than the limit".to_owned()));
+            let (own, others) = self.processes();
+            if began >= due {
+                if let Some(reason) = self.look(&own, &others, sockets, &mut found) {
+                    return Ok(Over::Limit(reason));
                 }
+                due = Instant::now() + (began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_WAIT_MAX);
             }
+            wait = due.saturating_duration_since(Instant::now());
             if !limits.memory_is_bounded {
-                self.bound_memory();
+                let began = Instant::now();
+                let used = memory(&others, &found);
+                if let Some(reason) = self.bound_memory(&used, &mut found) {
+                    return Ok(Over::Limit(reason));
+                }
+                let next = next_look(limits.memory_bytes, sum(&used, &found), began.elapsed());
+                wait = wait.min(next);
             }
-            wait = LOOK_EVERY.max(began.elapsed() * LOOK_SHARE);
         }
     }
 
-    fn bound_memory(&self) {
+    /// Processes of ours, and those of the sandbox's programs.
+    fn processes(&self) -> (Vec<u32>, BTreeSet<u32>) {
         let me = std::process::id();
         let mut own = vec![me];
         for _ in 0..self.own_processes {
             own.extend(own.last().and_then(|last| processes::children(*last).into_iter().min()));
         }
-        let used: Vec<(u32, u64)> = processes::descendants(me)
-            .into_iter()
-            .filter(|pid| !own.contains(pid))
-            .map(|pid| (pid, processes::used([pid]).memory_bytes))
-            .collect();
-        let sum: u64 = used.iter().map(|(_, bytes)| bytes).sum();
-        if sum <= self.limits.memory_bytes {
-            return;
+        let mut others = processes::descendants(me);
+        others.retain(|pid| !own.contains(pid));
+        (own, others)
+    }
+
+    /// A look at everything but memory that changes fast. Gives the reason when the sandbox must end.
+    fn look(
+        &self,
+        own: &[u32],
+        others: &BTreeSet<u32>,
+        sockets: Sockets,
+        found: &mut Found,
+    ) -> Option<String> {
+        let limits = self.limits;
+        if !limits.processes_are_bounded && processes::threads(others.iter().copied()) > limits.processes {
+            return Some("there were more processes than the limit".to_owned());
         }
-        let largest = used.into_iter().max_by_key(|(_, bytes)| *bytes);
-        if let Some(pid) = largest.and_then(|(pid, _)| Pid::from_raw(i32::try_from(pid).ok()?)) {
+        if self.folder.is_none() && limits.memory_is_bounded {
+            return None;
+        }
+        let count = Count { folder: self.folder, disk_bytes: limits.disk_bytes, sockets };
+        let held = Held::by(others, count, self.user);
+        if let Some(folder) = self.folder {
+            let bytes = folder_bytes(folder).saturating_add(held.deleted_bytes);
+            if bytes > limits.disk_bytes {
+                return Some(
+                    "the working folder held more than its limit, deleted files that are open included, or what cannot \
+                     be counted"
+                        .to_owned(),
+                );
+            }
+            found.files_bytes = if is_in_memory(folder) { bytes } else { 0 };
+            let is_hidden = self.is_hidden(own, &held);
+            found.hidden = if is_hidden { found.hidden + 1 } else { 0 };
+            found.in_flight = if held.in_flight > 0 { found.in_flight + 1 } else { 0 };
+            if found.hidden.max(found.in_flight) > UNCOUNTED_MAX {
+                return Some("a process held files where they cannot be counted".to_owned());
+            }
+        } else {
+            found.files_bytes = self.files_in_memory(own);
+        }
+        found.held = held.memory;
+        None
+    }
+
+    /// Whether a process is closed to this one. A child of the second stage is for a moment, as long as that one waits
+    /// for it to become another program.
+    fn is_hidden(&self, own: &[u32], held: &Held) -> bool {
+        let Some(agent) = own.get(self.own_processes) else { return false };
+        if held.hidden.is_empty() {
+            return false;
+        }
+        let starting = processes::children(*agent);
+        !(processes::is_in_deep_sleep(*agent) && held.hidden.iter().all(|pid| starting.contains(pid)))
+    }
+
+    /// Bytes of the sandbox's file systems; each that cannot be seen counts as full.
+    fn files_in_memory(&self, own: &[u32]) -> u64 {
+        let Some(agent) = own.get(self.own_processes) else { return 0 };
+        let bytes = |path: &&str| match rustix::fs::statvfs(format!("/proc/{agent}/root{path}")) {
+            Ok(at) => at.f_blocks.saturating_sub(at.f_bfree).saturating_mul(at.f_frsize),
+            Err(_) => self.limits.disk_bytes,
+        };
+        self.in_memory.iter().map(bytes).fold(0, u64::saturating_add)
+    }
+
+    /// Kills the process that uses most where all together use too much. Gives the reason when that does not help.
+    fn bound_memory(&self, used: &BTreeMap<u32, u64>, found: &mut Found) -> Option<String> {
+        const REASON: &str = "the sandbox used more memory than its limit";
+        let limit = self.limits.memory_bytes;
+        if sum(used, found) <= limit {
+            found.over_since = None;
+            return None;
+        }
+        let since = *found.over_since.get_or_insert_with(Instant::now);
+        if found.files_bytes > limit || since.elapsed() > OVER_MAX {
+            return Some(REASON.to_owned());
+        }
+        let largest = used.iter().max_by_key(|(_, bytes)| **bytes);
+        if let Some(pid) = largest.and_then(|(pid, _)| Pid::from_raw(i32::try_from(*pid).ok()?)) {
             // Gone meanwhile, perhaps; the next look finds the next.
             let _ = kill_process(pid, Signal::KILL);
         }
+        None
     }
+}
+
+/// Memory by process: its own now, and what it held at the last full look.
+fn memory(processes: &BTreeSet<u32>, found: &Found) -> BTreeMap<u32, u64> {
+    let held = |pid: &u32| found.held.get(pid).copied().unwrap_or_default();
+    processes.iter().map(|pid| (*pid, processes::memory_bytes(*pid).saturating_add(held(pid)))).collect()
+}
+
+/// Memory of all processes and files together.
+fn sum(used: &BTreeMap<u32, u64>, found: &Found) -> u64 {
+    used.values().fold(found.files_bytes, |sum, bytes| sum.saturating_add(*bytes))
+}
+
+/// When memory is to be looked at again: before it can have reached its limit, and no more often than a look is worth.
+fn next_look(limit: u64, used: u64, took: Duration) -> Duration {
+    #[allow(clippy::cast_precision_loss)] // bytes of one machine are far below 2^53
+    let left = Duration::from_secs_f64(limit.saturating_sub(used) as f64 / GROWTH_BYTES_PER_S);
+    left.clamp(MEMORY_LOOK_MIN, LOOK_EVERY).max((took * LOOK_SHARE).min(LOOK_EVERY))
+}
+
+/// Whether a folder's file system is in memory.
+fn is_in_memory(folder: &Path) -> bool {
+    /// Of `linux/magic.h`: tmpfs and ramfs.
+    const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+    #[allow(clippy::unnecessary_cast, reason = "its type differs between architectures")]
+    rustix::fs::statfs(folder).is_ok_and(|about| IN_MEMORY.contains(&(about.f_type as i64)))
 }
 
 /// Waits until the other end of a pipe is closed; `false` when the time is up.
@@ -111,5 +244,20 @@ fn timespec(wait: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(wait.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: i64::from(wait.subsec_nanos()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_close_to_its_limit_is_looked_at_more_often() {
+        let quick = Duration::from_micros(100);
+        assert_eq!(next_look(4 << 30, 50 << 20, quick), LOOK_EVERY);
+        assert_eq!(next_look(4 << 30, 4 << 30, quick), MEMORY_LOOK_MIN);
+        let between = next_look(256 << 20, 56 << 20, quick);
+        assert!(between > MEMORY_LOOK_MIN && between < LOOK_EVERY, "{between:?}");
+        assert_eq!(next_look(4 << 30, 4 << 30, Duration::from_secs(9)), LOOK_EVERY);
     }
 }

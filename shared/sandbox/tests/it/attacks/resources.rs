@@ -2,7 +2,7 @@
 
 use bench_sandbox::isolation::{IsolationError, Limits};
 
-use crate::host::{LONG, each_form, exec, limits, printed, processes_with, run, text, until};
+use crate::host::{LONG, PRELUDE, each_form, exec, limits, printed, processes_with, run, text, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fork_bomb() {
@@ -102,6 +102,184 @@ async fn memory_of_many_processes() {
     .await;
 }
 
+/// For programs that take more than they may: children that take a share each, so that no limit of one process is met.
+const TAKERS: &str = r#"
+import fcntl, mmap
+GOAL, STEP = 512 << 20, 4 << 20
+kept = []
+def shared(count, take):
+    "Takes in so many children, and stays until one of them is killed."
+    for number in range(count):
+        if os.fork() == 0:
+            try:
+                take(number)
+            except (OSError, MemoryError) as error:
+                print("refused", error, flush=True)
+                os._exit(0)
+            time.sleep(100000)
+    while True:
+        _, status = os.wait()
+        if os.WIFSIGNALED(status):
+            sys.exit("killed")
+        count -= 1
+        if count == 0:
+            sys.exit("refused")
+def fill(end):
+    end.setblocking(False)
+    try:
+        while True:
+            end.send(bytes(64 << 10))
+    except BlockingIOError:
+        pass
+"#;
+
+/// Memory that is of no process, or that no process has mapped: each takes twice the limit, or is refused on the way.
+const WAYS_TO_TAKE_MEMORY: [(&str, &str); 7] = [
+    (
+        "files without a name",
+        "def take(number):\n fd = os.memfd_create('x')\n for n in range(12): os.write(fd, bytes(STEP))\nshared(12, take)",
+    ),
+    (
+        "segments",
+        "libc.shmat.restype = ctypes.c_long\ndef take(number):\n for n in range(12):\n  \
+         at = libc.shmat(libc.shmget(0, STEP, 0o1600), None, 0)\n  if at == -1: raise OSError('no segment')\n  \
+         ctypes.memset(at, 1, STEP)\nshared(12, take)",
+    ),
+    (
+        "shared memory that nothing maps any more",
+        "def take(number):\n for n in range(12):\n  part = mmap.mmap(-1, STEP)\n  part.write(b'x' * STEP)\n  \
+         part.madvise(mmap.MADV_DONTNEED)\n  kept.append(part)\nshared(12, take)",
+    ),
+    (
+        "zeros that are shared",
+        "def take(number):\n for n in range(12):\n  fd = os.open('/dev/zero', os.O_RDWR)\n  part = mmap.mmap(fd, STEP)\n  \
+         part.write(b'x' * STEP)\n  part.madvise(mmap.MADV_DONTNEED)\n  kept.append(part)\nshared(12, take)",
+    ),
+    (
+        "buffers of sockets",
+        "def take(number):\n for n in range(100):\n  pair = socket.socketpair()\n  kept.extend(pair)\n  for end in pair: fill(end)\n\
+         shared(14, take)",
+    ),
+    (
+        "shared memory",
+        "def take(number):\n part = mmap.mmap(-1, 44 << 20)\n part.write(b'x' * (44 << 20))\n kept.append(part)\nshared(12, take)",
+    ),
+    (
+        "mappings",
+        // Each of another kind than the one before, or else they are one.
+        "def take(number):\n libc.mmap.restype = ctypes.c_void_p\n libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, \
+         ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]\n for n in range(50000): libc.mmap(None, 4096, 1 + 2 * (n % 2), 34, -1, 0)\n\
+         shared(40, take)",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_of_no_process() {
+    each_form(|at| async move {
+        for (way, program) in WAYS_TO_TAKE_MEMORY {
+            println!("{}: {way}", at.form().name);
+            let sandbox = at.sandbox().await;
+            sandbox.write("take.py", format!("{PRELUDE}{TAKERS}{program}").as_bytes()).await.unwrap();
+            // It stays with what it has taken until it is ended for it: this waits for ever where it is not.
+            match sandbox.exec(&exec("exec python3 take.py")).await {
+                Ok(output) => {
+                    let said = text(&output.stderr);
+                    let code = output.exit_code;
+                    assert!(
+                        code == Some(137) || said.ends_with("killed\n") || said.ends_with("refused\n"),
+                        "{}: {way}: {code:?} {said}",
+                        at.form().name
+                    );
+                }
+                Err(error) => assert_eq!(error, IsolationError::Gone, "{way}"),
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_of_processes_and_files_together() {
+    each_form(|at| async move {
+        if at.is_confined() {
+            // Its files are on the disk.
+            return;
+        }
+        let sandbox = at.sandbox().await;
+        // Each below its own limit.
+        let fill = "for folder in /workspace /tmp /dev/shm; do head -c 23M /dev/zero > $folder/full; done; wc -c < /dev/shm/full; ";
+        let program = "def take(number):\n kept.append(b'x' * (20 << 20))\nshared(10, take)";
+        sandbox.write("take.py", format!("{PRELUDE}{TAKERS}{program}").as_bytes()).await.unwrap();
+        let output = run(&sandbox, &format!("{fill} exec python3 take.py")).await;
+        assert!(text(&output.stdout).starts_with(&(23 << 20).to_string()), "{output:?}");
+        assert!(output.exit_code == Some(137) || text(&output.stderr).ends_with("killed\n"), "{output:?}");
+        assert_eq!(printed(&sandbox, "rm /tmp/full /dev/shm/full; echo alive").await, "alive");
+    })
+    .await;
+}
+
+/// Files that are deleted and still held, more of them together than the folder may hold.
+const WAYS_TO_HOLD_FILES: [(&str, &str); 5] = [
+    ("open", "hold = kept.append"),
+    // Nothing but one page of each.
+    ("mapped", "def hold(fd):\n kept.append(mmap.mmap(fd, 4096))\n os.close(fd)\n"),
+    (
+        "on their way",
+        "def hold(fd):\n here, there = socket.socketpair()\n socket.send_fds(here, [b'x'], [fd])\n here.close()\n os.close(fd)\n kept.append(there)\n",
+    ),
+    // A process that nobody may read.
+    ("hidden", "libc.prctl(4, 0, 0, 0, 0)\nhold = kept.append"),
+    (
+        "in a program that nobody may read",
+        "def hold(fd):\n os.set_inheritable(fd, True)\n kept.append(fd)\n\
+         def stay():\n data = open('/usr/bin/sleep', 'rb').read()\n fd = os.open('sleep', os.O_CREAT | os.O_WRONLY, 0o111)\n \
+         os.write(fd, data)\n os.close(fd)\n os.execv('./sleep', ['sleep', '100000'])\n",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_files_count() {
+    each_form(|at| async move {
+        for (way, hold) in WAYS_TO_HOLD_FILES {
+            let sandbox = at.sandbox().await;
+            let program = format!(
+                "{PRELUDE}import mmap\nkept = []\ndef stay():\n time.sleep(100000)\n{hold}\nfor n in range(20):\n \
+                 fd = os.open('deleted', os.O_CREAT | os.O_RDWR, 0o600)\n os.unlink('deleted')\n \
+                 os.write(fd, bytes(4 << 20)) == 4 << 20 or sys.exit(28)\n hold(fd)\nstay()\n"
+            );
+            sandbox.write("hold.py", program.as_bytes()).await.unwrap();
+            match sandbox.exec(&exec("exec python3 hold.py")).await {
+                // No room is left on the device.
+                Ok(output) => {
+                    let said = text(&output.stderr);
+                    let is_full = output.exit_code == Some(28) || said.contains("No space left");
+                    assert!(is_full && !at.is_confined(), "{}: {way}: {:?} {said}", at.form().name, output.exit_code);
+                }
+                Err(error) => assert!(error == IsolationError::Gone && at.is_confined(), "{way}: {error}"),
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deleted_files_that_fit_are_no_reason_to_end() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        // As programs have them: temporary files, a program and a mapping that were replaced while in use.
+        let program = "import mmap, os, shutil, tempfile, time\nkept = [tempfile.TemporaryFile() for _ in range(20)]\n\
+                       for file in kept: file.write(bytes(100 << 10)); file.flush()\n\
+                       fd = os.open('mapped', os.O_CREAT | os.O_RDWR)\nos.write(fd, bytes(1 << 20))\npart = mmap.mmap(fd, 1 << 20)\n\
+                       os.close(fd)\nos.unlink('mapped')\n\
+                       fd = os.open('sleep', os.O_CREAT | os.O_WRONLY, 0o755)\nos.write(fd, open('/usr/bin/sleep', 'rb').read())\n\
+                       os.close(fd)\nif os.fork() == 0: os.execv('./sleep', ['sleep', '100000'])\n\
+                       time.sleep(1)\nos.unlink('sleep')\ntime.sleep(4)\nprint('alive')";
+        sandbox.write("keep.py", program.as_bytes()).await.unwrap();
+        assert_eq!(printed(&sandbox, "timeout 200 python3 keep.py; kill %1 2>/dev/null; true").await, "alive");
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn full_disk() {
     each_form(|at| async move {
@@ -151,7 +329,7 @@ async fn a_flood_of_output() {
     each_form(|at| async move {
         let sandbox = at.sandbox().await;
         let mut asked = exec("yes; true");
-        asked.timeout = std::time::Duration::from_millis(500);
+        asked.timeout = std::time::Duration::from_secs(4);
         asked.output_bytes_max = 4_096;
         let output = sandbox.exec(&asked).await.unwrap();
         assert_eq!((output.stdout.len(), output.exit_code), (4_096, None));

@@ -1,0 +1,320 @@
+//! What the processes of a sandbox hold that is not their own memory: open files, sockets and pipes, files that are deleted
+//! and still in use, mappings. Read from `/proc`, where no cgroup counts it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use nix::sys::stat::{FileStat, SFlag, stat};
+use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
+
+/// A pipe that is full, in bytes. The filter refuses to make pipes larger.
+const PIPE_BYTES: u64 = 64 << 10;
+/// What a socket sends before it has to wait, in bytes, unless the machine says otherwise.
+const SEND_BYTES: u64 = 212_992;
+/// What the kernel keeps for an open file, at most about so many bytes.
+const OPEN_FILE_BYTES: u64 = 1 << 10;
+/// What it keeps for a mapping.
+const MAPPING_BYTES: u64 = 256;
+/// Mappings of one process that are told apart, by the length of their list; a process with more counts as one that has
+/// as many as the kernel allows.
+const MAPPINGS_TEXT_MAX: u64 = 4 << 20;
+const MAPPINGS_MAX: u64 = 65_536;
+/// Least bytes of a file, as in the folder's count.
+const FILE_BYTES_MIN: u64 = 4 << 10;
+/// A deleted file that is only mapped tells no length beyond what is mapped of it: it counts as this share of the folder,
+/// at least.
+const MAPPED_SHARE: u64 = 8;
+
+/// What to count, and how.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Count<'a> {
+    /// The sandbox's files, where deleted ones are counted.
+    pub(super) folder: Option<&'a Path>,
+    /// What the folder may hold, in bytes.
+    pub(super) disk_bytes: u64,
+    /// Buffers of sockets.
+    pub(super) sockets: Sockets,
+}
+
+/// How much the buffers of one socket hold, in bytes, both directions together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sockets {
+    /// Between programs of this machine (`AF_UNIX`).
+    unix_bytes: u64,
+    /// All others.
+    internet_bytes: u64,
+}
+
+impl Sockets {
+    /// As this process' network namespace has them.
+    pub(super) fn of_this_network() -> Self {
+        let largest = |name: &str| -> Option<u64> {
+            let text = std::fs::read_to_string(Path::new("/proc/sys/net").join(name)).ok()?;
+            text.split_whitespace().last()?.parse().ok()
+        };
+        // The filter refuses to ask for more. The last message may go beyond it.
+        let unix_bytes = largest("core/wmem_default").unwrap_or(SEND_BYTES).saturating_mul(2);
+        let tuned = largest("ipv4/tcp_rmem").zip(largest("ipv4/tcp_wmem"));
+        let tuned = tuned.map_or(0, |(read, write)| read.saturating_add(write));
+        Self { unix_bytes, internet_bytes: tuned.max(unix_bytes.saturating_mul(2)) }
+    }
+}
+
+/// What some processes hold together.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Memory by the process that was first seen to hold it.
+    pub(super) memory: BTreeMap<u32, u64>,
+    /// Bytes of files that are deleted and still open or mapped.
+    pub(super) deleted_bytes: u64,
+    /// Open files on their way from process to process, which belong to none meanwhile.
+    pub(super) in_flight: u64,
+    /// Processes whose files cannot be seen.
+    pub(super) hidden: BTreeSet<u32>,
+}
+
+impl Held {
+    /// Looks at these processes. With a user, as that user: root without its capabilities may not look into others'.
+    pub(super) fn by(processes: &BTreeSet<u32>, count: Count<'_>, user: Option<u32>) -> Self {
+        let _as_user = user.map(AsUser::new);
+        let mut held = Self::default();
+        let mut seen = Seen::default();
+        for pid in processes {
+            held.look_at(*pid, count, &mut seen);
+        }
+        for (inode, extent) in &seen.mapped {
+            if !seen.deleted.contains(inode) {
+                held.deleted_bytes =
+                    held.deleted_bytes.saturating_add((*extent).max(count.disk_bytes / MAPPED_SHARE));
+            }
+        }
+        held
+    }
+
+    fn look_at(&mut self, pid: u32, count: Count<'_>, seen: &mut Seen) {
+        let mut bytes = 0;
+        // Threads share their files: the filter refuses others. The first may be over while others go on.
+        let mut is_hidden = false;
+        for task in tasks(pid) {
+            let folder = format!("/proc/{pid}/task/{task}/fd");
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) => {
+                    is_hidden |= error.kind() == std::io::ErrorKind::PermissionDenied;
+                    continue;
+                }
+            };
+            let before = bytes;
+            for entry in entries.flatten() {
+                bytes += OPEN_FILE_BYTES;
+                let Ok(about) = stat(&entry.path()) else { continue };
+                bytes += self.file(&about, count, seen, || {
+                    let number = entry.file_name();
+                    let about = format!("/proc/{pid}/task/{task}/fdinfo/{}", number.to_string_lossy());
+                    std::fs::read_to_string(about).unwrap_or_default()
+                });
+            }
+            if bytes > before {
+                break;
+            }
+        }
+        if is_hidden && bytes == 0 && !is_ending(pid) {
+            self.hidden.insert(pid);
+        }
+        if let Ok(program) = stat(format!("/proc/{pid}/exe").as_str()) {
+            self.file(&program, count, seen, String::new);
+        }
+        bytes += mappings(pid, count.folder, &mut seen.mapped) * MAPPING_BYTES;
+        self.memory.insert(pid, bytes);
+    }
+
+    /// Counts a file once. Gives the memory that it takes.
+    fn file(
+        &mut self,
+        about: &FileStat,
+        count: Count<'_>,
+        seen: &mut Seen,
+        info: impl FnOnce() -> String,
+    ) -> u64 {
+        let kind = SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT;
+        let is_deleted = kind == SFlag::S_IFREG && about.st_nlink == 0;
+        if !(is_deleted || kind == SFlag::S_IFSOCK || kind == SFlag::S_IFIFO)
+            || !seen.files.insert((about.st_dev, about.st_ino))
+        {
+            return 0;
+        }
+        if is_deleted {
+            seen.deleted.insert(about.st_ino);
+            if count.folder.is_some() {
+                let bytes = u64::try_from(about.st_blocks).unwrap_or(u64::MAX).saturating_mul(512);
+                self.deleted_bytes = self.deleted_bytes.saturating_add(bytes.max(FILE_BYTES_MIN));
+            }
+            return 0;
+        }
+        if kind == SFlag::S_IFIFO {
+            return PIPE_BYTES;
+        }
+        let Some(in_flight) = in_flight(&info()) else { return count.sockets.internet_bytes };
+        self.in_flight = self.in_flight.saturating_add(in_flight);
+        // What is on its way may be sockets.
+        count.sockets.unix_bytes.saturating_mul(in_flight.saturating_add(1))
+    }
+}
+
+/// What was counted already.
+#[derive(Debug, Default)]
+struct Seen {
+    files: BTreeSet<(u64, u64)>,
+    /// Deleted files that are open, by inode.
+    deleted: BTreeSet<u64>,
+    /// Deleted files that are mapped, by inode: where the last mapping ends.
+    mapped: BTreeMap<u64, u64>,
+}
+
+/// Threads of a process, the first one first.
+fn tasks(pid: u32) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    let mut tasks: Vec<u32> =
+        entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    tasks.sort_unstable();
+    tasks
+}
+
+/// Whether it has no memory any more: nothing of it is hidden.
+fn is_ending(pid: u32) -> bool {
+    let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
+    statm.split_whitespace().next().is_none_or(|pages| pages == "0")
+}
+
+/// Open files that wait in a socket to be received; `None` for sockets that carry none.
+fn in_flight(info: &str) -> Option<u64> {
+    info.lines().find_map(|line| line.strip_prefix("scm_fds:")?.trim().parse().ok())
+}
+
+/// How many mappings a process has. Notes deleted files of the folder among them.
+fn mappings(pid: u32, folder: Option<&Path>, deleted: &mut BTreeMap<u64, u64>) -> u64 {
+    let Ok(file) = std::fs::File::open(format!("/proc/{pid}/maps")) else { return 0 };
+    let mut text = Vec::new();
+    if file.take(MAPPINGS_TEXT_MAX).read_to_end(&mut text).is_err() {
+        return 0;
+    }
+    let mut count = 0;
+    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        count += 1;
+        if let Some((inode, extent)) = folder.and_then(|folder| deleted_mapping(line, folder)) {
+            let known = deleted.entry(inode).or_default();
+            *known = extent.max(*known);
+        }
+    }
+    if text.len() as u64 >= MAPPINGS_TEXT_MAX { MAPPINGS_MAX } else { count }
+}
+
+/// The inode of a deleted file of the folder in a line of `/proc/PID/maps`, and where the mapping ends in it.
+fn deleted_mapping(line: &[u8], folder: &Path) -> Option<(u64, u64)> {
+    let line = line.strip_suffix(b" (deleted)")?;
+    let mut parts = line.splitn(6, |byte| *byte == b' ');
+    let mut part = || std::str::from_utf8(parts.next()?).ok();
+    let (range, _, offset, _, inode) = (part()?, part()?, part()?, part()?, part()?);
+    let path = parts.next()?.trim_ascii_start();
+    if !path.strip_prefix(folder.as_os_str().as_bytes())?.starts_with(b"/") {
+        return None;
+    }
+    let (start, end) = range.split_once('-')?;
+    let hex = |text| u64::from_str_radix(text, 16).ok();
+    let length = hex(end)?.checked_sub(hex(start)?)?;
+    Some((inode.parse().ok()?, hex(offset)?.checked_add(length)?))
+}
+
+/// This process looks at files as another user while this lives. Only root may; for others nothing changes.
+struct AsUser;
+
+impl AsUser {
+    fn new(uid: u32) -> Self {
+        setfsgid(Gid::from_raw(uid));
+        setfsuid(Uid::from_raw(uid));
+        Self
+    }
+}
+
+impl Drop for AsUser {
+    fn drop(&mut self) {
+        setfsuid(Uid::effective());
+        setfsgid(Gid::effective());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    fn count(folder: Option<&Path>) -> Count<'_> {
+        Count {
+            folder,
+            disk_bytes: 1 << 30,
+            sockets: Sockets { unix_bytes: 1 << 20, internet_bytes: 1 << 30 },
+        }
+    }
+
+    #[test]
+    fn lines_of_mappings_are_read() {
+        let folder = Path::new("/var/x/work");
+        let line = "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/work/a b (deleted)";
+        assert_eq!(deleted_mapping(line.as_bytes(), folder), Some((77, 0x6000)));
+        for line in [
+            "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/work/a b",
+            "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/works/a (deleted)",
+            "7f01000-7f03000 rw-s 00000000 00:01 1024 /dev/zero (deleted)",
+            "7f01000-7f03000 rw-s (deleted)",
+            " (deleted)",
+            "",
+        ] {
+            assert_eq!(deleted_mapping(line.as_bytes(), folder), None, "{line}");
+        }
+        assert_eq!((in_flight("pos:\t0\nscm_fds: 12\n"), in_flight("pos:\t0\n")), (Some(12), None));
+    }
+
+    /// Counted in a child: other tests of this process open files as well.
+    #[test]
+    fn deleted_files_sockets_and_pipes_of_a_process_are_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        let kept = std::fs::File::create(path.join("kept")).unwrap();
+        let deleted = std::fs::File::create(path.join("deleted")).unwrap();
+        std::io::Write::write_all(&mut &deleted, &vec![1; 1 << 20]).unwrap();
+        deleted.sync_all().unwrap();
+        std::fs::remove_file(path.join("deleted")).unwrap();
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .stdin(deleted.try_clone().unwrap())
+            .stdout(kept.try_clone().unwrap())
+            .stderr(std::os::fd::OwnedFd::from(socket.try_clone().unwrap()))
+            .spawn()
+            .unwrap();
+        let held = Held::by(&[child.id()].into(), count(Some(&path)), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!((1 << 20..2 << 20).contains(&held.deleted_bytes), "{held:?} {}", deleted.as_raw_fd());
+        let memory: u64 = held.memory.values().sum();
+        assert!((1 << 20..2 << 20).contains(&memory), "{held:?}");
+        assert!(held.hidden.is_empty() && held.in_flight == 0, "{held:?}");
+    }
+
+    #[test]
+    fn files_in_flight_are_seen() {
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut ancillary = rustix::net::SendAncillaryBuffer::new(&mut space);
+        let files = [std::os::fd::AsFd::as_fd(&file)];
+        assert!(ancillary.push(rustix::net::SendAncillaryMessage::ScmRights(&files)));
+        let text = [std::io::IoSlice::new(b"x")];
+        rustix::net::sendmsg(&one, &text, &mut ancillary, rustix::net::SendFlags::empty()).unwrap();
+        let info = format!("/proc/self/fdinfo/{}", other.as_raw_fd());
+        assert_eq!(in_flight(&std::fs::read_to_string(info).unwrap()), Some(1));
+    }
+}
