@@ -100,7 +100,7 @@ async fn time_and_output_are_bounded_and_always_have_an_exit_code() {
     each_form(|at| async move {
         let served = Served::start(&at, 1).await;
         let path = served.made(json!({})).await;
-        let asked = json!({ "command": "echo begun; sleep 600", "timeoutMs": 300 });
+        let asked = json!({ "command": "echo begun; sleep 600", "timeoutMs": 4_000 });
         let (_, done) = served.post(&format!("{path}/exec"), asked).await;
         assert_eq!(
             (&done["exitCode"], &done["timedOut"], &done["stdout"]),

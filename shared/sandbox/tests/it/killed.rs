@@ -52,9 +52,12 @@ async fn sandboxes_die_with_their_host_and_the_next_one_cleans_up() {
         }
     }
     assert!(made.len() >= 3, "{made:?}");
-    let inside: Vec<u32> =
-        made.iter().flat_map(|(id, _)| processes_with(&format!("SANDY_SANDBOX_ID={id}"))).collect();
-    assert!(inside.len() >= made.len());
+    let inside = || -> Vec<u32> {
+        made.iter().flat_map(|(id, _)| processes_with(&format!("SANDY_SANDBOX_ID={id}"))).collect()
+    };
+    // A process that becomes another program has no variables for a moment.
+    until("a process in every sandbox", || inside().len() >= made.len()).await;
+    let inside = inside();
     victim.kill().unwrap();
     victim.wait().unwrap();
     until("the end of every sandbox", || !inside.iter().any(|pid| is_alive(*pid))).await;

@@ -83,9 +83,9 @@ async fn an_agent_tells_what_it_does() {
 
 #[tokio::test]
 async fn an_agent_that_does_not_end_is_left() {
-    let server = SandyServer::ruled(|_| Fault::Hang(Duration::from_secs(60))).await.unwrap();
+    let server = SandyServer::ruled(|_| Fault::Hang(Duration::from_secs(600))).await.unwrap();
     let mut timing = timing();
-    timing.agent_margin = Duration::from_millis(50);
+    timing.agent_margin = Duration::from_secs(4);
     let agent = AgentRequest {
         agent: "codex".to_owned(),
         model: "m".to_owned(),
@@ -93,7 +93,7 @@ async fn an_agent_that_does_not_end_is_left() {
         max_duration: Duration::ZERO,
     };
     let left = server.sandy(timing).unwrap().agent_run("sb-1", &agent).await;
-    assert_eq!((left, server.calls(Endpoint::AgentRun)), (Err(SandyError::Timeout { seconds: 0 }), 1));
+    assert_eq!((left, server.calls(Endpoint::AgentRun)), (Err(SandyError::Timeout { seconds: 4 }), 1));
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ async fn a_job_is_stopped_when_its_time_is_up_also_when_it_does_not_want_to() {
     let world = World::new().await;
     let script = "trap 'echo bye > last; exit 0' TERM; sleep 1000 & wait";
     let results = vec![result("last", 10)];
-    let spec = JobSpec { time_limit: Duration::from_secs(1), results, ..spec(script) };
+    let spec = JobSpec { time_limit: Duration::from_secs(6), results, ..spec(script) };
     let report = world.run(&spec).await;
     assert_eq!((report.end, report.text("last")), (JobEnd::TimedOut, Some("bye\n")));
 }

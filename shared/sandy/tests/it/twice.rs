@@ -113,7 +113,7 @@ async fn an_answer_that_comes_too_late_does_not_run_a_job_twice() {
         }
     })
     .await;
-    let hasty = Duration::from_secs(3);
+    let hasty = Duration::from_secs(10);
     let timing = Timing { command: hasty, exec_least: hasty, exec_margin: Duration::ZERO, ..timing() };
     world.sandy = world.server.sandy(timing).unwrap();
     world.upload(&counted()).await;
