@@ -172,6 +172,14 @@ impl Client {
         self
     }
 
+    /// The same, acting for the operator: with the admin secret if there is one, and with no other key.
+    #[must_use]
+    pub(crate) fn as_admin(mut self) -> Self {
+        self.key = None;
+        self.judge_key = None;
+        self
+    }
+
     /// The server's address; `None` inside the process.
     pub(crate) fn address(&self) -> Option<&str> {
         match &self.transport {

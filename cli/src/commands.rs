@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod access;
 mod benchmarks;
 mod cancel;
 mod compare;
@@ -80,6 +81,9 @@ pub(crate) enum Command {
     /// Show, rotate and pin the keys that archives are signed and verified with
     #[command(after_help = keys::EXAMPLES)]
     Keys(keys::KeysArgs),
+    /// Say who may order runs at a server: access tokens, and callers with permissions
+    #[command(after_help = access::EXAMPLES)]
+    Access(access::AccessArgs),
     /// Serve sandboxes on this machine: programs that models write run there
     #[command(after_help = sandy::EXAMPLES)]
     Sandy(Box<sandy::SandyArgs>),
@@ -106,6 +110,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Models(args) => models::run(args).await,
         Command::Datasets(args) => datasets::run(args).await,
         Command::Keys(args) => keys::run(args).await,
+        Command::Access(args) => access::run(args).await,
         Command::Sandy(args) => sandy::run(*args).await,
         Command::Ops(args) => ops::run(args).await,
     }

@@ -113,7 +113,7 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     // What opening the stack asked is no part of a run.
     take(&noted);
     let key = ApiKey::new("a-caller-key-of-this-measurement");
-    let orderer = Orderer { owner: stack.api.access.owner_of(&key), api_key: Some(key), judge_key: None };
+    let orderer = Orderer { owner: stack.api.access.owner_of(&key), api_key: Some(key), ..Orderer::local() };
     let created = create_run(&stack.api, order, orderer).await;
     let created = created.map_err(|error| anyhow::anyhow!("the order was refused: {}", error.message()))?;
     let run = created.run.run.spec.id;

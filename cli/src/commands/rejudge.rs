@@ -97,6 +97,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
                 api_key: secret(key),
                 judge_key: secret(judge_key),
                 idempotency_key: None,
+                warnings: Vec::new(),
             };
             order_here(api, args.run, order).await
         }

@@ -317,6 +317,8 @@ fn warn_of_ignored(saved: &Value) {
     if !names.is_empty() {
         output::warn(&format!("left out, since there are no such benchmarks: {}", names.join(", ")));
     }
+    let warnings = saved.get("warnings").and_then(Value::as_array).into_iter().flatten();
+    warnings.filter_map(Value::as_str).for_each(output::warn);
 }
 
 async fn switch(api: &Api, one: &OneArgs, on: bool) -> anyhow::Result<()> {

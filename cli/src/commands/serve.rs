@@ -25,7 +25,8 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   bench serve                                http://127.0.0.1:3000, for this machine only
   bench serve --port 8080 --concurrency 64
-  bench serve --host 0.0.0.0                 for others, too: runs then need an API key
+  bench serve --host 127.0.0.2               at another address of this machine
+  bench serve --host 0.0.0.0                 for others, too: docs/access.md says who may order runs then
 
 Open runs that were ordered at a server or by a schedule go on at once. Interrupted ones of `bench run` are listed, and go
 on with `bench run --resume RUN`: with --server URL at this server, else in a terminal once this server has ended.
@@ -87,9 +88,15 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     output::note(&format!("Models: {providers}"));
     interrupted::list(&stack, &[], Some(&format!("http://{address}"))).await;
     if !local {
-        output::warn(
-            "this address can be reached by others: runs are made only with an API key, which is used at the model's provider",
-        );
+        output::warn(&format!(
+            "this address can be reached by others; orders are taken by the access policy: {}",
+            stack.api.config.policy
+        ));
+        if stack.api.config.admin_secret.is_none() {
+            output::warn(
+                "nobody is admin: ADMIN_SECRET is not set, so access tokens cannot be issued while it runs",
+            );
+        }
     }
     let stopping = interrupt.clone();
     let server = axum::serve(listener, router).with_graceful_shutdown(async move { stopping.wait().await });

@@ -5,7 +5,8 @@ use std::time::Duration;
 use bench_domain::run::COVERAGE_MIN_DEFAULT;
 use bench_inference::{InferenceConfig, ModelName, ProviderKind};
 use bench_sandy::SandyConfig;
-use bench_web::ServerConfig;
+use bench_state::access::{AccessPolicy, OrderLimits};
+use bench_web::{SecretLimits, ServerConfig};
 
 const MAINTENANCE_MESSAGE: &str = "The server is under maintenance; runs cannot be created right now.";
 /// Runs that the estimate of the queue takes to be evaluated at a time, unless said otherwise.
@@ -20,6 +21,8 @@ const ITEM_CONCURRENCY_DEFAULT: u64 = 4;
 /// | --- | --- | --- |
 /// | `MAINTENANCE_MODE`, `MAINTENANCE_MESSAGE` | false, a sentence | creation of runs is refused with 503 |
 /// | `ADMIN_SECRET` | none | the operator's secret; without it nobody is admin |
+/// | `BENCH_ACCESS` | `admin,token,provider-key` | rows of the access policy, see [`AccessPolicy`]; without effect on loopback |
+/// | `BENCH_LIMIT_…` | see [`OrderLimits`] | limits of orders |
 /// | `BENCH_ALLOWED_ORIGINS` | none | origins whose pages may use the API, comma-separated |
 /// | `DEFAULT_MODEL`, `BENCH_MODELS` | none | models that are listed besides the catalogue, `provider/model`, comma-separated |
 /// | `WORKER_MAX_CONCURRENT` | 3 | runs evaluated at a time, for the estimate of the queue |
@@ -37,6 +40,14 @@ pub struct ApiConfig {
     pub maintenance_message: String,
     /// The operator's secret.
     pub admin_secret: Option<String>,
+    /// Callers that may order.
+    pub policy: AccessPolicy,
+    /// Limits of orders.
+    pub limits: OrderLimits,
+    /// Treatment of wrong admin secrets.
+    pub secret_limits: SecretLimits,
+    /// Set for a function that may not write to the table.
+    pub reads_only: bool,
     /// How the server is reached. `server.local` says that whoever has no key sits at this machine.
     pub server: ServerConfig,
     /// Version of this program.
@@ -68,6 +79,8 @@ pub struct ApiConfig {
     pub keep_alive_every: Duration,
     /// How long an order waits for a provider's list of models.
     pub availability_wait: Duration,
+    /// How long an order waits for a provider to confirm a key.
+    pub confirmation_wait: Duration,
 }
 
 impl ApiConfig {
@@ -92,6 +105,10 @@ impl ApiConfig {
             maintenance_mode: flag("MAINTENANCE_MODE")?,
             maintenance_message: var("MAINTENANCE_MESSAGE").unwrap_or_else(|| MAINTENANCE_MESSAGE.to_owned()),
             admin_secret: var("ADMIN_SECRET"),
+            policy: AccessPolicy::from_vars(var, local)?,
+            limits: OrderLimits::from_vars(var, local)?,
+            secret_limits: SecretLimits::default(),
+            reads_only: false,
             server: ServerConfig::from_vars(var, local)?,
             software: software.into(),
             queue_slots: match var("WORKER_MAX_CONCURRENT") {
@@ -126,6 +143,7 @@ impl ApiConfig {
             poll_every: Duration::from_millis(700),
             keep_alive_every: Duration::from_secs(15),
             availability_wait: Duration::from_secs(5),
+            confirmation_wait: Duration::from_secs(15),
         })
     }
 }
@@ -195,6 +213,8 @@ mod tests {
             ("BENCH_JUDGE_MODEL", "gpt"),
             ("BENCH_JUDGE_MODEL", "replay:x.jsonl"),
             ("BENCH_ALLOWED_ORIGINS", "*"),
+            ("BENCH_ACCESS", "session"),
+            ("BENCH_LIMIT_OPEN_RUNS", "0"),
             ("CHUTES_API_BASE_URL", "x"),
         ] {
             assert!(read(&[(name, value)]).unwrap_err().starts_with(name), "{name}={value}");

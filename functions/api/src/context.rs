@@ -14,10 +14,12 @@ use bench_sandy::Sandy;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
 use bench_web::Access;
+use bench_web::attempts::Attempts;
 use bench_web::views::SummaryView;
 use tokio::sync::Semaphore;
 
 use crate::ApiConfig;
+use crate::admission::Confirmed;
 use crate::availability::Offers;
 use crate::benchmarks::Stored;
 use crate::estimate::Schedule;
@@ -48,6 +50,10 @@ pub struct Api {
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) schedule: Mutex<Option<(Instant, Arc<Schedule>)>>,
     pub(crate) offers: Mutex<Offers>,
+    /// Keys that their providers confirmed lately.
+    pub(crate) confirmed: Mutex<Confirmed>,
+    /// Keys that no provider confirmed, by address.
+    pub(crate) refused_keys: Attempts,
     pub(crate) stored: Mutex<Option<(Instant, Arc<Stored>)>>,
     pub(crate) synced: Mutex<Option<Instant>>,
     pub(crate) ops: Ops,
@@ -92,6 +98,8 @@ impl Api {
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             schedule: Mutex::default(),
             offers: Mutex::default(),
+            confirmed: Mutex::default(),
+            refused_keys: Attempts::default(),
             stored: Mutex::default(),
             synced: Mutex::default(),
             ops,

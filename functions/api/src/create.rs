@@ -12,22 +12,24 @@ use bench_domain::schedule::RunTemplate;
 use bench_domain::{BenchmarkName, RunId, RunSpec, Timestamp};
 use bench_queue::Message;
 use bench_state::credentials::ApiKey;
-use bench_state::{Idempotency, NewEvent, RunWithBenchmarks};
-use bench_web::auth::{bearer_key, judge_key};
+use bench_state::{Creation, Idempotency, NewEvent, RunWithBenchmarks};
+use bench_web::ApiError;
+use bench_web::auth::{bearer_key, judge_key, provider_key};
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::views::RunView;
-use bench_web::{ApiError, Caller};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
+use http::request::Parts;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::admission::Wanted;
 use crate::budget::price_for;
 use crate::judge::{FoundJudge, JudgedRun, find_judge, has_default_judge, is_judged};
 use crate::keys::Keys;
 use crate::lookup::{FoundModel, find_model};
-use crate::order::OrderBody;
-use crate::{Api, Order, Orderer, availability, options, protocols, run_view};
+use crate::order::{OrderBody, no_effect};
+use crate::{Api, Order, Orderer, admission, availability, options, protocols, run_view};
 
 const NO_BENCHMARKS: &str = "No matching benchmarks found for selected_benchmarks";
 
@@ -40,6 +42,8 @@ pub struct Created {
     pub is_new: bool,
     /// Names in the order that are no benchmarks. They were left out.
     pub ignored: Vec<String>,
+    /// Fields of the order that were ignored, each in one sentence.
+    pub warnings: Vec<String>,
 }
 
 /// A run that was just ordered.
@@ -49,12 +53,15 @@ pub(crate) struct CreatedView {
     run: RunView,
     /// Names in the order that are no benchmarks. They were left out.
     ignored_benchmarks: Vec<String>,
+    /// Fields of the order that were ignored, each in one sentence: unknown ones, and known ones without effect.
+    warnings: Vec<String>,
 }
 
 /// Orders a run on the operator's key.
 ///
-/// A server that is bound to loopback asks for no key. Any other takes the caller's, as a bearer token, and
-/// uses it as `/api/runs/api` does; the operator's secret orders on the operator's key.
+/// A server that is bound to loopback asks for no key. On any other its access policy says who may order: holders of
+/// an access token and of the admin secret, on the operator's keys, and holders of a provider's key that the provider
+/// confirms, on their own. Runs of the oracle and of gated benchmarks are for admins and listed callers.
 #[utoipa::path(
     post, path = "/api/runs", tag = "runs", security((), ("key" = []), ("admin" = [])),
     request_body = OrderBody,
@@ -67,11 +74,12 @@ pub(crate) struct CreatedView {
         (status = 200, body = CreatedView, description = "The run that an earlier request under this Idempotency-Key made"),
         (status = 400, body = ErrorBody, description = "Unknown benchmarks or provider, a dataset whose terms were not accepted, a budget in dollars without a known price, or no judge where one is needed"),
         (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The provider refuses the key"),
+        (status = 403, body = ErrorBody, description = "The provider refuses the key, or the caller may not order this"),
         (status = 404, body = ErrorBody, description = "There is no such model"),
         (status = 413, body = ErrorBody, description = "The body has more than 1 MiB"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
-        (status = 503, body = ErrorBody, description = "Maintenance"),
+        (status = 422, body = ErrorBody, description = "The body is not as it should be, or the order has too many samples"),
+        (status = 429, body = ErrorBody, description = "Too many orders, or too many open runs; `Retry-After` says when to try again"),
+        (status = 503, body = ErrorBody, description = "Maintenance, or the provider cannot confirm the key now"),
     ),
 )]
 pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
@@ -79,9 +87,9 @@ pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> R
     let order = Order::read(read_object(&parts.headers, body).await?)?.keyed(&parts.headers)?;
     refuse_in_maintenance(&api)?;
     // Whether there is such a model is told to everybody, whose run it will be is asked after that.
-    let orderer = orderer(&api, &parts.headers);
+    let orderer = admission::orderer(&api, &parts).await;
     let found = find_model(&api, &order, orderer.as_ref().ok()).await?;
-    answer(&api, place(&api, order, orderer?, found).await?).await
+    answer(&api, place(&api, order, orderer?, found, Some(&parts)).await?).await
 }
 
 /// Orders a run on the caller's own key.
@@ -99,11 +107,12 @@ pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> R
         (status = 200, body = CreatedView, description = "The run that an earlier request under this Idempotency-Key made"),
         (status = 400, body = ErrorBody, description = "Unknown benchmarks or provider, a dataset whose terms were not accepted, a budget in dollars without a known price, or no judge where one is needed"),
         (status = 401, body = ErrorBody, description = "The key is missing or cannot be one"),
-        (status = 403, body = ErrorBody, description = "The provider refuses the key"),
+        (status = 403, body = ErrorBody, description = "The provider refuses the key, or the caller may not order this"),
         (status = 404, body = ErrorBody, description = "There is no such model"),
         (status = 413, body = ErrorBody, description = "The body has more than 1 MiB"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
-        (status = 503, body = ErrorBody, description = "Maintenance"),
+        (status = 422, body = ErrorBody, description = "The body is not as it should be, or the order has too many samples"),
+        (status = 429, body = ErrorBody, description = "Too many orders, or too many open runs; `Retry-After` says when to try again"),
+        (status = 503, body = ErrorBody, description = "Maintenance, or the provider cannot confirm the key now"),
     ),
 )]
 pub(crate) async fn post_run_with_key(
@@ -115,15 +124,25 @@ pub(crate) async fn post_run_with_key(
     let key = bearer_key(&parts.headers)?;
     let order = Order::read(fields)?.keyed(&parts.headers)?;
     refuse_in_maintenance(&api)?;
-    let judge_key = judge_key(&parts.headers)?;
-    let orderer = Orderer { owner: api.access.owner_of(&key), api_key: Some(key), judge_key };
-    answer(&api, create_run(&api, order, orderer).await?).await
+    let Owner::Key(owner) = api.access.owner_of(&key) else {
+        return Err(ApiError::internal("a key has no owner"));
+    };
+    let standing = admission::standing_of(&api, &parts, &owner).await?;
+    let orderer = Orderer {
+        owner: Owner::Key(owner),
+        api_key: provider_key(&parts.headers)?,
+        judge_key: judge_key(&parts.headers)?,
+        standing,
+    };
+    let found = find_model(&api, &order, Some(&orderer)).await?;
+    answer(&api, place(&api, order, orderer, found, Some(&parts)).await?).await
 }
 
 pub(crate) async fn answer(api: &Api, created: Created) -> Result<Response, ApiError> {
     let status = if created.is_new { StatusCode::CREATED } else { StatusCode::OK };
     let run = run_view(api, &created.run).await?;
-    Ok((status, Json(CreatedView { run, ignored_benchmarks: created.ignored })).into_response())
+    Ok((status, Json(CreatedView { run, ignored_benchmarks: created.ignored, warnings: created.warnings }))
+        .into_response())
 }
 
 pub(crate) fn refuse_in_maintenance(api: &Api) -> Result<(), ApiError> {
@@ -131,21 +150,6 @@ pub(crate) fn refuse_in_maintenance(api: &Api) -> Result<(), ApiError> {
         return Err(ApiError::unavailable(api.config.maintenance_message.clone()));
     }
     Ok(())
-}
-
-/// On whose behalf `/api/runs` is called.
-fn orderer(api: &Api, headers: &HeaderMap) -> Result<Orderer, ApiError> {
-    if api.config.server.local {
-        return Ok(Orderer { judge_key: judge_key(headers)?, ..Orderer::local() });
-    }
-    match api.access.caller(headers)? {
-        Caller::Admin | Caller::Local => Ok(Orderer { judge_key: judge_key(headers)?, ..Orderer::local() }),
-        Caller::Key { owner, .. } => {
-            let (api_key, judge_key) = (Some(bearer_key(headers)?), judge_key(headers)?);
-            Ok(Orderer { owner: Owner::Key(owner), api_key, judge_key })
-        }
-        Caller::Anonymous => Err(ApiError::unauthorized("Missing Authorization header")),
-    }
 }
 
 /// Makes a run and queues it.
@@ -157,7 +161,7 @@ fn orderer(api: &Api, headers: &HeaderMap) -> Result<Orderer, ApiError> {
 /// As the answers of `POST /api/runs` say; nothing was made then.
 pub async fn create_run(api: &Api, order: Order, orderer: Orderer) -> Result<Created, ApiError> {
     let found = find_model(api, &order, Some(&orderer)).await?;
-    place(api, order, orderer, found).await
+    place(api, order, orderer, found, None).await
 }
 
 /// A new run's generation.
@@ -173,7 +177,14 @@ pub(crate) struct Ordered {
     pub(crate) judge_key: Option<ApiKey>,
 }
 
-async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> Result<Created, ApiError> {
+/// `parts` are those of the request, if there is one: what orders in this process may do so.
+async fn place(
+    api: &Api,
+    mut order: Order,
+    orderer: Orderer,
+    found: FoundModel,
+    parts: Option<&Parts>,
+) -> Result<Created, ApiError> {
     let idempotency = order.idempotency_key.as_ref().map(|key| Idempotency {
         owner: orderer.name(),
         key: key.clone(),
@@ -182,9 +193,28 @@ async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> 
     if let Some(idempotency) = &idempotency
         && let Some(earlier) = earlier_run(api, idempotency).await?
     {
-        return Ok(earlier);
+        return Ok(Created { warnings: order.warnings, ..earlier });
     }
+    if let Some(parts) = parts {
+        let wanted = Wanted { kind: found.kind, slug: &found.model.slug, benchmarks: &[] };
+        admission::admit(api, parts, &orderer, wanted).await?;
+    }
+    let mut warnings = std::mem::take(&mut order.warnings);
+    let (generation, wants_judge, is_asked) =
+        (order.generation.clone(), order.judge.is_some(), found.kind.is_remote());
     let Ordered { template, ignored, judge_key } = template(api, order, &orderer, found, None).await?;
+    for (field, is_set) in
+        [("temperature", generation.temperature.is_some()), ("max_tokens", generation.max_tokens.is_some())]
+    {
+        if is_set && !is_asked {
+            warnings.push(no_effect(field, "no model is asked"));
+        }
+    }
+    if wants_judge && template.judge.is_none() {
+        warnings.push(no_effect("judge", "none of the benchmarks is judged by a model"));
+    }
+    admission::check_samples(api, &orderer.owner, &template)?;
+    admission::count_order(api, &orderer.owner).await?;
     let spec = RunSpec {
         id: RunId::random(),
         model: template.model,
@@ -213,8 +243,20 @@ async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> 
     let keys = Keys { own: orderer.api_key, judge: judge_key };
     let sealed = keys.seal(api, spec.id, FIRST_GENERATION).await?;
     let event = NewEvent::run_created(&spec, &ignored);
-    let made = api.state.create_run_with(&spec, &event, idempotency.as_ref(), spec.created_at, sealed).await;
-    if !made? {
+    let limits = admission::limits(api, &spec.owner);
+    let made = api.state.create_run_within(
+        &spec,
+        &event,
+        idempotency.as_ref(),
+        spec.created_at,
+        sealed,
+        Some(&limits),
+    );
+    let made = made.await?;
+    if let Creation::Limited(reached) = made {
+        return Err(admission::too_many_open(api, &spec.owner, reached));
+    }
+    if made == Creation::KeyTaken {
         // The same order came twice at the same time, and the other one was faster.
         let earlier = match &idempotency {
             Some(idempotency) => earlier_run(api, idempotency).await?,
@@ -222,7 +264,7 @@ async fn place(api: &Api, order: Order, orderer: Orderer, found: FoundModel) -> 
         };
         return earlier.ok_or_else(|| ApiError::conflict("The run was not created; send the order again."));
     }
-    announce(api, &spec, ignored).await
+    Ok(Created { warnings, ..announce(api, &spec, ignored).await? })
 }
 
 /// Sends a new run on its way.
@@ -235,7 +277,7 @@ pub(crate) async fn announce(api: &Api, spec: &RunSpec, ignored: Vec<String>) ->
     }
     *crate::context::held(&api.schedule) = None;
     tracing::info!(run.id = %spec.id, model = %spec.model.qualified(), "Created run {}", spec.id);
-    Ok(Created { run, is_new: true, ignored })
+    Ok(Created { run, is_new: true, ignored, warnings: Vec::new() })
 }
 
 /// What an order comes to. A judge that was found before is kept, where one is needed.
@@ -250,7 +292,8 @@ pub(crate) async fn template(
     let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
     if selected(order.benchmarks.as_deref(), &benchmarks).is_none() {
         // Nobody asked for a dataset whose terms the operator has not accepted.
-        benchmarks.retain(|name| can_be_had(api, &order, name).is_ok());
+        benchmarks
+            .retain(|name| can_be_had(api, &order, name).is_ok() && admission::may_order(orderer, name));
         let names_judge = order.judge.as_ref().is_some_and(|judge| judge.model.is_some());
         if !(names_judge || kept.is_some() || has_default_judge(api, &found.model)) {
             // Nor for what only a judge could grade.
@@ -258,6 +301,7 @@ pub(crate) async fn template(
             benchmarks.retain(|name| !is_judged(name, protocol(name)));
         }
     }
+    admission::refuse_gated(orderer, &benchmarks)?;
     let protocols = protocols::chosen(&order.protocols, &benchmarks)?;
     let options = options::chosen(&order.options, &order.protocols, &benchmarks)?;
     let datasets = datasets(api, &order, &benchmarks)?;
@@ -303,7 +347,7 @@ pub(crate) async fn earlier_run(api: &Api, idempotency: &Idempotency) -> Result<
     let run = api.state.run_with_benchmarks(run).await?;
     let run =
         run.ok_or_else(|| ApiError::conflict("The run made under this Idempotency-Key was deleted."))?;
-    Ok(Some(Created { run, is_new: false, ignored: Vec::new() }))
+    Ok(Some(Created { run, is_new: false, ignored: Vec::new(), warnings: Vec::new() }))
 }
 
 /// The benchmarks of an order, in its order and without duplicates, and the names that are none.

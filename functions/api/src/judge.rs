@@ -1,6 +1,6 @@
 //! Who judges: read from orders, found as models are, and asked with whose key.
 
-use bench_domain::run::{AuthMode, JudgeSpec, ModelRef, Owner};
+use bench_domain::run::{AuthMode, JudgeSpec, ModelRef};
 use bench_domain::{BenchmarkName, Budget, Generation};
 use bench_inference::{ModelName, ProviderKind};
 use bench_state::credentials::ApiKey;
@@ -156,14 +156,14 @@ pub(crate) async fn find_judge(
     let key_for = |kind: Option<ProviderKind>| {
         orderer.judge_key.clone().or_else(|| orderer.api_key.clone().filter(|_| same(kind)))
     };
-    let asker = |key| Orderer { owner: orderer.owner.clone(), api_key: key, judge_key: None };
+    let asker = |key| Orderer { api_key: key, judge_key: None, ..orderer.clone() };
     let mut found = find_model(api, &order, Some(&asker(key_for(named)))).await.map_err(about)?;
     if !found.kind.is_remote() {
         found.model.base_url = None;
     }
     let key = key_for(Some(found.kind)).filter(|_| found.kind.is_remote());
     let is_offered = api.config.server.local
-        || orderer.owner == Owner::Local
+        || orderer.standing.spends_operators_money()
         || default.is_some_and(|default| default == found.model.qualified());
     if found.kind.is_remote() && key.is_none() && !is_offered {
         return Err(ApiError::bad_request(format!(

@@ -7,6 +7,8 @@
 //! Reading is public, changing is owned. Nothing here waits for a model or a dataset; the one exception is
 //! the look at the provider's list of models when a run is ordered, for a few seconds at most.
 
+mod access;
+mod admission;
 mod availability;
 mod benchmarks;
 mod budget;
@@ -40,8 +42,11 @@ mod until;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
+use bench_lambda::metrics;
+use bench_web::Guard;
 
+pub use admission::{Permissions, Standing};
 pub use benchmarks::{
     BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
     SandboxView, SourceView, Stored, StoredDataset, benchmarks, default_benchmarks, describe,
@@ -66,7 +71,12 @@ pub use schedules::{FiringView, ScheduleView};
 /// All routes of this function, for a server that adds routes of its own and then calls
 /// [`bench_web::finish`].
 pub fn routes(api: Arc<Api>) -> Router {
-    Router::new()
+    let guard = Guard::new(api.access.clone(), api.state.clone(), api.config.secret_limits, || {
+        metrics::count(metrics::WRONG_ADMIN_SECRETS, 1.0);
+    });
+    // Who only reads has no right to write the count.
+    let guard = if api.config.reads_only { guard } else { guard.writing() };
+    let routes = Router::new()
         .route("/", get(root::root))
         .route("/docs", get(openapi::docs))
         .route("/openapi.json", get(openapi::json))
@@ -100,7 +110,9 @@ pub fn routes(api: Arc<Api>) -> Router {
         .route("/api/ops/sandy/resources", get(ops::get_resources))
         .route("/api/ops/sandy/metrics", get(ops::get_metrics))
         .route("/api/ops/sandy/sandboxes", get(ops::get_sandboxes))
-        .with_state(api)
+        .route("/api/admin/access", get(access::get_entries).post(access::post_entry))
+        .route("/api/admin/access/{entry}", delete(access::delete_entry));
+    guard.around(routes).with_state(api)
 }
 
 /// The whole API as a server: [`routes`] with everything that stands around them.

@@ -11,20 +11,19 @@ use bench_domain::{Budget, RunId, RunSpec, Timestamp};
 use bench_queue::Message;
 use bench_state::credentials::ApiKey;
 use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, Transition};
-use bench_web::auth::{bearer_key, judge_key};
+use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Caller};
-use http::request::Parts;
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::Api;
 use crate::budget::{read_budget, renewed};
 use crate::context::held;
 use crate::keys::Keys;
 use crate::requests::{run_id, run_not_found};
+use crate::{Api, admission};
 
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
@@ -186,8 +185,9 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         (status = 200, body = DoneView),
         (status = 400, body = ErrorBody, description = "It is neither failed nor canceled nor interrupted, there are no infrastructure-errors to ask again, its key is missing, or its budget is spent"),
         (status = 401, body = ErrorBody, description = "A key is needed"),
-        (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),
+        (status = 403, body = ErrorBody, description = "The run belongs to somebody else, or the caller may not order it"),
         (status = 422, body = ErrorBody, description = "The body is not as it should be"),
+        (status = 429, body = ErrorBody, description = "Too many orders, or too many open runs; `Retry-After` says when to try again"),
     ),
 )]
 pub(crate) async fn post_requeue(
@@ -195,21 +195,23 @@ pub(crate) async fn post_requeue(
     Path(run): Path<String>,
     request: Request,
 ) -> Result<Json<DoneView>, ApiError> {
-    let (Parts { headers, .. }, body) = request.into_parts();
-    let caller = api.access.caller(&headers)?;
+    let (parts, body) = request.into_parts();
+    let headers = &parts.headers;
+    let caller = api.access.caller(headers)?;
     if caller == Caller::Anonymous {
         return Err(ApiError::unauthorized("Invalid admin secret"));
     }
     let run = run_id(&run).map_err(|_| not_requeueable())?;
     let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
-    let key = headers.contains_key(header::AUTHORIZATION).then(|| bearer_key(&headers)).transpose()?;
+    let key = provider_key(headers)?;
     // The key is missing rather than somebody else's: the person at this machine is told what to send.
     let lacks_key = caller == Caller::Local && record.spec.auth == AuthMode::ApiKey;
     if !lacks_key {
         caller.must_own(&record.spec.owner)?;
     }
-    let judge = judge_key(&headers)?;
-    let what = read_requeue(&headers, body).await?;
+    let judge = judge_key(headers)?;
+    let what = read_requeue(headers, body).await?;
+    admission::admit_again(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
     requeue_run_keyed(&api, run, Keys { own: key, judge }, what).await?;
     Ok(done("Run requeued"))
 }
@@ -361,9 +363,18 @@ async fn requeue_run_keyed(api: &Api, run: RunId, given: Keys, what: Requeue) ->
         let spec = renewed(api, &found, what.budget).await?;
         let event = NewEvent::new(EventKind::RunRequeued, "Run requeued");
         let now = Timestamp::now();
-        let renewal =
-            Renewal { key: sealed.as_ref(), spec: spec.as_ref(), resumes: true, errors_only: what.errors };
+        let limits = admission::limits(api, &record.spec.owner);
+        let renewal = Renewal {
+            key: sealed.as_ref(),
+            spec: spec.as_ref(),
+            resumes: true,
+            errors_only: what.errors,
+            limits: Some(&limits),
+        };
         let changed = api.state.change_run_with(record, &next, generation, &event, now, renewal).await?;
+        if let Transition::Limited(reached) = changed {
+            return Err(admission::too_many_open(api, &record.spec.owner, reached));
+        }
         if changed == Transition::Raced {
             continue;
         }

@@ -19,7 +19,9 @@ async fn main() -> anyhow::Result<()> {
     let config = ApiConfig::from_vars(init.vars.lookup(), false, env!("CARGO_PKG_VERSION"));
     // Without a stream waiting is of no use, and inside Lambda it is paid for: who watches asks again.
     let stream_time = Some(STREAM_TIME);
-    let config = ApiConfig { streaming, stream_time, ..config.map_err(anyhow::Error::msg)? };
+    // Behind the function URL it only reads: its role allows nothing else.
+    let config =
+        ApiConfig { streaming, stream_time, reads_only: streaming, ..config.map_err(anyhow::Error::msg)? };
     let blobs = init.blobs()?;
     let library =
         Library::new(blobs.clone(), LibraryConfig::from_vars("/tmp/bench-downloads", init.vars.all()));

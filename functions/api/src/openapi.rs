@@ -13,7 +13,8 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, OpenApi, ToSchema};
 
 use crate::{
-    Api, benchmarks, compare, create, details, events, health, lifecycle, models, ops, root, runs, schedules,
+    Api, access, benchmarks, compare, create, details, events, health, lifecycle, models, ops, root, runs,
+    schedules,
 };
 
 #[derive(OpenApi)]
@@ -32,6 +33,7 @@ use crate::{
         create::post_run, create::post_run_with_key, runs::get_runs, runs::get_run,
         lifecycle::post_cancel, lifecycle::delete, lifecycle::post_requeue, crate::rejudge::post_rejudge, crate::judgings::get_judgings,
         details::get_details, events::get_events, compare::get_comparison,
+        access::get_entries, access::post_entry, access::delete_entry,
         ops::get_overview, ops::get_resources, ops::get_metrics, ops::get_sandboxes,
         schedules::get_schedules, schedules::post_schedule, schedules::get_schedule, schedules::patch_schedule,
         schedules::delete_schedule, schedules::get_firings, schedules::post_run_now,

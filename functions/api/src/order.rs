@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use utoipa::ToSchema;
 
+use crate::admission::Standing;
 use crate::budget::read_budget;
 use crate::judge::{JudgeBody, JudgeOrder, read_judge};
 use crate::options::{Given, read_options};
@@ -32,6 +33,8 @@ const CONFIG_BYTES_MAX: usize = 64 * 1024;
 pub(crate) const TEMPERATURE_MAX: f64 = 2.0;
 pub(crate) const MAX_TOKENS_MAX: u64 = 10_000_000;
 const IDEMPOTENCY_CHARS_MAX: usize = 255;
+/// Maximum number of unknown fields that are named.
+const WARNINGS_MAX: usize = 20;
 
 /// An order for a run.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -66,6 +69,8 @@ pub struct Order {
     pub idempotency_key: Option<String>,
     /// What only the command line may set.
     pub trusted: Trusted,
+    /// Fields of the request that were ignored, each in one sentence.
+    pub warnings: Vec<String>,
 }
 
 /// What only the command line may set: files and addresses are never taken from a request.
@@ -95,12 +100,14 @@ pub struct Orderer {
     /// The caller's own key for the judge; `None` uses the one above where judge and model have the same provider,
     /// else the operator's.
     pub judge_key: Option<ApiKey>,
+    /// What the server knows of the caller.
+    pub standing: Standing,
 }
 
 impl Orderer {
     /// The person at this machine, on the operator's key.
     pub const fn local() -> Self {
-        Self { owner: Owner::Local, api_key: None, judge_key: None }
+        Self { owner: Owner::Local, api_key: None, judge_key: None, standing: Standing::Local }
     }
 
     pub(crate) const fn auth(&self) -> AuthMode {
@@ -208,6 +215,16 @@ impl Order {
         let protocols = read_protocols(&mut fields);
         let options = read_options(&mut fields, &protocols);
         let judge = read_judge(&mut fields);
+        let mut warnings = unknown_fields(&fields);
+        let chooses_part =
+            ["subset_pct", "subset_count", "subset_seed"].into_iter().filter(|name| fields.has(name));
+        warnings.extend(match items.is_empty() {
+            false => chooses_part.map(|name| no_effect(name, "items are named in `items`")).collect(),
+            true if count.is_some() && pct != 100 => {
+                vec![no_effect("subset_pct", "`subset_count` wins over it")]
+            }
+            true => Vec::new(),
+        });
         fields.finish()?;
         let subset = Subset::new(u32::try_from(pct).unwrap_or(100), count, seed.as_deref())
             .map_err(|error| ApiError::unprocessable(error.to_string()))?;
@@ -232,6 +249,7 @@ impl Order {
             config,
             idempotency_key: None,
             trusted: Trusted::default(),
+            warnings,
         })
     }
 
@@ -277,6 +295,40 @@ impl Order {
             parts.push(json!({ "options": self.options }));
         }
         hex::encode(Sha256::digest(parts.to_string().as_bytes()))
+    }
+}
+
+/// A warning for each field that was sent and that no order has.
+pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<String> {
+    let unread = fields.unread().into_iter().take(WARNINGS_MAX);
+    unread
+        .map(|name| match meant(&name) {
+            Some(meant) => {
+                format!("`{name}` is no field of an order and was ignored; did you mean `{meant}`?")
+            }
+            None => format!("`{name}` is no field of an order and was ignored"),
+        })
+        .collect()
+}
+
+/// A warning for a field that is known and changes nothing in this order.
+pub(crate) fn no_effect(field: &str, why: &str) -> String {
+    format!("`{field}` has no effect: {why}")
+}
+
+/// The field that a common misnomer stands for.
+fn meant(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "benchmark_names" | "benchmarks" | "benchmark" | "benchmark_name" => Some("selected_benchmarks"),
+        "model" | "model_name" | "model_slug" => Some("model_id"),
+        "seed" => Some("subset_seed"),
+        "count" | "limit" | "num_items" | "n" => Some("subset_count"),
+        "pct" | "percent" => Some("subset_pct"),
+        "item_ids" => Some("items"),
+        "budget" => Some("budget_usd"),
+        "options" => Some("benchmark_options"),
+        "protocol" => Some("protocols"),
+        _ => None,
     }
 }
 

@@ -5,15 +5,14 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use bench_domain::run::AuthMode;
+use bench_domain::run::{AuthMode, Plan};
 use bench_domain::{BenchmarkName, Budget, RunId, RunSpec, Timestamp};
 use bench_state::credentials::ApiKey;
 use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
-use bench_web::auth::{bearer_key, judge_key};
+use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::read_object_or_nothing;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
-use http::header;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -25,9 +24,9 @@ use crate::create::{
 };
 use crate::judge::{JudgeBody, JudgeOrder, JudgedRun, find_judge, read_judge};
 use crate::keys::Keys;
-use crate::order::idempotency_key;
+use crate::order::{idempotency_key, unknown_fields};
 use crate::requests::{run_id, run_not_found};
-use crate::{Api, Orderer};
+use crate::{Api, Orderer, Standing, admission};
 
 /// An order to judge a run's answers again.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -44,6 +43,8 @@ pub struct RejudgeOrder {
     pub judge_key: Option<ApiKey>,
     /// The caller's key for this order: a repeat makes no second run.
     pub idempotency_key: Option<String>,
+    /// Fields of the request that were ignored, each in one sentence.
+    pub warnings: Vec<String>,
 }
 
 /// The body of an order to judge again.
@@ -65,8 +66,9 @@ impl RejudgeOrder {
     fn read(mut fields: FieldReader) -> Result<Self, ApiError> {
         let judge = read_judge(&mut fields).unwrap_or_default();
         let budget = read_budget(&mut fields);
+        let warnings = unknown_fields(&fields);
         fields.finish()?;
-        Ok(Self { judge, budget, ..Self::default() })
+        Ok(Self { judge, budget, warnings, ..Self::default() })
     }
 
     /// Digest of what is ordered: equal for equal orders.
@@ -97,7 +99,8 @@ impl RejudgeOrder {
         (status = 403, body = ErrorBody, description = "The run belongs to somebody else, or the provider refuses the key"),
         (status = 404, body = ErrorBody, description = "There is no such run, or no such judge"),
         (status = 409, body = ErrorBody, description = "The run is not over"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
+        (status = 422, body = ErrorBody, description = "The body is not as it should be, or the run has too many samples"),
+        (status = 429, body = ErrorBody, description = "Too many orders, or too many open runs; `Retry-After` says when to try again"),
         (status = 503, body = ErrorBody, description = "Maintenance"),
     ),
 )]
@@ -111,12 +114,14 @@ pub(crate) async fn post_rejudge(
     let mut order = RejudgeOrder::read(read_object_or_nothing(headers, body).await?)?;
     order.idempotency_key = idempotency_key(headers)?;
     order.judge_key = judge_key(headers)?;
-    order.api_key = headers.contains_key(header::AUTHORIZATION).then(|| bearer_key(headers)).transpose()?;
+    order.api_key = provider_key(headers)?;
     refuse_in_maintenance(&api)?;
     let run = run_id(&run)?;
     let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
     api.access.caller(headers)?.must_own(&record.spec.owner)?;
-    answer(&api, rejudge_run(&api, run, order).await?).await
+    let (model, benchmarks) = (&record.spec.model, &record.spec.benchmarks);
+    let orderer = admission::admit_again(&api, &parts, model, benchmarks).await?;
+    answer(&api, rejudge(&api, run, order, orderer.standing).await?).await
 }
 
 /// Judges the answers of a run again, whoever asks.
@@ -124,6 +129,16 @@ pub(crate) async fn post_rejudge(
 /// # Errors
 /// As the answers of `POST /api/runs/{id}/rejudge` say; nothing was made then.
 pub async fn rejudge_run(api: &Api, run: RunId, order: RejudgeOrder) -> Result<Created, ApiError> {
+    rejudge(api, run, order, Standing::Local).await
+}
+
+async fn rejudge(
+    api: &Api,
+    run: RunId,
+    mut order: RejudgeOrder,
+    standing: Standing,
+) -> Result<Created, ApiError> {
+    let warnings = std::mem::take(&mut order.warnings);
     let asked = api.state.run(run).await?.ok_or_else(run_not_found)?;
     let first = asked.spec.rejudges.map_or(run, |rejudges| rejudges.run);
     let idempotency = order.idempotency_key.as_ref().map(|key| Idempotency {
@@ -134,7 +149,7 @@ pub async fn rejudge_run(api: &Api, run: RunId, order: RejudgeOrder) -> Result<C
     if let Some(idempotency) = &idempotency
         && let Some(earlier) = earlier_run(api, idempotency).await?
     {
-        return Ok(earlier);
+        return Ok(Created { warnings, ..earlier });
     }
     let found = api.state.run_with_benchmarks(first).await?.ok_or_else(answers_gone)?;
     for record in [&asked, &found.run] {
@@ -157,7 +172,12 @@ pub async fn rejudge_run(api: &Api, run: RunId, order: RejudgeOrder) -> Result<C
         // It is for the model's provider only if the run itself was made with one.
         api_key: order.api_key.clone().filter(|_| original.auth == AuthMode::ApiKey),
         judge_key: order.judge_key.clone(),
+        standing,
     };
+    let limits = admission::limits(api, &original.owner);
+    let planned = found.benchmarks.iter().filter(|record| benchmarks.contains(&record.name));
+    let planned = planned.filter_map(|record| record.plan.as_ref()).map(Plan::samples).sum();
+    admission::refuse_samples(planned, limits.samples_per_order)?;
     let judged_run = JudgedRun {
         model: &original.model,
         benchmark: benchmarks.first().ok_or_else(nothing_judged)?,
@@ -185,8 +205,10 @@ pub async fn rejudge_run(api: &Api, run: RunId, order: RejudgeOrder) -> Result<C
     };
     let keys = Keys { own: None, judge: judge.key };
     let sealed = keys.seal(api, spec.id, FIRST_GENERATION).await?;
-    match api.state.create_rejudging(first, &mut spec, idempotency.as_ref(), sealed).await? {
-        Rejudged::Made(_) => announce(api, &spec, Vec::new()).await,
+    let made = api.state.create_rejudging(first, &mut spec, idempotency.as_ref(), sealed, Some(&limits));
+    match made.await? {
+        Rejudged::Made(_) => Ok(Created { warnings, ..announce(api, &spec, Vec::new()).await? }),
+        Rejudged::Limited(reached) => Err(admission::too_many_open(api, &spec.owner, reached)),
         Rejudged::Gone => Err(answers_gone()),
         Rejudged::KeyTaken => {
             let earlier = match &idempotency {

@@ -8,7 +8,7 @@ use bench_blobs::Blobs;
 use bench_domain::BenchmarkName;
 use bench_signing::{KeyError, KeyRing, Limits, SigningKey};
 use bench_state::State;
-use bench_web::Access;
+use bench_web::{Access, SecretLimits};
 use tokio::sync::{Mutex, Semaphore};
 
 /// Answers up to this size are given in one piece. Lambda's own limit is 6 MiB.
@@ -53,6 +53,8 @@ pub struct ExportsConfig {
     pub gated: BTreeSet<BenchmarkName>,
     /// How callers are told apart.
     pub access: Access,
+    /// Treatment of wrong admin secrets.
+    pub secret_limits: SecretLimits,
 }
 
 impl ExportsConfig {
@@ -71,6 +73,7 @@ impl ExportsConfig {
             verify_limits: Limits::default(),
             gated: BTreeSet::new(),
             access,
+            secret_limits: SecretLimits::default(),
         }
     }
 }

@@ -6,9 +6,10 @@ use axum::Json;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::routing::{get, post};
+use bench_lambda::metrics;
 use bench_signing::KeyError;
-use bench_web::ApiError;
 use bench_web::error::ErrorBody;
+use bench_web::{ApiError, Guard};
 use http::{HeaderName, StatusCode, header};
 
 use crate::serve::export;
@@ -25,13 +26,21 @@ const KEYS_CACHE: &str = "public, max-age=300";
 pub fn router(exports: Arc<Exports>) -> Router {
     let upload_bytes_max = exports.config.upload_bytes_max.saturating_add(FORM_BYTES_MAX);
     let body_limit = DefaultBodyLimit::max(usize::try_from(upload_bytes_max).unwrap_or(usize::MAX));
-    Router::new()
+    let guard = Guard::new(
+        exports.config.access.clone(),
+        exports.state.clone(),
+        exports.config.secret_limits,
+        || {
+            metrics::count(metrics::WRONG_ADMIN_SECRETS, 1.0);
+        },
+    );
+    let routes = Router::new()
         .route("/api/runs/{run_id}/export", get(export).head(not_head))
         .route("/api/exports/public-key", get(public_key).head(not_head))
         .route("/.well-known/bench-runner-keys.json", get(keys).head(not_head))
         .route("/api/exports/verify", post(verify).layer(body_limit))
-        .route("/api/uploads", post(post_upload))
-        .with_state(exports)
+        .route("/api/uploads", post(post_upload));
+    guard.around(routes).with_state(exports)
 }
 
 #[utoipa::path(

@@ -18,7 +18,7 @@ use bench_benchmarks::{Benchmark, effective_options};
 use bench_datasets::{DatasetError, Library, NoProgress, Progress};
 use bench_domain::run::{BenchmarkState, Plan};
 use bench_domain::sample::{Stage, shards_for};
-use bench_domain::{Generation, Position, RunId, RunSpec, RunState, SampleRef, Timestamp};
+use bench_domain::{BenchmarkName, Generation, Position, RunId, RunState, SampleRef, Timestamp};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::{
@@ -195,7 +195,7 @@ impl Planner {
         let spec = &found.run.spec;
         let run = spec.id;
         let outcome = match bench_benchmarks::of_run(spec, &record.name) {
-            Some(benchmark) => self.prepare(spec, record, benchmark, attempt).await?,
+            Some(benchmark) => self.prepare(found, record, benchmark, attempt).await?,
             None => Err(Obstacle::Failed(format!("this program has no benchmark `{}`", record.name))),
         };
         let now = Timestamp::now();
@@ -230,11 +230,12 @@ impl Planner {
 
     async fn prepare(
         &self,
-        spec: &RunSpec,
+        found: &RunWithBenchmarks,
         record: &BenchmarkRecord,
         benchmark: &'static dyn Benchmark,
         attempt: u32,
     ) -> Result<Result<(Plan, Vec<PlannedSample>), Obstacle>, PlanError> {
+        let spec = &found.run.spec;
         if let Some(rejudges) = spec.rejudges {
             return self.prepare_again(spec, rejudges, &record.name, benchmark, attempt).await;
         }
@@ -251,11 +252,15 @@ impl Planner {
             Err(obstacle) => return Ok(Err(obstacle)),
         };
         let items = chosen.len() as u64;
+        let samples_per_item = spec.samples.unwrap_or(facts.samples_per_item);
+        if let Some(obstacle) = over_limit(found, &record.name, items, samples_per_item) {
+            return Ok(Err(obstacle));
+        }
         let plan = Plan {
             attempt,
             shards: shards_for(items),
             items,
-            samples_per_item: spec.samples.unwrap_or(facts.samples_per_item),
+            samples_per_item,
             dataset_items: of,
             dataset: wording.dataset,
             prompt_digest: wording.template.digest,
@@ -284,6 +289,27 @@ impl Planner {
         }
         Ok(())
     }
+}
+
+/// The obstacle that a benchmark's samples, with those of the benchmarks planned before it, are more than the run may
+/// have. The order was checked against the size of the published dataset; this is the size of the real one.
+fn over_limit(
+    found: &RunWithBenchmarks,
+    name: &BenchmarkName,
+    items: u64,
+    samples_per_item: u32,
+) -> Option<Obstacle> {
+    let limit = found.run.samples_max?;
+    let others = found.benchmarks.iter().filter(|other| other.name != *name);
+    let planned: u64 = others.filter_map(|other| other.plan.as_ref()).map(Plan::samples).sum();
+    let samples = items.saturating_mul(samples_per_item.into());
+    (planned.saturating_add(samples) > limit).then(|| {
+        Obstacle::Failed(format!(
+            "{name} has {samples} samples in this run, and {planned} are planned for its other benchmarks: more than \
+             the {limit} that the server takes in one order (BENCH_LIMIT_SAMPLES_PER_ORDER); order fewer samples or \
+             items"
+        ))
+    })
 }
 
 fn message(

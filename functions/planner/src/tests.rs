@@ -10,7 +10,7 @@ use bench_datasets::{
     TemplatePart, TemplateRole, TemplateSpec, load_templates,
 };
 use bench_domain::run::{AuthMode, DatasetChoice, DatasetUse, ItemNaming, ModelRef, Owner};
-use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, Subset};
+use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, RunSpec, Subset};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 
 use super::*;

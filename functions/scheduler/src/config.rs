@@ -2,6 +2,7 @@
 
 use bench_inference::{ChatClient, ConfigError, InferenceConfig};
 use bench_sandy::SandyConfig;
+use bench_state::access::{AccessPolicy, OrderLimits};
 
 /// Settings of the scheduler.
 ///
@@ -12,6 +13,7 @@ use bench_sandy::SandyConfig;
 /// | `SKIP_MODEL_SYNC` | false | the provider's list of models is never asked for |
 /// | `SANDY_BASE_URL`, `SANDY_API_KEY` | – | the sandbox service, where sandboxes that were left over are ended |
 /// | `BENCH_TOPIC_ARN` | – | SNS topic for what people must see |
+/// | `BENCH_ACCESS`, `BENCH_LIMIT_…` | see [`AccessPolicy`], [`OrderLimits`] | the same as those of the API |
 ///
 /// Besides those, all variables of [`InferenceConfig`].
 #[derive(Debug, Clone)]
@@ -22,6 +24,10 @@ pub struct SchedulerConfig {
     pub local: bool,
     /// Why no run may be made at present, if so.
     pub maintenance: Option<String>,
+    /// Access policy: a schedule makes no run that its owner could not order.
+    pub policy: AccessPolicy,
+    /// Limits of orders.
+    pub limits: OrderLimits,
     /// Providers, and whose keys there are.
     pub inference: InferenceConfig,
     /// Whether the provider's list of models is asked for.
@@ -64,6 +70,10 @@ impl SchedulerConfig {
             software: software.to_owned(),
             local,
             maintenance: flag("MAINTENANCE_MODE")?.then(message),
+            policy: AccessPolicy::from_vars(text, local)
+                .map_err(|problem| ConfigError { variable: "BENCH_ACCESS", problem })?,
+            limits: OrderLimits::from_vars(text, local)
+                .map_err(|problem| ConfigError { variable: "BENCH_LIMIT", problem })?,
             sync_models: !flag("SKIP_MODEL_SYNC")?,
             chat: std::sync::Arc::new(ChatClient::new(inference.http_options())),
             topic: text("BENCH_TOPIC_ARN").map(|arn| Topic { client: aws_sdk_sns::Client::new(sdk), arn }),

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use bench_domain::run::{AuthMode, ModelRef};
+use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::schedule::{FiringState, NoticeKind, Schedule};
 use bench_domain::{RunId, Timestamp};
 use bench_inference::ProviderKind;
 use bench_queue::Message;
+use bench_state::access::{AccessKind, AccessRow, Reached};
 use bench_state::credentials::SealedKey;
-use bench_state::{FiringRecord, NewEvent, StateError};
+use bench_state::{Creation, FiringRecord, NewEvent, StateError};
 
 use crate::Scheduler;
 use crate::tick::{Counts, count};
@@ -87,6 +88,7 @@ impl Scheduler {
         let run = spec.id;
         if self.state.run(run).await?.is_none() {
             self.check(schedule)?;
+            self.check_access(schedule, now).await?;
             let key = match schedule.auth {
                 AuthMode::System => None,
                 AuthMode::ApiKey => {
@@ -105,7 +107,17 @@ impl Scheduler {
             };
             let key = SealedKey::all([key, judges_key]);
             let event = NewEvent::run_created(&spec, &[]);
-            self.state.create_run_with(&spec, &event, None, spec.created_at, key).await?;
+            let limits = self.config.limits.of(&spec.owner, self.config.local);
+            let made = self.state.create_run_within(&spec, &event, None, spec.created_at, key, Some(&limits));
+            if let Creation::Limited(reached) = made.await? {
+                return Err(NotMade::Because(
+                    match reached {
+                        Reached::Owner => "its owner has as many open runs as one owner may have",
+                        Reached::Total => "the server has as many open runs as it takes",
+                    }
+                    .to_owned(),
+                ));
+            }
             tracing::info!(run.id = %run, schedule.id = %schedule.id, "Schedule {} made run {run}", schedule.name);
         }
         let message = Message::Plan { run, generation: FIRST_GENERATION };
@@ -113,6 +125,41 @@ impl Scheduler {
             tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");
         }
         Ok(run)
+    }
+
+    /// Refuses what the schedule's owner may not order: the access policy, an access token or its permissions may have
+    /// changed since.
+    async fn check_access(&self, schedule: &Schedule, now: Timestamp) -> Result<(), NotMade> {
+        let (policy, owner) = (
+            &self.config.policy,
+            match &schedule.owner {
+                Owner::Key(owner) if !self.config.local => owner,
+                _ => return Ok(()),
+            },
+        );
+        let refused = |why: &str| Err(NotMade::Because(why.to_owned()));
+        let entry = self.state.access(owner).await?.filter(|entry| entry.is_valid(now));
+        let is_token = schedule.auth == AuthMode::System;
+        if is_token && entry.as_ref().is_none_or(|entry| entry.kind != AccessKind::Token) {
+            return refused("its access token was revoked or has expired");
+        }
+        let row = if is_token { AccessRow::Token } else { AccessRow::ProviderKey };
+        if !policy.has(row) {
+            return refused("this server's access policy no longer lets its owner order runs");
+        }
+        let template = &schedule.run;
+        let kind = ProviderKind::from_name(&template.model.provider);
+        let is_oracle = kind.is_some_and(|kind| !kind.is_remote());
+        if is_oracle && !entry.as_ref().is_some_and(|entry| entry.oracle) {
+            return refused("runs of the oracle are for admins and listed callers");
+        }
+        let gated = bench_benchmarks::gated();
+        match template.benchmarks.iter().find(|name| gated.contains(*name)) {
+            Some(name) if !entry.is_some_and(|entry| entry.gated) => {
+                refused(&format!("{name} is gated, and runs of it are for admins and listed callers"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses what could only fail.

@@ -159,7 +159,7 @@ impl ChatClient {
         Ok(models.filter(|model| seen.insert(model.slug.clone())).collect())
     }
 
-    async fn get(
+    pub(crate) async fn get(
         &self,
         provider: ProviderKind,
         url: Url,

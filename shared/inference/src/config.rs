@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::endpoint::parse_base;
+use reqwest::Url;
+
+use crate::endpoint::{join, parse_base};
 use crate::tokens::TokenLimits;
 use crate::{Endpoint, EndpointError, HttpOptions, ProviderKind, Secret};
 
@@ -157,6 +159,17 @@ impl InferenceConfig {
         let url = parse_base(base_url.or(configured.base_url.as_deref())?).ok()?;
         let host = url.host_str()?;
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+    }
+
+    /// The address that tells a provider's key from any other text: it answers `GET` with 200 for a valid key and with
+    /// 401 for any other. `None` where the provider has no such address.
+    pub fn account_url(&self, kind: ProviderKind) -> Option<Url> {
+        let (base, path) = match kind {
+            ProviderKind::Chutes => (self.models_api_url.as_str(), "users/me"),
+            ProviderKind::OpenRouter => (self.openrouter.base_url.as_deref()?, "key"),
+            _ => return None,
+        };
+        join(&parse_base(base).ok()?, path)
     }
 
     /// Options of a client that keeps to these settings.

@@ -14,6 +14,7 @@ mod classify;
 mod client;
 mod collect;
 mod config;
+mod confirm;
 mod dialect;
 mod endpoint;
 mod error_body;
@@ -33,6 +34,7 @@ mod watch;
 
 pub use client::{ChatClient, ChatRequest};
 pub use config::{ConfigError, InferenceConfig, ProviderConfig};
+pub use confirm::KeyCheck;
 pub use dialect::Dialect;
 pub use endpoint::{Endpoint, EndpointError};
 pub use failure::{Failure, FailureKind, GaveUpBy, TooLong};

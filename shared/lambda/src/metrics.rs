@@ -41,6 +41,8 @@ pub const RUNS_SUCCEEDED: &str = "RunsSucceeded";
 pub const RUNS_FAILED: &str = "RunsFailed";
 /// What the answers of runs that ended cost, at the price known when they were ordered, in US dollars.
 pub const MODEL_SPEND_USD: &str = "ModelSpendUsd";
+/// Requests with a wrong admin secret.
+pub const WRONG_ADMIN_SECRETS: &str = "WrongAdminSecrets";
 /// Requests answered with 500 or more, and woken tasks that failed.
 pub const HANDLER_ERRORS: &str = "HandlerErrors";
 

@@ -7,9 +7,11 @@ use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use bench_domain::run::{JudgeSpec, Rejudges};
 use bench_domain::{RunId, RunSpec, Timestamp};
 
+use crate::access::{OrderLimits, Reached};
 use crate::attributes::{Reader, Record, json, number, text};
 use crate::credentials::SealedKey;
 use crate::keys::{self, JUDGING, judging_sort, key, run_partition};
+use crate::runs::new_run_limit;
 use crate::{Idempotency, NewEvent, State, StateError};
 
 /// The first version that is not the run itself.
@@ -39,6 +41,8 @@ pub enum Rejudged {
     KeyTaken,
     /// The run whose answers are to be judged is gone.
     Gone,
+    /// A limit of open runs does not allow it: nothing was written.
+    Limited(Reached),
 }
 
 impl JudgingRecord {
@@ -56,13 +60,14 @@ impl JudgingRecord {
 
 impl State {
     /// Writes a run that judges the answers of `original` again, under the next free version. `spec.rejudges` is set
-    /// here; its judge must be set.
+    /// here; its judge must be set. `limits` are those of open runs, checked by the write itself.
     pub async fn create_rejudging(
         &self,
         original: RunId,
         spec: &mut RunSpec,
         idempotency: Option<&Idempotency>,
         sealed: Option<SealedKey>,
+        limits: Option<&OrderLimits>,
     ) -> Result<Rejudged, StateError> {
         let judge = spec.judge.clone();
         let judge = judge.ok_or_else(|| StateError::damaged("run", "it has no judge"))?;
@@ -72,7 +77,8 @@ impl State {
             let rejudges = Rejudges { run: original, version };
             spec.rejudges = Some(rejudges);
             let event = NewEvent::run_created(spec, &[]);
-            let mut items = self.new_run_items(spec, &event, idempotency, spec.created_at, sealed.clone())?;
+            let mut items =
+                self.new_run_items(spec, &event, idempotency, spec.created_at, sealed.clone(), limits)?;
             let first_extra = items.len();
             items.push(self.still_there(original)?);
             let mut record = key(run_partition(original), judging_sort(version));
@@ -95,7 +101,12 @@ impl State {
                         return Ok(Rejudged::KeyTaken);
                     }
                 }
-                Err(_) => return Ok(Rejudged::KeyTaken),
+                Err(canceled) => {
+                    return Ok(match new_run_limit(&canceled) {
+                        Some(reached) if !self.is_taken(idempotency).await? => Rejudged::Limited(reached),
+                        _ => Rejudged::KeyTaken,
+                    });
+                }
             }
         }
         Err(StateError::Service { verb: "create the run", problem: "others always took the version".into() })

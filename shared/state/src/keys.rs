@@ -22,6 +22,12 @@ pub(crate) const SCHEDULES: &str = "SCHEDULES";
 pub(crate) const FIRINGS: &str = "FIRINGS";
 /// What the sort keys of judgings start with.
 pub(crate) const JUDGING: &str = "JUDGING#";
+/// Partition of the callers that the operator has listed.
+pub(crate) const ACCESS: &str = "ACCESS";
+/// Partition of the counts of open runs.
+pub(crate) const OPEN: &str = "OPEN";
+/// Partition of the hourly counts of wrong admin secrets.
+pub(crate) const OPS_SECRETS: &str = "OPS#SECRETS";
 /// Sort key of a shard's counters; sorts before its samples.
 pub(crate) const COUNT: &str = "COUNT";
 

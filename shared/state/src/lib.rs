@@ -21,6 +21,10 @@
 //! | counts of runs by status | `OPS#RUNS` | shard of the run's id | query of the partition |
 //! | worker in a minute | `OPS#HOUR#hour` | `minute#worker` | query of an hour or its end; expires |
 //! | tokens of an hour | `OPS#TOKENS` | hour | query of the last hours; expires |
+//! | wrong admin secrets of an hour | `OPS#SECRETS` | hour | query of the last hours; expires |
+//! | listed caller | `ACCESS` | keyed hash of the secret | get; query of the partition: there are few |
+//! | open runs | `OPEN` | owner, or `ALL` | get; counted in the transactions that open and end runs |
+//! | orders in a minute | `RATE#owner` | minute | conditional writes; expires |
 //! | schedule | `SCHEDULES` | schedule id | get; query of the partition: there are few |
 //! | planned time of a schedule | `SCHEDULE#id` | `FIRE#time` | get; query of the partition, newest first; expires |
 //! | planned time that is open | `FIRINGS` | `time#schedule` | query of the partition by the scheduler |
@@ -43,6 +47,7 @@
 //! **Ambiguous answers.** A write whose answer was lost is sent again; that it then fails because it
 //! had already happened counts as success ([`Commit::Done`] and the like say so).
 
+pub mod access;
 mod attributes;
 mod client;
 mod compare;
@@ -80,7 +85,9 @@ pub use judgings::{JudgingRecord, Rejudged};
 pub use models::ModelRecord;
 pub use origin::{Origin, Scope};
 pub use plans::{PlanClaim, PlannedSample};
-pub use runs::{BenchmarkRecord, Listing, Renewal, RunFilter, RunRecord, RunWithBenchmarks, Transition};
+pub use runs::{
+    BenchmarkRecord, Creation, Listing, Renewal, RunFilter, RunRecord, RunWithBenchmarks, Transition,
+};
 pub use samples::{BodyRef, Claim, ClaimedSample, Commit, Finished, SampleRecord, ShardCount};
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord};
 pub use settle::Unsettled;

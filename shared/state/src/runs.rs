@@ -6,8 +6,10 @@ use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Put, Select, Trans
 use bench_domain::run::{BenchmarkState, Plan, RunState};
 use bench_domain::{BenchmarkName, RunId, RunSpec, RunStatus, Timestamp};
 
+use crate::access::{OrderLimits, Reached};
 use crate::attributes::{Reader, Record, json, number, text};
 use crate::client::{condition_held, expires_at};
+use crate::conflict::Canceled;
 use crate::credentials::SealedKey;
 use crate::events::TRIES_MAX;
 use crate::idempotency::REMEMBER_S;
@@ -45,8 +47,12 @@ pub struct RunRecord {
     pub due_at: Timestamp,
     /// How often reconciliation sent its message again.
     pub resends: u32,
+    /// Maximum number of planned samples; `None` for runs that an earlier version of the program created.
+    pub samples_max: Option<u64>,
     /// Whether it is in the counts by status; not so when an earlier version of the program made it.
     counted: bool,
+    /// Set while the run is in the counts of open runs.
+    counted_open: bool,
     /// Raised by every write: the condition of the next one.
     revision: u64,
 }
@@ -85,6 +91,19 @@ pub enum Transition {
     Done,
     /// Somebody else changed the record first; read it again.
     Raced,
+    /// A limit of open runs does not allow it. Only for a change that comes with limits.
+    Limited(Reached),
+}
+
+/// Outcome of writing a new run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Creation {
+    /// The run was written.
+    Done,
+    /// The idempotency key was taken meanwhile: nothing was written.
+    KeyTaken,
+    /// A limit of open runs does not allow it: nothing was written.
+    Limited(Reached),
 }
 
 /// What a run has anew when it is taken up again.
@@ -98,6 +117,8 @@ pub struct Renewal<'a> {
     pub resumes: bool,
     /// Whether the new generation asks again for infrastructure-errors only.
     pub errors_only: bool,
+    /// Limits of open runs; `None` opens the run regardless.
+    pub limits: Option<&'a OrderLimits>,
 }
 
 /// Which runs a list shows.
@@ -118,6 +139,14 @@ pub struct Listing {
     pub runs: Vec<RunId>,
     /// How many runs match in all.
     pub total: u64,
+}
+
+/// The limit that refused the items of [`State::new_run_items`], if one did.
+pub(crate) fn new_run_limit(canceled: &Canceled) -> Option<Reached> {
+    [Reached::Owner, Reached::Total]
+        .into_iter()
+        .zip(1..)
+        .find_map(|(reached, index)| canceled.condition_failed(index).then_some(reached))
 }
 
 impl RunWithBenchmarks {
@@ -168,7 +197,9 @@ impl RunRecord {
             deleted: reader.number_or::<u8>("deleted", 0)? == 1,
             due_at: reader.time("due_at")?,
             resends: reader.number_or("resends", 0)?,
+            samples_max: reader.maybe_number("samples_max")?,
             counted: reader.number_or::<u8>("counted", 0)? == 1,
+            counted_open: reader.number_or::<u8>("counted_open", 0)? == 1,
             revision: reader.number("revision")?,
         })
     }
@@ -229,16 +260,43 @@ impl State {
         due_at: Timestamp,
         sealed: Option<SealedKey>,
     ) -> Result<bool, StateError> {
-        let items = self.new_run_items(spec, event, idempotency, due_at, sealed)?;
+        let created = self.create_run_within(spec, event, idempotency, due_at, sealed, None).await?;
+        Ok(created == Creation::Done)
+    }
+
+    /// The same within limits: of open runs, checked by the write itself, and of planned samples, which the planner
+    /// enforces.
+    pub async fn create_run_within(
+        &self,
+        spec: &RunSpec,
+        event: &NewEvent,
+        idempotency: Option<&Idempotency>,
+        due_at: Timestamp,
+        sealed: Option<SealedKey>,
+        limits: Option<&OrderLimits>,
+    ) -> Result<Creation, StateError> {
+        let items = self.new_run_items(spec, event, idempotency, due_at, sealed, limits)?;
         match self.transact("create the run", items).await? {
-            Ok(()) => Ok(true),
+            Ok(()) => Ok(Creation::Done),
             // The run's id is new, so its own records can only be there because the first try had worked.
-            Err(canceled) if canceled.condition_failed(0) => Ok(true),
-            Err(_) => Ok(false),
+            Err(canceled) if canceled.condition_failed(0) => Ok(Creation::Done),
+            // A repeated order gets the run that it made, however many runs there are.
+            Err(canceled) => match new_run_limit(&canceled) {
+                Some(reached) if !self.is_taken(idempotency).await? => Ok(Creation::Limited(reached)),
+                _ => Ok(Creation::KeyTaken),
+            },
         }
     }
 
-    /// What is written for a new run; its own record comes first.
+    pub(crate) async fn is_taken(&self, idempotency: Option<&Idempotency>) -> Result<bool, StateError> {
+        match idempotency {
+            Some(idempotency) => Ok(self.run_of_key(idempotency).await?.is_some()),
+            None => Ok(false),
+        }
+    }
+
+    /// What is written for a new run. Its own record comes first, then the counts of open runs: see
+    /// [`new_run_limit`].
     pub(crate) fn new_run_items(
         &self,
         spec: &RunSpec,
@@ -246,6 +304,7 @@ impl State {
         idempotency: Option<&Idempotency>,
         due_at: Timestamp,
         sealed: Option<SealedKey>,
+        limits: Option<&OrderLimits>,
     ) -> Result<Vec<TransactWriteItem>, StateError> {
         let state = RunState::Queued;
         let mut run = keys::run(spec.id);
@@ -261,7 +320,12 @@ impl State {
         run.insert("index_all".into(), text(RUNS));
         run.insert("index_status".into(), status_partition(state.status().as_str()));
         run.insert("index_sort".into(), text(time_sort(spec.created_at, spec.id)));
+        run.insert("counted_open".into(), number(1));
+        if let Some(limits) = limits {
+            run.insert("samples_max".into(), number(limits.samples_per_order));
+        }
         let mut items = vec![self.put_new(run)?];
+        items.extend(self.open_items(&spec.owner, limits)?);
         for (position, name) in spec.benchmarks.iter().enumerate() {
             let mut record = key(run_partition(spec.id), benchmark_sort(position, name));
             record.insert("state".into(), json("benchmark", &BenchmarkState::Pending)?);
@@ -426,13 +490,14 @@ impl State {
         let is_new = generation != run.generation;
         let mut last = self.last_event(id).await?;
         for _ in 0..TRIES_MAX {
+            let is_open = next.status().is_open();
             let update = Update::builder()
                 .table_name(&self.table)
                 .set_key(Some(keys::run(id)))
                 // A plan's lease ends with what it was taken for: a requeued run is planned at once.
                 .update_expression(format!(
                     "SET #state = :state, index_status = :status, generation = :generation, \
-                      due_at = :due, revision = :next, resends = :zero, counted = :yes{}{}{}{}",
+                      due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}",
                     if renewal.spec.is_some() { ", spec = :spec" } else { "" },
                     if renewal.resumes { ", #origin = :origin, #start = :start" } else { "" },
                     if is_new { ", #errors_only = :errors_only" } else { "" },
@@ -446,6 +511,7 @@ impl State {
                 .expression_attribute_values(":due", number(now.as_micros()))
                 .expression_attribute_values(":zero", number(0))
                 .expression_attribute_values(":yes", number(1))
+                .expression_attribute_values(":open", number(u8::from(is_open)))
                 .expression_attribute_values(":revision", number(run.revision))
                 .expression_attribute_values(":next", number(run.revision + 1));
             let update = match renewal.spec {
@@ -481,6 +547,12 @@ impl State {
             }
             items.extend(renewal.key.into_iter().flat_map(|sealed| sealed.0.clone()));
             items.extend(self.run_count_update(id, run.counted_as(), Some(next.status()))?);
+            let first_open = items.len();
+            match (run.counted_open, is_open) {
+                (false, true) => items.extend(self.open_items(&run.spec.owner, renewal.limits)?),
+                (true, false) => items.extend(self.close_items(&run.spec.owner)?),
+                _ => {}
+            }
             match self.transact("change the run", items).await? {
                 Ok(()) => return Ok(Transition::Done),
                 Err(canceled) if canceled.condition_failed(0) => {
@@ -491,6 +563,12 @@ impl State {
                             && found.generation == generation
                     });
                     return Ok(if mine { Transition::Done } else { Transition::Raced });
+                }
+                Err(canceled) if canceled.condition_failed(first_open) => {
+                    return Ok(Transition::Limited(Reached::Owner));
+                }
+                Err(canceled) if canceled.condition_failed(first_open + 1) => {
+                    return Ok(Transition::Limited(Reached::Total));
                 }
                 Err(_) => last = self.last_event(id).await?,
             }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bench_domain::run::Owner;
+use bench_state::access::is_access_token;
 use bench_state::credentials::{ApiKey, OwnerKey};
 use http::{HeaderMap, HeaderValue, header};
 use subtle::ConstantTimeEq;
@@ -21,6 +22,9 @@ pub const JUDGE_HEADER: &str = "x-judge-authorization";
 const KEY_BYTES_MAX: usize = 4_096;
 
 /// What is needed to tell callers apart.
+///
+/// A holder of an access token is [`Caller::Key`], as a holder of a provider's key is; [`crate::Guard`] lets requests
+/// with a token pass only if it is valid.
 #[derive(Clone)]
 pub struct Access {
     /// Whether the server is bound to loopback, so that who has no key is the person at this machine.
@@ -86,7 +90,7 @@ impl Access {
         Owner::Key(self.owner_key.owner_of(key))
     }
 
-    fn is_admin(&self, headers: &HeaderMap) -> bool {
+    pub(crate) fn is_admin(&self, headers: &HeaderMap) -> bool {
         let Some(secret) = self.admin_secret.as_deref().filter(|secret| !secret.is_empty()) else {
             return false;
         };
@@ -148,7 +152,24 @@ pub fn bearer_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
 /// 401 when it cannot be one.
 pub fn judge_key(headers: &HeaderMap) -> Result<Option<ApiKey>, ApiError> {
     let value = headers.get(JUDGE_HEADER);
-    value.map(|value| key_in(value, "Invalid X-Judge-Authorization header")).transpose()
+    let key = value.map(|value| key_in(value, "Invalid X-Judge-Authorization header")).transpose()?;
+    if key.as_ref().is_some_and(is_access_token) {
+        return Err(ApiError::unauthorized(
+            "An access token is no key of a provider: leave X-Judge-Authorization out.",
+        ));
+    }
+    Ok(key)
+}
+
+/// The caller's own key at a provider, if the request carries one. An access token is none: it is never handed on.
+///
+/// # Errors
+/// 401 when it cannot be one.
+pub fn provider_key(headers: &HeaderMap) -> Result<Option<ApiKey>, ApiError> {
+    if !headers.contains_key(header::AUTHORIZATION) {
+        return Ok(None);
+    }
+    Ok(Some(bearer_key(headers)?).filter(|key| !is_access_token(key)))
 }
 
 fn key_in(value: &HeaderValue, refusal: &str) -> Result<ApiKey, ApiError> {
@@ -205,6 +226,18 @@ mod tests {
         assert_eq!(text("Bearer sk-j").unwrap(), Some(ApiKey::new("sk-j")));
         assert_eq!(judge_key(&headers(&[("authorization", "Bearer a")])).unwrap(), None);
         assert_eq!(text("sk-j").unwrap_err().message(), "Invalid X-Judge-Authorization header");
+    }
+
+    #[test]
+    fn an_access_token_is_no_providers_key() {
+        assert_eq!(provider_key(&headers(&[("authorization", "Bearer bra_1")])).unwrap(), None);
+        assert_eq!(
+            provider_key(&headers(&[("authorization", "Bearer sk-1")])).unwrap(),
+            Some(ApiKey::new("sk-1"))
+        );
+        assert_eq!(provider_key(&HeaderMap::new()).unwrap(), None);
+        let judge = judge_key(&headers(&[("x-judge-authorization", "Bearer bra_1")])).unwrap_err();
+        assert!(judge.status() == 401 && !judge.message().contains("bra_1"), "{judge}");
     }
 
     #[test]

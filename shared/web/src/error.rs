@@ -1,6 +1,7 @@
 //! Errors as callers see them.
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
@@ -23,6 +24,7 @@ pub struct ApiError {
     status: StatusCode,
     detail: Detail,
     cause: Option<String>,
+    retry_after: Option<Duration>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -44,7 +46,7 @@ pub struct ErrorBody {
 impl ApiError {
     /// An error with a status of the caller's choice.
     pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: Detail::Text(detail.into()), cause: None }
+        Self { status, detail: Detail::Text(detail.into()), cause: None, retry_after: None }
     }
 
     /// 400: it makes no sense, or not now.
@@ -90,9 +92,26 @@ impl ApiError {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     }
 
+    /// 429: too many requests; the caller may try again after `wait`.
+    pub fn too_many(detail: impl Into<String>, wait: Duration) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, detail).after(wait)
+    }
+
+    /// The same, with the time after which the caller may try again.
+    #[must_use]
+    pub const fn after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
     /// 422 with every problem of the request.
     pub fn validation(problems: Vec<FieldError>) -> Self {
-        Self { status: StatusCode::UNPROCESSABLE_ENTITY, detail: Detail::Fields(problems), cause: None }
+        Self {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            detail: Detail::Fields(problems),
+            cause: None,
+            retry_after: None,
+        }
     }
 
     /// 500. The cause goes to the log, when the answer is made.
@@ -101,6 +120,7 @@ impl ApiError {
             status: StatusCode::INTERNAL_SERVER_ERROR,
             detail: Detail::Text(INTERNAL.to_owned()),
             cause: Some(cause.to_string()),
+            retry_after: None,
         }
     }
 
@@ -151,6 +171,11 @@ impl IntoResponse for ApiError {
             tracing::error!(http.status = self.status.as_u16(), error = %cause, "A request failed: {cause}");
         }
         let mut response = (self.status, Json(ErrorBody { detail: self.detail })).into_response();
+        if let Some(wait) = self.retry_after {
+            // Whole seconds, rounded up: never an invitation to come too early.
+            let seconds = HeaderValue::from(wait.as_millis().div_ceil(1_000).max(1) as u64);
+            response.headers_mut().insert(header::RETRY_AFTER, seconds);
+        }
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

@@ -3,7 +3,7 @@
 //! A [`FieldReader`] notes every problem instead of stopping at the first. Types, texts and the shape of a
 //! problem are those that clients of the compatible system know (section 0.2 of its specification).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use axum::extract::Query;
@@ -81,13 +81,21 @@ pub struct FieldReader {
     /// Names of the objects that this one is in, from the outside.
     within: Vec<Value>,
     fields: Map<String, Value>,
+    /// Names of the fields that were looked for.
+    asked: BTreeSet<String>,
     problems: Vec<FieldError>,
 }
 
 impl FieldReader {
     /// A reader of a body's object.
     pub const fn of_body(fields: Map<String, Value>) -> Self {
-        Self { location: Location::Body, within: Vec::new(), fields, problems: Vec::new() }
+        Self {
+            location: Location::Body,
+            within: Vec::new(),
+            fields,
+            asked: BTreeSet::new(),
+            problems: Vec::new(),
+        }
     }
 
     /// A reader of a query string; of a repeated name the last value counts.
@@ -95,12 +103,29 @@ impl FieldReader {
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri).map(|pairs| pairs.0);
         let pairs = pairs.unwrap_or_default().into_iter();
         let fields = pairs.map(|(name, value)| (name, Value::String(value))).collect();
-        Self { location: Location::Query, within: Vec::new(), fields, problems: Vec::new() }
+        Self {
+            location: Location::Query,
+            within: Vec::new(),
+            fields,
+            asked: BTreeSet::new(),
+            problems: Vec::new(),
+        }
     }
 
     /// The fields as they were sent.
     pub fn into_fields(self) -> Map<String, Value> {
         self.fields
+    }
+
+    /// Names of the fields that were sent and not looked for, cut to 80 characters.
+    pub fn unread(&self) -> Vec<String> {
+        let unread = self.fields.keys().filter(|name| !self.asked.contains(*name));
+        unread.take(PROBLEMS_MAX).map(|name| name.chars().take(NAME_CHARS_MAX).collect()).collect()
+    }
+
+    /// Returns whether a field was sent and is not null.
+    pub fn has(&mut self, name: &str) -> bool {
+        self.present(name).is_some()
     }
 
     /// Ends the reading.
@@ -173,19 +198,22 @@ impl FieldReader {
         let fields = self.maybe_object(name)?;
         let mut within = self.within.clone();
         within.push(name.into());
-        let mut inner = Self { location: self.location, within, fields, problems: Vec::new() };
+        let mut inner =
+            Self { location: self.location, within, fields, asked: BTreeSet::new(), problems: Vec::new() };
         let value = read(&mut inner);
         self.problems.append(&mut inner.problems);
         Some(value)
     }
 
     /// A field that was sent and is not null.
-    fn present(&self, name: &str) -> Option<Value> {
+    fn present(&mut self, name: &str) -> Option<Value> {
+        self.asked.insert(name.to_owned());
         self.fields.get(name).filter(|value| !value.is_null()).cloned()
     }
 
     /// A text that must be there; empty when there is a problem.
     pub fn text(&mut self, name: &str, chars_max: usize) -> String {
+        self.asked.insert(name.to_owned());
         match self.fields.get(name).cloned() {
             None => {
                 let input = Value::Object(self.fields.clone());
@@ -218,6 +246,7 @@ impl FieldReader {
 
     /// A whole number within bounds, both included; the default when it was not sent.
     pub fn integer(&mut self, name: &str, default: u64, min: u64, max: u64) -> u64 {
+        self.asked.insert(name.to_owned());
         match self.fields.get(name).cloned() {
             None => default,
             Some(value) => self.check_unsigned(name, value, min, max).unwrap_or(default),

@@ -1,6 +1,7 @@
 //! What stands around every router: panics, unknown paths, Host and Origin, CORS, security headers.
 
 use std::any::Any;
+use std::net::Ipv4Addr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -131,14 +132,16 @@ fn is_local(config: &ServerConfig, request: &Request) -> bool {
     }
 }
 
-/// `localhost`, `127.0.0.1` or `[::1]`, with any port or none.
+/// `localhost` or a literal loopback address (`127.0.0.0/8`, `[::1]`), with any port or none. A page of another site
+/// cannot have such an address: only a name can be rebound to it.
 fn is_loopback_name(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,
         Some(_) if host != "[::1]" => return false,
         _ => host,
     };
-    name.eq_ignore_ascii_case("localhost") || name == "127.0.0.1" || name == "[::1]"
+    let is_loopback_v4 = name.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback());
+    name.eq_ignore_ascii_case("localhost") || is_loopback_v4 || name == "[::1]"
 }
 
 fn authority_of_origin(origin: &str) -> Option<&str> {
@@ -246,6 +249,8 @@ mod tests {
             ("localhost:8000", None, 200),
             ("LOCALHOST", None, 200),
             ("127.0.0.1:8000", None, 200),
+            ("127.0.0.2:8000", None, 200),
+            ("127.8.9.10", None, 200),
             ("[::1]:8000", None, 200),
             ("[::1]", None, 200),
             ("localhost:8000", Some("http://localhost:8000"), 200),
@@ -258,6 +263,8 @@ mod tests {
             ("127.0.0.1.evil.example:8000", None, 403),
             ("127.0.0.1:8000:evil", None, 403),
             ("evil.example:127", None, 403),
+            ("128.0.0.1:8000", None, 403),
+            ("127.1:8000", None, 403),
             ("", None, 403),
         ] {
             let mut headers = vec![("host", host)];

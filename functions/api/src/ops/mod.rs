@@ -8,12 +8,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use bench_sandy::Sandy;
+use bench_web::Caller;
+use http::HeaderMap;
+
+use crate::Api;
 
 pub(crate) use overview::{__path_get_overview, get_overview};
 pub use overview::{OverviewView, overview};
 pub(crate) use sandy::{
     __path_get_metrics, __path_get_resources, __path_get_sandboxes, get_metrics, get_resources, get_sandboxes,
 };
+
+/// Returns whether a caller sees single workers, runs and sandboxes: admins do, and everybody who reaches a server that
+/// is bound to loopback.
+fn sees_details(api: &Api, headers: &HeaderMap) -> bool {
+    api.config.server.local || api.access.reader(headers) == Caller::Admin
+}
 
 /// What is kept between two looks.
 #[derive(Debug)]

@@ -12,11 +12,11 @@ use bench_state::{RunRecord, StateError, Unreadable};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
 use futures_util::future::{join_all, try_join_all};
-use http::Uri;
+use http::{HeaderMap, Uri};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::series;
+use super::{sees_details, series};
 use crate::Api;
 use crate::context::held;
 
@@ -36,7 +36,7 @@ const DAY_HOURS: u32 = 24;
 const WEEK_HOURS: u32 = 168;
 
 /// How things stand.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct OverviewView {
     /// Workers that told of themselves in the last three minutes.
     workers: Vec<WorkerView>,
@@ -57,10 +57,12 @@ pub struct OverviewView {
     queues: Vec<QueueView>,
     /// Up to 25 messages that nobody could read and that were taken out of their queue, the latest first.
     unreadable_messages: Vec<UnreadableView>,
+    /// Requests with a wrong admin secret in the last 24 hours, counted by whole hours.
+    wrong_admin_secrets_24h: u64,
 }
 
 /// A process that works.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct WorkerView {
     worker_id: String,
     hostname: Option<String>,
@@ -74,7 +76,7 @@ pub(crate) struct WorkerView {
 }
 
 /// One minute.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct MinuteView {
     /// When it began.
     #[schema(value_type = String, format = DateTime)]
@@ -85,7 +87,7 @@ pub(crate) struct MinuteView {
 }
 
 /// Runs by status.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct CountsView {
     queued: u64,
     running: u64,
@@ -95,7 +97,7 @@ pub(crate) struct CountsView {
 }
 
 /// A run in one line.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct RunLine {
     #[schema(value_type = String, format = "uuid")]
     id: RunId,
@@ -116,7 +118,7 @@ pub(crate) struct RunLine {
 }
 
 /// What the workers are set to.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct WorkerConfigView {
     /// Runs at a time.
     worker_max_concurrent: u64,
@@ -125,14 +127,14 @@ pub(crate) struct WorkerConfigView {
 }
 
 /// Tokens of lately.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct TokenStatsView {
     last_24h: WindowView,
     last_7d: WindowView,
 }
 
 /// Tokens of a time. Counted by whole hours: a window reaches back up to an hour further than its name says.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct WindowView {
     window_hours: u32,
     input_tokens: u64,
@@ -140,7 +142,7 @@ pub(crate) struct WindowView {
 }
 
 /// A queue. A number is null where this server may not read it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct QueueView {
     /// `plans`, `items` or `finishes`.
     name: &'static str,
@@ -155,7 +157,7 @@ pub(crate) struct QueueView {
 }
 
 /// A message that nobody could read.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct UnreadableView {
     message_id: String,
     queue: String,
@@ -171,28 +173,51 @@ pub(crate) struct UnreadableView {
 }
 
 /// How things stand: workers, load, runs, queues, tokens. Made of small records; nothing is counted for it.
+///
+/// On a server that is not bound to loopback callers without the admin secret get totals only: the lists of workers,
+/// runs and messages are empty.
 #[utoipa::path(
-    get, path = "/api/ops/overview", tag = "operations",
+    get, path = "/api/ops/overview", tag = "operations", security((), ("admin" = [])),
     params(("minutes" = Option<u64>, Query, description = "Look back of the time series, 30 to 1440, default 360")),
     responses((status = 200, body = OverviewView), (status = 422, body = ErrorBody)),
 )]
 pub(crate) async fn get_overview(
     State(api): State<Arc<Api>>,
+    headers: HeaderMap,
     uri: Uri,
 ) -> Result<Json<Arc<OverviewView>>, ApiError> {
     let mut fields = FieldReader::of_query(&uri);
     let minutes = fields.integer("minutes", MINUTES_DEFAULT, MINUTES_MIN, series::MINUTES_MAX);
     fields.finish()?;
+    let view = kept_overview(&api, minutes).await?;
+    Ok(Json(if sees_details(&api, &headers) { view } else { Arc::new(view.totals()) }))
+}
+
+async fn kept_overview(api: &Api, minutes: u64) -> Result<Arc<OverviewView>, ApiError> {
     let kept = held(&api.ops.overview).clone();
     if let Some((at, kept_minutes, view)) = kept
         && kept_minutes == minutes
         && at.elapsed() < GOOD_FOR
     {
-        return Ok(Json(view));
+        return Ok(view);
     }
-    let view = Arc::new(overview(&api, Timestamp::now(), minutes).await?);
+    let view = Arc::new(overview(api, Timestamp::now(), minutes).await?);
     *held(&api.ops.overview) = Some((Instant::now(), minutes, Arc::clone(&view)));
-    Ok(Json(view))
+    Ok(view)
+}
+
+impl OverviewView {
+    /// The same without anything about a single worker, run or message.
+    fn totals(&self) -> Self {
+        Self {
+            workers: Vec::new(),
+            queued_runs: Vec::new(),
+            running_runs: Vec::new(),
+            completed_runs: Vec::new(),
+            unreadable_messages: Vec::new(),
+            ..self.clone()
+        }
+    }
 }
 
 /// How things stand at `now`, looking back so many minutes.
@@ -215,13 +240,15 @@ pub async fn overview(api: &Api, now: Timestamp, minutes: u64) -> Result<Overvie
     let small = async {
         let counts = state.run_counts().await?;
         let tokens = state.tokens_by_hour(now, WEEK_HOURS).await?;
-        Ok::<_, StateError>((counts, tokens, state.unreadable(UNREADABLE_MAX).await?))
+        let wrong_secrets = state.wrong_secrets(now, DAY_HOURS).await?;
+        Ok::<_, StateError>((counts, tokens, wrong_secrets, state.unreadable(UNREADABLE_MAX).await?))
     };
     let queues = join_all(QueueName::ALL.map(|name| queue_view(api, name)));
     // Boxed: the futures are deep, and callers nest them further.
     let (load, lists, small, queues) =
         tokio::join!(Box::pin(load), Box::pin(lists), Box::pin(small), Box::pin(queues));
-    let ((workers, minutes), (queued, running, over), (counts, tokens, unreadable)) = (load?, lists?, small?);
+    let ((workers, minutes), (queued, running, over), (counts, tokens, wrong_secrets, unreadable)) =
+        (load?, lists?, small?);
     let lines = |runs: Vec<RunRecord>| runs.iter().take(LIST_MAX).map(RunLine::of).collect();
     Ok(OverviewView {
         workers: workers.into_iter().map(WorkerView::from).collect(),
@@ -240,6 +267,7 @@ pub async fn overview(api: &Api, now: Timestamp, minutes: u64) -> Result<Overvie
         },
         queues,
         unreadable_messages: unreadable.into_iter().map(UnreadableView::from).collect(),
+        wrong_admin_secrets_24h: wrong_secrets,
     })
 }
 

@@ -10,10 +10,11 @@ use axum::extract::State;
 use bench_sandy::{HostMetric, Resources, SandboxStats, SandyError};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
-use http::{StatusCode, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::sees_details;
 use crate::Api;
 use crate::context::held;
 
@@ -63,8 +64,10 @@ pub(crate) async fn get_metrics(State(api): State<Arc<Api>>, uri: Uri) -> Result
 }
 
 /// What sandboxes use.
+///
+/// On a server that is not bound to loopback callers without the admin secret get an empty list.
 #[utoipa::path(
-    get, path = "/api/ops/sandy/sandboxes", tag = "operations",
+    get, path = "/api/ops/sandy/sandboxes", tag = "operations", security((), ("admin" = [])),
     params(("ids" = Option<String>, Query, description = "Only these, comma-separated, up to 100")),
     responses(
         (status = 200, body = [SandboxStats]),
@@ -73,7 +76,11 @@ pub(crate) async fn get_metrics(State(api): State<Arc<Api>>, uri: Uri) -> Result
         (status = 503, body = ErrorBody, description = "The service is not configured or cannot be reached"),
     ),
 )]
-pub(crate) async fn get_sandboxes(State(api): State<Arc<Api>>, uri: Uri) -> Result<Json<Value>, ApiError> {
+pub(crate) async fn get_sandboxes(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Result<Json<Value>, ApiError> {
     let mut fields = FieldReader::of_query(&uri);
     let text = fields.maybe_text("ids", IDS_CHARS_MAX).unwrap_or_default();
     let ids = text.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned);
@@ -82,6 +89,9 @@ pub(crate) async fn get_sandboxes(State(api): State<Arc<Api>>, uri: Uri) -> Resu
         fields.note("too_long", "ids", format!("At most {IDS_MAX} ids are taken"));
     }
     fields.finish()?;
+    if !sees_details(&api, &headers) {
+        return Ok(Json(Value::Array(Vec::new())));
+    }
     kept(&api, format!("sandboxes {}", ids.join(",")), || api.ops.sandy.sandboxes(&ids)).await
 }
 

@@ -140,6 +140,12 @@ impl Change {
         self.fields.contains_key(JUDGE_FIELD)
     }
 
+    /// The warnings of the whole order that are about what was sent.
+    pub(super) fn warnings(&self, mut all: Vec<String>) -> Vec<String> {
+        all.retain(|warning| self.fields.keys().any(|name| warning.starts_with(&format!("`{name}`"))));
+        all
+    }
+
     /// The schedule as it would be ordered with this change.
     pub(super) fn over(&self, schedule: &Schedule) -> FieldReader {
         let mut fields = as_fields(schedule);

@@ -1,21 +1,23 @@
 //! Making, changing and deleting schedules.
 
-use bench_domain::run::{AuthMode, Owner};
+use bench_domain::run::AuthMode;
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
 use bench_domain::{ScheduleId, Timestamp};
 use bench_inference::ProviderKind;
 use bench_state::credentials::{ApiKey, SealedKey};
 use bench_state::{FiringRef, ScheduleRecord, Transition};
-use bench_web::auth::{bearer_key, judge_key};
+use bench_web::auth::provider_key;
 use bench_web::{ApiError, Caller};
-use http::{HeaderMap, header};
+use http::HeaderMap;
+use http::request::Parts;
 
 use super::body::{Change, ScheduleBody};
 use super::{find_owned, not_found};
+use crate::admission::Wanted;
 use crate::create::{Ordered, template};
 use crate::lookup::{FoundModel, find_model};
 use crate::order::Trusted;
-use crate::{Api, Orderer};
+use crate::{Api, Orderer, admission};
 
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
@@ -23,33 +25,35 @@ const RACES_MAX: u32 = 20;
 const OWNED_MAX: usize = 100;
 
 /// Who makes a schedule: the holder of the bearer key, or the person who may use the operator's.
-pub(super) fn orderer(api: &Api, headers: &HeaderMap) -> Result<Orderer, ApiError> {
-    if headers.contains_key(header::AUTHORIZATION) {
-        let key = bearer_key(headers)?;
-        // At this machine the schedule stays the person's who sits at it, whatever key pays.
-        let owner = if api.config.server.local { Owner::Local } else { api.access.owner_of(&key) };
-        return Ok(Orderer { owner, api_key: Some(key), judge_key: judge_key(headers)? });
+async fn orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiError> {
+    let orderer = admission::orderer(api, parts).await?;
+    // At this machine the schedule stays the person's who sits at it, whatever key pays.
+    let api_key = if api.config.server.local { provider_key(&parts.headers)? } else { orderer.api_key };
+    if api.config.server.local && api_key.is_none() {
+        // Refuses a wrong secret, which is more than being at this machine.
+        api.access.caller(&parts.headers)?;
     }
-    match api.access.caller(headers)? {
-        Caller::Admin | Caller::Local => Ok(Orderer { judge_key: judge_key(headers)?, ..Orderer::local() }),
-        _ => Err(ApiError::unauthorized("Missing Authorization header")),
-    }
+    Ok(Orderer { api_key, ..orderer })
 }
 
 /// Makes a schedule; also tells the names in the order that are no benchmarks.
 pub(super) async fn create(
     api: &Api,
     body: ScheduleBody,
-    orderer: Orderer,
+    parts: &Parts,
 ) -> Result<(Schedule, Vec<String>), ApiError> {
+    let orderer = orderer(api, parts).await?;
     let owned = api.state.list_schedules().await?;
     if owned.iter().filter(|record| record.schedule.owner == orderer.owner).count() >= OWNED_MAX {
         return Err(ApiError::conflict(format!("You have {OWNED_MAX} schedules already; delete one first.")));
     }
     refuse_known_name(&owned, &orderer.owner, None, &body.name)?;
     let found = find_model(api, &body.order, Some(&orderer)).await?;
+    admit(api, parts, &orderer, &found).await?;
     let Ordered { template: run, ignored, judge_key } =
         template(api, body.order, &orderer, found, None).await?;
+    admission::check_samples(api, &orderer.owner, &run)?;
+    admission::count_order(api, &orderer.owner).await?;
     let now = Timestamp::now();
     let id = ScheduleId::random();
     let mut schedule = Schedule {
@@ -99,23 +103,32 @@ fn refuse_known_name(
     Ok(())
 }
 
+async fn admit(api: &Api, parts: &Parts, orderer: &Orderer, found: &FoundModel) -> Result<(), ApiError> {
+    let wanted = Wanted { kind: found.kind, slug: &found.model.slug, benchmarks: &[] };
+    admission::admit(api, parts, orderer, wanted).await
+}
+
 /// Changes a schedule; tells the names in the change that are no benchmarks.
 pub(super) async fn change(
     api: &Api,
     id: &str,
     change: &Change,
-    headers: &HeaderMap,
-) -> Result<Vec<String>, ApiError> {
+    parts: &Parts,
+) -> Result<(Vec<String>, Vec<String>), ApiError> {
     for _ in 0..RACES_MAX {
-        let (record, caller) = find_owned(api, id, headers).await?;
+        let (record, caller) = find_owned(api, id, &parts.headers).await?;
         let old = &record.schedule;
         let body = ScheduleBody::read(change.over(old), api.config.server.local)?;
+        let warnings = change.warnings(body.order.warnings.clone());
         if body.name != old.name {
             refuse_known_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &body.name)?;
         }
         let Ordered { template: run, ignored, judge_key } = if change.touches_run() {
-            let orderer = orderer_of(old, &caller, headers)?;
-            changed_run(api, old, body.order, &orderer, change).await?
+            let orderer = orderer_of(api, old, &caller, parts).await?;
+            let ordered = changed_run(api, parts, old, body.order, &orderer, change).await?;
+            admission::check_samples(api, &old.owner, &ordered.template)?;
+            admission::count_order(api, &old.owner).await?;
+            ordered
         } else {
             Ordered { template: old.run.clone(), ignored: Vec::new(), judge_key: None }
         };
@@ -135,17 +148,23 @@ pub(super) async fn change(
         let sealed = seal_judge(api, new.id, judge_key.as_ref()).await?;
         if api.state.update_schedule(&record, &new, sealed).await? == Transition::Done {
             tracing::info!(schedule.id = %new.id, "Changed schedule {}", new.id);
-            return Ok(ignored);
+            return Ok((ignored, warnings));
         }
     }
     Err(raced())
 }
 
 /// On whose behalf the model is looked up: the schedule's owner, with the key of this request where it has its own.
-fn orderer_of(schedule: &Schedule, caller: &Caller, headers: &HeaderMap) -> Result<Orderer, ApiError> {
+async fn orderer_of(
+    api: &Api,
+    schedule: &Schedule,
+    caller: &Caller,
+    parts: &Parts,
+) -> Result<Orderer, ApiError> {
     let has_key = schedule.auth == AuthMode::ApiKey && matches!(caller, Caller::Key { .. });
-    let api_key = if has_key { Some(bearer_key(headers)?) } else { None };
-    Ok(Orderer { owner: schedule.owner.clone(), api_key, judge_key: judge_key(headers)? })
+    let api_key = if has_key { provider_key(&parts.headers)? } else { None };
+    let orderer = admission::orderer(api, parts).await?;
+    Ok(Orderer { owner: schedule.owner.clone(), api_key, ..orderer })
 }
 
 /// The key of a schedule's judge, to be stored with the schedule.
@@ -162,6 +181,7 @@ async fn seal_judge(
 
 async fn changed_run(
     api: &Api,
+    parts: &Parts,
     schedule: &Schedule,
     mut order: crate::Order,
     orderer: &Orderer,
@@ -175,6 +195,7 @@ async fn changed_run(
         let kind = kind.ok_or_else(|| ApiError::internal(format!("no provider {}", old.model.provider)))?;
         FoundModel { model: old.model.clone(), kind, chute_id: None, price: old.price }
     };
+    admit(api, parts, orderer, &found).await?;
     order.trusted = Trusted { coverage_min: Some(old.coverage_min), ..Trusted::default() };
     // The judge has its key already, which nobody sends again.
     let kept = old.judge.clone().filter(|_| !change.touches_judge() && orderer.judge_key.is_none());
@@ -197,12 +218,17 @@ pub(super) async fn delete(api: &Api, id: &str, headers: &HeaderMap) -> Result<(
 }
 
 /// Takes up the present moment as if it were planned: by the same write, which the scheduler goes on from.
-pub(super) async fn run_now(api: &Api, id: &str, headers: &HeaderMap) -> Result<Firing, ApiError> {
+pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing, ApiError> {
+    let mut is_admitted = false;
     for _ in 0..RACES_MAX {
-        let (record, _) = find_owned(api, id, headers).await?;
+        let (record, _) = find_owned(api, id, &parts.headers).await?;
         let schedule = &record.schedule;
         if !schedule.enabled {
             return Err(ApiError::bad_request("The schedule is switched off; switch it on first"));
+        }
+        if !is_admitted {
+            admission::admit_again(api, parts, &schedule.run.model, &schedule.run.benchmarks).await?;
+            is_admitted = true;
         }
         let now = Timestamp::now();
         // Two requests within one second are one.

@@ -62,6 +62,8 @@ pub(crate) struct SavedView {
     schedule: ScheduleView,
     /// Names in the order that are no benchmarks. They were left out.
     ignored_benchmarks: Vec<String>,
+    /// Fields of the order that were ignored, each in one sentence.
+    warnings: Vec<String>,
 }
 
 /// That it was done.
@@ -151,7 +153,8 @@ pub(crate) async fn get_schedules(
         (status = 403, body = ErrorBody, description = "The provider refuses the key"),
         (status = 404, body = ErrorBody, description = "There is no such model"),
         (status = 409, body = ErrorBody, description = "There are too many schedules, or the owner has one of this name"),
-        (status = 422, body = ErrorBody, description = "The body is not as it should be"),
+        (status = 422, body = ErrorBody, description = "The body is not as it should be, or the order has too many samples"),
+        (status = 429, body = ErrorBody, description = "Too many orders; `Retry-After` says when to try again"),
         (status = 503, body = ErrorBody, description = "Maintenance"),
     ),
 )]
@@ -163,11 +166,11 @@ pub(crate) async fn post_schedule(
     let fields = read_object(&parts.headers, body).await?;
     let body = ScheduleBody::read(fields, api.config.server.local)?;
     refuse_in_maintenance(&api)?;
-    let orderer = change::orderer(&api, &parts.headers)?;
-    let (record, ignored) = change::create(&api, body, orderer).await?;
+    let warnings = body.order.warnings.clone();
+    let (record, ignored) = change::create(&api, body, &parts).await?;
     // Whoever made it sees all of it, also where the address of the request says little about the caller.
     let schedule = ScheduleView::new(&record, None, true, Timestamp::now());
-    let saved = SavedView { schedule, ignored_benchmarks: ignored };
+    let saved = SavedView { schedule, ignored_benchmarks: ignored, warnings };
     Ok((StatusCode::CREATED, Json(saved)).into_response())
 }
 
@@ -214,10 +217,10 @@ pub(crate) async fn patch_schedule(
 ) -> Result<Json<SavedView>, ApiError> {
     let (parts, body) = request.into_parts();
     let change = Change::new(read_object(&parts.headers, body).await?.into_fields());
-    let ignored = change::change(&api, &id, &change, &parts.headers).await?;
+    let (ignored, warnings) = change::change(&api, &id, &change, &parts).await?;
     let record = find(&api, &id).await?;
     let schedule = view(&api, &record, &api.access.reader(&parts.headers)).await?;
-    Ok(Json(SavedView { schedule, ignored_benchmarks: ignored }))
+    Ok(Json(SavedView { schedule, ignored_benchmarks: ignored, warnings }))
 }
 
 /// Deletes a schedule with its key and its history. Its runs stay.
@@ -292,15 +295,17 @@ pub(crate) async fn get_firings(
         (status = 401, body = ErrorBody, description = "A key is needed"),
         (status = 403, body = ErrorBody, description = "The schedule belongs to somebody else"),
         (status = 404, body = ErrorBody, description = "There is no such schedule"),
+        (status = 429, body = ErrorBody, description = "Too many orders; `Retry-After` says when to try again"),
         (status = 503, body = ErrorBody, description = "Maintenance"),
     ),
 )]
 pub(crate) async fn post_run_now(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    request: Request,
 ) -> Result<Response, ApiError> {
     refuse_in_maintenance(&api)?;
-    let firing = change::run_now(&api, &id, &headers).await?;
+    let (parts, _) = request.into_parts();
+    let firing = change::run_now(&api, &id, &parts).await?;
     Ok((StatusCode::ACCEPTED, Json(FiringView::new(&firing, true))).into_response())
 }

@@ -132,6 +132,7 @@ async fn the_judges_key_is_sealed_apart_and_goes_to_its_own_provider() {
 async fn strangers_spend_the_operators_money_on_the_operators_judge_alone() {
     let vars = [("OPENROUTER_API_KEY", "k"), ("BENCH_JUDGE_MODEL", "openrouter/d")];
     let server = Server::new(false, &vars).await;
+    server.list(bench_state::access::AccessKind::Key, "sk-caller", true, true).await;
     let path = "/api/runs";
     made(&server, path, &[KEY], &order("oracle", json!(null))).await;
     let dear = order("oracle", json!({ "model_id": "openrouter/dear" }));

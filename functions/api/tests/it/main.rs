@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on ends
 
+mod access;
 mod bad_input;
 mod budget;
 mod catalogue;

@@ -209,7 +209,8 @@ async fn the_route_has_every_field_and_bounds() {
             "token_stats",
             "unreadable_messages",
             "worker_config",
-            "workers"
+            "workers",
+            "wrong_admin_secrets_24h"
         ]
     );
     assert_eq!(
@@ -246,7 +247,9 @@ async fn sandy(answer: &'static str) -> (Server, tokio::task::JoinHandle<()>) {
 #[tokio::test]
 async fn the_sandbox_host_is_passed_through() {
     let (server, task) = sandy(r#"[{"sandbox_id":"a","timestamp":"2026-01-02T03:04:05Z","more":1}]"#).await;
-    let sandboxes = server.get("/api/ops/sandy/sandboxes?ids=a,%20b").await;
+    let path = "/api/ops/sandy/sandboxes?ids=a,%20b";
+    assert_eq!(server.get(path).await.json(), json!([]), "single sandboxes are the operator's business");
+    let sandboxes = server.ask("GET", path, &[("x-admin-secret", "hush")], "").await;
     assert_eq!(sandboxes.status, 200, "{}", sandboxes.text);
     assert_eq!(sandboxes.json()[0].as_object().unwrap().len(), 10);
     let metrics = server.get("/api/ops/sandy/metrics").await;

@@ -19,8 +19,10 @@ use bench_domain::{
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
-use bench_state::credentials::{Credentials, LocalKey, OwnerKey};
+use bench_state::access::{AccessEntry, AccessKind};
+use bench_state::credentials::{ApiKey, Credentials, LocalKey, OwnerKey};
 use bench_state::{BodyRef, Claim, EventKind, Finished, NewEvent, PlannedSample, SampleRecord, State};
+use bench_web::SecretLimits;
 use http::{Request, StatusCode};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -63,9 +65,35 @@ impl Server {
         Self::new(true, &[]).await
     }
 
-    /// A server that is not, whose operator's secret is `hush`.
+    /// A server that is not, whose operator's secret is `hush`, and whose operator has listed the holders of `key-a`,
+    /// `key-b` and `sk-caller` with every permission.
     pub(crate) async fn deployed() -> Self {
-        Self::new(false, &[]).await
+        let server = Self::new(false, &[]).await;
+        for key in ["key-a", "key-b", "sk-caller"] {
+            server.list(AccessKind::Key, key, true, true).await;
+        }
+        server
+    }
+
+    /// Lists a caller.
+    pub(crate) async fn list(
+        &self,
+        kind: AccessKind,
+        secret: &str,
+        oracle: bool,
+        gated: bool,
+    ) -> AccessEntry {
+        let entry = AccessEntry {
+            owner: self.api.access.owner_key.owner_of(&ApiKey::new(secret)),
+            name: secret.to_owned(),
+            kind,
+            oracle,
+            gated,
+            created_at: Timestamp::now(),
+            ends_at: None,
+        };
+        assert!(self.api.state.add_access(&entry).await.unwrap());
+        entry
     }
 
     pub(crate) async fn new(local: bool, vars: &[(&str, &str)]) -> Self {
@@ -98,9 +126,29 @@ impl Server {
         let var = |name: &str| vars.get(name).map(|value| (*value).to_owned());
         let mut config = ApiConfig::from_vars(var, local, "9.8.7").unwrap();
         config.poll_every = Duration::from_millis(5);
+        config.secret_limits = SecretLimits { delay: Duration::ZERO, per_minute: 1_000 };
         change(&mut config);
         let api = Arc::new(Api::new(state, queues, blobs, credentials, library, owner_key, config));
         Self { router: router(Arc::clone(&api)), api, embedded, _dir: dir }
+    }
+
+    /// Another server over the same data, with these variables.
+    pub(crate) fn again(&self, vars: &[(&str, &str)]) -> Self {
+        let api = &self.api;
+        let vars: BTreeMap<&str, &str> = [("ADMIN_SECRET", "hush"), ("SKIP_MODEL_SYNC", "1")]
+            .into_iter()
+            .chain(vars.iter().copied())
+            .collect();
+        let var = |name: &str| vars.get(name).map(|value| (*value).to_owned());
+        let read = ApiConfig::from_vars(var, api.config.server.local, "9.8.7").unwrap();
+        let config = ApiConfig { policy: read.policy, limits: read.limits, ..api.config.clone() };
+        let dir = tempfile::tempdir().unwrap();
+        let library = Library::new(api.blobs.clone(), LibraryConfig::new(dir.path().join("downloads")));
+        let (state, queues, blobs) = (api.state.clone(), api.queues.clone(), api.blobs.clone());
+        let owner_key = Arc::clone(&api.access.owner_key);
+        let api = Api::new(state, queues, blobs, api.credentials.clone(), library, owner_key, config);
+        let api = Arc::new(api);
+        Self { router: router(Arc::clone(&api)), api, embedded: self.embedded.clone(), _dir: dir }
     }
 
     pub(crate) async fn ask(

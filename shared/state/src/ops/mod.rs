@@ -5,6 +5,7 @@
 
 mod counts;
 mod recent;
+mod secrets;
 mod tokens;
 mod workers;
 

@@ -1,0 +1,224 @@
+//! `bench access`.
+
+use std::env;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Api;
+use crate::client::{ServerArgs, encode};
+use crate::data_dir::DataArgs;
+use crate::exit::{ExitStatus, Problem};
+use crate::{output, show};
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench access create ci --expires 90d       an access token: shown once, stored as a hash
+  bench access create lab --oracle --gated   with permission for the oracle and for gated benchmarks
+  bench access create ann --key-env ANN_KEY  lists a caller's own provider key, with permissions
+  bench access list
+  bench access revoke ci                     at once; its runs stay and go on
+
+Holders order with `Authorization: Bearer TOKEN` (on the command line BENCH_API_KEY). A token's orders are paid
+with the operator's keys; the token itself never goes to a provider. docs/access.md has the access policy.
+For a server: --server URL and its admin secret in BENCH_ADMIN_SECRET.";
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct AccessArgs {
+    #[command(subcommand)]
+    command: Option<AccessCommand>,
+    #[command(flatten)]
+    at: At,
+}
+
+/// Where the list is, and how it is shown.
+#[derive(Debug, Args)]
+struct At {
+    #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Args)]
+struct CreateArgs {
+    /// A name for it
+    name: String,
+    /// Permission to order runs of the oracle and of stored responses
+    #[arg(long)]
+    oracle: bool,
+    /// Permission to order runs of gated benchmarks
+    #[arg(long)]
+    gated: bool,
+    /// Time until it is void, such as 12h, 30d or 1y [default: never]
+    #[arg(long, value_name = "TIME", value_parser = parse_seconds)]
+    expires: Option<u64>,
+    /// Name of the variable that holds a caller's own provider key: it is listed instead of a new token
+    #[arg(long, value_name = "VAR")]
+    key_env: Option<String>,
+    #[command(flatten)]
+    at: At,
+}
+
+#[derive(Debug, Args)]
+struct RevokeArgs {
+    /// The entry's name or id
+    entry: String,
+    #[command(flatten)]
+    at: At,
+}
+
+#[derive(Debug, Subcommand)]
+enum AccessCommand {
+    /// List the entries (the default)
+    List(At),
+    /// Issue an access token, or list a caller's own key
+    Create(CreateArgs),
+    /// Revoke an entry
+    Revoke(RevokeArgs),
+}
+
+/// An entry of `/api/admin/access`.
+#[derive(Debug, Deserialize)]
+struct Entry {
+    id: String,
+    name: String,
+    kind: String,
+    oracle: bool,
+    gated: bool,
+    created_at: String,
+    expires_at: Option<String>,
+    expired: bool,
+}
+
+pub(crate) async fn run(args: AccessArgs) -> anyhow::Result<ExitStatus> {
+    match args.command.unwrap_or(AccessCommand::List(args.at)) {
+        AccessCommand::List(at) => with(&at, async |api| list(api, at.json).await).await,
+        AccessCommand::Create(args) => {
+            let body = args.body()?;
+            with(&args.at, async |api| create(api, &args, &body).await).await
+        }
+        AccessCommand::Revoke(args) => with(&args.at, async |api| revoke(api, &args).await).await,
+    }
+}
+
+async fn with(at: &At, act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>) -> anyhow::Result<ExitStatus> {
+    let mut api = Api::open(&at.server, &at.data).await?;
+    // The list is the operator's, whatever key is set for orders.
+    api.client = api.client.as_admin();
+    let done = act(&api).await;
+    api.close().await;
+    done.map(|()| ExitStatus::Success)
+}
+
+impl CreateArgs {
+    fn body(&self) -> anyhow::Result<Value> {
+        let key = match &self.key_env {
+            None => None,
+            Some(name) => {
+                let key = env::var(name).ok().filter(|key| !key.trim().is_empty());
+                Some(key.ok_or_else(|| {
+                    // What was given may be the key itself: it is not repeated.
+                    Problem::usage("--key-env names a variable that is not set")
+                        .hint("export CALLER_KEY=…, then give --key-env CALLER_KEY")
+                })?)
+            }
+        };
+        Ok(json!({
+            "name": self.name, "oracle": self.oracle, "gated": self.gated,
+            "expires_in_seconds": self.expires, "key": key,
+        }))
+    }
+}
+
+async fn create(api: &Api, args: &CreateArgs, body: &Value) -> anyhow::Result<()> {
+    let made: Value = api.client.post("/api/admin/access", Some(body)).await?;
+    if args.at.json {
+        return output::json(&made);
+    }
+    match made.get("token").and_then(Value::as_str) {
+        Some(token) => {
+            output::print(token)?;
+            output::note(&format!("This is the token of {}: it is not shown again", args.name));
+        }
+        None => output::print(&format!("Listed the key of {}", args.name))?,
+    }
+    Ok(())
+}
+
+async fn list(api: &Api, json: bool) -> anyhow::Result<()> {
+    let found: Value = api.client.get("/api/admin/access").await?;
+    let entries = found.get("entries").cloned().unwrap_or_default();
+    if json {
+        return output::json(&entries);
+    }
+    let entries: Vec<Entry> = serde_json::from_value(entries)?;
+    if entries.is_empty() {
+        output::note("No caller is listed; `bench access create --help` shows how to issue an access token");
+        return Ok(());
+    }
+    let mut table = show::table(&["name", "id", "kind", "permissions", "created", "expires"]);
+    for entry in entries {
+        let permissions: Vec<&str> = [(entry.oracle, "oracle"), (entry.gated, "gated")]
+            .into_iter()
+            .filter_map(|(has, name)| has.then_some(name))
+            .collect();
+        let expires = match (&entry.expires_at, entry.expired) {
+            (None, _) => "never".to_owned(),
+            (Some(_), true) => "expired".to_owned(),
+            (Some(at), false) => at.clone(),
+        };
+        let permissions = if permissions.is_empty() { "-".to_owned() } else { permissions.join(", ") };
+        table.add_row([entry.name, entry.id, entry.kind, permissions, entry.created_at, expires]);
+    }
+    output::print(&table.to_string())
+}
+
+async fn revoke(api: &Api, args: &RevokeArgs) -> anyhow::Result<()> {
+    let path = format!("/api/admin/access/{}", encode(args.entry.trim()));
+    let revoked: Value = api.client.delete(&path).await?;
+    if args.at.json {
+        output::json(&revoked)
+    } else {
+        output::print(&format!("Revoked {}", args.entry.trim()))
+    }
+}
+
+/// Reads `90s`, `15m`, `12h`, `30d` or `1y`.
+fn parse_seconds(text: &str) -> Result<u64, String> {
+    let invalid = || "give a number and a unit: 15m, 12h, 30d or 1y".to_owned();
+    let unit = text.chars().next_back().ok_or_else(invalid)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 24 * 3_600,
+        'y' => 365 * 24 * 3_600,
+        _ => return Err(invalid()),
+    };
+    let digits = text.strip_suffix(unit).unwrap_or_default();
+    let count: u64 = digits.parse().map_err(|_| invalid())?;
+    count.checked_mul(seconds).filter(|seconds| *seconds >= 60).ok_or_else(|| "give at least 60s".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        for (text, seconds) in
+            [("90s", 90), ("15m", 900), ("12h", 43_200), ("30d", 2_592_000), ("1y", 31_536_000)]
+        {
+            assert_eq!(parse_seconds(text), Ok(seconds));
+        }
+        for bad in ["", "30", "d", "-1d", "1 d", "59s", "18446744073709551615y", "3ö"] {
+            assert!(parse_seconds(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Confirming a caller's key: one authenticated call to its own provider.
+
+use bench_domain::{Generation, Prompt};
+use reqwest::Url;
+
+use crate::catalogue::CatalogueError;
+use crate::client::authorization;
+use crate::failure::{Failure, FailureKind, GaveUpBy};
+use crate::{ChatClient, ChatRequest, Endpoint, Secret};
+
+/// A text that is nobody's key, for asking a server whether it tells keys apart at all.
+const NO_KEY: &str = "bench-runner-is-no-key";
+
+/// What a provider says about a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyCheck {
+    /// It knows the key.
+    Confirmed,
+    /// It refuses the key.
+    Refused,
+    /// It answers with any key, so its answer says nothing about this one.
+    AnyKey,
+}
+
+impl ChatClient {
+    /// Asks a provider whether the endpoint's key is valid.
+    ///
+    /// `account` is the provider's address for that ([`crate::InferenceConfig::account_url`]). A provider without one is
+    /// asked for its list of models, and one that hands the list to everybody for one token of `model`, each with a
+    /// text that is no key besides: a server that accepts that one confirms nothing.
+    ///
+    /// # Errors
+    /// [`Failure`] when the provider could not be asked.
+    pub async fn confirm_key(
+        &self,
+        endpoint: &Endpoint,
+        account: Option<Url>,
+        model: &str,
+    ) -> Result<KeyCheck, Failure> {
+        if let Some(account) = account {
+            return match self.look(endpoint, account).await {
+                Ok(()) => Ok(KeyCheck::Confirmed),
+                // A key may be restricted to models: the model itself then knows it.
+                Err(failure) if failure.status == Some(403) => self.probe(endpoint, model).await,
+                Err(failure) => refused(failure),
+            };
+        }
+        let stranger = stranger(endpoint)?;
+        if let Some(models) = endpoint.url("models") {
+            match self.look(endpoint, models.clone()).await {
+                Ok(()) => match self.look(&stranger, models).await {
+                    Err(failure) if is_refusal(&failure) => return Ok(KeyCheck::Confirmed),
+                    Err(failure) => return Err(failure),
+                    Ok(()) => {}
+                },
+                // Without a list the model itself is asked.
+                Err(failure) if matches!(failure.status, Some(404 | 405)) => {}
+                Err(failure) => return refused(failure),
+            }
+        }
+        match self.probe(&stranger, model).await? {
+            KeyCheck::Refused => self.probe(endpoint, model).await,
+            _ => Ok(KeyCheck::AnyKey),
+        }
+    }
+
+    async fn look(&self, endpoint: &Endpoint, url: Url) -> Result<(), Failure> {
+        let authorization = authorization(endpoint)?;
+        match self.get(endpoint.provider(), url, authorization).await {
+            Ok(_) => Ok(()),
+            Err(CatalogueError::Request(failure)) => Err(failure.without(endpoint.key())),
+            Err(other) => Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, other.to_string())),
+        }
+    }
+
+    /// Asks for one token.
+    async fn probe(&self, endpoint: &Endpoint, model: &str) -> Result<KeyCheck, Failure> {
+        let prompt = Prompt::user("ping");
+        let generation = Generation { temperature: Some(0.0), max_tokens: Some(1), ..Generation::default() };
+        let request = ChatRequest { model, prompt: &prompt, generation: &generation, reply_schema: None };
+        match self.complete(endpoint, &request, None).await {
+            Ok(_) => Ok(KeyCheck::Confirmed),
+            // The account was found, and has no money left.
+            Err(failure) if failure.status == Some(402) => Ok(KeyCheck::Confirmed),
+            // An answer that is no good is an answer all the same.
+            Err(failure) if failure.status.is_some_and(|status| status < 400) => Ok(KeyCheck::Confirmed),
+            Err(failure) => refused(failure),
+        }
+    }
+}
+
+fn stranger(endpoint: &Endpoint) -> Result<Endpoint, Failure> {
+    let key = Secret::new(NO_KEY).ok_or_else(|| {
+        Failure::new(FailureKind::Bad, GaveUpBy::Runner, "There is no text that is no key".to_owned())
+    })?;
+    Ok(endpoint.with_key(key))
+}
+
+fn is_refusal(failure: &Failure) -> bool {
+    matches!(failure.status, Some(401 | 403))
+}
+
+fn refused(failure: Failure) -> Result<KeyCheck, Failure> {
+    if is_refusal(&failure) { Ok(KeyCheck::Refused) } else { Err(failure) }
+}

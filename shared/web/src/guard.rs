@@ -1,0 +1,143 @@
+//! Secrets that come with a request, checked before its handler: wrong admin secrets are counted and delayed, access
+//! tokens are looked up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{Request, State as Shared};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use bench_domain::Timestamp;
+use bench_state::State;
+use bench_state::access::{AccessEntry, AccessKind, is_access_token};
+use bench_state::credentials::ApiKey;
+use http::{Method, header};
+use tokio::sync::Semaphore;
+
+use crate::attempts::{Attempts, address_in};
+use crate::auth::{ADMIN_HEADER, bearer_key};
+use crate::{Access, ApiError};
+
+/// Maximum number of requests that are delayed at the same time: the others are refused at once.
+const DELAYED_MAX: usize = 16;
+/// Maximum number of times that the delay is doubled.
+const DOUBLINGS_MAX: u32 = 3;
+
+/// Treatment of wrong admin secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SecretLimits {
+    /// Delay of an address's first wrong secret in a minute. Doubles with each of the next three.
+    pub delay: Duration,
+    /// Wrong secrets of an address in a minute that are answered as usual; further ones get 429.
+    pub per_minute: u32,
+}
+
+impl Default for SecretLimits {
+    fn default() -> Self {
+        Self { delay: Duration::from_millis(250), per_minute: 10 }
+    }
+}
+
+/// Checks the secrets of requests.
+pub struct Guard {
+    access: Access,
+    state: State,
+    limits: SecretLimits,
+    /// Counts a wrong secret as a metric.
+    count: fn(),
+    /// Set if this function may write the count that operators see.
+    writes: bool,
+    attempts: Attempts,
+    delayed: Semaphore,
+    /// Wrong secrets that are not in that count yet.
+    uncounted: AtomicU64,
+}
+
+impl Guard {
+    /// A guard for a server's routes. `count` counts a wrong secret as a metric.
+    pub fn new(access: Access, state: State, limits: SecretLimits, count: fn()) -> Self {
+        Self {
+            access,
+            state,
+            limits,
+            count,
+            writes: false,
+            attempts: Attempts::default(),
+            delayed: Semaphore::new(DELAYED_MAX),
+            uncounted: AtomicU64::new(0),
+        }
+    }
+
+    /// The same, which also writes the count that operators see.
+    #[must_use]
+    pub fn writing(mut self) -> Self {
+        self.writes = true;
+        self
+    }
+
+    /// Guards the routes of this router.
+    pub fn around<S: Clone + Send + Sync + 'static>(self, routes: Router<S>) -> Router<S> {
+        routes.route_layer(from_fn_with_state(Arc::new(self), check))
+    }
+
+    /// Counts and delays a wrong admin secret.
+    async fn wrong_secret(&self, address: &str) -> Result<(), ApiError> {
+        let count = self.attempts.note(address);
+        (self.count)();
+        tracing::warn!(
+            client.address = address,
+            attempts = count,
+            "A request came with a wrong admin secret"
+        );
+        let uncounted = self.uncounted.fetch_add(1, Ordering::Relaxed) + 1;
+        let permit = self.delayed.try_acquire();
+        let (Ok(_permit), true) = (permit, count <= self.limits.per_minute) else {
+            let wait = self.attempts.of(address).1;
+            return Err(ApiError::too_many("Too many wrong admin secrets; try again later.", wait));
+        };
+        if self.writes {
+            self.uncounted.fetch_sub(uncounted, Ordering::Relaxed);
+            if let Err(error) = self.state.note_wrong_secret(Timestamp::now(), uncounted).await {
+                self.uncounted.fetch_add(uncounted, Ordering::Relaxed);
+                tracing::debug!(%error, "A wrong admin secret is counted later: {error}");
+            }
+        }
+        tokio::time::sleep(self.limits.delay * 2_u32.pow(count.saturating_sub(1).min(DOUBLINGS_MAX))).await;
+        Ok(())
+    }
+
+    /// The entry of an access token; `None` if the token is not valid.
+    async fn entry(&self, token: &ApiKey) -> Result<Option<AccessEntry>, ApiError> {
+        let entry = self.state.access(&self.access.owner_key.owner_of(token)).await?;
+        Ok(entry.filter(|entry| entry.kind == AccessKind::Token && entry.is_valid(Timestamp::now())))
+    }
+}
+
+async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Next) -> Response {
+    if request.headers().contains_key(ADMIN_HEADER) && !guard.access.is_admin(request.headers()) {
+        let address = address_in(request.extensions(), request.headers());
+        if let Err(refusal) = guard.wrong_secret(&address).await {
+            return refusal.into_response();
+        }
+    }
+    let token = bearer_key(request.headers()).ok().filter(is_access_token);
+    if let Some(token) = token {
+        match guard.entry(&token).await {
+            Ok(Some(entry)) => {
+                request.extensions_mut().insert(entry);
+            }
+            // Reading is public: a void token is no reason to refuse it.
+            Ok(None) if matches!(*request.method(), Method::GET | Method::HEAD) => {
+                request.headers_mut().remove(header::AUTHORIZATION);
+            }
+            Ok(None) => {
+                return ApiError::unauthorized("This access token is unknown, was revoked or has expired.")
+                    .into_response();
+            }
+            Err(error) => return error.into_response(),
+        }
+    }
+    next.run(request).await
+}
