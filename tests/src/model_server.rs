@@ -1,5 +1,8 @@
 //! A local server that speaks chat completions: as fast as it can, or as badly as a test wants.
 //!
+//! `GET …/models` with a key is answered with a list for keys that begin with `sk-` and with 401 for others, as a
+//! provider does; it counts as no question.
+//!
 //! It finds the item in the prompt by a marker such as `[item 17]`, answers what the rules say, and
 //! counts how often each item was asked. Questions to the model called [`JUDGE`] are counted apart.
 
@@ -186,7 +189,19 @@ async fn serve(stream: TcpStream, shared: &Shared) -> anyhow::Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     loop {
-        let Some((body, key)) = read_request(&mut stream).await? else { return Ok(()) };
+        let Some((line, body, key)) = read_request(&mut stream).await? else { return Ok(()) };
+        if let (true, Some(key)) = (asks_for_models(&line), &key) {
+            let (status, list) = match key.starts_with("sk-") {
+                true => (200, r#"{"object":"list","data":[{"id":"m","object":"model"}]}"#),
+                false => (401, r#"{"error":{"message":"no such key"}}"#),
+            };
+            let head = format!(
+                "HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{list}",
+                list.len()
+            );
+            stream.get_mut().write_all(head.as_bytes()).await?;
+            continue;
+        }
         let running = shared.in_flight.fetch_add(1, Ordering::Relaxed) + 1;
         shared.in_flight_max.fetch_max(running, Ordering::Relaxed);
         let goes_on = answer(&mut stream, shared, body, key).await;
@@ -197,8 +212,17 @@ async fn serve(stream: TcpStream, shared: &Shared) -> anyhow::Result<()> {
     }
 }
 
-async fn read_request(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Option<(Value, Option<String>)>> {
+fn asks_for_models(line: &str) -> bool {
+    let mut words = line.split(' ');
+    words.next() == Some("GET") && words.next().is_some_and(|path| path.ends_with("/models"))
+}
+
+/// The request's first line, its body, and its key.
+async fn read_request(
+    stream: &mut BufReader<TcpStream>,
+) -> anyhow::Result<Option<(String, Value, Option<String>)>> {
     let (mut length, mut key, mut line) = (0, None, String::new());
+    let mut first_line = String::new();
     let mut first = true;
     loop {
         line.clear();
@@ -212,6 +236,9 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Optio
             }
             break;
         }
+        if first {
+            text.clone_into(&mut first_line);
+        }
         first = false;
         let Some((name, value)) = text.split_once(':') else { continue };
         match name.to_ascii_lowercase().as_str() {
@@ -222,7 +249,7 @@ async fn read_request(stream: &mut BufReader<TcpStream>) -> anyhow::Result<Optio
     }
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await?;
-    Ok(Some((serde_json::from_slice(&body).unwrap_or(Value::Null), key)))
+    Ok(Some((first_line, serde_json::from_slice(&body).unwrap_or(Value::Null), key)))
 }
 
 fn item_of(body: &Value) -> String {

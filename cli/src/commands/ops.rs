@@ -49,6 +49,8 @@ struct Overview {
     queues: Vec<Queue>,
     #[serde(default)]
     unreadable_messages: Vec<Unreadable>,
+    #[serde(default)]
+    wrong_admin_secrets_24h: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -120,7 +122,9 @@ struct Unreadable {
 }
 
 pub(crate) async fn run(args: OpsArgs) -> anyhow::Result<ExitStatus> {
-    let api = super::Api::open(&args.server, &args.data).await?;
+    let mut api = super::Api::open(&args.server, &args.data).await?;
+    // Details are the operator's, whatever key is set for orders.
+    api.client = api.client.as_admin();
     let path = format!("/api/ops/overview?minutes={}", args.minutes);
     let answer = if args.json {
         api.client.get::<Value>(&path).await.and_then(|overview| output::json(&overview))
@@ -152,6 +156,12 @@ fn print(overview: &Overview, minutes: u64) -> anyhow::Result<()> {
         output::warn(
             "messages that nobody could read were dropped: docs/operations.md, \"Unreadable messages\"",
         );
+    }
+    if overview.wrong_admin_secrets_24h > 0 {
+        output::warn(&format!(
+            "{} requests with a wrong admin secret in the last 24 hours: docs/access.md, \"Wrong admin secrets\"",
+            overview.wrong_admin_secrets_24h
+        ));
     }
     if overview.queues.iter().any(|queue| queue.dead.is_some_and(|dead| dead > 0)) {
         output::warn(

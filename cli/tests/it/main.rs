@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
 
+mod access;
 mod budget;
 mod dry;
 mod interrupted;

@@ -14,8 +14,14 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start(place: &Place, more: &[&str]) -> Self {
+        Self::start_with(place, more, &[])
+    }
+
+    pub(crate) fn start_with(place: &Place, more: &[&str], vars: &[(&str, &str)]) -> Self {
         let args = [&["serve", "--port", "0"], more].concat();
-        let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut command = place.command(&args);
+        command.envs(vars.iter().copied());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         out.read_line(&mut line).unwrap();

@@ -94,7 +94,7 @@ impl Finisher {
             claimed = true;
             match self.close(&found).await {
                 Ok(Transition::Done) => tracing::info!(run.id = %run, "Finished run {run}"),
-                Ok(Transition::Raced) => {}
+                Ok(Transition::Raced | Transition::Limited(_)) => {}
                 Err(error) => {
                     // Its message comes again sooner than the claim ends.
                     self.state.release_finish(run, generation).await?;

@@ -1,5 +1,6 @@
 //! What must hold for whoever uses a stack.
 
+mod access;
 mod catalogue;
 mod exports;
 mod inputs;
@@ -51,6 +52,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         keys::key_that_is_refused_fails_the_run,
         ownership::others_are_refused,
         ownership::copied_key_is_ignored,
+        access::only_known_callers_order,
+        access::tokens_order_on_the_operators_key_until_they_are_revoked,
         exports::table_and_archive_are_served_and_verified,
         exports::what_is_not_over_is_not_exported,
         exports::uploaded_archive_is_verified,

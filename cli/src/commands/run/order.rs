@@ -488,8 +488,12 @@ impl Plan {
         };
         let mut runs = Vec::with_capacity(self.models.len());
         for model in &self.models {
-            let created: Run =
+            let created: Value =
                 client.post(path, Some(&self.body(model, &benchmarks))).await.context(model.name.clone())?;
+            let warnings = created.get("warnings").and_then(Value::as_array).into_iter().flatten();
+            warnings.filter_map(Value::as_str).for_each(output::warn);
+            let created: Run =
+                serde_json::from_value(created).context("the server's answer is not the one expected")?;
             let run: RunId = created.id.parse().context("the server's answer names no run")?;
             let at = client.address().unwrap_or_default();
             output::note(&format!(

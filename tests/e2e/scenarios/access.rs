@@ -1,0 +1,55 @@
+//! Who may order.
+
+use serde_json::json;
+
+use crate::call::{By, demo, list};
+use crate::target::{ANSWERS_A, Target};
+
+pub(super) async fn only_known_callers_order(target: &Target) {
+    let model = demo(ANSWERS_A, "mmlu_pro");
+    let made_up = By::Key("made-up-4d1f");
+    for path in ["/api/runs", "/api/runs/api"] {
+        target.post(path, made_up, &model).await.detail(403);
+        // A key that its provider confirms is no permission for what reveals gold answers.
+        target.post(path, By::Key("sk-e2e-stranger-77"), &demo("oracle", "mmlu_pro")).await.detail(403);
+        target.post(path, By::Key("sk-e2e-stranger-77"), &demo(ANSWERS_A, "gpqa_diamond")).await.detail(403);
+    }
+    assert_eq!(target.model.asked_with("made-up-4d1f"), 0);
+    let mut large = demo(ANSWERS_A, "mmlu_pro");
+    large["demo"] = json!(false);
+    large["samples"] = json!(1_000);
+    let detail = target.post("/api/runs", By::Key("sk-e2e-stranger-77"), &large).await.detail(422);
+    assert!(detail.contains("12032000 samples"), "{detail}");
+    // Operations in detail are the operator's.
+    let overview = target.get("/api/ops/overview").await.expect(200);
+    for shown in ["workers", "queued_runs", "running_runs", "completed_runs", "unreadable_messages"] {
+        assert!(list(&overview, shown).is_empty(), "{shown}: {overview:#}");
+    }
+}
+
+pub(super) async fn tokens_order_on_the_operators_key_until_they_are_revoked(target: &Target) {
+    let name =
+        format!("e2e-{:?}", std::time::SystemTime::now()).replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let body = json!({ "name": name, "oracle": true, "expires_in_seconds": 3_600 });
+    target.post("/api/admin/access", By::Nobody, &body).await.detail(401);
+    let made = target.post("/api/admin/access", By::Admin, &body).await.expect(201);
+    let token = made["token"].as_str().unwrap().to_owned();
+    let mut order = demo(ANSWERS_A, "mmlu_pro");
+    order["subset_count"] = json!(2);
+    order["benchmark_names"] = json!(["aime_2025"]);
+    let answer = target.post("/api/runs", By::Key(&token), &order).await.expect(201);
+    assert!(answer["warnings"][0].as_str().unwrap().contains("benchmark_names"), "{answer:#}");
+    let run = format!("/api/runs/{}", answer["id"].as_str().unwrap());
+    target.ends(&run, "succeeded").await;
+    order["model_id"] = json!("oracle");
+    let oracle = target.order(By::Key(&token), order.clone()).await;
+    target.ends(&oracle, "succeeded").await;
+    assert_eq!(target.model.asked_with(&token), 0, "a token goes to no provider");
+    assert_eq!(target.places_with(&token).await, Vec::<String>::new());
+    let listed = target.get_by("/api/admin/access", By::Admin).await.expect(200);
+    assert!(list(&listed, "entries").iter().any(|entry| entry["name"] == name.as_str()));
+    target.delete(&format!("/api/admin/access/{name}"), By::Admin).await.expect(200);
+    target.post("/api/runs", By::Key(&token), &order).await.detail(401);
+    target.delete(&run, By::Key(&token)).await.detail(401);
+    target.get_by(&run, By::Key(&token)).await.expect(200);
+}
