@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
 
+mod access;
 mod budget;
 mod callers_key;
 mod cancel;

@@ -70,10 +70,8 @@ impl SchedulerConfig {
             software: software.to_owned(),
             local,
             maintenance: flag("MAINTENANCE_MODE")?.then(message),
-            policy: AccessPolicy::from_vars(text, local)
-                .map_err(|problem| ConfigError { variable: "BENCH_ACCESS", problem })?,
-            limits: OrderLimits::from_vars(text, local)
-                .map_err(|problem| ConfigError { variable: "BENCH_LIMIT", problem })?,
+            policy: AccessPolicy::from_vars(text, local).map_err(|told| unusable("BENCH_ACCESS", &told))?,
+            limits: OrderLimits::from_vars(text, local).map_err(|told| unusable("BENCH_LIMIT", &told))?,
             sync_models: !flag("SKIP_MODEL_SYNC")?,
             chat: std::sync::Arc::new(ChatClient::new(inference.http_options())),
             topic: text("BENCH_TOPIC_ARN").map(|arn| Topic { client: aws_sdk_sns::Client::new(sdk), arn }),
@@ -82,4 +80,21 @@ impl SchedulerConfig {
             inference,
         })
     }
+}
+
+/// Names of variables that sentences of the access policy and of limits begin with.
+const NAMES: [&str; 6] = [
+    "BENCH_ACCESS",
+    "BENCH_LIMIT_SAMPLES_PER_ORDER",
+    "BENCH_LIMIT_OPEN_RUNS_PER_OWNER",
+    "BENCH_LIMIT_OPEN_RUNS",
+    "BENCH_LIMIT_ORDERS_PER_MINUTE_PER_OWNER",
+    "BENCH_LIMIT_ORDERS_PER_MINUTE",
+];
+
+/// The error that a sentence `VARIABLE: problem` stands for.
+fn unusable(variable: &'static str, told: &str) -> ConfigError {
+    let (name, problem) = told.split_once(": ").unwrap_or((variable, told));
+    let variable = NAMES.into_iter().find(|known| *known == name).unwrap_or(variable);
+    ConfigError { variable, problem: problem.to_owned() }
 }

@@ -1,8 +1,10 @@
 //! Who may order.
 
+use reqwest::Method;
 use serde_json::json;
 
 use crate::call::{By, demo, list};
+use crate::scenarios::schedules::soon;
 use crate::target::{ANSWERS_A, Target};
 
 pub(super) async fn only_known_callers_order(target: &Target) {
@@ -46,10 +48,30 @@ pub(super) async fn tokens_order_on_the_operators_key_until_they_are_revoked(tar
     target.ends(&oracle, "succeeded").await;
     assert_eq!(target.model.asked_with(&token), 0, "a token goes to no provider");
     assert_eq!(target.places_with(&token).await, Vec::<String>::new());
+    let mut nightly = order.clone();
+    nightly["name"] = json!(name);
+    nightly["cron"] = json!(soon());
+    nightly["enabled"] = json!(false);
+    let schedule = target.post("/api/schedules", By::Key(&token), &nightly).await.expect(201);
+    let schedule = format!("/api/schedules/{}", schedule["id"].as_str().unwrap());
     let listed = target.get_by("/api/admin/access", By::Admin).await.expect(200);
     assert!(list(&listed, "entries").iter().any(|entry| entry["name"] == name.as_str()));
     target.delete(&format!("/api/admin/access/{name}"), By::Admin).await.expect(200);
     target.post("/api/runs", By::Key(&token), &order).await.detail(401);
     target.delete(&run, By::Key(&token)).await.detail(401);
     target.get_by(&run, By::Key(&token)).await.expect(200);
+
+    // Nor do its schedules order any more.
+    let mut switched = json!({ "enabled": true });
+    switched["cron"] = json!(soon());
+    let request = target.request(Method::PATCH, &schedule, By::Admin).json(&switched);
+    target.send(request).await.expect(200);
+    let refused = || async {
+        let firings = target.get(&format!("{schedule}/firings")).await.expect(200);
+        let first = list(&firings, "firings").first().cloned()?;
+        first["error"].as_str().map(str::to_owned)
+    };
+    let error = target.until("the planned time", refused).await;
+    assert!(error.contains("access token was revoked"), "{error}");
+    target.delete(&schedule, By::Admin).await.expect(200);
 }

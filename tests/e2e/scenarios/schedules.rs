@@ -12,7 +12,7 @@ use crate::target::{ANSWERS_A, Target};
 const AHEAD_S: u64 = 70;
 
 /// Once a day, next time in about a minute.
-fn soon() -> String {
+pub(super) fn soon() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let minutes = (now + AHEAD_S) / 60;
     format!("{} {} * * *", minutes % 60, (minutes / 60) % 24)
