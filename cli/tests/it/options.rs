@@ -56,7 +56,7 @@ fn options_choose_items_and_are_told_wherever_results_are() {
     let some = place.json(&refs(&run(&["livecodebench.start_date=2024-08-01"])));
     let (all, some) = (&all[0]["results"][0], &some[0]["results"][0]);
     assert_eq!((&all["items"], &some["items"]), (&json!(20), &json!(10)));
-    assert_eq!(all["options"], json!({ "release": "release_latest" }));
+    assert_eq!(all["options"], json!({ "grading": "isolated", "release": "release_latest" }));
     assert_eq!(some["options"]["start_date"], "2024-08-01");
     assert_eq!(
         some["outcomes"]["infrastructure-error"].as_u64().unwrap_or(0),

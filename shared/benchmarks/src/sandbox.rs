@@ -71,6 +71,33 @@ impl Unread {
     }
 }
 
+/// Where a program's results are compared with the right ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GradingMode {
+    /// In a process that the program cannot reach.
+    Isolated,
+    /// In the program's own process, as in official programs.
+    Official,
+}
+
+impl GradingMode {
+    /// Name of the option that chooses the mode.
+    pub(crate) const OPTION: &'static str = "grading";
+
+    /// Returns its name in options and verdicts.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Isolated => "isolated",
+            Self::Official => "official",
+        }
+    }
+
+    /// Returns the mode of this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        [Self::Isolated, Self::Official].into_iter().find(|mode| mode.as_str() == name)
+    }
+}
+
 /// How answers to a benchmark are graded by running them. Pure functions: who runs a job is not known here.
 pub trait SandboxGrader: Send + Sync {
     /// What it is.

@@ -2,14 +2,24 @@
 //!
 //! | process | does |
 //! | --- | --- |
-//! | `supervisor.py` | decodes the tests, starts the next one, bounds its time, writes `results.json` |
-//! | `child.py` | runs the program with the official runner, or with ours (`runner.py`) |
+//! | `supervisor.py` | decodes the tests, starts the other process, bounds its time, writes `results.json` |
+//! | the program's process | runs the program |
 //!
-//! What the program's process says counts only when it is in the form of the official results and stands behind a word
-//! that the runner's side of that process is given. What the supervisor writes carries a code by a key that is in no file
-//! and no process of the program's, so that a file that something else has written is no verdict. What remains is what
-//! the official program allows as well: the program runs in one process with its runner, and one that is written against
-//! the runner can find the tests, replace what compares, or say by itself what the runner would have said.
+//! [`GradingMode`] says where a program's outputs are compared with the expected ones:
+//!
+//! | way | the program's process | the supervisor |
+//! | --- | --- | --- |
+//! | isolated | `isolated.py`: gets the input of one test at a time, sends back what the program printed or returned | `compare.py`: holds the expected outputs, compares, ends the run at the first failure |
+//! | official | `child.py`: gets inputs and expected outputs, compares with the official runner, or with ours (`runner.py`) | takes over the results that come behind a secret word |
+//!
+//! The official way lets a program that is written against its grader pass: it can find the expected outputs in its own
+//! process, replace the comparison, or send the results itself. The isolated way leaves it nothing to gain: expected
+//! outputs and comparison are in a process whose memory it cannot read (`PR_SET_DUMPABLE`, and another user where the
+//! supervisor may choose one), which the program's process verifies before the program is loaded. Values come back as plain
+//! data, so that no comparison is the program's own.
+//!
+//! What the supervisor writes carries a code made with a key that the program's process never gets. A file written by
+//! anything else is no verdict.
 
 use std::time::Duration;
 
@@ -26,13 +36,15 @@ use crate::Round;
 use crate::benchmark::ItemProblem;
 use crate::grading::{self, Finding, shortened};
 use crate::python;
-use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader, Unread};
+use crate::sandbox::{GradingMode, JobMaterial, SandboxFacts, SandboxGrader, Unread};
 
 /// The official runner among the templates.
 pub(super) const OFFICIAL_RUNNER: &str = "testing_util.py";
 
 const SUPERVISOR: &str = include_str!("supervisor.py");
-const CHILD: &str = include_str!("child.py");
+const COMPARE: &str = include_str!("compare.py");
+const ISOLATED_CHILD: &str = include_str!("isolated.py");
+const OFFICIAL_CHILD: &str = include_str!("child.py");
 const OWN_RUNNER: &str = include_str!("runner.py");
 /// Names of the two runners as modules.
 const OFFICIAL_MODULE: &str = "testing_util";
@@ -72,17 +84,41 @@ const PROBE: &str = "python3 -I -S -c 'import sys\nif sys.version_info < (3, 10)
 const OUT_OF_TIME: i64 = -3;
 const NO_RESULT: i64 = -5;
 
-static FACTS: SandboxFacts = SandboxFacts {
-    needs: "Python 3.10 or later; numpy where programs may use it",
+const NEEDS: &str = "Python 3.10 or later; numpy where programs may use it";
+const VERDICT: &str = "Right is a program that passes all tests; the first failure ends the run. A time limit is tried once more before it counts.";
+
+static ISOLATED_FACTS: SandboxFacts = SandboxFacts {
+    needs: NEEDS,
+    packages: &[],
+    grader: "own, 6 s a test: outputs are compared in a process that the program cannot reach; the official verdicts on all vectors",
+    rounds_max: ROUNDS_MAX,
+    verdict: VERDICT,
+};
+
+static OFFICIAL_FACTS: SandboxFacts = SandboxFacts {
+    needs: NEEDS,
     packages: &[],
     grader: "lcb_runner/evaluation/testing_util.py, 6 s a test; without it an own runner with the same verdicts",
     rounds_max: ROUNDS_MAX,
-    verdict: "Right is a program that passes all tests; the first failure ends the run. A time limit is tried once more before it counts.",
+    verdict: VERDICT,
 };
 
 /// Runs one program against the tests of its problem.
 #[derive(Debug)]
-pub(super) struct Grader;
+pub(super) struct Grader {
+    mode: GradingMode,
+}
+
+static ISOLATED_GRADER: Grader = Grader { mode: GradingMode::Isolated };
+static OFFICIAL_GRADER: Grader = Grader { mode: GradingMode::Official };
+
+/// Returns the grader that compares in this way.
+pub(super) fn grader(mode: GradingMode) -> &'static Grader {
+    match mode {
+        GradingMode::Isolated => &ISOLATED_GRADER,
+        GradingMode::Official => &OFFICIAL_GRADER,
+    }
+}
 
 /// The code in an answer: `None` where there is none to be run.
 pub(super) fn code(answer: &Answer) -> Option<&str> {
@@ -117,7 +153,10 @@ fn wait_seconds(item: &Item) -> u64 {
 
 impl SandboxGrader for Grader {
     fn facts(&self) -> &'static SandboxFacts {
-        &FACTS
+        match self.mode {
+            GradingMode::Isolated => &ISOLATED_FACTS,
+            GradingMode::Official => &OFFICIAL_FACTS,
+        }
     }
 
     fn code(&self, body: &SampleBody) -> Option<String> {
@@ -130,14 +169,16 @@ impl SandboxGrader for Grader {
         body: &SampleBody,
         material: &JobMaterial<'_>,
     ) -> Result<JobSpec, ItemProblem> {
-        let (module, runner) = match material.templates.get(OFFICIAL_RUNNER) {
-            Some(official) => (OFFICIAL_MODULE, official.as_str()),
-            None => (OWN_MODULE, OWN_RUNNER),
+        let (module, runner) = match (self.mode, material.templates.get(OFFICIAL_RUNNER)) {
+            (GradingMode::Official, Some(official)) => (OFFICIAL_MODULE, official.as_str()),
+            _ => (OWN_MODULE, OWN_RUNNER),
         };
+        let isolated = self.mode == GradingMode::Isolated;
         let wait = wait_seconds(item);
         let task = json!({
             "key": hex::encode(key(item, body, material.nonce)?),
             "module": module,
+            "isolated": isolated,
             "fn_name": row::method(&item.row)?,
             "timeout": TEST_SECONDS,
             "wait_max": wait,
@@ -147,16 +188,20 @@ impl SandboxGrader for Grader {
             content: FileContent::Bytes(text.as_bytes().to_vec()),
         };
         let result = |path: &str, bytes_max| ResultFile { path: path.to_owned(), bytes_max };
+        let mut files = vec![
+            file("supervisor.py", SUPERVISOR),
+            file("child.py", if isolated { ISOLATED_CHILD } else { OFFICIAL_CHILD }),
+            file(&format!("{module}.py"), runner),
+            file("task.json", &task.to_string()),
+            file("program.txt", code(&body.answer).unwrap_or_default()),
+            file("public.json", &row::tests(&item.row, row::PUBLIC)?),
+            file("private.txt", &row::tests(&item.row, row::PRIVATE)?),
+        ];
+        if isolated {
+            files.push(file("compare.py", COMPARE));
+        }
         Ok(JobSpec {
-            files: vec![
-                file("supervisor.py", SUPERVISOR),
-                file("child.py", CHILD),
-                file(&format!("{module}.py"), runner),
-                file("task.json", &task.to_string()),
-                file("program.txt", code(&body.answer).unwrap_or_default()),
-                file("public.json", &row::tests(&item.row, row::PUBLIC)?),
-                file("private.txt", &row::tests(&item.row, row::PRIVATE)?),
-            ],
+            files,
             script: "exec python3 -I -B supervisor.py\n".to_owned(),
             time_limit: Duration::from_secs(wait) + BESIDE,
             memory_bytes: MEMORY_BYTES,
@@ -183,6 +228,11 @@ impl SandboxGrader for Grader {
                 let reason =
                     format!("The item's tests cannot be read: {}.", shortened(&problem, ERROR_CHARS_MAX));
                 return Ok(Verdict::ungraded(bench_domain::Outcome::InfrastructureError, reason));
+            }
+            Ok(Left::Unsafe { .. }) => {
+                return Err(Unread::for_good(
+                    "programs in this sandbox can read the memory of their grader; use another sandbox host, or grade with `--option livecodebench.grading=official`, which programs can forge",
+                ));
             }
             Ok(Left::Graded(graded)) => (graded, None),
             // The supervisor ends long before the job's time is up, unless something keeps it from that.
@@ -226,7 +276,14 @@ fn failed_by_itself(report: &JobReport) -> bool {
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Left {
-    Unreadable { problem: String },
+    Unreadable {
+        problem: String,
+    },
+    /// The program was not run: it could have read the expected outputs.
+    Unsafe {
+        #[serde(rename = "unsafe")]
+        _unsafe: bool,
+    },
     Graded(Graded),
 }
 
@@ -324,7 +381,13 @@ impl Graded {
         put("error", json!(error.as_deref().map(|text| shortened(text, ERROR_CHARS_MAX))));
         put("execution_time", json!(execution_time));
         put("elapsed_seconds", json!(self.elapsed));
-        put("grader", if self.grader == OFFICIAL_MODULE { json!("official") } else { json!("own") });
+        let grader = match self.grader.as_str() {
+            "isolated" => "isolated",
+            OFFICIAL_MODULE => "official",
+            _ => "own",
+        };
+        put("grader", json!(grader));
+        put("grading", json!(if grader == "isolated" { grader } else { "official" }));
         put("python", json!(Some(&self.python).filter(|version| !version.is_empty())));
         put("numpy", json!(self.numpy));
         put("own_user", json!(self.apart));

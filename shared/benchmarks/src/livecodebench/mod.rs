@@ -19,8 +19,7 @@ use crate::judged::text;
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
 use crate::options::{OptionError, OptionFacts, Options};
-use crate::sandbox::SandboxGrader;
-use grader::Grader;
+use crate::sandbox::{GradingMode, SandboxGrader};
 use metrics::PassAtK;
 
 /// LiveCodeBench: one release of it, or slices.
@@ -32,6 +31,8 @@ pub struct LiveCodeBench {
     /// Its place among the stored datasets.
     variant: &'static str,
     spec: &'static DatasetSpec,
+    /// Where outputs are compared.
+    grading: GradingMode,
 }
 
 impl LiveCodeBench {
@@ -67,7 +68,8 @@ static FACTS: Facts = Facts {
         "An answer without code is not run; the official program runs the empty text, which fails.",
         "A program that ends with a time limit is run once more before that counts: a busy machine makes them, too.",
         "A program that kills its supervisor is run again, and counts as wrong after the last time; one whose results cannot be handed over counts as wrong, where the official program may stop.",
-        "A program shares a process with its grader, as officially: one that is written against the grader can pass without solving anything. Programs that answer the question do not.",
+        "Outputs are compared in a process that the program cannot reach: it gets the inputs only, one test at a time. The official program compares in the program's own process, where a program written against it can read the expected outputs or say that it passed; the option grading=official does the same, with the official testing_util.py. Both give the same verdicts on all vectors.",
+        "With grading=isolated an answer whose class brings a comparison of its own equals nothing, an output beyond 16 MiB and four times the expected one is wrong, and a test that passes after twice its time limit counts as a time limit: officially a program can switch the limit off.",
         "Where numpy is not there, programs that import it fail; the verdict's detail says so.",
         "The token limit is the official 2000; a reasoning model needs far more.",
         "pass@k is over the answers that were graded.",
@@ -147,7 +149,7 @@ impl Benchmark for LiveCodeBench {
     }
 
     fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
-        Some(&Grader)
+        Some(grader::grader(self.grading))
     }
 
     fn options(&self) -> &'static [OptionFacts] {

@@ -8,12 +8,14 @@ use bench_datasets::{DatasetSpec, DemoData, HubSource, IndexEntry, Part, PartFil
 use super::LiveCodeBench;
 use super::row::{self, DATE_TAG};
 use crate::options::{OptionError, OptionFacts, Options};
+use crate::sandbox::GradingMode;
 
 pub(super) const RELEASE: &str = "release";
 pub(super) const START_DATE: &str = "start_date";
 pub(super) const END_DATE: &str = "end_date";
+pub(super) const GRADING: &str = GradingMode::OPTION;
 
-pub(super) static OPTIONS: [OptionFacts; 3] = [
+pub(super) static OPTIONS: [OptionFacts; 4] = [
     OptionFacts {
         name: RELEASE,
         description: "Which problems: release_v1 to release_v6 (all up to that release), release_latest, one slice v1 to v6, or slices in a row such as v4_v5. Only the files needed are downloaded.",
@@ -28,6 +30,11 @@ pub(super) static OPTIONS: [OptionFacts; 3] = [
         name: END_DATE,
         description: "Only problems of contests up to this day, YYYY-MM-DD. As in the official program the day is its first moment: a contest that has a later time of that day is left out.",
         default: "",
+    },
+    OptionFacts {
+        name: GRADING,
+        description: "Where outputs are compared with the expected ones: isolated (in a process that the program cannot reach) or official (in the program's own process, as in the official program; a program can forge its pass). Both give the same verdicts on programs that do not attack their grader.",
+        default: GradingMode::Isolated.as_str(),
     },
 ];
 
@@ -88,16 +95,22 @@ const fn problems(first: usize, last: usize) -> u64 {
 
 macro_rules! slices {
     ($(($first:literal, $last:literal, $variant:literal)),* $(,)?) => {
-        [$(LiveCodeBench { first: $first, last: $last, variant: $variant, spec: &Slices::<$first, $last>::SPEC }),*]
+        [$(LiveCodeBench {
+            first: $first,
+            last: $last,
+            variant: $variant,
+            spec: &Slices::<$first, $last>::SPEC,
+            grading: GradingMode::Isolated,
+        }),*]
     };
 }
 
 /// All problems. What it makes of them is kept under the benchmark's plain name.
-pub(super) const LATEST: LiveCodeBench =
-    LiveCodeBench { first: 1, last: FILES_COUNT, variant: "", spec: &Slices::<1, 6>::SPEC };
+pub(super) const LATEST: LiveCodeBench = SLICES[0];
 
-/// Every part of the dataset that can be asked for, but all of it.
-static SLICES: [LiveCodeBench; 20] = slices![
+/// Every part of the dataset that can be asked for; the first is all of it.
+const SLICES: [LiveCodeBench; 21] = slices![
+    (1, 6, ""),
     (1, 1, "v1"),
     (1, 2, "v1-v2"),
     (1, 3, "v1-v3"),
@@ -120,6 +133,18 @@ static SLICES: [LiveCodeBench; 20] = slices![
     (6, 6, "v6"),
 ];
 
+static ISOLATED_SLICES: [LiveCodeBench; SLICES.len()] = SLICES;
+static OFFICIAL_SLICES: [LiveCodeBench; SLICES.len()] = officially(SLICES);
+
+const fn officially<const N: usize>(mut slices: [LiveCodeBench; N]) -> [LiveCodeBench; N] {
+    let mut at = 0;
+    while at < N {
+        slices[at].grading = GradingMode::Official;
+        at += 1;
+    }
+    slices
+}
+
 /// The first and the last file of a release or of slices, by name.
 fn files_of(name: &str) -> Option<(u8, u8)> {
     let number = |text: &str| {
@@ -139,7 +164,7 @@ fn files_of(name: &str) -> Option<(u8, u8)> {
     }
 }
 
-/// The benchmark of these options; `None` for all problems.
+/// Returns the benchmark of these options; `None` for all problems, graded in the default way.
 pub(super) fn under_options(options: &Options) -> Result<Option<&'static LiveCodeBench>, OptionError> {
     for (name, value) in options {
         match name.as_str() {
@@ -148,31 +173,41 @@ pub(super) fn under_options(options: &Options) -> Result<Option<&'static LiveCod
             START_DATE | END_DATE => {
                 return Err(OptionError(format!("`{name}` has to be a day such as 2024-08-01")));
             }
+            GRADING if value.is_empty() || GradingMode::named(value).is_some() => {}
+            GRADING => return Err(OptionError(format!("`{GRADING}` has to be isolated or official"))),
             other => return Err(OptionError::unknown(other, &OPTIONS)),
         }
     }
-    if let (Some(start), Some(end)) = (day(options, START_DATE), day(options, END_DATE))
+    if let (Some(start), Some(end)) = (given(options, START_DATE), given(options, END_DATE))
         && start > end
     {
         return Err(OptionError(format!("`{START_DATE}` is after `{END_DATE}`")));
     }
-    let Some(name) = options.get(RELEASE).filter(|name| !name.is_empty()) else { return Ok(None) };
-    let (first, last) = files_of(name).ok_or_else(|| {
-        OptionError(format!(
-            "`{RELEASE}` has to be release_v1 to release_v{FILES_COUNT}, release_latest, v1 to v{FILES_COUNT}, or slices \
-             such as v4_v5"
-        ))
-    })?;
-    Ok(SLICES.iter().find(|slices| (slices.first, slices.last) == (first, last)))
+    let slices = match given(options, GRADING).and_then(GradingMode::named) {
+        Some(GradingMode::Official) => &OFFICIAL_SLICES,
+        _ => &ISOLATED_SLICES,
+    };
+    let (first, last) = match given(options, RELEASE) {
+        None => (1, FILES_COUNT),
+        Some(name) => files_of(name).ok_or_else(|| {
+            OptionError(format!(
+                "`{RELEASE}` has to be release_v1 to release_v{FILES_COUNT}, release_latest, v1 to v{FILES_COUNT}, or slices \
+                 such as v4_v5"
+            ))
+        })?,
+    };
+    let chosen = slices.iter().find(|slices| (slices.first, slices.last) == (first, last));
+    Ok(chosen
+        .filter(|chosen| (chosen.first, chosen.last) != (1, FILES_COUNT) || chosen.grading != LATEST.grading))
 }
 
-fn day<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
-    options.get(name).map(String::as_str).filter(|day| !day.is_empty())
+fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
+    options.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
 /// Whether the problem is in the time window. One without a date is in none.
 pub(super) fn selects(options: &Options, item: &IndexEntry) -> bool {
-    let (start, end) = (day(options, START_DATE), day(options, END_DATE));
+    let (start, end) = (given(options, START_DATE), given(options, END_DATE));
     if start.is_none() && end.is_none() {
         return true;
     }

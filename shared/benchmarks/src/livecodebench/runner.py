@@ -1,8 +1,9 @@
 """Runs one program against the tests of its problem, with the verdicts of the official runner.
 
-Used where the official program could not be had. `run_test` has its signature; what it does, surprises included, is
-described in the benchmark's page: a program without a method becomes the body of a function that is called once per
-test, one with a method is executed once and its method called.
+`run_test` has the signature of the official program and takes its place where that could not be had. The isolated way of
+grading uses the parts: `isolated.py` those that run a program, `compare.py` those that compare what it printed. What they
+do, surprises included, is described in the benchmark's page: a program without a method becomes the body of a function
+that is called once per test, one with a method is executed once and its method called.
 
 Nothing is imported from `__future__` here: programs would inherit it.
 """
@@ -20,7 +21,6 @@ import subprocess
 import sys
 import time
 import types
-import unittest.mock
 
 # What a program finds without importing it, in the order in which later names hide earlier ones.
 STARRED = (
@@ -79,6 +79,8 @@ def shortened(value):
 
 
 def take_away():
+    import unittest.mock  # noqa: F401  # slow, and not needed where outputs are only compared
+
     faulthandler.disable()
     builtins.quit = None
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -179,9 +181,11 @@ class Buffer:
 
 
 def call_with_stdin(function, text):
+    from unittest.mock import mock_open
+
     real, opened = sys.stdin, builtins.open
     lines = iter(text.split("\n"))
-    shown, reader = Stdin(text), unittest.mock.mock_open(read_data=text)
+    shown, reader = Stdin(text), mock_open(read_data=text)
     # Programs that have imported `stdin` by name hold the real one: it gives lines without their ends.
     methods = {
         "read": lambda *_: text,
@@ -276,8 +280,15 @@ def compare_output(printed, given, expected):
             raise Stopped(WRONG, said)
 
 
+def prepared(code, name, seconds):
+    """Executes a program once and returns what is called for each test: its method, or its body as a function."""
+    if name is None:
+        return function_of(loaded(as_function(without_guard(code)), seconds), ENTRY)
+    return function_of(loaded(PRELUDE + "\n\n" + code, seconds), name)
+
+
 def grade_printing(code, inputs, outputs, seconds):
-    function = function_of(loaded(as_function(without_guard(code)), seconds), ENTRY)
+    function = prepared(code, None, seconds)
     results, total = [], 0
     for given, expected in zip(inputs, outputs):
         signal.alarm(seconds)
@@ -296,7 +307,7 @@ def grade_printing(code, inputs, outputs, seconds):
 
 
 def grade_method(code, inputs, outputs, name, seconds):
-    method = function_of(loaded(PRELUDE + "\n\n" + code, seconds), name)
+    method = prepared(code, name, seconds)
     inputs = [[json.loads(line) for line in given.split("\n")] for given in inputs]
     outputs = [json.loads(expected) for expected in outputs]
     results, total = [], 0

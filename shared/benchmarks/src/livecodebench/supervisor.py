@@ -1,8 +1,10 @@
-"""Grades one program: decodes the tests, runs it in a process of its own, and writes what came of it.
+"""Grades one program: decodes the tests, runs it in a process of its own, and writes the results.
 
-Runs in the job's folder. `task.json` says what is to be done; it, the tests and the program are removed before the
-program starts. What came of it is in `results.json`: a text, and a code over it that only who knows the task's key
-can make. The program runs as another user where that is possible, else as this one.
+Runs in the job's folder. `task.json` describes the work; this process removes it, the tests and the program before the
+program starts. The isolated way (`isolated.py`, `compare.py`) keeps the expected outputs in this process, which the
+program's process cannot read; the official way (`child.py`) passes them to the program's process. `results.json` holds a
+text and a code over it, which takes the task's key to make. The program runs as another user where that is possible, else
+as this one.
 """
 
 import base64
@@ -20,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import zlib
 
 # Seconds.
@@ -30,6 +33,7 @@ DECODED_MAX = 1 << 30
 MESSAGES_MAX = 2 << 20
 RESERVE = 1 << 20
 TESTS_MAX = 100_000
+TEXT_CHARS_MAX = 2000
 
 OTHER_USER = 65534
 STRAGGLER_ROUNDS = 50
@@ -158,35 +162,28 @@ def pipe_holding(content):
     return file
 
 
-def started(work, word, folder, user):
-    """The process, and where its messages are read."""
-    child = pathlib.Path("child.py").read_text(encoding="utf-8")
-    os.remove("child.py")
-    result_read, result_write = os.pipe()
-    word_read, word_write = os.pipe()
-    os.write(word_write, word)
-    os.close(word_write)
-    with pipe_holding(json.dumps(work).encode("ascii")) as payload:
-        passed = (payload.fileno(), result_write, word_read)
-        process = subprocess.Popen(
-            [sys.executable, "-I", "-B", "-c", child, *map(str, passed)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            pass_fds=passed,
-            cwd=folder,
-            env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder},
-            start_new_session=True,
-            **user,
-        )
-    os.close(result_write)
-    os.close(word_read)
+def started(passed, folder, user):
+    """The program's process, with these file descriptors."""
+    child = taken("child.py")
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-B", "-c", child, *map(str, passed)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=passed,
+        cwd=folder,
+        env={"PATH": os.environ.get("PATH", os.defpath), "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder},
+        start_new_session=True,
+        **user,
+    )
+    for descriptor in passed:
+        os.close(descriptor)
     try:
         # When memory runs out, it is the program that goes.
         pathlib.Path(f"/proc/{process.pid}/oom_score_adj").write_text("1000", encoding="ascii")
     except OSError:
         pass
-    return process, result_read
+    return process
 
 
 class Messages:
@@ -276,12 +273,34 @@ def is_pass(result):
     return isinstance(result, (bool, int, float)) and result > 0
 
 
-def run(task, tests, code, source):
+class Unsafe(Exception):
+    """Programs could read this process's memory."""
+
+
+def run(task, tests, code, source, compare):
+    folder = tempfile.mkdtemp(prefix="program-")  # within TMPDIR, where another user can go, too
+    user = other_user(folder)
     count = len(tests)
     official_wait = (task["timeout"] + 1) * count + 5
     wait = min(official_wait, task["wait_max"])
-    folder = tempfile.mkdtemp(prefix="program-")  # within TMPDIR, where another user can go, too
-    user = other_user(folder)
+    if compare is None:
+        report, said = run_officially(task, tests, code, source, wait, folder, user)
+    else:
+        report, said = run_isolated(task, tests, code, source, wait, folder, user, compare)
+    return {
+        **report,
+        "grader": "isolated" if compare else task["module"],
+        "tests": count,
+        "wait": wait,
+        "wait_cut": wait < official_wait,
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "apart": bool(user),
+        **said,
+    }
+
+
+def run_officially(task, tests, code, source, wait, folder, user):
+    """Runs the program in one process with its tests and what compares them. Returns a report, and facts about the run."""
     word = os.urandom(32).hex().encode("ascii")
     work = {
         "module": task["module"],
@@ -290,8 +309,14 @@ def run(task, tests, code, source):
         "code": code,
         "timeout": task["timeout"],
     }
-    process, descriptor = started(work, word, folder, user)
+    descriptor, result_write = os.pipe()
+    word_read, word_write = os.pipe()
+    os.write(word_write, word)
+    os.close(word_write)
+    payload = pipe_holding(json.dumps(work).encode("ascii"))
     work = None
+    process = started((os.dup(payload.fileno()), result_write, word_read), folder, user)
+    payload.close()
     messages = Messages(process, descriptor)
     try:
         messages.wait(time.monotonic() + START_MAX, lambda content: b"\n" in content)
@@ -307,27 +332,62 @@ def run(task, tests, code, source):
         end(process)
         os.close(descriptor)
         shutil.rmtree(folder, ignore_errors=True)
-    report = report_in(messages.content, word, count)
+    report = report_in(messages.content, word, len(tests))
     if report is None:
-        report = {
-            "results": [-2],
-            "metadata": {
-                "error": ended(status, elapsed, wait),
-                "error_code": -5,
-                "error_message": "TestRunnerError",
-            },
-        }
-    said = {
-        "grader": task["module"],
-        "tests": count,
-        "elapsed": round(elapsed, 3),
-        "wait": wait,
-        "wait_cut": wait < official_wait,
-        "numpy": greeting == b"numpy",
-        "python": ".".join(map(str, sys.version_info[:3])),
-        "apart": bool(user),
-    }
-    return {**report, **said}
+        report = without_result(status, elapsed, wait)
+    return report, {"elapsed": round(elapsed, 3), "numpy": greeting == b"numpy"}
+
+
+def run_isolated(task, tests, code, source, wait, folder, user, compare):
+    """Runs the program in a process that gets the inputs only, and compares in this one. Returns the same."""
+    request_read, request_write = os.pipe()
+    reply_read, reply_write = os.pipe()
+    process = started((request_read, reply_write), folder, user)
+    elapsed = 0.0
+    try:
+        channel = compare.Channel(process, request_write, reply_read)
+        channel.deadline = time.monotonic() + START_MAX
+        try:
+            greeting = channel.receive()
+            has_numpy, is_isolated = greeting["numpy"], greeting["isolated"]
+        except (compare.Gone, compare.TooLong, KeyError):
+            sys.exit(f"the runner did not start (exit status {process.poll()})")
+        if not is_isolated:
+            raise Unsafe
+        session = compare.Session(module_of("runner", source), channel, task, tests)
+        began = time.monotonic()
+        channel.deadline = began + wait
+        try:
+            results, metadata = session.run(code, source)
+            report = {"results": results, "metadata": shortened(metadata)}
+        except (compare.Gone, compare.TooLong):
+            elapsed = time.monotonic() - began
+            status = None if elapsed >= wait else settled(process)
+            report = without_result(status, elapsed, wait)
+        elapsed = time.monotonic() - began
+    finally:
+        end(process)
+        os.close(request_write)
+        os.close(reply_read)
+        shutil.rmtree(folder, ignore_errors=True)
+    return report, {"elapsed": round(elapsed, 3), "numpy": bool(has_numpy)}
+
+
+def shortened(metadata):
+    names = ("error", "error_code", "error_message", "execution time")
+    said = {name: metadata[name] for name in names if name in metadata}
+    return {name: value[:TEXT_CHARS_MAX] if isinstance(value, str) else value for name, value in said.items()}
+
+
+def module_of(name, source):
+    module = types.ModuleType(name)
+    exec(compile(source, f"{name}.py", "exec", dont_inherit=True), module.__dict__)
+    return module
+
+
+def without_result(status, elapsed, wait):
+    error = ended(status, elapsed, wait)
+    return {"results": [-2], "metadata": {"error": error, "error_code": -5, "error_message": "TestRunnerError"}}
 
 
 def settled(process):
@@ -391,6 +451,9 @@ def main():
     code = taken("program.txt")
     source = taken(task["module"] + ".py")
     public, private = taken("public.json"), taken("private.txt")
+    compare = module_of("compare", taken("compare.py")) if task["isolated"] else None
+    if hasattr(sys, "set_int_max_str_digits"):
+        sys.set_int_max_str_digits(50000)
     removed("supervisor.py")
     try:
         tests = tests_of(public, "public_test_cases") + tests_of(private, "private_test_cases")
@@ -401,7 +464,10 @@ def main():
     # Room for the results, whatever the program does to the disk.
     pathlib.Path("reserve").write_bytes(bytes(RESERVE))
     write_signed("started.json", {"tests": len(tests)}, key)
-    results = run(task, tests, code, source)
+    try:
+        results = run(task, tests, code, source, compare)
+    except Unsafe:
+        results = {"unsafe": True}
     removed("reserve")
     write_signed("results.json", results, key)
 

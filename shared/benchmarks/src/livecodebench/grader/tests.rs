@@ -13,10 +13,14 @@ use crate::benchmark::Benchmark;
 use crate::livecodebench::LiveCodeBench;
 use crate::material::Templates;
 
+mod attacks;
+
 /// Jobs at once, which is what small machines have cores for.
 const AT_ONCE: usize = 3;
 
 const NONCE: &str = "nonce";
+
+const BOTH: [GradingMode; 2] = [GradingMode::Isolated, GradingMode::Official];
 
 fn nth(number: u32) -> Round<'static> {
     Round { number, nonce: NONCE }
@@ -85,21 +89,26 @@ fn run(job: &JobSpec, folder: &Path) -> JobReport {
     }
 }
 
-fn job(item: &Item, body: &SampleBody) -> JobSpec {
+fn job(grading: GradingMode, item: &Item, body: &SampleBody) -> JobSpec {
     let attachments = BTreeMap::new();
     let material = JobMaterial { templates: &Templates::new(), attachments: &attachments, nonce: NONCE };
-    Grader.job(item, body, &material).unwrap()
+    grader(grading).job(item, body, &material).unwrap()
 }
 
-fn report_of(item: &Item, body: &SampleBody) -> JobReport {
+fn report_of(grading: GradingMode, item: &Item, body: &SampleBody) -> JobReport {
     let folder = tempfile::tempdir().unwrap();
-    run(&job(item, body), folder.path())
+    run(&job(grading, item, body), folder.path())
+}
+
+/// Reads a report as every way of grading does.
+fn read(item: &Item, body: &SampleBody, report: &JobReport, number: u32) -> Result<Verdict, Unread> {
+    grader(GradingMode::Isolated).read(item, body, report, nth(number))
 }
 
 /// The verdict after as many rounds as it takes.
-fn verdict_of(item: &Item, body: &SampleBody) -> Verdict {
-    let report = report_of(item, body);
-    Grader.read(item, body, &report, nth(2)).unwrap_or_else(|why| panic!("{why}: {report:?}"))
+fn verdict_of(grading: GradingMode, item: &Item, body: &SampleBody) -> Verdict {
+    let report = report_of(grading, item, body);
+    read(item, body, &report, 2).unwrap_or_else(|why| panic!("{why}: {report:?}"))
 }
 
 /// Does something to each of these, several at once.
@@ -132,21 +141,24 @@ fn programs_have_the_official_verdicts() {
     assert_eq!(work.len(), 147);
     // Those that loop take longest, and go first.
     work.sort_by_key(|(_, candidate)| candidate["official"]["metadata"]["error_code"] != json!(-3));
-    each(&work, |(item, candidate)| {
+    let work: Vec<_> =
+        work.into_iter().flat_map(|work| BOTH.map(|grading| (grading, work.clone()))).collect();
+    each(&work, |(grading, (item, candidate))| {
         let code = candidate["code"].as_str().unwrap();
         let body = fenced(code);
         assert_eq!(super::code(&body.answer), Some(code));
-        let verdict = verdict_of(item, &body);
+        let verdict = verdict_of(*grading, item, &body);
         let official = &candidate["official"];
-        let name = &candidate["id"];
+        let name = format!("{grading:?} {}", candidate["id"]);
         assert_eq!(verdict.detail["results"], official["results"], "{name}: {verdict:?}");
         let official_code = official["metadata"].get("error_code");
         assert_eq!(verdict.detail.get("error_code"), official_code, "{name}: {verdict:?}");
         assert_eq!(verdict.is_correct(), official["passed"].as_bool(), "{name}: {verdict:?}");
         assert_eq!(verdict.reason.is_empty(), verdict.score == Some(1.0), "{name}: {verdict:?}");
+        let named = if *grading == GradingMode::Isolated { "isolated" } else { "own" };
         assert_eq!(
             (&verdict.detail["grader"], &verdict.detail["isolation"]),
-            (&json!("own"), &json!("none"))
+            (&json!(named), &json!("none"))
         );
     });
 }
@@ -161,7 +173,8 @@ fn the_demo_has_programs_that_pass() {
     each(&rows, |row| {
         let item = LiveCodeBench::LATEST.item(0, row.clone()).unwrap().unwrap();
         let oracle = LiveCodeBench::LATEST.oracle(&item);
-        let verdict = verdict_of(&item, &SampleBody::new("0", Prompt::default(), Answer::local(oracle), ""));
+        let body = SampleBody::new("0", Prompt::default(), Answer::local(oracle), "");
+        let verdict = verdict_of(GradingMode::Isolated, &item, &body);
         assert_eq!(verdict.score, Some(1.0), "{}: {verdict:?}", row["question_title"]);
         assert!(verdict.detail["tests"].as_u64().unwrap() >= 3);
         assert_eq!(verdict.detail["tests"], verdict.detail["tests_passed"]);
@@ -183,6 +196,25 @@ fn tests_are_read_as_python_reads_them() {
     assert_eq!(said, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
+#[test]
+fn values_compare_as_they_do_in_the_official_process() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, source) in [("isolated.py", ISOLATED_CHILD), ("compare.py", COMPARE)] {
+        std::fs::write(folder.path().join(name), source).unwrap();
+    }
+    let output =
+        python().args(["-c", include_str!("../check_compare.py")]).arg(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_sandbox_that_shows_the_expected_outputs_to_programs_gives_no_verdict() {
+    let (item, body) = (doubling(1), fenced("print(1)"));
+    let why = read(&item, &body, &left(&item, &body, r#"{"unsafe": true}"#), 1).unwrap_err();
+    assert!(!why.again && why.to_string().contains("livecodebench.grading=official"), "{why}");
+}
+
 fn doubling(tests: usize) -> Item {
     let test = |at: usize| json!({"input": format!("{at}\n"), "output": format!("{}\n", 2 * at), "testtype": "stdin"});
     let tests: Vec<Value> = (0..tests).map(test).collect();
@@ -193,41 +225,12 @@ fn doubling(tests: usize) -> Item {
 }
 
 #[test]
-fn programs_that_attack_their_grader_do_not_pass() {
-    drop(python());
-    let item = doubling(3);
-    let forged = r#"b'plain\n' + b'0' * 64 + b'{"results": [true, true, true], "metadata": {}}\n'"#;
-    let everywhere = format!(
-        "import posix\nfor fd in range(3, 64):\n    try:\n        posix.write(fd, {forged})\n    except OSError:\n        pass\nposix._exit(0)"
-    );
-    for (program, code) in [
-        ("import os\nos._exit(0)", -5),
-        ("raise KeyboardInterrupt", -5),
-        (everywhere.as_str(), -5),
-        ("import signal, posix\nposix.kill(posix.getpid(), signal.SIGKILL)", -5),
-        ("import os\nos.kill(os.getppid(), 9)", -4),
-        ("import ctypes\nctypes.string_at(0)", -5),
-        ("import gc, sys\nsys.stdout = None\nprint(1)", -2),
-        ("a = []\nwhile True:\n    a.append(' ' * 10_000_000_000_000)", -4),
-        ("print('x' * 50_000_000)", -2),
-        ("import os\nfor _ in range(1000): os.write(1, b'x' * 100_000)", -2),
-        ("\0", -4),
-        ("print(input())", -2),
-    ] {
-        let verdict = verdict_of(&item, &fenced(program));
-        assert_eq!(
-            (verdict.outcome, verdict.score),
-            (Outcome::Incorrect, Some(0.0)),
-            "{program}: {verdict:?}"
-        );
-        assert_eq!(verdict.detail["error_code"], json!(code), "{program}: {verdict:?}");
-        assert!(verdict.reason.ends_with('.') && verdict.reason.len() < 1_000, "{verdict:?}");
-    }
-}
-
-#[test]
 fn a_program_that_outlives_its_run_changes_nothing() {
     drop(python());
+    BOTH.into_iter().for_each(outlives);
+}
+
+fn outlives(grading: GradingMode) {
     let item = doubling(1);
     let folder = tempfile::tempdir().unwrap();
     // Away from its session and its parent, it waits for the results and puts its own in their place.
@@ -239,11 +242,11 @@ fn a_program_that_outlives_its_run_changes_nothing() {
         folder.path().join(RESULTS)
     );
     let body = fenced(&program);
-    let report = run(&job(&item, &body), folder.path());
+    let report = run(&job(grading, &item, &body), folder.path());
     std::thread::sleep(std::time::Duration::from_millis(100));
     let after = std::fs::read_to_string(folder.path().join(RESULTS)).unwrap();
     assert_eq!(report.text(RESULTS), Some(after.as_str()), "something is still writing");
-    let verdict = Grader.read(&item, &body, &report, nth(1)).unwrap();
+    let verdict = read(&item, &body, &report, 1).unwrap();
     assert_eq!((verdict.outcome, &verdict.detail["error_code"]), (Outcome::Incorrect, &json!(-2)));
 }
 
@@ -252,29 +255,29 @@ fn a_program_that_kills_its_supervisor_is_wrong_in_the_end() {
     drop(python());
     let item = doubling(1);
     let body = fenced("import posix\nposix.kill(posix.getppid(), 9)");
-    let report = report_of(&item, &body);
+    let report = report_of(GradingMode::Isolated, &item, &body);
     assert!(report.text(RESULTS).is_none() && report.text(STARTED).is_some(), "{report:?}");
     for round in 1..ROUNDS_MAX {
-        assert!(Grader.read(&item, &body, &report, nth(round)).is_err());
+        assert!(read(&item, &body, &report, round).is_err());
     }
-    let verdict = Grader.read(&item, &body, &report, nth(ROUNDS_MAX)).unwrap();
+    let verdict = read(&item, &body, &report, ROUNDS_MAX).unwrap();
     assert_eq!((verdict.outcome, &verdict.detail["error_code"]), (Outcome::Incorrect, &json!(-5)));
     assert!(verdict.detail.contains_key("flagged"));
     // It may have removed every sign that it ever ran; the sandbox had all that the supervisor needs.
     let nothing = JobReport { files: BTreeMap::new(), ..report };
-    assert!(Grader.read(&item, &body, &nothing, nth(1)).is_err());
-    let verdict = Grader.read(&item, &body, &nothing, nth(ROUNDS_MAX)).unwrap();
+    assert!(read(&item, &body, &nothing, 1).is_err());
+    let verdict = read(&item, &body, &nothing, ROUNDS_MAX).unwrap();
     assert!(verdict.outcome == Outcome::Incorrect && verdict.detail.contains_key("flagged"));
     // Stopped for good, the supervisor is overtaken by the job's own time limit.
     let stopped = JobReport { end: bench_domain::JobEnd::TimedOut, ..nothing };
-    assert_eq!(Grader.read(&item, &body, &stopped, nth(1)).unwrap().outcome, Outcome::Incorrect);
+    assert_eq!(read(&item, &body, &stopped, 1).unwrap().outcome, Outcome::Incorrect);
     // The same when the job's wrapper sees that the supervisor is stopped.
     let halted = JobReport { end: bench_domain::JobEnd::Halted, ..stopped.clone() };
-    assert_eq!(Grader.read(&item, &body, &halted, nth(1)).unwrap().outcome, Outcome::Incorrect);
+    assert_eq!(read(&item, &body, &halted, 1).unwrap().outcome, Outcome::Incorrect);
     // What the supervisor itself could not do says nothing about the program.
     let stderr_tail = "Traceback (most recent call last):\n  File \"supervisor.py\", line 1".to_owned();
     let failed = JobReport { end: bench_domain::JobEnd::Exited(1), stderr_tail, ..stopped };
-    let why = Grader.read(&item, &body, &failed, nth(ROUNDS_MAX)).unwrap_err();
+    let why = read(&item, &body, &failed, ROUNDS_MAX).unwrap_err();
     assert!(why.to_string().contains("is not there"), "{why}");
 }
 
@@ -302,14 +305,14 @@ fn a_time_limit_counts_when_it_comes_again() {
         "metadata": {"error_code": -3, "error_message": "Time Limit Exceeded", "error": "TimeoutException()"},
     });
     let report = left(&item, &body, &text.to_string());
-    assert!(Grader.read(&item, &body, &report, nth(1)).is_err());
-    let verdict = Grader.read(&item, &body, &report, nth(2)).unwrap();
+    assert!(read(&item, &body, &report, 1).is_err());
+    let verdict = read(&item, &body, &report, 2).unwrap();
     assert_eq!(verdict.reason, "Test 2 of 2 failed (-3): Time Limit Exceeded: TimeoutException().");
     assert_eq!((&verdict.detail["grader"], &verdict.detail["round"]), (&json!("official"), &json!(2)));
     let mut cut = body.clone();
     cut.answer.finish = Finish::Length;
     let report = left(&item, &cut, &text.to_string());
-    assert_eq!(Grader.read(&item, &cut, &report, nth(2)).unwrap().outcome, Outcome::Truncated);
+    assert_eq!(read(&item, &cut, &report, 2).unwrap().outcome, Outcome::Truncated);
 }
 
 #[test]
@@ -317,11 +320,11 @@ fn what_something_else_has_written_is_no_verdict() {
     let (item, body) = (doubling(1), fenced("print(1)"));
     let text = json!({"results": [true], "tests": 1, "metadata": {"execution time": 0.1}}).to_string();
     let good = left(&item, &body, &text);
-    assert_eq!(Grader.read(&item, &body, &good, nth(1)).unwrap().score, Some(1.0));
+    assert_eq!(read(&item, &body, &good, 1).unwrap().score, Some(1.0));
     // The same file for another answer, another item, another content.
     let other = SampleBody { answer: Answer { latency_ms: 1, ..body.answer.clone() }, ..body.clone() };
-    assert!(Grader.read(&item, &other, &good, nth(1)).is_err());
-    assert!(Grader.read(&doubling(2), &body, &good, nth(1)).is_err());
+    assert!(read(&item, &other, &good, 1).is_err());
+    assert!(read(&doubling(2), &body, &good, 1).is_err());
     let with =
         |file: Harvested| JobReport { files: BTreeMap::from([(RESULTS.to_owned(), file)]), ..good.clone() };
     let changed = good.text(RESULTS).unwrap().replace("0.1", "0.2");
@@ -335,14 +338,14 @@ fn what_something_else_has_written_is_no_verdict() {
         Harvested::NotAFile,
     ] {
         for round in 1..ROUNDS_MAX {
-            assert!(Grader.read(&item, &body, &with(file.clone()), nth(round)).is_err(), "{file:?}");
+            assert!(read(&item, &body, &with(file.clone()), round).is_err(), "{file:?}");
         }
         // After the last round it is the program that has seen to it: never right, and flagged.
-        let verdict = Grader.read(&item, &body, &with(file.clone()), nth(ROUNDS_MAX)).unwrap();
+        let verdict = read(&item, &body, &with(file.clone()), ROUNDS_MAX).unwrap();
         assert!(verdict.score == Some(0.0) && verdict.detail.contains_key("flagged"), "{file:?}");
     }
     for garbage in ["", "{}", "[]", r#"{"results": 7, "metadata": {}}"#] {
-        assert!(Grader.read(&item, &body, &left(&item, &body, garbage), nth(1)).is_err(), "{garbage}");
+        assert!(read(&item, &body, &left(&item, &body, garbage), 1).is_err(), "{garbage}");
     }
 }
 
@@ -352,7 +355,7 @@ fn an_item_without_readable_tests_is_not_graded() {
     let item = item_of(&json!({
         "question_content": "?", "public_test_cases": "[]", "private_test_cases": "eJxx", "metadata": "{}",
     }));
-    let verdict = verdict_of(&item, &fenced("print(1)"));
+    let verdict = verdict_of(GradingMode::Isolated, &item, &fenced("print(1)"));
     assert_eq!((verdict.outcome, verdict.score), (Outcome::InfrastructureError, None));
     assert!(verdict.reason.starts_with("The item's tests cannot be read: "), "{verdict:?}");
 }
@@ -361,8 +364,8 @@ fn an_item_without_readable_tests_is_not_graded() {
 fn without_tests_a_program_that_compiles_is_right() {
     drop(python());
     let item = doubling(0);
-    assert_eq!(verdict_of(&item, &fenced("print(1)")).score, Some(1.0));
-    let broken = verdict_of(&item, &fenced("print(1"));
+    assert_eq!(verdict_of(GradingMode::Isolated, &item, &fenced("print(1)")).score, Some(1.0));
+    let broken = verdict_of(GradingMode::Isolated, &item, &fenced("print(1"));
     assert_eq!((broken.score, &broken.detail["results"]), (Some(0.0), &json!([-4])));
     assert!(broken.reason.starts_with("The program could not be run (-4): "), "{}", broken.reason);
 }
@@ -370,25 +373,32 @@ fn without_tests_a_program_that_compiles_is_right() {
 #[test]
 fn answers_never_get_into_the_script() {
     let (item, body) = (doubling(40), fenced("$(touch /tmp/x); `id` '\"\\"));
-    let job = job(&item, &body);
+    let job = job(GradingMode::Isolated, &item, &body);
     assert_eq!(job.script, "exec python3 -I -B supervisor.py\n");
     let paths: Vec<&str> = job.files.iter().map(|file| file.path.as_str()).collect();
-    assert_eq!(
-        paths,
-        ["supervisor.py", "child.py", "runner.py", "task.json", "program.txt", "public.json", "private.txt"]
-    );
+    let common =
+        ["supervisor.py", "child.py", "runner.py", "task.json", "program.txt", "public.json", "private.txt"];
+    assert_eq!(paths, [&common[..], &["compare.py"]].concat());
     // More than the supervisor waits.
     assert_eq!(job.time_limit, Duration::from_secs(7 * 40 + 5) + BESIDE);
     let encoded = vectors().iter().map(|row| item_of(&row["row"])).next().unwrap();
-    assert!(super::tests::job(&encoded, &body).time_limit < Duration::from_secs(2 * 3600));
+    assert!(
+        super::tests::job(GradingMode::Official, &encoded, &body).time_limit < Duration::from_secs(2 * 3600)
+    );
 
     let official = Templates::from([(OFFICIAL_RUNNER.to_owned(), "def run_test(): pass".to_owned())]);
     let attachments = BTreeMap::new();
     let material = JobMaterial { templates: &official, attachments: &attachments, nonce: NONCE };
-    let job = Grader.job(&item, &body, &material).unwrap();
-    let file = |path: &str| job.files.iter().find(|file| file.path == path).map(|file| file.content.clone());
-    assert_eq!(file("testing_util.py"), Some(FileContent::Bytes(b"def run_test(): pass".to_vec())));
-    let Some(FileContent::Bytes(task)) = file("task.json") else { panic!("no task") };
-    let task: Value = serde_json::from_slice(&task).unwrap();
-    assert_eq!((&task["module"], &task["wait_max"]), (&json!("testing_util"), &json!(285)));
+    // The official runner compares in its own process: the isolated way runs the program with ours.
+    for (grading, module) in [(GradingMode::Official, "testing_util"), (GradingMode::Isolated, "runner")] {
+        let job = grader(grading).job(&item, &body, &material).unwrap();
+        let file =
+            |path: &str| job.files.iter().find(|file| file.path == path).map(|file| file.content.clone());
+        let official = Some(FileContent::Bytes(b"def run_test(): pass".to_vec()));
+        assert_eq!(file("testing_util.py") == official, grading == GradingMode::Official);
+        let Some(FileContent::Bytes(task)) = file("task.json") else { panic!("no task") };
+        let task: Value = serde_json::from_slice(&task).unwrap();
+        assert_eq!((&task["module"], &task["wait_max"]), (&json!(module), &json!(285)));
+        assert_eq!(task["isolated"], json!(grading == GradingMode::Isolated));
+    }
 }
