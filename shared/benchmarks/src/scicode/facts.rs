@@ -5,6 +5,7 @@ use bench_domain::Generation;
 use super::{GivenSteps, SciCode};
 use crate::facts::{Facts, Link};
 use crate::options::OptionFacts;
+use crate::sandbox::GradingMode;
 
 /// Which problems.
 pub(super) const SPLIT: &str = "split";
@@ -12,7 +13,7 @@ pub(super) const SPLIT: &str = "split";
 pub(super) const GIVEN_STEPS: &str = "given_steps";
 
 /// Settings of a run.
-pub(super) static OPTIONS: [OptionFacts; 2] = [
+pub(super) static OPTIONS: [OptionFacts; 3] = [
     OptionFacts {
         name: SPLIT,
         description: "Which problems: test (65), validation (15, with right programs), or all.",
@@ -22,6 +23,11 @@ pub(super) static OPTIONS: [OptionFacts; 2] = [
         name: GIVEN_STEPS,
         description: "What stands for the steps 13.6, 62.1 and 76.3, which are given: official (one definition of the given text; of 13.6 and 62.1 that is the bare constructor without its class) or whole (all of the text).",
         default: "official",
+    },
+    OptionFacts {
+        name: GradingMode::OPTION,
+        description: "Where values are compared with the right ones: isolated (in a process that the program cannot reach) or official (in the program's own process, as in the official program; a program can forge its pass).",
+        default: GradingMode::Isolated.as_str(),
     },
 ];
 
@@ -87,7 +93,10 @@ const fn facts(with_background: bool, protocol: &'static str) -> Facts {
         deviations: &[
             "A step counts in subproblem_rate also where the benchmark gives it (288 in the test split), as in the official program; subproblem_rate_gradable leaves given steps out (285).",
             "Problems 13, 62 and 76 have a given step and can never count as right, as in the official inspect version; problem_rate_old_script counts them by the steps that are asked, as the older script does.",
-            "A program that ends with code 0 before its tests are through passes, as in the official program; the verdict names it in early_exits.",
+            "Tests are split: what calls the model's code runs in the program's process, which sends the values; comparisons with the right values run in a process that the program cannot reach. The official program does both in one process, where a program can read the right values or replace the comparison; the option grading=official does the same. Both give the same verdicts on all recorded runs but one, which leaves before its tests.",
+            "With grading=isolated a step whose tests cannot be split, such as one that passes the right value to the model's function, is graded in the official way; the verdict names it in officially_graded. Where the sandbox cannot hide the file with the right values from programs (no Landlock), the verdict names the steps in readable_targets.",
+            "With grading=isolated an object of a class of the program's own compares with nothing. Its attributes and results of its methods compare as usual.",
+            "A program that ends with code 0 before its tests are through fails; the verdict names it in early_exits. With grading=official it passes, as in the official program.",
             "What a program leaves running is killed when the program ends; the official one waits for it as long as it holds the output open.",
             "Output that is not UTF-8 does not matter; it ends the official program.",
             "A program that was killed from outside, as by lack of memory, is run once more before it counts as failed.",

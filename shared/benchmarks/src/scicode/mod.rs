@@ -24,7 +24,7 @@ use crate::facts::{Facts, Template};
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
 use crate::options::{OptionError, OptionFacts, Options};
-use crate::sandbox::SandboxGrader;
+use crate::sandbox::{GradingMode, SandboxGrader};
 use crate::steps::Steps;
 use problem::Problem;
 
@@ -34,6 +34,7 @@ pub struct SciCode {
     with_background: bool,
     split: Split,
     given: GivenSteps,
+    grading: GradingMode,
 }
 
 /// Which problems.
@@ -63,11 +64,25 @@ impl GivenSteps {
 }
 
 const fn scicode(with_background: bool, split: Split, given: GivenSteps) -> SciCode {
-    SciCode { with_background, split, given }
+    SciCode { with_background, split, given, grading: GradingMode::Isolated }
 }
 
 /// Every choice of protocol and options.
-static CHOICES: [SciCode; 12] = [
+static CHOICES: [SciCode; 12] = ISOLATED_CHOICES;
+
+/// The same, graded in the official way.
+static OFFICIAL_CHOICES: [SciCode; 12] = officially(ISOLATED_CHOICES);
+
+const fn officially<const N: usize>(mut choices: [SciCode; N]) -> [SciCode; N] {
+    let mut at = 0;
+    while at < N {
+        choices[at].grading = GradingMode::Official;
+        at += 1;
+    }
+    choices
+}
+
+const ISOLATED_CHOICES: [SciCode; 12] = [
     scicode(false, Split::Test, GivenSteps::Official),
     scicode(false, Split::Test, GivenSteps::Whole),
     scicode(false, Split::Validation, GivenSteps::Official),
@@ -90,7 +105,11 @@ impl SciCode {
 
     /// The place in the program that lives as long as it does.
     fn lasting(self) -> &'static Self {
-        CHOICES.iter().find(|choice| **choice == self).unwrap_or(&Self::INSPECT)
+        let choices = match self.grading {
+            GradingMode::Isolated => &CHOICES,
+            GradingMode::Official => &OFFICIAL_CHOICES,
+        };
+        choices.iter().find(|choice| **choice == self).unwrap_or(&Self::INSPECT)
     }
 }
 
@@ -227,6 +246,10 @@ impl Benchmark for SciCode {
                 (facts::GIVEN_STEPS, "official") => chosen.given = GivenSteps::Official,
                 (facts::GIVEN_STEPS, "whole") => chosen.given = GivenSteps::Whole,
                 (facts::GIVEN_STEPS, _) => return Err(wrong(name, "official or whole")),
+                (GradingMode::OPTION, value) => {
+                    chosen.grading =
+                        GradingMode::named(value).ok_or_else(|| wrong(name, "isolated or official"))?;
+                }
                 _ => return Err(OptionError::unknown(name, self.options())),
             }
         }

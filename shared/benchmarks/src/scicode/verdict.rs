@@ -12,7 +12,7 @@ use super::job::{RESULTS, ROUNDS_MAX, seal, secret};
 use super::problem::Problem;
 use crate::Round;
 use crate::grading::{self, Finding, shortened};
-use crate::sandbox::Unread;
+use crate::sandbox::{GradingMode, Unread};
 
 /// Characters of a program's complaint that are kept.
 const COMPLAINT_CHARS_MAX: usize = 400;
@@ -91,10 +91,15 @@ pub(super) fn read(
     if let Some(why) = lines.iter().find_map(useless_targets) {
         return Err(why);
     }
+    if lines.iter().any(|line| line.kind == "unsafe") {
+        return Err(Unread::for_good(
+            "programs in this sandbox can read the memory of their grader; use another sandbox host, or grade with `--option scicode.grading=official`, which programs can forge",
+        ));
+    }
 
     let mut told: BTreeMap<&str, (Ending, &str, &Line)> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.kind == "step") {
-        if let [name, result, note] = line.sealed.as_slice() {
+        if let [name, result, note, ..] = line.sealed.as_slice() {
             let ending = match result.as_str() {
                 "pass" => Ending::Pass,
                 "fail" => Ending::Fail,
@@ -134,6 +139,7 @@ pub(super) fn read(
     put("given_steps", json!(benchmark.given.as_str()));
     put("with_background", json!(benchmark.with_background));
     put("grader", json!(environment.grader));
+    put("grading", json!(benchmark.grading.as_str()));
     put("environment", json!(environment.versions));
     put("problem_id", json!(problem.id));
     if let Some(isolation) = &report.isolation {
@@ -154,7 +160,20 @@ pub(super) fn read(
     });
     let early = of_steps(&|_, note, _| (note == "early-exit").then_some(Value::Null));
     let tampered = of_steps(&|_, note, _| (note == "targets-changed").then_some(Value::Null));
-    for (name, steps) in [("early_exits", early), ("changed_targets", tampered)] {
+    let isolated = benchmark.grading == GradingMode::Isolated;
+    let graded = |ways: &[&str]| {
+        of_steps(&|_, _, line| {
+            let way = line.sealed.get(3).map_or("official", String::as_str);
+            (isolated && ways.contains(&way)).then_some(Value::Null)
+        })
+    };
+    let (officially, readable) = (graded(&["official"]), graded(&["readable"]));
+    for (name, steps) in [
+        ("early_exits", early),
+        ("changed_targets", tampered),
+        ("officially_graded", officially),
+        ("readable_targets", readable),
+    ] {
         if !steps.is_empty() {
             put(name, steps.keys().cloned().collect());
         }

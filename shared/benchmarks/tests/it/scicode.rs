@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 
 use bench_benchmarks::{Benchmark, Item, JobMaterial, Layout, Material, Round, SciCode, Templates, Unread};
@@ -43,10 +44,22 @@ fn targets(path: &str) -> BTreeMap<String, StoredFile> {
     BTreeMap::from([("targets".to_owned(), file)])
 }
 
+/// Where values are compared: the default, and the official way.
+const BOTH: [&str; 2] = ["isolated", "official"];
+
+fn in_mode(mode: &str) -> &'static dyn Benchmark {
+    let options = BTreeMap::from([("grading".to_owned(), mode.to_owned())]);
+    SciCode::INSPECT.under_options(&options).unwrap().unwrap_or(&SciCode::INSPECT)
+}
+
 fn place(item: &Item, body: &SampleBody, attachments: &BTreeMap<String, StoredFile>) -> Place {
+    place_in("isolated", item, body, attachments)
+}
+
+fn place_in(mode: &str, item: &Item, body: &SampleBody, attachments: &BTreeMap<String, StoredFile>) -> Place {
     let templates = Templates::new();
     let material = JobMaterial { templates: &templates, attachments, nonce: NONCE };
-    Place::of(&SciCode::INSPECT.sandbox().unwrap().job(item, body, &material).unwrap())
+    Place::of(&in_mode(mode).sandbox().unwrap().job(item, body, &material).unwrap())
 }
 
 fn run(place: &Place) -> JobReport {
@@ -54,7 +67,17 @@ fn run(place: &Place) -> JobReport {
 }
 
 fn read(item: &Item, body: &SampleBody, report: &JobReport, round: u32) -> Result<Verdict, Unread> {
-    SciCode::INSPECT.sandbox().unwrap().read(item, body, report, Round { number: round, nonce: NONCE })
+    read_in("isolated", item, body, report, round)
+}
+
+fn read_in(
+    mode: &str,
+    item: &Item,
+    body: &SampleBody,
+    report: &JobReport,
+    round: u32,
+) -> Result<Verdict, Unread> {
+    in_mode(mode).sandbox().unwrap().read(item, body, report, Round { number: round, nonce: NONCE })
 }
 
 /// Does all of it, as many at a time as there are cores.
@@ -82,7 +105,8 @@ fn recorded_runs_get_their_official_verdicts() {
         .collect();
     assert_eq!(runs.len(), 26);
     let attachments = targets(&format!("{VECTORS}/scicode_targets.h5"));
-    for_each(runs, |(problem, recorded)| {
+    let runs: Vec<_> = runs.into_iter().flat_map(|run| BOTH.map(|mode| (mode, run))).collect();
+    for_each(runs, |(mode, (problem, recorded))| {
         let item = item(problem);
         let names =
             problem["problem"]["sub_steps"].as_array().unwrap().iter().map(|step| &step["step_number"]);
@@ -95,9 +119,19 @@ fn recorded_runs_get_their_official_verdicts() {
             false => SciCode::INSPECT,
         };
         let body = body(&benchmark, &item, |step| replies[step].to_owned());
-        let report = run(&place(&item, &body, &attachments));
-        let verdict = read(&item, &body, &report, 1).unwrap();
-        let (label, official) = (&recorded["label"], &recorded["official"]);
+        let report = run(&place_in(mode, &item, &body, &attachments));
+        let verdict = read_in(mode, &item, &body, &report, 1).unwrap();
+        let (label, official) = (format!("{mode} {}", recorded["label"]), &recorded["official"]);
+        assert_eq!(verdict.detail["grading"], mode, "{label}");
+        assert!(!verdict.detail.contains_key("officially_graded"), "{label}: {:?}", verdict.detail);
+        assert!(!verdict.detail.contains_key("readable_targets"), "{label}: {:?}", verdict.detail);
+        let leaves_early = recorded["label"] == "early_exit";
+        assert_eq!(verdict.detail.contains_key("early_exits"), leaves_early, "{label}");
+        if leaves_early && mode == "isolated" {
+            // The one forged pass among them: its programs leave with code 0 before any test.
+            assert_eq!(verdict.detail["steps_passed"], 0, "{label}: {:?}", verdict.detail);
+            return;
+        }
         assert_eq!(verdict.detail["steps"], official["steps"], "{label}: {:?}", verdict.detail);
         assert_eq!(verdict.detail["programs"], official["code_file_sha256"], "{label}");
         assert_eq!(verdict.detail["steps_passed"], official["total_correct"], "{label}");
@@ -106,7 +140,6 @@ fn recorded_runs_get_their_official_verdicts() {
         assert_eq!(verdict.outcome == Outcome::Correct, right, "{label}: {}", verdict.reason);
         let by_old_script = official["deprecated_script_problem_correct"] == 1;
         assert_eq!(verdict.detail["old_script_correct"], json!(by_old_script), "{label}");
-        assert_eq!(verdict.detail.contains_key("early_exits"), label == "early_exit", "{label}");
     });
 }
 
@@ -178,23 +211,144 @@ fn programs_cannot_reach_beyond_their_step() {
             ["fail", "fail"],
         ),
     ];
-    for_each(cases, |(what, first, second, expected)| {
+    let cases: Vec<_> = cases.into_iter().flat_map(|case| BOTH.map(|mode| (mode, case.clone()))).collect();
+    for_each(cases, |(mode, (what, first, second, expected))| {
         let (item, body) = discs(&first, second);
-        let report = run(&place(&item, &body, &attachments));
-        let verdict =
-            read(&item, &body, &report, 2).unwrap_or_else(|why| panic!("{what}: {why}, {report:?}"));
+        let report = run(&place_in(mode, &item, &body, &attachments));
+        let verdict = read_in(mode, &item, &body, &report, 2)
+            .unwrap_or_else(|why| panic!("{mode}, {what}: {why}, {report:?}"));
         assert_eq!(
             verdict.detail["steps"],
             json!({"901.1": expected[0], "901.2": expected[1]}),
-            "{what}: {:?}",
+            "{mode}, {what}: {:?}",
             verdict.detail
         );
+        // In the isolated way they are out of reach.
         assert_eq!(
             verdict.detail.contains_key("changed_targets"),
-            what == "changes the right values",
-            "{what}"
+            what == "changes the right values" && mode == "official",
+            "{mode}, {what}"
         );
     });
+}
+
+/// Attacks on the first step of [`discs`], whose right values no program computes: what it is, whether it passes in the
+/// official way, and the program.
+const ATTACKS: &[(&str, bool, &str)] = &[
+    ("replaces the comparison", true, "np.allclose = lambda *_, **__: True\ndef area(r): return 0"),
+    ("leaves before its tests", true, "def area(r): return 0\nraise SystemExit(0)"),
+    ("leaves without a word", true, "__import__('os')._exit(0)"),
+    ("leaves in the middle of its tests", true, "def area(r): __import__('os')._exit(0)"),
+    (
+        "returns an object that agrees to everything",
+        true,
+        "class Equal:\n    def __array_function__(self, *_): return True\ndef area(r): return Equal()",
+    ),
+    (
+        "reads the right values in its caller's frame",
+        true,
+        "def area(r): return __import__('sys')._getframe(1).f_globals['target']",
+    ),
+    (
+        "reads the file with the right values",
+        true,
+        "h5py = __import__('h5py')\nos = __import__('os')\ndef area(r):\n    folder = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))\n    file = h5py.File(os.path.join(folder, 'targets.h5'), 'r')\n    values = [test[key][()] for test in file['901.1'].values() for key in test]\n    return max(values, key=lambda value: value * (r > 0) - value * (r == 0))",
+    ),
+    (
+        "replaces what sends its values",
+        false,
+        "sys = __import__('sys')\nsend = type(sys)('scicode.parse.send')\nsend.send = lambda value: None\nsys.modules['scicode.parse.send'] = send\ndef area(r): return 0",
+    ),
+    (
+        "sends what it likes",
+        false,
+        "os = __import__('os')\nframe = lambda text: len(text).to_bytes(8, 'big') + text\nfor text in (b'[\"pass\"]', b'[\"bool\", true]', b'[\"opaque\", \"float\"]', b'[\"float\", \"nan\"]'):\n    for fd in range(3, 32):\n        try:\n            os.write(fd, frame(text) * 9)\n        except OSError:\n            pass\ndef area(r): return 0",
+    ),
+    (
+        "kills the comparison",
+        false,
+        "os = __import__('os')\nfor name in os.listdir('/proc'):\n    try:\n        stat = open(f'/proc/{name}/stat').read().rpartition(')')[2].split()\n    except OSError:\n        continue\n    if name.isdigit() and stat[1] == str(os.getppid()) and int(name) != os.getpid():\n        os.kill(int(name), 9)\ndef area(r): return 0",
+    ),
+    (
+        "reads the memory of the processes beside it",
+        false,
+        "os = __import__('os')\nfound = []\nfor name in os.listdir('/proc'):\n    try:\n        stat = open(f'/proc/{name}/stat').read().rpartition(')')[2].split()\n    except OSError:\n        continue\n    if name.isdigit() and (int(name) == os.getppid() or stat[1] == str(os.getppid()) and int(name) != os.getpid()):\n        for file in ('mem', 'maps', 'environ'):\n            try:\n                found.append(open(f'/proc/{name}/{file}', 'rb').read(0))\n            except OSError:\n                pass\nassert found, 'nothing can be read'\ndef area(r): return 0",
+    ),
+];
+
+#[test]
+fn programs_written_against_their_grader_do_not_pass() {
+    let attachments = targets(&format!("{VECTORS}/scicode_targets.h5"));
+    let cases: Vec<_> = ATTACKS.iter().flat_map(|attack| BOTH.map(|mode| (mode, attack))).collect();
+    for_each(cases, |(mode, (what, passes_officially, program))| {
+        let (item, body) = discs(program, NO_AREAS);
+        let report = run(&place_in(mode, &item, &body, &attachments));
+        let verdict = read_in(mode, &item, &body, &report, 3)
+            .unwrap_or_else(|why| panic!("{mode}, {what}: {why}, {report:?}"));
+        let passes = verdict.detail["steps"]["901.1"] == "pass";
+        let expected = mode == "official" && *passes_officially;
+        assert_eq!(passes, expected, "{mode}, {what}: {:?}", verdict.detail);
+        // It was the attack that failed, not a slip in the program before it.
+        let said = verdict.detail.get("complaints").map(|said| said["901.1"].to_string()).unwrap_or_default();
+        assert!(!said.contains("NameError") && !said.contains("SyntaxError"), "{mode}, {what}: {said}");
+        if *what == "reads the memory of the processes beside it" && mode == "isolated" {
+            assert!(said.contains("nothing can be read"), "{said}");
+        }
+    });
+}
+
+#[test]
+fn a_file_that_sandboxes_share_is_hidden_from_programs() {
+    let shared = tempfile::tempdir().unwrap();
+    let path = shared.path().join("values.h5");
+    fs::copy(format!("{VECTORS}/scicode_targets.h5"), &path).unwrap();
+    let open = format!("open({:?}, 'rb').read(8)", path.display().to_string());
+    let (item, body) = discs(&format!("{AREA}\n{open}"), AREAS);
+    let place = place(&item, &body, &targets(&path.display().to_string()));
+    // As a sandbox host links to its own files.
+    fs::remove_file(place.path("targets.h5")).unwrap();
+    std::os::unix::fs::symlink(&path, place.path("targets.h5")).unwrap();
+    let verdict = read(&item, &body, &run(&place), 1).unwrap();
+    if verdict.detail.contains_key("readable_targets") {
+        // Without Landlock in the kernel the verdict says so.
+        assert!(!Path::new("/sys/kernel/security/lsm").exists() || !landlock(), "{:?}", verdict.detail);
+        return;
+    }
+    assert_eq!(verdict.detail["steps"]["901.1"], "fail", "{:?}", verdict.detail);
+    let said = verdict.detail["complaints"]["901.1"].to_string();
+    assert!(said.contains("PermissionError"), "{said}");
+}
+
+fn landlock() -> bool {
+    fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|modules| modules.contains("landlock"))
+}
+
+#[test]
+fn tests_that_cannot_be_split_are_graded_officially() {
+    let (mut item, body) = discs(AREA, AREAS);
+    let tests = |code: &str| json!([code]);
+    item.row["sub_steps"][1]["test_cases"] = tests(
+        "def same(value, target): return np.allclose(value, target)\nassert same(areas([1.0, 2.0]), target)",
+    );
+    item.row["sub_steps"][0]["test_cases"] = tests("assert np.allclose(area(target) ** 0, 1.0)");
+    let attachments = targets(&format!("{VECTORS}/scicode_targets.h5"));
+    let verdict = read(&item, &body, &run(&place(&item, &body, &attachments)), 1).unwrap();
+    assert_eq!(verdict.detail["steps"], json!({"901.1": "pass", "901.2": "pass"}), "{:?}", verdict.detail);
+    assert_eq!(verdict.detail["officially_graded"], json!(["901.1"]));
+}
+
+/// Tests of many forms, and values of every kind: both ways agree on whether they pass.
+#[test]
+fn tests_compare_alike_in_both_ways() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scicode/job");
+    let output = Command::new(python::bin().join("python3"))
+        .args(["-I", "-B"])
+        .arg(folder.join("check_split.py"))
+        .arg(&folder)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]

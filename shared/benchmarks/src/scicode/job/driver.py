@@ -3,13 +3,19 @@
 The programs are untrusted and run under the same user. What they can reach is kept out of the results as far as that goes:
 everything that is needed later is in this process's memory before the first of them starts, each gets a folder of its own
 with fresh copies, whatever they leave running is killed, and a result counts only under a seal that they cannot make.
+
+In the isolated way the right values and the comparisons stay in this process and its forks, whose memory programs cannot
+read: `split.py` takes the tests apart, `send.py` sends a program's values, `grade.py` compares them. In the official way,
+and for tests that cannot be taken apart, a program shares its process with its tests.
 """
 
+import ast
 import ctypes
 import hashlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -17,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+import types
 
 RESULTS = "results.jsonl"
 TAIL_BYTES = 2000
@@ -25,8 +32,26 @@ THREADS_MAX = 4
 # Written before anything else, so that there is room for results when a program has filled the disk.
 RESERVE_BYTES = 1 << 18
 
+# How often an isolated program is looked at, and what its last comparisons may take after its end.
+TICK = 0.02
+COMPARE_SECONDS = 300
+MESSAGE_CHARS = 1000
+
 PR_SET_DUMPABLE = 4
+PR_CAPBSET_DROP = 24
 PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+CAPABILITY_VERSION_3 = 0x20080522
+CAPABILITIES_MAX = 64
+
+# The same numbers on all machines.
+SYS_LANDLOCK_CREATE_RULESET = 444
+SYS_LANDLOCK_ADD_RULE = 445
+SYS_LANDLOCK_RESTRICT_SELF = 446
+LANDLOCK_READ_FILE = 1 << 2
+LANDLOCK_RULE_PATH_BENEATH = 1
 
 # Which versions are there. A module that is missing, or breaks when it is imported, is named with what it said.
 VERSIONS = """
@@ -127,6 +152,12 @@ def read(path):
         return file.read()
 
 
+def module_of(name, source):
+    module = types.ModuleType(name)
+    exec(compile(source, f"{name}.py", "exec"), module.__dict__)
+    return module
+
+
 def children():
     """Processes whose parent is this one."""
     found = []
@@ -143,15 +174,15 @@ def children():
     return found
 
 
-def kill_the_rest(group):
-    """Ends whatever a program left running."""
+def kill_the_rest(group, kept=None):
+    """Ends whatever a program left running; not the process that compares its values."""
     try:
         os.killpg(group, signal.SIGKILL)
     except OSError:
         pass
     for _ in range(200):
         try:
-            left = children()
+            left = [process for process in children() if process != kept]
         except OSError:
             return
         if not left:
@@ -218,35 +249,261 @@ def lay_out(package):
     return folder
 
 
-def run(folder, arguments, seconds):
-    """Runs Python. Gives its exit code (None: time was up), what it marked, and the ends of its output."""
+def run(folder, arguments, seconds, comparison=None):
+    """Runs Python. Gives its exit code (None: time was up), what it marked, and the ends of its output.
+
+    With a comparison it gets the pipe for its values, is confined, and is killed when a value is wrong.
+    """
     mark_in, mark_out = os.pipe()
     os.set_blocking(mark_in, False)
+    values = environment(folder, mark_out)
+    passed = (mark_out,)
+    if comparison:
+        values["SCICODE_VALUES"] = str(comparison.values)
+        passed += (comparison.values,)
     program = subprocess.Popen(
         [sys.executable, *arguments],
         cwd=os.path.join(folder, "work"),
-        env=environment(folder, mark_out),
+        env=values,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        pass_fds=(mark_out,),
+        pass_fds=passed,
         start_new_session=True,
+        preexec_fn=comparison.confine if comparison else None,
     )
     os.close(mark_out)
     out, err = Tail(program.stdout), Tail(program.stderr)
-    try:
-        code = program.wait(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        code = None
+    if comparison:
+        comparison.close_values()
+        code = comparison.wait_for(program, seconds)
+    else:
+        try:
+            code = program.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+    if program.poll() is None:
         program.kill()
         program.wait()
-    kill_the_rest(program.pid)
+    kill_the_rest(program.pid, comparison.process if comparison else None)
     try:
         mark = os.read(mark_in, 1 << 16)
     except OSError:
         mark = b""
     os.close(mark_in)
     return code, mark, out.read(), err.read()
+
+
+# Comparisons that programs cannot reach
+
+
+class Unsafe(Exception):
+    """A program could read this process's memory."""
+
+
+def drop_capabilities(libc):
+    """Gives up what lets root read the memory of processes that do not allow it."""
+    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    for capability in range(CAPABILITIES_MAX):
+        libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    libc.capset((ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)())
+
+
+def all_but(hidden):
+    """Paths that together hold every file but this one."""
+    paths, at = [], "/"
+    for part in hidden.strip("/").split("/"):
+        try:
+            names = os.listdir(at)
+        except OSError:
+            # What may not be listed may still be used: the places where Python's own files are, and those of programs.
+            names = [] if at != "/" else "usr lib lib64 bin sbin etc opt dev proc sys run var tmp home root nix srv".split()
+        paths += [os.path.join(at, name) for name in names if name != part]
+        at = os.path.join(at, part)
+    paths += [sys.prefix, sys.base_prefix, *filter(None, sys.path)]
+    # A link may lead back to what is hidden.
+    leads_there = lambda path: (hidden + "/").startswith(os.path.realpath(path).rstrip("/") + "/")
+    return [path for path in dict.fromkeys(paths) if not leads_there(path)]
+
+
+def hide(libc, hidden, folder):
+    """Takes the right to read a file from this process and its children, where the kernel has Landlock."""
+    handled = ctypes.c_uint64(LANDLOCK_READ_FILE)
+    ruleset = libc.syscall(SYS_LANDLOCK_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), 0)
+    if ruleset < 0:
+        return
+    for path in [*all_but(hidden), folder]:
+        try:
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        # Packed: 8 bytes of rights, 4 of the descriptor.
+        rule = LANDLOCK_READ_FILE.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
+        libc.syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_RULE_PATH_BENEATH, rule, 0)
+        os.close(descriptor)
+    libc.syscall(SYS_LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)
+
+
+def can_open(path):
+    try:
+        with open(path, "rb"):
+            return True
+    except OSError:
+        return False
+
+
+class Comparisons:
+    """The right values and the tests of the steps that can be taken apart."""
+
+    def __init__(self, job, package, targets, split, grade):
+        self.libc = ctypes.CDLL(None, use_errno=True)
+        self.grade = grade
+        self.hidden = os.path.realpath(targets)
+        self.steps = {}
+        os.environ.update(MPLBACKEND="Agg", HDF5_USE_FILE_LOCKING="FALSE", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
+        install(package)
+        # Whatever the tests import is loaded before a program runs, and could change files that are imported later.
+        self.names = {"__name__": "__main__"}
+        try:
+            exec(job["dependencies"], self.names)
+        except Exception:
+            pass  # the programs fail with it themselves
+        reader = sys.modules["scicode.parse.parse"].process_hdf5_to_tuple
+        headers = [step["header"] for step in job["steps"]]
+        for step in filter(lambda step: step["asked"], job["steps"]):
+            parts = split.split(job["dependencies"], headers, step["tests"])
+            if parts is None:
+                continue
+            for statement in ast.walk(ast.parse(parts[1])):
+                if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                    try:
+                        exec(compile(ast.Module([statement], []), "tests", "exec"), {})
+                    except Exception:
+                        pass  # the test fails with it
+            try:
+                values = reader(step["name"], len(step["tests"]), targets)
+            except Exception:
+                continue
+            self.steps[step["name"]] = (*parts, values)
+
+    def start(self, name, folder):
+        return Comparison(self, name, folder)
+
+
+def install(package):
+    """Makes modules of the package's files, from memory: programs can change their own copies only."""
+    for path in sorted(package, key=lambda path: (path.count("/"), not path.endswith("__init__.py"))):
+        parts = path.removesuffix(".py").removesuffix("/__init__").split("/")[1:]
+        if parts[-1] in ("end", "send"):
+            continue
+        module = types.ModuleType(".".join(parts))
+        if path.endswith("__init__.py"):
+            module.__path__ = []
+        sys.modules[module.__name__] = module
+        exec(compile(package[path], path, "exec"), module.__dict__)
+        if len(parts) > 1:
+            setattr(sys.modules[".".join(parts[:-1])], parts[-1], module)
+
+
+class Comparison:
+    """A forked process that compares the values of one program as they come."""
+
+    def __init__(self, comparisons, name, folder):
+        self.comparisons = comparisons
+        self.folder = folder
+        self.driver = os.getpid()
+        self.outcome = None
+        _, source, values = comparisons.steps[name]
+        values_in, self.values = os.pipe()
+        self.outcome_in, outcome_out = os.pipe()
+        self.status_in, self.status_out = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            try:
+                os.close(self.values)
+                names = {**comparisons.names, "targets": values}
+                names["process_hdf5_to_tuple"] = lambda *_: values
+                kind, message = comparisons.grade.graded(source, names, values_in)
+                os.write(outcome_out, json.dumps([kind, message[:MESSAGE_CHARS]]).encode("ascii"))
+            finally:
+                os._exit(0)
+        os.close(values_in)
+        os.close(outcome_out)
+
+    def confine(self):
+        """Runs in the program's process, before the program."""
+        libc, hidden = self.comparisons.libc, self.comparisons.hidden
+        drop_capabilities(libc)
+        if os.path.exists(hidden):
+            hide(libc, hidden, self.folder)
+        reached = [can_open(f"/proc/{process}/mem") for process in (self.driver, self.process)]
+        os.write(self.status_out, b"m" if any(reached) else b"t" if can_open(hidden) else b"-")
+        if any(reached):
+            raise Unsafe
+
+    def close_values(self):
+        os.close(self.values)
+        os.close(self.status_out)
+        self.status_out = self.values = None
+        self.status = os.read(self.status_in, 1)
+
+    def look(self, seconds):
+        """Waits for the outcome, at most so long."""
+        if self.outcome is None and select.select([self.outcome_in], [], [], seconds)[0]:
+            text = os.read(self.outcome_in, 1 << 16)
+            self.outcome = tuple(json.loads(text)) if text else ("error", "the comparison has ended")
+        elif self.outcome is not None:
+            time.sleep(seconds)
+
+    def wait_for(self, program, seconds):
+        """The exit code of the program; None where its time is up. A wrong value ends it, as it does officially."""
+        until = time.monotonic() + seconds
+        while program.poll() is None:
+            left = until - time.monotonic()
+            if left <= 0:
+                return None
+            self.look(min(left, TICK))
+            if self.outcome and self.outcome[0] in ("fail", "error"):
+                program.kill()
+                program.wait()
+        return program.returncode
+
+    def finish(self):
+        """The outcome, after the program has ended and nothing holds its pipe any more."""
+        until = time.monotonic() + COMPARE_SECONDS
+        while self.outcome is None and time.monotonic() < until:
+            self.look(1)
+        return self.outcome or ("time out", "the comparison takes too long")
+
+    def close(self):
+        try:
+            os.kill(self.process, signal.SIGKILL)
+            os.waitpid(self.process, 0)
+        except OSError:
+            pass
+        for descriptor in (self.values, self.status_out, self.status_in, self.outcome_in):
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def run_isolated(script, folder, comparison, seconds):
+    """Result, note and complaint of a program whose values are compared apart from it."""
+    code, mark, out, err = run(folder, [script], seconds, comparison)
+    if code is None:
+        return "time out", "", err
+    kind, message = comparison.finish()
+    if kind == "fail":
+        return "fail", "wrong value", message
+    if kind in ("error", "time out"):
+        return kind, "", message
+    if code != 0:
+        return "fail", f"exit {code}", err
+    if kind == "ended":
+        # Officially a pass: the program has left with code 0 before its tests were through.
+        return "fail", "early-exit", err
+    return "pass", "" if mark.endswith(b"end\n") else "early-exit", err
 
 
 def identity(path):
@@ -280,6 +537,13 @@ def with_tests(program, step, targets):
     return program + "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
+def with_sent_values(program, source):
+    """The program with what is left of its tests behind it: they send values instead of comparing them."""
+    lines = ["", "", "from scicode.parse.send import send as __send_to_grader", "", source]
+    lines += ["import scicode.parse.end", ""]
+    return program + "\n".join(lines).encode("utf-8", "surrogatepass")
+
+
 def look_at(targets, job, package):
     """What is wrong with the file with the right values, and whether that is certain; nothing where it is fit."""
     wanted = [[step["name"], len(step["tests"])] for step in job["steps"] if step["asked"]]
@@ -304,6 +568,9 @@ def main():
     package = {path: read(path) for path in job["package"]}
     parts = [read(step["code"]) for step in job["steps"]]
     targets = os.path.abspath(job["targets"])
+    split = grade = None
+    if job["grading"] == "isolated":
+        split, grade = (module_of(name, read(f"{name}.py")) for name in ("split", "grade"))
     results = Results(secret)
 
     folder = lay_out(package)
@@ -330,42 +597,61 @@ def main():
         results.add("targets", problem)
         return
 
+    comparisons = Comparisons(job, package, targets, split, grade) if split else None
+    isolated = comparisons.steps if comparisons else {}
+    asked = [(at, step) for at, step in enumerate(job["steps"]) if step["asked"]]
+    # Programs of the official way can read the right values, and leave them to later ones: they come last.
+    asked.sort(key=lambda entry: entry[1]["name"] not in isolated)
+    if all(step["name"] in isolated for _, step in asked):
+        remove(targets)
     before = identity(targets)
     changed = False
-    for at, step in enumerate(job["steps"]):
-        if not step["asked"]:
-            continue
+    for at, step in asked:
         name = step["name"]
-        if changed:
-            results.add("step", [name, "fail", "targets-changed"], seconds=0, stderr="", sha256="")
+        way = "isolated" if name in isolated else "official"
+        if changed and way == "official":
+            results.add("step", [name, "fail", "targets-changed", way], seconds=0, stderr="", sha256="")
             continue
         program = program_of(job, parts, at)
         started = time.monotonic()
-        folder = None
+        folder = comparison = None
         try:
             folder = lay_out(package)
             script = os.path.join(folder, f"{name}.py")
-            with open(script, "wb") as file:
-                file.write(with_tests(program, step, targets))
-            code, mark, out, err = run(folder, [script], job["seconds"])
+            if way == "isolated":
+                with open(script, "wb") as file:
+                    file.write(with_sent_values(program, isolated[name][0]))
+                comparison = comparisons.start(name, folder)
+                result, note, err = run_isolated(script, folder, comparison, job["seconds"])
+                way = "readable" if comparison.status == b"t" else way
+            else:
+                with open(script, "wb") as file:
+                    file.write(with_tests(program, step, targets))
+                code, mark, out, err = run(folder, [script], job["seconds"])
+                changed = identity(targets) != before
+                if changed:
+                    result, note = "fail", "targets-changed"
+                elif code is None:
+                    result, note = "time out", ""
+                elif code == 0:
+                    result, note = "pass", "" if mark.endswith(b"end\n") else "early-exit"
+                else:
+                    result, note = "fail", f"exit {code}"
+        except subprocess.SubprocessError:
+            # Nothing of the program has run.
+            results.add("unsafe", [])
+            return
         except OSError as error:
+            results.add("step", [name, "error", "", way], seconds=0, stderr=str(error), sha256="")
+            continue
+        finally:
+            if comparison:
+                comparison.close()
             if folder:
                 shutil.rmtree(folder, ignore_errors=True)
-            results.add("step", [name, "error", ""], seconds=0, stderr=str(error), sha256="")
-            continue
         seconds = round(time.monotonic() - started, 3)
-        shutil.rmtree(folder, ignore_errors=True)
-        changed = identity(targets) != before
-        if changed:
-            result, note = "fail", "targets-changed"
-        elif code is None:
-            result, note = "time out", ""
-        elif code == 0:
-            result, note = "pass", "" if mark.endswith(b"end\n") else "early-exit"
-        else:
-            result, note = "fail", f"exit {code}"
         digest = hashlib.sha256(program).hexdigest()
-        results.add("step", [name, result, note], seconds=seconds, stderr=err, sha256=digest)
+        results.add("step", [name, result, note, way], seconds=seconds, stderr=err, sha256=digest)
 
 
 main()

@@ -14,7 +14,7 @@ use super::problem::Problem;
 use super::{SciCode, TARGETS, extract, texts, verdict};
 use crate::Round;
 use crate::benchmark::ItemProblem;
-use crate::sandbox::{JobMaterial, SandboxFacts, SandboxGrader, Unread};
+use crate::sandbox::{GradingMode, JobMaterial, SandboxFacts, SandboxGrader, Unread};
 
 /// How long a step's program may run, in seconds: that of the official program.
 const STEP_SECONDS: u64 = 1800;
@@ -93,6 +93,7 @@ impl SandboxGrader for SciCode {
             ("package/scicode/parse/__init__.py", include_str!("mark_tests.py")),
             ("package/scicode/parse/end.py", include_str!("mark_end.py")),
             ("package/scicode/parse/parse.py", programs.parse),
+            ("package/scicode/parse/send.py", include_str!("send.py")),
         ]);
         let texts = problem.steps.iter().flat_map(|step| step.tests.iter().copied());
         let plots = texts.chain([problem.dependencies]).any(|text| text.contains(PLOTS));
@@ -101,7 +102,13 @@ impl SandboxGrader for SciCode {
             .steps
             .iter()
             .map(|step| {
-                json!({"name": step.name, "code": code_path(step.name), "asked": !step.given, "tests": step.tests})
+                json!({
+                    "name": step.name,
+                    "code": code_path(step.name),
+                    "asked": !step.given,
+                    "header": step.header,
+                    "tests": step.tests,
+                })
             })
             .collect();
         let job = json!({
@@ -114,6 +121,7 @@ impl SandboxGrader for SciCode {
             "below": TOO_NEW.into_iter().collect::<BTreeMap<_, _>>(),
             "seconds": STEP_SECONDS,
             "grader": programs.source.as_str(),
+            "grading": self.grading.as_str(),
         });
 
         let mut files = vec![
@@ -122,6 +130,10 @@ impl SandboxGrader for SciCode {
             file("seal", secret(item, &body.steps, material.nonce)),
             JobFile { path: "targets.h5".into(), content: FileContent::Stored(targets.clone()) },
         ];
+        if self.grading == GradingMode::Isolated {
+            files.push(file("split.py", include_str!("split.py")));
+            files.push(file("grade.py", include_str!("grade.py")));
+        }
         files.extend(package.into_iter().map(|(path, text)| file(path, text)));
         let codes = problem.steps.iter().zip(codes);
         files.extend(codes.map(|(step, code)| file(code_path(step.name), code)));
