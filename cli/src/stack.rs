@@ -27,6 +27,7 @@ use bench_embedded::host::{Handler, Host, Mapping};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions, Faults, Recorder};
 use bench_exports::{Exports, ExportsConfig};
 use bench_finisher::Finisher;
+use bench_http_server::Limits;
 use bench_inference::{ChatClient, InferenceConfig, ProviderKind};
 use bench_lambda::{Deadline, KmsKey, SqsBatchResponse, SqsEvent};
 use bench_planner::Planner;
@@ -54,6 +55,8 @@ const BUCKET: &str = "bench-runner";
 const QUEUE_PREFIX: &str = "bench-";
 /// Samples worked on at once unless said otherwise.
 pub const CONCURRENCY_DEFAULT: usize = 16;
+/// Connections to the bucket's listener: `bench`, and programs of this machine that have a presigned address.
+const S3_CONNECTIONS_MAX: usize = 128;
 /// Upper bound of samples worked on at once.
 pub const CONCURRENCY_MAX: usize = 2_000;
 /// How long planning or closing a run may take: a large dataset is downloaded within it.
@@ -183,9 +186,10 @@ impl Stack {
             embedded = embedded.secret(name, value);
         }
         let embedded = Embedded::open(embedded)?;
-        let (sandy, sandboxes) = open_sandboxes(&options.data_dir, options.sandbox_helper, var).await?;
-        let config = embedded.sdk_config();
         let concurrency = options.concurrency.clamp(1, CONCURRENCY_MAX);
+        let (sandy, sandboxes) =
+            open_sandboxes(&options.data_dir, options.sandbox_helper, concurrency, var).await?;
+        let config = embedded.sdk_config();
         let mut worker_config = WorkerConfig::from_vars(var)?;
         worker_config.identity.item_concurrency = concurrency as u64;
         let inference = InferenceConfig::from_vars(var)?;
@@ -210,12 +214,10 @@ impl Stack {
             let listener =
                 TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no free port for S3")?;
             let address = listener.local_addr().context("could not read the address of S3")?;
-            let server = axum::serve(listener, Router::new().fallback_service(endpoint));
-            s3_server = Some(AbortOnDropHandle::new(tokio::spawn(async move {
-                if let Err(error) = server.await {
-                    tracing::error!(%error, "S3 ended: {error}");
-                }
-            })));
+            let router = Router::new().fallback_service(endpoint.listening());
+            let limits = Limits::within_this_machine(S3_CONNECTIONS_MAX);
+            let server = bench_http_server::serve(listener, router, limits, std::future::pending());
+            s3_server = Some(AbortOnDropHandle::new(tokio::spawn(server)));
             blobs = blobs.presigned_at(&format!("http://{address}"));
             s3_address = Some(address);
         }
@@ -480,12 +482,13 @@ impl Stack {
 async fn open_sandboxes(
     data_dir: &Path,
     helper: Option<PathBuf>,
+    concurrency: usize,
     var: impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<(SandyConfig, Option<BuiltIn>)> {
     if var("SANDY_BASE_URL").is_some() {
         return Ok((SandyConfig::from_vars(var).map_err(anyhow::Error::msg)?, None));
     }
-    let built_in = BuiltIn::open(SandboxSettings::from_vars(data_dir, helper, var)?).await?;
+    let built_in = BuiltIn::open(SandboxSettings::from_vars(data_dir, helper, var)?, concurrency).await?;
     Ok((built_in.config.clone(), Some(built_in)))
 }
 

@@ -15,7 +15,7 @@ use bench_web::ServerConfig;
 use clap::{Args, Subcommand};
 
 use crate::commands::run::interrupt::Interrupt;
-use crate::commands::serve::{addresses, bind};
+use crate::commands::serve::{ConnectionsArgs, addresses, bind};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
@@ -69,6 +69,8 @@ pub(crate) struct SandyArgs {
     #[arg(long, env = "BENCH_SANDBOX_PYTHON", value_name = "VENV")]
     python: Option<PathBuf>,
     #[command(flatten)]
+    connections: ConnectionsArgs,
+    #[command(flatten)]
     data: DataArgs,
 }
 
@@ -100,6 +102,8 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
     let key = key(args.no_key, local, env::var(KEY_VARIABLE).ok().as_deref())?;
     let listener = bind("--bind", &addresses, args.port).await?;
     let address = listener.local_addr().context("could not read the server's own address")?;
+    // Each sandbox has some pipes and files of its own.
+    let limits = args.connections.limits(0);
     let interrupt = Interrupt::listen();
     let (isolation, settings) = tokio::task::spawn_blocking(move || (settings.isolation(), settings)).await?;
     let isolation = isolation.map_err(unsafe_machine)?;
@@ -125,7 +129,7 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
         bench_web::finish(router(Arc::clone(&host)), ServerConfig { local, allowed_origins: Vec::new() });
     let stopping = interrupt.clone();
     let ending = Arc::clone(&host);
-    let server = axum::serve(listener, routes).with_graceful_shutdown(async move {
+    let server = bench_http_server::serve(listener, routes, limits, async move {
         stopping.wait().await;
         output::note("Stopping; all sandboxes end. Ctrl-C again ends at once.");
         // Whoever waits for a command is told that its sandbox is gone.
@@ -136,12 +140,12 @@ async fn serve(args: &SandyArgs, settings: SandboxSettings) -> anyhow::Result<Ex
         host.shut_down().await;
         tokio::time::sleep(GRACE).await;
     };
-    let served = tokio::select! {
-        served = server => served.context("the server ended"),
-        () = deadline => Ok(()),
-    };
+    tokio::select! {
+        () = server => {}
+        () = deadline => {}
+    }
     host.shut_down().await;
-    served.map(|()| ExitStatus::Success)
+    Ok(ExitStatus::Success)
 }
 
 /// The key that callers show, or none where that is allowed.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use bench_http_server::{Limits, raise_open_files_limit};
 use bench_inference::{InferenceConfig, ProviderKind};
 use bench_state::Scope;
 use clap::Args;
@@ -34,6 +35,8 @@ Ctrl-C ends it; what is done stays.";
 
 /// How long requests and answers on their way may take after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(10);
+/// Upper bound of `--max-connections`.
+const CONNECTIONS_MAX: u64 = 30_000;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -47,11 +50,38 @@ pub(crate) struct ServeArgs {
     #[arg(long, env = "BENCH_CONCURRENCY", value_name = "N", default_value_t = CONCURRENCY_DEFAULT as u64,
         value_parser = clap::value_parser!(u64).range(1..=CONCURRENCY_MAX as u64))]
     concurrency: u64,
+    #[command(flatten)]
+    connections: ConnectionsArgs,
     /// What an acknowledged write survives
     #[arg(long, env = "BENCH_DURABILITY", value_enum, default_value_t = DurabilityArg::Full)]
     durability: DurabilityArg,
     #[command(flatten)]
     data: DataArgs,
+}
+
+/// How many may be connected.
+#[derive(Debug, Args)]
+pub(crate) struct ConnectionsArgs {
+    /// Connections at once; one address gets an eighth of them, this machine three quarters [default: 1024, fewer where
+    /// few files may be open]
+    #[arg(long, env = "BENCH_MAX_CONNECTIONS", value_name = "N",
+        value_parser = clap::value_parser!(u64).range(1..=CONNECTIONS_MAX))]
+    max_connections: Option<u64>,
+}
+
+impl ConnectionsArgs {
+    /// The limits of a server that has up to this many other files open at once.
+    pub(crate) fn limits(&self, others: usize) -> Limits {
+        let asked = self.max_connections.and_then(|asked| usize::try_from(asked).ok());
+        let limits = Limits::for_open_files(asked, raise_open_files_limit(), others);
+        if let Some(asked) = asked.filter(|asked| limits.connections_max < *asked) {
+            output::warn(&format!(
+                "--max-connections: {} instead of {asked}, since only so many files may be open (`ulimit -n`)",
+                limits.connections_max
+            ));
+        }
+        limits
+    }
 }
 
 pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
@@ -73,6 +103,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         ..args.data.options()?
     };
     let data_dir = options.data_dir.clone();
+    // Each answer that is waited for is a connection to a provider, and may be one to a sandbox.
+    let limits = args.connections.limits(2 * options.concurrency);
     let providers = providers(|name| options.vars.get(name).cloned())?;
     let interrupt = Interrupt::listen();
     let mut stack = Stack::open(options).await?;
@@ -99,19 +131,19 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         }
     }
     let stopping = interrupt.clone();
-    let server = axum::serve(listener, router).with_graceful_shutdown(async move { stopping.wait().await });
+    let server = bench_http_server::serve(listener, router, limits, async move { stopping.wait().await });
     let deadline = async {
         interrupt.wait().await;
         output::note("Stopping; what is done stays. Ctrl-C again ends at once.");
         // Event streams stay open for as long as their runs.
         tokio::time::sleep(GRACE).await;
     };
-    let served = tokio::select! {
-        served = server => served.context("the server ended"),
-        () = deadline => Ok(()),
-    };
+    tokio::select! {
+        () = server => {}
+        () = deadline => {}
+    }
     stack.stop(GRACE).await;
-    served.map(|()| ExitStatus::Success)
+    Ok(ExitStatus::Success)
 }
 
 /// The addresses of a name that an option gives.

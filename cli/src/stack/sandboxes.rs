@@ -8,6 +8,7 @@ use anyhow::Context;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use bench_http_server::Limits;
 use bench_sandbox::host::{ApiKey, SandboxHost, router};
 use bench_sandy::SandyConfig;
 use bench_web::ServerConfig;
@@ -18,6 +19,9 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::ServiceExt;
 
 use crate::sandboxes::SandboxSettings;
+
+/// Connections of the host beside those of the jobs.
+const SPARE_CONNECTIONS: usize = 64;
 
 /// The host, once it was asked for something.
 struct Lazy {
@@ -58,7 +62,7 @@ pub(super) struct BuiltIn {
 
 impl BuiltIn {
     /// Takes a port; nothing is started yet.
-    pub(super) async fn open(settings: SandboxSettings) -> anyhow::Result<Self> {
+    pub(super) async fn open(settings: SandboxSettings, concurrency: usize) -> anyhow::Result<Self> {
         let secret: [u8; 32] = rand::random();
         let secret = hex::encode(secret);
         let key = ApiKey::new(&secret).context("no key could be made")?;
@@ -74,10 +78,10 @@ impl BuiltIn {
         let lazy = Arc::new(Lazy { settings, key, made: OnceCell::new() });
         let answering = Arc::clone(&lazy);
         let routes = Router::new().fallback(move |request| Arc::clone(&answering).answer(request));
+        // Each job has a connection of its own.
+        let limits = Limits::within_this_machine(concurrency.saturating_add(SPARE_CONNECTIONS));
         let server = tokio::spawn(async move {
-            if let Err(error) = axum::serve(listener, routes).await {
-                tracing::error!(%error, "The sandbox host ended: {error}");
-            }
+            bench_http_server::serve(listener, routes, limits, std::future::pending()).await;
         });
         Ok(Self { config, lazy, _server: AbortOnDropHandle::new(server) })
     }

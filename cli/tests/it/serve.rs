@@ -1,5 +1,5 @@
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::json;
 
@@ -21,6 +21,11 @@ impl Server {
         let args = [&["serve", "--port", "0"], more].concat();
         let mut command = place.command(&args);
         command.envs(vars.iter().copied());
+        Self::of(command)
+    }
+
+    /// Starts a command that becomes a server.
+    fn of(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
@@ -119,6 +124,29 @@ fn a_request_to_end_is_heard() {
         std::process::Command::new("kill").args(["-TERM", &server.child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
+
+/// A server that may open few files takes few connections, and idle ones make room for others.
+#[test]
+fn idle_connections_do_not_make_a_server_unreachable() {
+    let place = Place::new();
+    let bench = place.command(&["serve", "--port", "0"]);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -n 256 && exec \"$0\" \"$@\""])
+        .arg(bench.get_program())
+        .args(bench.get_args());
+    command.env_clear().envs(bench.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.current_dir(bench.get_current_dir().unwrap());
+    let server = Server::of(command);
+    let host = server.address.strip_prefix("http://").unwrap();
+    let mut idle = Vec::new();
+    for _ in 0..358 {
+        idle.push(std::net::TcpStream::connect(host).unwrap());
+    }
+    for _ in 0..20 {
+        assert_eq!(get(&format!("{}/health", server.address)).0, 200);
+    }
 }
 
 /// The status and body of a GET over a plain connection.

@@ -11,6 +11,8 @@ use bench_state::State;
 use bench_web::{Access, SecretLimits};
 use tokio::sync::{Mutex, Semaphore};
 
+use crate::spool::Spools;
+
 /// Answers up to this size are given in one piece. Lambda's own limit is 6 MiB.
 pub const INLINE_BYTES_MAX_DEFAULT: u64 = 5 * 1024 * 1024;
 
@@ -20,8 +22,14 @@ pub const UPLOAD_BYTES_MAX_DEFAULT: u64 = 512 * 1024 * 1024;
 /// How long a presigned address is good.
 pub const PRESIGNED_VALID_DEFAULT: Duration = Duration::from_secs(300);
 
-/// Archives that are verified at the same time; each takes a processor and a temporary file.
+/// Archives that are verified at the same time; each takes a processor.
 const VERIFICATIONS_MAX: usize = 2;
+
+/// Bytes of archives that wait for their verification in temporary files.
+const SPOOLED_BYTES_MAX_DEFAULT: u64 = 1024 * 1024 * 1024;
+
+/// How long an archive waits until others are received.
+const UPLOAD_WAIT_DEFAULT: Duration = Duration::from_secs(10);
 
 /// How exports are made and served.
 #[derive(Debug, Clone)]
@@ -42,6 +50,10 @@ pub struct ExportsConfig {
     pub presigned_valid: Duration,
     /// The largest archive taken for verification as a part of a request, in bytes.
     pub upload_bytes_max: u64,
+    /// Bytes of all archives together that are in temporary files until they are verified.
+    pub spooled_bytes_max: u64,
+    /// How long an archive waits until others are received, before its caller is told to come again.
+    pub upload_wait: Duration,
     /// Whether callers can reach the bucket, so that larger files may be sent to it by presigned addresses.
     pub direct_uploads: bool,
     /// How long a request waits for an export that is being built, before it is told to come again. `None`: until
@@ -68,6 +80,8 @@ impl ExportsConfig {
             streamed_bytes_max: u64::MAX,
             presigned_valid: PRESIGNED_VALID_DEFAULT,
             upload_bytes_max: UPLOAD_BYTES_MAX_DEFAULT,
+            spooled_bytes_max: SPOOLED_BYTES_MAX_DEFAULT,
+            upload_wait: UPLOAD_WAIT_DEFAULT,
             direct_uploads: false,
             build_wait: None,
             verify_limits: Limits::default(),
@@ -87,6 +101,8 @@ pub struct Exports {
     pub(crate) config: ExportsConfig,
     /// One export at a time: memory stays flat, and who asks for the same one meanwhile finds it built.
     pub(crate) building: Mutex<()>,
+    /// Archives on their way in.
+    pub(crate) spools: Spools,
     pub(crate) verifying: Semaphore,
 }
 
@@ -96,7 +112,8 @@ impl Exports {
     pub fn new(state: State, blobs: Blobs, keys: Result<KeyRing, KeyError>, config: ExportsConfig) -> Self {
         let verifying = Semaphore::new(VERIFICATIONS_MAX);
         let keys = RwLock::new(keys.map(Arc::new));
-        Self { state, blobs, keys, config, building: Mutex::new(()), verifying }
+        let spools = Spools::new(config.spooled_bytes_max, config.upload_wait);
+        Self { state, blobs, keys, config, building: Mutex::new(()), spools, verifying }
     }
 
     /// How exports are made and served.

@@ -20,6 +20,7 @@ mod results;
 mod router;
 mod samples;
 mod serve;
+mod spool;
 mod table;
 mod uploads;
 mod verify;

@@ -1,22 +1,21 @@
 //! POST `/api/exports/verify`: an archive, sent along or uploaded before, goes to a temporary file and is verified
 //! there.
 
-use std::fs::File;
-use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::multipart::{Field, Multipart, MultipartError, MultipartRejection};
-use axum::extract::{FromRequest, Request, State};
+use axum::extract::{ConnectInfo, FromRequest, Request, State};
 use bench_signing::verify_configured;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldError, FieldReader};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use crate::Exports;
+use crate::spool::{Spool, Spooled, too_large};
 use crate::uploads::{UPLOAD_ID_CHARS_MAX, VERIFY_BYTES_MAX, no_upload, uploaded_key};
 use crate::views::{UploadForm, UploadedArchive, VerificationView};
 
@@ -39,23 +38,27 @@ pub(crate) const FORM_BYTES_MAX: u64 = 64 * 1024;
         (status = 404, body = ErrorBody, description = "The caller has no such upload"),
         (status = 413, body = ErrorBody, description = "The archive is too large for a form, or altogether"),
         (status = 422, body = ErrorBody, description = "There is no part `file`, or no `upload_id`"),
+        (status = 503, body = ErrorBody, description = "Too many archives are being received: ask again in a minute"),
     ),
 )]
 pub(crate) async fn verify(
     State(exports): State<Arc<Exports>>,
     request: Request,
 ) -> Result<Json<VerificationView>, ApiError> {
+    let peer = peer(&request);
     if is_json(request.headers()) {
         let (parts, body) = request.into_parts();
         let fields = read_object(&parts.headers, body).await?;
-        return verify_upload(&exports, &parts.headers, fields).await;
+        return verify_upload(&exports, &parts.headers, peer, fields).await;
     }
     let bytes_max = exports.config.upload_bytes_max;
     if announced_bytes(request.headers()) > bytes_max.saturating_add(FORM_BYTES_MAX) {
         return Err(too_large(bytes_max));
     }
     let form = Multipart::from_request(request, &()).await.map_err(|rejection| not_a_form(&rejection))?;
-    let archive = read_file(form, bytes_max).await?;
+    // Nothing of the body has been read yet.
+    let spool = exports.spools.begin(peer, bytes_max).await?;
+    let archive = read_file(spool, form, bytes_max).await?;
     examine(&exports, archive).await
 }
 
@@ -63,15 +66,22 @@ pub(crate) async fn verify(
 async fn verify_upload(
     exports: &Arc<Exports>,
     headers: &HeaderMap,
+    peer: Option<IpAddr>,
     mut fields: FieldReader,
 ) -> Result<Json<VerificationView>, ApiError> {
     let id = fields.text("upload_id", UPLOAD_ID_CHARS_MAX);
     fields.finish()?;
     let key = uploaded_key(exports, headers, &id)?;
+    let mut spool = exports.spools.begin(peer, VERIFY_BYTES_MAX).await?;
     let (_, stream) = exports.blobs.stream(&key).await.map_err(ApiError::internal)?.ok_or_else(no_upload)?;
-    let stored = spool(stream.into_async_read(), VERIFY_BYTES_MAX).await;
+    let stored = match spool.copy(stream.into_async_read()).await {
+        Ok(()) => spool.finish().await,
+        Err(error) => Err(error),
+    };
     let verified = match stored {
         Ok(archive) => examine(exports, archive).await,
+        // The caller may come again with the same upload.
+        Err(error) if error.status() == StatusCode::SERVICE_UNAVAILABLE => return Err(error),
         Err(error) => Err(error),
     };
     if let Err(error) = exports.blobs.delete(&key).await {
@@ -81,25 +91,13 @@ async fn verify_upload(
     verified
 }
 
-/// Writes a stream to a file without a name, which the system removes with its last handle.
-async fn spool(stream: impl AsyncRead, bytes_max: u64) -> Result<File, ApiError> {
-    let failed = |error: io::Error| ApiError::internal(format!("an upload could not be read: {error}"));
-    let file = tokio::task::spawn_blocking(tempfile::tempfile).await.map_err(ApiError::internal)?;
-    let mut file = tokio::fs::File::from_std(file.map_err(failed)?);
-    let mut limited = std::pin::pin!(stream.take(bytes_max.saturating_add(1)));
-    let length = tokio::io::copy(&mut limited, &mut file).await.map_err(failed)?;
-    if length > bytes_max {
-        return Err(too_large(bytes_max));
-    }
-    file.flush().await.map_err(failed)?;
-    file.rewind().await.map_err(failed)?;
-    Ok(file.into_std().await)
-}
-
-async fn examine(exports: &Arc<Exports>, archive: File) -> Result<Json<VerificationView>, ApiError> {
+async fn examine(exports: &Arc<Exports>, archive: Spooled) -> Result<Json<VerificationView>, ApiError> {
     let permit = exports.verifying.acquire().await.map_err(ApiError::internal)?;
     let context = Arc::clone(exports);
+    let (archive, stored) = archive.into_parts();
     let verified = tokio::task::spawn_blocking(move || {
+        // What is stored counts until it was verified, also if the caller has gone meanwhile.
+        let _stored = stored;
         let limits = &context.config.verify_limits;
         match &context.key_ring() {
             Ok(ring) => verify_configured(archive, Ok(&ring.trusted_keys()), limits),
@@ -109,6 +107,12 @@ async fn examine(exports: &Arc<Exports>, archive: File) -> Result<Json<Verificat
     let verified = verified.await.map_err(ApiError::internal)?;
     drop(permit);
     Ok(Json(verified.into()))
+}
+
+/// The caller's address, where the server knows it.
+fn peer(request: &Request) -> Option<IpAddr> {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
+    peer.map(|ConnectInfo(peer)| peer.ip().to_canonical())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -122,7 +126,7 @@ fn announced_bytes(headers: &HeaderMap) -> u64 {
 }
 
 /// The first part named `file`; parts with other names do not matter.
-async fn read_file(mut form: Multipart, bytes_max: u64) -> Result<File, ApiError> {
+async fn read_file(spool: Spool, mut form: Multipart, bytes_max: u64) -> Result<Spooled, ApiError> {
     let refused = |error: MultipartError| refusal(&error, bytes_max);
     while let Some(part) = form.next_field().await.map_err(refused)? {
         if part.name() != Some("file") {
@@ -131,27 +135,17 @@ async fn read_file(mut form: Multipart, bytes_max: u64) -> Result<File, ApiError
         if part.file_name().is_none() {
             return Err(invalid("value_error", "Value error, expected a file"));
         }
-        return store(part, bytes_max).await;
+        return store(spool, part, bytes_max).await;
     }
     Err(invalid("missing", "Field required"))
 }
 
-/// Writes a part to a file without a name, which the system removes with its last handle.
-async fn store(mut part: Field<'_>, bytes_max: u64) -> Result<File, ApiError> {
-    let failed = |error: io::Error| ApiError::internal(format!("an upload could not be stored: {error}"));
-    let file = tokio::task::spawn_blocking(tempfile::tempfile).await.map_err(ApiError::internal)?;
-    let mut file = tokio::fs::File::from_std(file.map_err(failed)?);
-    let mut length = 0_u64;
+/// Stores a part.
+async fn store(mut spool: Spool, mut part: Field<'_>, bytes_max: u64) -> Result<Spooled, ApiError> {
     while let Some(chunk) = part.chunk().await.map_err(|error| refusal(&error, bytes_max))? {
-        length = length.saturating_add(chunk.len() as u64);
-        if length > bytes_max {
-            return Err(too_large(bytes_max));
-        }
-        file.write_all(&chunk).await.map_err(failed)?;
+        spool.write(&chunk).await?;
     }
-    file.flush().await.map_err(failed)?;
-    file.rewind().await.map_err(failed)?;
-    Ok(file.into_std().await)
+    spool.finish().await
 }
 
 fn refusal(error: &MultipartError, bytes_max: u64) -> ApiError {
@@ -165,10 +159,6 @@ fn refusal(error: &MultipartError, bytes_max: u64) -> ApiError {
 fn not_a_form(rejection: &MultipartRejection) -> ApiError {
     tracing::debug!(problem = %rejection, "A verification without a form was refused");
     invalid("missing", "Field required")
-}
-
-fn too_large(bytes_max: u64) -> ApiError {
-    ApiError::too_large(usize::try_from(bytes_max).unwrap_or(usize::MAX))
 }
 
 fn invalid(kind: &'static str, msg: &str) -> ApiError {

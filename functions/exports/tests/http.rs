@@ -11,6 +11,8 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::Router;
@@ -392,4 +394,61 @@ fn every_route_is_described() {
     );
     let verification = &document["components"]["schemas"]["VerificationView"]["properties"];
     assert_eq!(verification.as_object().unwrap().len(), 13);
+}
+
+/// A form that has begun and never ends.
+fn unending(read: &Arc<AtomicBool>) -> Body {
+    let read = Arc::clone(read);
+    let begun = format!("--XX\r\nContent-Disposition: form-data; {FILE}\r\n\r\nPK");
+    let mut begun = Some(begun);
+    Body::from_stream(futures_util::stream::poll_fn(move |_| match begun.take() {
+        Some(begun) => Poll::Ready(Some(Ok::<_, std::io::Error>(begun))),
+        None => {
+            read.store(true, Ordering::Relaxed);
+            Poll::Pending
+        }
+    }))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_is_read_only_when_there_is_room_for_it() {
+    let stack = Stack::open().await;
+    let config = ExportsConfig { upload_wait: Duration::from_millis(50), ..config() };
+    let app = app(stack.exports_with(key_ring(), config));
+    let ask = |body: Body| {
+        let request =
+            Request::post("/api/exports/verify").header("content-type", "multipart/form-data; boundary=XX");
+        app.clone().oneshot(request.body(body).unwrap())
+    };
+    let mut slow = Vec::new();
+    for _ in 0..8 {
+        let read = Arc::new(AtomicBool::new(false));
+        slow.push(tokio::spawn(ask(unending(&read))));
+        while !read.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    let read = Arc::new(AtomicBool::new(false));
+    let (status, body) = json_of(ask(unending(&read)).await.unwrap()).await;
+    assert_eq!(status, 503, "{body}");
+    assert!(!read.load(Ordering::Relaxed), "a body without a slot is not read");
+    assert_eq!(get(&app, "/api/exports/public-key", &[]).await.status(), 200);
+    for slow in slow {
+        slow.abort();
+        let _ = slow.await;
+    }
+    let (status, body) = json_of(upload(&app, FILE, SIGNED).await).await;
+    assert_eq!((status, &body["valid"]), (StatusCode::OK, &json!(true)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn archives_together_take_a_bounded_part_of_the_disk() {
+    let stack = Stack::open().await;
+    let config = ExportsConfig { spooled_bytes_max: 1 << 20, ..config() };
+    let app = app(stack.exports_with(key_ring(), config));
+    let (status, body) = json_of(upload(&app, FILE, &vec![0; 2 << 20]).await).await;
+    assert_eq!(status, 503, "{body}");
+    for _ in 0..3 {
+        assert_eq!(upload(&app, FILE, &vec![0; 900 << 10]).await.status(), 200);
+    }
 }

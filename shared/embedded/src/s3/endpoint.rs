@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
@@ -11,10 +12,17 @@ use http::{HeaderValue, Method, StatusCode, header};
 use s3s::Body;
 use s3s::auth::SimpleAuth;
 use s3s::service::{S3Service, S3ServiceBuilder};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::fast;
 use super::service::Operations;
 use super::store::Store;
+
+/// Bodies that a listener stores at the same time.
+const BODIES_MAX: usize = 16;
+/// Time that a body waits until others are stored.
+const BODY_WAIT: Duration = Duration::from_secs(10);
 
 /// The protocol (signatures, presigned URLs, XML) over a store, for one pair of keys.
 #[must_use]
@@ -38,6 +46,12 @@ impl Endpoint {
     #[must_use]
     pub fn new(store: Store, access_key: &str, secret_key: &str) -> Self {
         Self { service: Arc::new(service(store.clone(), access_key, secret_key)), store }
+    }
+
+    /// The endpoint for a listener, whose callers aren't trusted.
+    #[must_use]
+    pub fn listening(self) -> Listening {
+        Listening { endpoint: self, bodies: Arc::new(Semaphore::new(BODIES_MAX)) }
     }
 
     /// Answers a request of the SDK in this process.
@@ -109,5 +123,83 @@ where
             Body::http_body_unsync(http_body_util::BodyExt::map_err(body, Into::<s3s::StdError>::into))
         });
         Box::pin(async move { Ok(endpoint.handle(request).await) })
+    }
+}
+
+/// S3 for callers that reach it over a socket: what isn't signed is refused before its body is read, and a body that is
+/// stored has a permit. Signatures are checked before that, by the request's header alone.
+#[derive(Debug, Clone)]
+pub struct Listening {
+    endpoint: Endpoint,
+    bodies: Arc<Semaphore>,
+}
+
+impl Listening {
+    async fn answer(self, request: http::Request<Body>) -> http::Response<Body> {
+        // Forms, which browsers send to a bucket, are read whole before their signature is looked at.
+        if is_form(request.headers()) {
+            return refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", "Forms are not taken here.");
+        }
+        if !is_signed(&request) {
+            return refusal(StatusCode::FORBIDDEN, "AccessDenied", "The request is not signed.");
+        }
+        if !matches!(*request.method(), Method::PUT | Method::POST) {
+            return self.endpoint.handle(request).await;
+        }
+        match timeout(BODY_WAIT, self.bodies.acquire()).await {
+            Ok(_permit) => self.endpoint.handle(request).await,
+            Err(_) => {
+                let mut response =
+                    refusal(StatusCode::SERVICE_UNAVAILABLE, "SlowDown", "Please reduce your request rate.");
+                response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(BODY_WAIT.as_secs()));
+                response
+            }
+        }
+    }
+}
+
+fn is_form(headers: &http::HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    kind.trim_ascii_start().get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
+}
+
+/// Whether a request claims to be signed: in its header or in its address, by either version of the protocol.
+fn is_signed(request: &http::Request<Body>) -> bool {
+    request.headers().contains_key(header::AUTHORIZATION)
+        || request.uri().query().is_some_and(|query| {
+            form_urlencoded::parse(query.as_bytes())
+                .any(|(name, _)| matches!(&*name, "X-Amz-Signature" | "Signature"))
+        })
+}
+
+fn refusal(status: StatusCode, code: &str, message: &str) -> http::Response<Body> {
+    let text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
+    );
+    let mut response = http::Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/xml"));
+    response
+}
+
+impl<B> tower::Service<http::Request<B>> for Listening
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<s3s::StdError>,
+{
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let listening = self.clone();
+        let request = request.map(|body| {
+            Body::http_body_unsync(http_body_util::BodyExt::map_err(body, Into::<s3s::StdError>::into))
+        });
+        Box::pin(async move { Ok(listening.answer(request).await) })
     }
 }

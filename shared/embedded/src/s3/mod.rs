@@ -49,7 +49,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub use endpoint::{Endpoint, service};
+pub use endpoint::{Endpoint, Listening, service};
 pub use error::StoreError;
 pub use store::Store;
 

@@ -78,8 +78,8 @@ pub struct HostConfig {
     pub output_bytes_max: usize,
     /// Bytes of a request's body. Default: 16 MiB.
     pub body_bytes_max: usize,
-    /// Requests with a body that are worked on at once, which bounds the memory that bodies take. Default: 16.
-    pub bodies_max: usize,
+    /// Bytes of all requests' bodies that are in memory at once, besides 64 KiB of each. Default: 256 MiB.
+    pub bodies_bytes_max: usize,
     /// How long the body of a request may take to arrive. Default: 60 s.
     pub body_timeout: Duration,
     /// Creations and commands that wait at once; whoever comes later is told 429. Default: 1,000.
@@ -117,7 +117,7 @@ impl HostConfig {
             execs_max: 16,
             output_bytes_max: 1 << 20,
             body_bytes_max: 16 << 20,
-            bodies_max: 16,
+            bodies_bytes_max: 256 << 20,
             body_timeout: Duration::from_secs(60),
             waiting_max: 1_000,
             memory_reserve_bytes: reserve_of(super::machine::memory_bytes()),

@@ -21,6 +21,8 @@ use super::series::Series;
 use super::{HostConfig, HostError, SandboxView};
 use crate::isolation::{Form, Isolation};
 
+/// Bytes of a body that one permit of [`SandboxHost::bodies`] stands for.
+pub(super) const BODY_PERMIT_BYTES: usize = 1 << 10;
 /// How often it is looked which sandboxes are over, expired or idle.
 const TICK: Duration = Duration::from_secs(1);
 /// How often it is looked whether the machine has memory left.
@@ -72,7 +74,7 @@ pub struct SandboxHost {
     pub(super) isolation: Arc<dyn Isolation>,
     pub(super) machine: Machine,
     pub(super) series: Series,
-    /// Requests with a body.
+    /// Memory for requests' bodies, in permits of [`BODY_PERMIT_BYTES`].
     pub(super) bodies: Arc<Semaphore>,
     pub(super) tasks: TaskTracker,
     pub(super) runtime: Handle,
@@ -85,12 +87,14 @@ pub struct SandboxHost {
 impl SandboxHost {
     /// A host over an isolation. Call it within a Tokio runtime, which carries its clock for as long as the host lives.
     pub fn new(isolation: Arc<dyn Isolation>, config: HostConfig) -> Arc<Self> {
+        // The largest body fits in any case.
+        let body_bytes = config.bodies_bytes_max.max(config.body_bytes_max);
         let host = Arc::new_cyclic(|this| Self {
             room: Mutex::new(Room::new(config.slots, config.sandboxes_max)),
             entries: Mutex::default(),
             machine: Machine::new(config.disk_folder.clone()),
             series: Series::default(),
-            bodies: Arc::new(Semaphore::new(config.bodies_max.max(1))),
+            bodies: Arc::new(Semaphore::new(body_bytes.div_ceil(BODY_PERMIT_BYTES))),
             tasks: TaskTracker::new(),
             runtime: Handle::current(),
             closed: CancellationToken::new(),

@@ -1,10 +1,15 @@
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime};
 
 use aws_sdk_s3::presigning::PresigningConfig;
 use http_body_util::{BodyExt as _, Full};
 use plain_http::{Answer, request};
+use tower::ServiceExt as _;
 
-use super::super::INLINE_BYTES_MAX;
+use super::super::{INLINE_BYTES_MAX, Listening};
 use super::*;
 
 /// A store behind a listener, and a client that signs for it.
@@ -13,7 +18,7 @@ async fn listening(dir: &Path) -> (Client, Client, String) {
     let endpoint = endpoint(&store);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = format!("127.0.0.1:{}", listener.local_addr().unwrap().port());
-    let router = axum::Router::new().fallback_service(endpoint.clone());
+    let router = axum::Router::new().fallback_service(endpoint.clone().listening());
     tokio::spawn(async move { axum::serve(listener, router).await });
     let signer = config(&endpoint, false).endpoint_url(format!("http://{address}")).build();
     (Client::from_conf(signer), local, address)
@@ -170,4 +175,75 @@ async fn a_body_that_was_not_signed_is_refused() {
     assert!(String::from_utf8_lossy(&text).contains("XAmzContentSHA256Mismatch"));
     let got = client.get_object().bucket(BUCKET).key("k").send().await.unwrap();
     assert_eq!(got.body.collect().await.unwrap().to_vec(), b"good");
+}
+
+/// A listener reads no body of a caller that it refuses, and stores only so many at once.
+#[tokio::test]
+async fn a_listener_checks_the_caller_before_it_reads_a_body() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, client) = with_bucket(dir.path()).await;
+    let listening = endpoint(&store).listening();
+    let presigned = async |key: &str| {
+        let put = client.put_object().bucket(BUCKET).key(key).presigned(for_a_minute()).await.unwrap();
+        put.uri().to_owned()
+    };
+    let good = presigned("k").await;
+    let forged = good.replace("/k?", "/other?");
+    let plain = format!("http://local.invalid/{BUCKET}/k");
+    let bucket = format!("http://local.invalid/{BUCKET}");
+    for (method, uri, kind, status) in [
+        ("PUT", &plain, "text/plain", 403),
+        ("PUT", &forged, "text/plain", 403),
+        ("POST", &plain, "text/plain", 403),
+        ("POST", &bucket, "multipart/form-data; boundary=x", 501),
+    ] {
+        let read = Arc::new(AtomicBool::new(false));
+        let request = http::Request::builder().method(method).uri(uri).header("content-type", kind);
+        let request = request.header("content-length", "100").header("host", "local.invalid");
+        let answer = listening.clone().oneshot(request.body(Unending(Arc::clone(&read))).unwrap());
+        assert_eq!(answer.await.unwrap().status(), status, "{method} {uri}");
+        assert!(!read.load(Ordering::Relaxed), "{method} {uri}");
+    }
+    // Bodies that don't come take all permits; reading needs none.
+    let mut waiting = Vec::new();
+    for _ in 0..16 {
+        let read = Arc::new(AtomicBool::new(false));
+        let request = http::Request::put(&good).header("host", "local.invalid").header("content-length", "9");
+        let request = request.body(Unending(Arc::clone(&read))).unwrap();
+        waiting.push(tokio::spawn(listening.clone().oneshot(request)));
+        while !read.load(Ordering::Relaxed) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    let get = client.get_object().bucket(BUCKET).key("k").presigned(for_a_minute()).await.unwrap();
+    let get = http::Request::get(get.uri()).header("host", "local.invalid").body(Full::default()).unwrap();
+    assert_eq!(listening.clone().oneshot(get).await.unwrap().status(), 404);
+    let put = async |listening: Listening| {
+        let put = http::Request::put(&good).header("host", "local.invalid").header("content-length", "1");
+        let put = put.body(Full::new(::bytes::Bytes::from_static(b"x"))).unwrap();
+        listening.oneshot(put).await.unwrap()
+    };
+    let busy = put(listening.clone()).await;
+    assert_eq!((busy.status().as_u16(), &busy.headers()["retry-after"]), (503, &"10".parse().unwrap()));
+    for task in waiting {
+        task.abort();
+        let _ = task.await;
+    }
+    assert_eq!(put(listening).await.status(), 200);
+}
+
+/// A body that never comes, and knows whether anybody has waited for it.
+struct Unending(Arc<AtomicBool>);
+
+impl hyper::body::Body for Unending {
+    type Data = ::bytes::Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<std::io::Result<hyper::body::Frame<::bytes::Bytes>>>> {
+        self.0.store(true, Ordering::Relaxed);
+        Poll::Pending
+    }
 }

@@ -21,6 +21,10 @@ impl ApiError {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         Self { status, detail: detail.into(), retry_after: None }
     }
+
+    pub(super) fn retry_after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
+    }
 }
 
 impl From<HostError> for ApiError {

@@ -1,11 +1,15 @@
-//! Bodies of requests: JSON, of a bounded length, within a bounded time, so many at once.
+//! Bodies of requests: JSON, of a bounded length, within a bounded time, so many bytes at once.
+//!
+//! Memory is counted by the bytes that have arrived. A body that announces much and sends little, or slowly, therefore
+//! blocks no other.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use axum::body::to_bytes;
+use axum::body::Body;
 use axum::extract::Request;
 use http::{StatusCode, header};
-use http_body_util::LengthLimitError;
+use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::OwnedSemaphorePermit;
@@ -13,9 +17,14 @@ use tokio::time::timeout;
 
 use super::answer::ApiError;
 use crate::host::SandboxHost;
+use crate::host::life::BODY_PERMIT_BYTES;
 
 /// Bytes of a body that carries no file: a command of 128 KiB, its variables, and what JSON makes of both at worst.
 pub(super) const SMALL_BYTES_MAX: usize = 2 << 20;
+/// Bytes of each body that aren't counted: ordinary commands never wait for memory. The number of connections bounds them.
+const FREE_BYTES: usize = 64 << 10;
+/// Time that a body waits for memory.
+const MEMORY_WAIT: Duration = Duration::from_secs(10);
 /// Characters of what is said about a body that cannot be read.
 const PROBLEM_CHARS_MAX: usize = 200;
 
@@ -28,10 +37,10 @@ pub(super) struct FileAsk {
     pub(super) content: String,
 }
 
-/// What was read. While it is held it counts as one of the bodies that are worked on.
+/// What was read. While it is held, its bytes count as memory that bodies take.
 pub(super) struct Held<T> {
     pub(super) value: T,
-    _permit: OwnedSemaphorePermit,
+    _memory: Option<OwnedSemaphorePermit>,
 }
 
 /// Reads a body of at most so many bytes.
@@ -50,12 +59,17 @@ pub(super) async fn read<T: DeserializeOwned>(
     {
         return Err(too_large());
     }
-    let permit = Arc::clone(&host.bodies).acquire_owned().await;
-    let permit = permit.map_err(|_| ApiError::from(crate::host::making::shut_down()))?;
-    let bytes = match timeout(host.config().body_timeout, to_bytes(body, bytes_max)).await {
-        Ok(Ok(bytes)) => bytes,
-        Ok(Err(error)) if is_length_limit(&error) => return Err(too_large()),
-        Ok(Err(_)) => return Err(ApiError::new(StatusCode::BAD_REQUEST, "The body ended early.")),
+    let (bytes, memory) = match timeout(host.config().body_timeout, collect(host, body, bytes_max)).await {
+        Ok(Ok(read)) => read,
+        Ok(Err(Unread::TooLarge)) => return Err(too_large()),
+        Ok(Err(Unread::Broken)) => {
+            return Err(ApiError::new(StatusCode::BAD_REQUEST, "The body ended early."));
+        }
+        Ok(Err(Unread::NoMemory)) => {
+            let detail = "The host holds as many bytes of request bodies as it may; try again later.";
+            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(MEMORY_WAIT));
+        }
+        Ok(Err(Unread::ShutDown)) => return Err(crate::host::making::shut_down().into()),
         Err(_) => {
             let seconds = host.config().body_timeout.as_secs();
             let detail = format!("The body did not arrive within {seconds} s.");
@@ -73,16 +87,43 @@ pub(super) async fn read<T: DeserializeOwned>(
         return Err(unexpected("it does not begin with `{`"));
     }
     let value = serde_json::from_slice(&bytes).map_err(|error| unexpected(&error.to_string()))?;
-    Ok(Held { value, _permit: permit })
+    Ok(Held { value, _memory: memory })
 }
 
-fn is_length_limit(error: &axum::Error) -> bool {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(found) = cause {
-        if found.is::<LengthLimitError>() {
-            return true;
+/// Why a body wasn't read.
+enum Unread {
+    TooLarge,
+    Broken,
+    NoMemory,
+    ShutDown,
+}
+
+/// Reads a whole body, and takes the memory for its bytes as they arrive.
+async fn collect(
+    host: &SandboxHost,
+    mut body: Body,
+    bytes_max: usize,
+) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Unread> {
+    let mut bytes = Vec::new();
+    let mut memory: Option<OwnedSemaphorePermit> = None;
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        let length = bytes.len().saturating_add(data.len());
+        if length > bytes_max {
+            return Err(Unread::TooLarge);
         }
-        cause = found.source();
+        let needed = length.saturating_sub(FREE_BYTES).div_ceil(BODY_PERMIT_BYTES);
+        let missing = needed.saturating_sub(memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits));
+        if let Some(missing) = u32::try_from(missing).ok().filter(|missing| *missing > 0) {
+            let more = Arc::clone(&host.bodies).acquire_many_owned(missing);
+            let more = timeout(MEMORY_WAIT, more).await.map_err(|_| Unread::NoMemory)?;
+            let more = more.map_err(|_| Unread::ShutDown)?;
+            match &mut memory {
+                Some(memory) => memory.merge(more),
+                None => memory = Some(more),
+            }
+        }
+        bytes.extend_from_slice(&data);
     }
-    false
+    Ok((bytes, memory))
 }

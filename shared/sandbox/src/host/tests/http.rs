@@ -1,10 +1,12 @@
 //! The API without a network: keys, bodies, answers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, to_bytes};
-use futures_util::stream;
+use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Request};
 use serde_json::{Value, json};
 use tower::ServiceExt;
@@ -246,8 +248,8 @@ async fn garbage_is_told_apart_and_changes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_are_bounded_in_length_time_and_number() {
-    let config = HostConfig { body_bytes_max: 1_000, bodies_max: 1, ..HostConfig::with_slots(1) };
+async fn bodies_are_bounded_in_length_and_time() {
+    let config = HostConfig { body_bytes_max: 1_000, ..HostConfig::with_slots(1) };
     let api = Api::new(config);
     let id = api.made().await;
     let path = format!("/api/sandboxes/{id}/files/write");
@@ -259,14 +261,69 @@ async fn bodies_are_bounded_in_length_time_and_number() {
     assert_eq!(api.call("POST", &path, Body::from_stream(pieces)).await.0, 413);
     let breaks = stream::iter([Err::<Bytes, _>(std::io::Error::other("gone"))]);
     assert_eq!(api.call("POST", &path, Body::from_stream(breaks)).await.0, 400);
-    // One that never comes keeps the only place for bodies until its time is up.
     let never = stream::pending::<Result<Bytes, std::io::Error>>();
-    let never = api.call("POST", &path, Body::from_stream(never));
-    let small = json!({ "path": "x", "content": "y" });
-    let after = api.post(&path, &small);
-    let ((late, _, answer), (status, _)) = tokio::join!(never, after);
+    let (late, _, answer) = api.call("POST", &path, Body::from_stream(never)).await;
     assert!(late == 408 && detail(&answer).contains("60 s"), "{answer}");
-    assert_eq!(status, 200);
+}
+
+/// A body that sends so many bytes at once, then nothing.
+fn stalling(bytes: usize) -> Body {
+    let begun = stream::iter([Ok::<_, std::io::Error>(Bytes::from(vec![b' '; bytes]))]);
+    Body::from_stream(begun.chain(stream::pending()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_that_do_not_come_block_no_others() {
+    let api = Api::new(HostConfig::with_slots(1));
+    let id = api.made().await;
+    let before = tokio::time::Instant::now();
+    let slow = (0..64).map(|_| api.call("POST", "/api/sandboxes", stalling(100)));
+    let others = async {
+        for _ in 0..10 {
+            let command = json!({ "command": "x" });
+            assert_eq!(api.post(&format!("/api/sandboxes/{id}/exec"), &command).await.0, 200);
+            let file = json!({ "path": "x", "content": "y".repeat(1 << 20) });
+            assert_eq!(api.post(&format!("/api/sandboxes/{id}/files/write"), &file).await.0, 200);
+        }
+        before.elapsed()
+    };
+    let (slow, waited) = tokio::join!(futures_util::future::join_all(slow), others);
+    assert!(waited < Duration::from_secs(1), "{waited:?}");
+    assert!(slow.iter().all(|(status, _, _)| *status == 408));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_memory_of_bodies_is_bounded() {
+    let config =
+        HostConfig { body_bytes_max: 1 << 20, bodies_bytes_max: 1 << 20, ..HostConfig::with_slots(1) };
+    let api = Api::new(config);
+    let id = api.made().await;
+    let path = format!("/api/sandboxes/{id}/files/write");
+    let large = json!({ "path": "x", "content": "y".repeat(500 << 10) });
+    let slow = api.call("POST", &path, stalling(900 << 10));
+    let others = async {
+        let (status, headers, answer) = api.call("POST", &path, large.to_string()).await;
+        assert_eq!((status, &headers["retry-after"]), (503, &"10".parse().unwrap()));
+        assert!(detail(&answer).contains("try again"), "{answer}");
+        let small = json!({ "path": "x", "content": "y".repeat(50 << 10) });
+        assert_eq!(api.post(&path, &small).await.0, 200, "small bodies never wait");
+    };
+    let ((late, _, _), ()) = tokio::join!(slow, others);
+    assert_eq!(late, 408);
+    assert_eq!(api.post(&path, &large).await.0, 200, "the memory is free again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_without_the_key_is_not_read() {
+    let api = Api::new(HostConfig { key: ApiKey::new("right-key"), ..HostConfig::with_slots(1) });
+    let read = Arc::new(AtomicBool::new(false));
+    let reading = Arc::clone(&read);
+    let body = stream::poll_fn(move |_| {
+        reading.store(true, Ordering::Relaxed);
+        Poll::<Option<Result<Bytes, std::io::Error>>>::Pending
+    });
+    assert_eq!(api.call("POST", "/api/sandboxes", Body::from_stream(body)).await.0, 401);
+    assert!(!read.load(Ordering::Relaxed));
 }
 
 #[tokio::test(start_paused = true)]

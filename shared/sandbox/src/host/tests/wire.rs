@@ -2,11 +2,14 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bench_http_server::Limits;
 use bench_sandy::{Sandy, SandyConfig, SandyError};
 use reqwest::Url;
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::bare::NotIsolated;
 use crate::host::{ApiKey, HostConfig, SandboxHost, router};
@@ -18,12 +21,16 @@ struct Served {
 }
 
 async fn served(config: HostConfig) -> Served {
+    served_within(config, Limits::within_this_machine(100)).await
+}
+
+async fn served_within(config: HostConfig, limits: Limits) -> Served {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let host = SandboxHost::new(Arc::new(NotIsolated::default()), config);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let routes = router(Arc::clone(&host));
-    tokio::spawn(async move { axum::serve(listener, routes).await });
+    tokio::spawn(bench_http_server::serve(listener, routes, limits, std::future::pending()));
     let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).build().unwrap();
     Served { host, address, http }
 }
@@ -93,5 +100,32 @@ async fn commands_and_files_of_real_processes() {
     assert_eq!(done["stderr"], json!("\u{fffd}ok"));
     assert_eq!((done["stdout"].as_str().unwrap().len(), &done["droppedBytes"]), (1_000, &json!(4_000)));
     served.post(&format!("{path}/terminate"), &json!({})).await;
+    served.host.shut_down().await;
+}
+
+#[tokio::test]
+async fn slow_bodies_block_nobody() {
+    let long = Duration::from_secs(600);
+    let limits = Limits { body_stall_timeout: long, ..Limits::within_this_machine(100) };
+    let config = HostConfig { body_timeout: long, memory_reserve_bytes: 0, ..HostConfig::with_slots(1) };
+    let served = served_within(config, limits).await;
+    let made = served.post("/api/sandboxes", &json!({})).await;
+    let path = format!("/api/sandboxes/{}/exec", made["sandboxId"].as_str().unwrap());
+    let address = served.address.trim_start_matches("http://").to_owned();
+    let mut slow = Vec::new();
+    for _ in 0..32 {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{{");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        slow.push(stream);
+    }
+    let asked = json!({ "command": "echo quick" });
+    let done =
+        tokio::time::timeout(long / 4, served.post(&path, &asked)).await.expect("nobody is in the way");
+    assert_eq!(done["stdout"], json!("quick\n"));
+    for stream in slow {
+        let unanswered = stream.try_read(&mut [0]).unwrap_err();
+        assert_eq!(unanswered.kind(), std::io::ErrorKind::WouldBlock);
+    }
     served.host.shut_down().await;
 }

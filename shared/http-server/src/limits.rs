@@ -1,0 +1,118 @@
+//! Limits of a listener, and of the process's open files.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Connections that a server accepts unless configured otherwise.
+pub const CONNECTIONS_DEFAULT: usize = 1024;
+/// Open files that connections leave to databases, sandboxes and exports.
+const OPEN_FILES_RESERVED: u64 = 256;
+/// A server with fewer connections isn't usable.
+const CONNECTIONS_LEAST: usize = 16;
+/// More open files are never asked for: some programs that this process starts visit every possible file descriptor.
+const OPEN_FILES_MAX: u64 = 65_536;
+/// Limit assumed where the system doesn't tell its own.
+#[cfg(not(unix))]
+const OPEN_FILES_ASSUMED: u64 = 8_192;
+
+/// Timeouts and limits of a listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum number of connections.
+    pub connections_max: usize,
+    /// Maximum number of connections from one IPv4 address or one IPv6 /64 network.
+    pub connections_per_address_max: usize,
+    /// Maximum number of connections from this machine. Larger, since a reverse proxy makes everyone local.
+    pub connections_from_loopback_max: usize,
+    /// Time for the header of a request, counted from the connection or from the previous response: it also ends
+    /// connections that are kept alive without use. Longer than the pause between two polls of `bench`.
+    pub header_timeout: Duration,
+    /// Time without a byte of a body that is being read.
+    pub body_stall_timeout: Duration,
+    /// Minimum average rate of a body, once it has been waited for longer than `body_stall_timeout`.
+    pub body_bytes_per_second_min: u64,
+    /// Total time that a handler waits for a body.
+    pub body_timeout: Duration,
+    /// Time in which a client must take some bytes of its response.
+    pub response_stall_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::with_connections(CONNECTIONS_DEFAULT)
+    }
+}
+
+impl Limits {
+    /// The default timeouts with this many connections: an eighth of them per address, three quarters from loopback.
+    pub fn with_connections(connections_max: usize) -> Self {
+        let connections_max = connections_max.max(1);
+        Self {
+            connections_max,
+            connections_per_address_max: (connections_max / 8).max(1),
+            connections_from_loopback_max: (connections_max - connections_max / 4).max(1),
+            header_timeout: Duration::from_secs(15),
+            body_stall_timeout: Duration::from_secs(10),
+            body_bytes_per_second_min: 8 * 1024,
+            body_timeout: Duration::from_secs(20 * 60),
+            response_stall_timeout: Duration::from_secs(60),
+        }
+    }
+
+    /// As many connections as were asked for, or the default, but no more than half of the open files that the process
+    /// has left when it needs `others` of them for itself.
+    pub fn for_open_files(asked: Option<usize>, open_files: u64, others: usize) -> Self {
+        let left = open_files.saturating_sub(OPEN_FILES_RESERVED).saturating_sub(others as u64) / 2;
+        let most = usize::try_from(left).unwrap_or(usize::MAX).max(CONNECTIONS_LEAST);
+        Self::with_connections(asked.unwrap_or(CONNECTIONS_DEFAULT).min(most))
+    }
+
+    /// Limits of a listener that only this process and its children know.
+    pub fn within_this_machine(connections_max: usize) -> Self {
+        let limits = Self::with_connections(connections_max);
+        Self { connections_from_loopback_max: limits.connections_max, ..limits }
+    }
+
+    pub(crate) fn of(&self, address: IpAddr) -> usize {
+        if address.is_loopback() {
+            self.connections_from_loopback_max
+        } else {
+            self.connections_per_address_max
+        }
+    }
+}
+
+/// Raises the limit on this process's open files as far as the system allows it, and returns it.
+#[cfg(unix)]
+pub fn raise_open_files_limit() -> u64 {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.unwrap_or(u64::MAX).min(OPEN_FILES_MAX);
+    if limit.current.is_some_and(|current| current < wanted)
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit })
+    {
+        tracing::debug!(%error, "The limit on open files stays as it is: {error}");
+    }
+    open_files_limit()
+}
+
+/// Raises the limit on this process's open files as far as the system allows it, and returns it.
+#[cfg(not(unix))]
+pub fn raise_open_files_limit() -> u64 {
+    open_files_limit()
+}
+
+/// Number of files that this process may have open.
+#[cfg(unix)]
+pub fn open_files_limit() -> u64 {
+    use rustix::process::{Resource, getrlimit};
+
+    getrlimit(Resource::Nofile).current.unwrap_or(OPEN_FILES_MAX)
+}
+
+/// Number of files that this process may have open.
+#[cfg(not(unix))]
+pub fn open_files_limit() -> u64 {
+    OPEN_FILES_ASSUMED
+}

@@ -1,0 +1,193 @@
+//! The loop that accepts connections, and each connection's task.
+
+use std::convert::Infallible;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::Json;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, Request, StatusCode, header};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tower::ServiceExt;
+
+use crate::Limits;
+use crate::body::{BusyBody, TimedBody};
+use crate::connections::{Connection, Connections};
+use crate::stream::Stream;
+
+/// Bytes of a request's header, and of what is buffered for one connection.
+const BUFFER_BYTES_MAX: usize = 128 * 1024;
+/// Refused connections that are told so at once; further ones are just closed.
+const REFUSALS_MAX: usize = 32;
+/// Time for a refused client to take its answer.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+const REFUSAL: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 66\r\n\
+    retry-after: 1\r\nconnection: close\r\n\r\n\
+    {\"detail\":\"This server has too many connections; try again soon.\"}";
+/// Pause after a failed accept, doubled from the first to the last.
+const ACCEPT_PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+
+/// Serves a router until `stopping` is ready, then lets open requests end and returns. Dropping the future closes all
+/// connections at once.
+///
+/// A failing accept, as without free file descriptors, is tried again.
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stopping: impl Future<Output = ()> + Send,
+) {
+    serve_counted(listener, router, Connections::new(limits), stopping).await;
+}
+
+pub(crate) async fn serve_counted(
+    listener: TcpListener,
+    router: Router,
+    connections: Arc<Connections>,
+    stopping: impl Future<Output = ()> + Send,
+) {
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
+    let (stop, stopped) = watch::channel(());
+    let mut tasks = JoinSet::new();
+    let mut stopping = pin!(stopping);
+    let mut pause = ACCEPT_PAUSES[0];
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            // Ended tasks are collected here; a task that panicked has closed its connection.
+            Some(_) = tasks.join_next() => continue,
+            () = &mut stopping => break,
+        };
+        match accepted {
+            Ok((tcp, peer)) => {
+                pause = ACCEPT_PAUSES[0];
+                if let Some(connection) = connections.admit(peer) {
+                    let limits = connections.limits().clone();
+                    tasks.spawn(answer(tcp, peer, connection, router.clone(), limits, stopped.clone()));
+                } else if let Ok(permit) = Arc::clone(&refusals).try_acquire_owned() {
+                    tasks.spawn(async move {
+                        let _ = timeout(REFUSAL_TIMEOUT, refuse(tcp)).await;
+                        drop(permit);
+                    });
+                }
+            }
+            Err(error) if is_of_one_connection(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "A connection could not be accepted: {error}");
+                // Without file descriptors only a closed connection helps.
+                connections.displace_one();
+                tokio::select! {
+                    () = sleep(pause) => {}
+                    () = &mut stopping => break,
+                }
+                pause = (pause * 2).min(ACCEPT_PAUSES[1]);
+            }
+        }
+    }
+    drop(listener);
+    drop(stop);
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Whether an accept failed because of the connection, not of this machine.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
+    )
+}
+
+/// Answers a client that can't be admitted. It reads a little, since closing a connection with unread bytes may destroy
+/// the answer on its way.
+async fn refuse(mut tcp: TcpStream) -> io::Result<()> {
+    tcp.write_all(REFUSAL).await?;
+    tcp.shutdown().await?;
+    let mut unread = [0; 1024];
+    while tcp.read(&mut unread).await? > 0 {}
+    Ok(())
+}
+
+/// Answers the requests of one connection.
+async fn answer(
+    tcp: TcpStream,
+    peer: SocketAddr,
+    connection: Connection,
+    router: Router,
+    limits: Limits,
+    mut stopped: watch::Receiver<()>,
+) {
+    // Without it, an answer may wait for the acknowledgement of the one before; it works all the same.
+    let _ = tcp.set_nodelay(true);
+    let connection = Arc::new(connection);
+    let shared = Arc::clone(&connection.shared);
+    let stream = Stream::new(tcp, Arc::clone(&shared), limits.response_stall_timeout);
+    let mut builder = http1::Builder::new();
+    builder
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_timeout)
+        .max_buf_size(BUFFER_BYTES_MAX);
+    let service = service_fn(move |request: Request<Incoming>| {
+        respond(request, peer, router.clone(), Arc::clone(&connection), limits.clone())
+    });
+    let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let mut is_stopping = false;
+    loop {
+        tokio::select! {
+            ended = serving.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::trace!(%error, "A connection ended early: {error}");
+                }
+                return;
+            }
+            () = shared.closing.notified() => return,
+            _ = stopped.changed(), if !is_stopping => {
+                is_stopping = true;
+                serving.as_mut().graceful_shutdown();
+            }
+        }
+    }
+}
+
+async fn respond(
+    request: Request<Incoming>,
+    peer: SocketAddr,
+    router: Router,
+    connection: Arc<Connection>,
+    limits: Limits,
+) -> Result<Response<BusyBody>, Infallible> {
+    let busy = connection.busy();
+    let is_late = Arc::new(AtomicBool::new(false));
+    let mut request =
+        request.map(|incoming| Body::new(TimedBody::new(incoming, &limits, Arc::clone(&is_late))));
+    request.extensions_mut().insert(ConnectInfo(peer));
+    let Ok(mut response) = router.oneshot(request).await;
+    if is_late.load(Ordering::Relaxed) {
+        // Whatever the handler made of it: the cause is known here.
+        response = timed_out();
+    }
+    Ok(response.map(|body| BusyBody { body, _busy: busy }))
+}
+
+fn timed_out() -> Response {
+    let detail = "The request body did not arrive in time.";
+    let mut response = (StatusCode::REQUEST_TIMEOUT, Json(json!({ "detail": detail }))).into_response();
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
+}

@@ -1,0 +1,321 @@
+//! Real connections over loopback. Timeouts are short where a test waits for them and long where it must not meet them.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, to_bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::response::IntoResponse;
+use axum::routing::{get, post};
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::connections::Connections;
+use crate::serve::serve_counted;
+use crate::{Limits, raise_open_files_limit};
+
+const LONG: Duration = Duration::from_secs(120);
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Limits that no test meets by accident.
+fn generous(connections: usize) -> Limits {
+    Limits {
+        header_timeout: LONG,
+        body_stall_timeout: LONG,
+        body_timeout: LONG,
+        response_stall_timeout: LONG,
+        ..Limits::within_this_machine(connections)
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    connections: Arc<Connections>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Server {
+    async fn start(limits: Limits, router: Router) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let connections = Connections::new(limits);
+        let (stop, stopped) = oneshot::channel::<()>();
+        let task = tokio::spawn(serve_counted(listener, router, Arc::clone(&connections), async {
+            let _ = stopped.await;
+        }));
+        Self { address, connections, stop: Some(stop), task }
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Sends some bytes over a new connection.
+    async fn send(&self, bytes: &str) -> TcpStream {
+        let mut stream = self.connect().await;
+        stream.write_all(bytes.as_bytes()).await.unwrap();
+        stream
+    }
+
+    async fn get(&self, path: &str) -> String {
+        let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+        rest(self.send(&request).await).await
+    }
+
+    async fn until_open(&self, count: usize) {
+        let reached = async {
+            while self.connections.count() != count {
+                sleep(Duration::from_millis(5)).await;
+            }
+        };
+        timeout(LONG, reached).await.unwrap();
+    }
+}
+
+/// Everything that the server sends until it closes the connection.
+async fn rest(mut stream: TcpStream) -> String {
+    let mut bytes = Vec::new();
+    // A connection that was cut ends with an error; what came before it counts.
+    let _ = timeout(LONG, stream.read_to_end(&mut bytes)).await.expect("the server closes the connection");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hello() -> Router {
+    Router::new().route("/", get(|| async { "hello" }))
+}
+
+/// Handlers at `/held` answer when they are released, and report that they have begun.
+fn holding() -> (Router, Arc<Notify>, Arc<Semaphore>) {
+    let (begun, release) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
+    let (began, released) = (Arc::clone(&begun), Arc::clone(&release));
+    let held = move || {
+        let (began, released) = (Arc::clone(&began), Arc::clone(&released));
+        async move {
+            began.notify_one();
+            let _ = released.acquire().await;
+            "held"
+        }
+    };
+    (hello().route("/held", get(held)), begun, release)
+}
+
+const HELD: &str = "GET /held HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn four_hundred_idle_connections_leave_the_server_reachable() {
+    assert!(raise_open_files_limit() >= 1_000, "this test needs open files");
+    let server = Server::start(generous(40), hello()).await;
+    let mut idle = Vec::new();
+    for number in 0..400 {
+        // Half of them have begun a header that never ends.
+        idle.push(server.send(if number % 2 == 0 { "" } else { "GET / HTTP/1.1\r\nhost:" }).await);
+    }
+    for _ in 0..50 {
+        assert!(server.get("/").await.ends_with("hello"));
+    }
+    assert!(server.connections.count() <= 40);
+    drop(idle);
+    server.until_open(0).await;
+}
+
+#[tokio::test]
+async fn a_header_that_does_not_come_ends_the_connection() {
+    let server = Server::start(Limits { header_timeout: SHORT, ..generous(10) }, hello()).await;
+    for begun in ["", "GET / HT", "GET / HTTP/1.1\r\nhost: x\r\n"] {
+        assert_eq!(rest(server.send(begun).await).await, "", "{begun}");
+    }
+    // One line after the other makes it no better.
+    let mut trickling = server.send("GET / HTTP/1.1\r\n").await;
+    let lines = async {
+        while trickling.write_all(b"x: y\r\n").await.is_ok() {
+            sleep(SHORT / 10).await;
+        }
+    };
+    timeout(LONG, lines).await.unwrap();
+    // A connection that is kept alive is closed after its response.
+    let kept = rest(server.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n").await).await;
+    assert!(kept.starts_with("HTTP/1.1 200") && kept.ends_with("hello"), "{kept}");
+}
+
+async fn takes(State(permits): State<Arc<Semaphore>>, request: Request) -> axum::response::Response {
+    let _permit = permits.acquire().await.unwrap();
+    match to_bytes(request.into_body(), usize::MAX).await {
+        Ok(bytes) => bytes.len().to_string().into_response(),
+        Err(_) => StatusCode::BAD_REQUEST.into_response(),
+    }
+}
+
+const UPLOAD: &str = "POST /take HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\nabc";
+
+#[tokio::test]
+async fn a_body_that_stalls_is_answered_408_and_its_permit_is_free() {
+    let permits = Arc::new(Semaphore::new(1));
+    let router = Router::new().route("/take", post(takes)).with_state(Arc::clone(&permits));
+    let limits = Limits { body_stall_timeout: SHORT, ..generous(10) };
+    let server = Server::start(limits, router).await;
+    let stalled = server.send(UPLOAD).await;
+    let after =
+        server.send("POST /take HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc");
+    let (first, second) = tokio::join!(rest(stalled), async { rest(after.await).await });
+    assert!(first.starts_with("HTTP/1.1 408 ") && first.contains("connection: close"), "{first}");
+    assert!(first.ends_with(r#"{"detail":"The request body did not arrive in time."}"#), "{first}");
+    assert!(second.ends_with("\r\n\r\n3"), "{second}");
+    assert_eq!(permits.available_permits(), 1);
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_is_answered_408() {
+    let router = Router::new().route("/take", post(takes)).with_state(Arc::new(Semaphore::new(9)));
+    for limits in [
+        Limits { body_stall_timeout: SHORT, body_bytes_per_second_min: 1 << 20, ..generous(10) },
+        Limits { body_timeout: SHORT, ..generous(10) },
+    ] {
+        let server = Server::start(limits, router.clone()).await;
+        let (read, mut write) = server.send(UPLOAD).await.into_split();
+        let trickle = tokio::spawn(async move {
+            while write.write_all(b"x").await.is_ok() {
+                sleep(SHORT / 20).await;
+            }
+        });
+        let mut answer = vec![0; 12];
+        let mut read = read;
+        timeout(LONG, read.read_exact(&mut answer)).await.unwrap().unwrap();
+        assert_eq!(answer, b"HTTP/1.1 408");
+        trickle.abort();
+    }
+}
+
+#[tokio::test]
+async fn the_time_of_a_slow_handler_is_not_the_bodys() {
+    let reads_late = |request: Request| async move {
+        sleep(3 * SHORT).await;
+        to_bytes(request.into_body(), usize::MAX).await.unwrap().len().to_string()
+    };
+    let limits = Limits { body_stall_timeout: SHORT, body_timeout: SHORT, ..generous(10) };
+    let server = Server::start(limits, Router::new().route("/take", post(reads_late))).await;
+    let whole = "POST /take HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc";
+    let answer = rest(server.send(whole).await).await;
+    assert!(answer.ends_with("\r\n\r\n3"), "{answer}");
+}
+
+#[tokio::test]
+async fn busy_connections_stay_and_a_further_one_is_refused_at_once() {
+    let (router, begun, release) = holding();
+    let server = Server::start(generous(2), router).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        held.push(server.send(HELD).await);
+        begun.notified().await;
+    }
+    let refused = server.get("/").await;
+    assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("retry-after: 1"), "{refused}");
+    let (head, body) = refused.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains(&format!("content-length: {}", body.len())), "{refused}");
+    release.add_permits(2);
+    for held in held {
+        assert!(rest(held).await.ends_with("held"));
+    }
+    assert!(server.get("/").await.ends_with("hello"));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn one_address_does_not_take_all_connections() {
+    let (router, begun, release) = holding();
+    let limits = Limits { connections_from_loopback_max: 2, ..generous(10) };
+    let server = Server::start(
+        limits,
+        router.route(
+            "/me",
+            get(|ConnectInfo(peer): ConnectInfo<SocketAddr>| async move { peer.ip().to_string() }),
+        ),
+    )
+    .await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        held.push(server.send(HELD).await);
+        begun.notified().await;
+    }
+    assert!(server.get("/").await.starts_with("HTTP/1.1 503 "));
+    let other = TcpSocket::new_v4().unwrap();
+    other.bind((Ipv4Addr::new(127, 0, 0, 2), 0).into()).unwrap();
+    let mut other = other.connect(server.address).await.unwrap();
+    other.write_all(b"GET /me HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    assert!(rest(other).await.ends_with("127.0.0.2"));
+    release.add_permits(2);
+}
+
+#[tokio::test]
+async fn a_response_that_is_not_read_ends_and_one_that_takes_long_does_not() {
+    let endless = || async {
+        let chunk = Bytes::from(vec![b'x'; 1 << 20]);
+        Body::from_stream(futures(chunk))
+    };
+    let slow = || async {
+        sleep(4 * SHORT).await;
+        "slow"
+    };
+    let router = Router::new().route("/endless", get(endless)).route("/slow", get(slow));
+    let limits = Limits {
+        header_timeout: SHORT,
+        body_stall_timeout: SHORT,
+        response_stall_timeout: SHORT,
+        ..generous(10)
+    };
+    let server = Server::start(limits, router).await;
+    let unread = server.send("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    server.until_open(1).await;
+    server.until_open(0).await;
+    drop(unread);
+    assert!(server.get("/slow").await.ends_with("slow"));
+}
+
+/// The same chunk again and again.
+fn futures(chunk: Bytes) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
+    futures_util::stream::repeat_with(move || Ok(chunk.clone()))
+}
+
+#[tokio::test]
+async fn stopping_closes_idle_connections_and_lets_requests_end() {
+    let (router, begun, release) = holding();
+    let mut server = Server::start(generous(10), router).await;
+    let idle = server.connect().await;
+    let kept = server.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let held = server.send(HELD).await;
+    begun.notified().await;
+    server.until_open(3).await;
+    server.stop.take().unwrap().send(()).unwrap();
+    assert_eq!(rest(idle).await, "");
+    assert!(rest(kept).await.ends_with("hello"));
+    assert!(!server.task.is_finished());
+    release.add_permits(1);
+    assert!(rest(held).await.ends_with("held"));
+    timeout(LONG, &mut server.task).await.unwrap().unwrap();
+    TcpStream::connect(server.address).await.unwrap_err();
+}
+
+#[test]
+fn connections_leave_open_files_to_the_rest() {
+    for (asked, open_files, others, expected) in [
+        (None, 65_536, 16, 1_024),
+        (Some(5_000), 65_536, 16, 5_000),
+        (None, 1_024, 16, 376),
+        (Some(5_000), 1_024, 16, 376),
+        (None, 65_536, 2_000, 1_024),
+        (None, 256, 16, 16),
+    ] {
+        let limits = Limits::for_open_files(asked, open_files, others);
+        assert_eq!(limits.connections_max, expected, "{asked:?} {open_files}");
+        assert!(limits.connections_per_address_max >= 1);
+        assert!(limits.connections_from_loopback_max <= limits.connections_max);
+    }
+    // Seventy-five people watch a run in as many tabs.
+    assert!(Limits::default().connections_per_address_max > 75);
+}
