@@ -10,7 +10,7 @@ use bench_tests::model_server::Reply;
 use crate::support::{Order, Settings, World, runtime};
 
 /// Orders a run of the world's files through the API, which does not know how large they are.
-async fn ordered(world: &World, order: &Order) -> Result<RunId, bench_web::ApiError> {
+async fn ordered(world: &World, order: &Order) -> anyhow::Result<RunId> {
     let template = order.template(world).await;
     let order = ApiOrder {
         model: "openai-compatible/m".to_owned(),

@@ -320,7 +320,7 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     let renewal = Renewal { spec: spec.as_ref(), resumes: true, ..Renewal::default() };
     let now = Timestamp::now();
     let changed = api.state.change_run_with(record, &record.state, generation, &event, now, renewal).await?;
-    if changed == Transition::Raced {
+    if changed != Transition::Done {
         return Ok(changed);
     }
     *held(&api.schedule) = None;
@@ -348,6 +348,9 @@ async fn requeue_run_keyed(api: &Api, run: RunId, given: Keys, what: Requeue) ->
             match resume(api, &found, what.budget).await? {
                 Transition::Done => return Ok(()),
                 Transition::Raced => continue,
+                Transition::Limited(reached) => {
+                    return Err(admission::too_many_open(api, &record.spec.owner, reached));
+                }
             }
         }
         let next = match what.errors {

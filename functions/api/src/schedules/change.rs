@@ -1,6 +1,6 @@
 //! Making, changing and deleting schedules.
 
-use bench_domain::run::AuthMode;
+use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
 use bench_domain::{ScheduleId, Timestamp};
 use bench_inference::ProviderKind;
