@@ -151,6 +151,20 @@ fn options_are_checked() {
     assert!(error(&[("start_date", "2024-02-01"), ("end_date", "2024-01-31")]).contains("after"));
     under(&[("start_date", "2024-02-29"), ("end_date", "2024-02-29")]).unwrap();
     under(&[("start_date", ""), ("end_date", "")]).unwrap();
+    assert!(error(&[("grading", "none")]).contains("isolated or official"));
+}
+
+#[test]
+fn the_way_of_grading_is_an_option() {
+    let grader = |pairs: &[(&str, &str)]| under(pairs).unwrap().sandbox().unwrap().facts().grader;
+    for isolated in [&[][..], &[("grading", "isolated")], &[("release", "v6")]] {
+        assert!(grader(isolated).contains("cannot reach"), "{isolated:?}");
+    }
+    for official in [&[("grading", "official")][..], &[("grading", "official"), ("release", "v6")]] {
+        assert!(grader(official).starts_with("lcb_runner/evaluation/testing_util.py"), "{official:?}");
+    }
+    let slice = under(&[("grading", "official"), ("release", "v4_v5")]).unwrap();
+    assert_eq!((slice.variant(), slice.spec().items), ("v4-v5", 268));
 }
 
 #[test]
