@@ -28,7 +28,7 @@ pub(crate) fn number(text: impl ToString) -> Cell {
 /// What came out of runs: a row for each benchmark.
 pub(crate) fn results(runs: &[Run]) -> Table {
     let all = || runs.iter().flat_map(|run| &run.benchmarks);
-    let with_tokens = all().any(|benchmark| benchmark.input_tokens + benchmark.output_tokens > 0);
+    let with_tokens = all().any(|it| [it.input_tokens, it.output_tokens, it.estimated_tokens] != [0; 3]);
     let with_cost = all().any(|benchmark| benchmark.cost.is_some());
     let with_latency = all().any(|benchmark| benchmark.latency().is_some_and(|latency| latency.p95 > 0.0));
     let mut header = vec!["model", "benchmark", "score (95 % interval)", "coverage", "n", "outcomes"];
@@ -48,11 +48,12 @@ pub(crate) fn results(runs: &[Run]) -> Table {
                 Cell::new(outcomes(benchmark)),
             ];
             if with_tokens {
-                let (input, output) = (benchmark.input_tokens, benchmark.output_tokens);
-                row.push(number(format!("{} / {}", format::count(input), format::count(output))));
+                row.push(number(tokens(benchmark)));
             }
             if with_cost {
-                let cost = benchmark.cost.map(|cost| format::dollars(cost.total_usd));
+                let at_least = if benchmark.estimated_tokens > 0 { "≥ " } else { "" };
+                let cost =
+                    benchmark.cost.map(|cost| format!("{at_least}{}", format::dollars(cost.total_usd)));
                 row.push(number(cost.unwrap_or_else(|| "-".to_owned())));
             }
             if with_latency {
@@ -66,6 +67,25 @@ pub(crate) fn results(runs: &[Run]) -> Table {
         }
     }
     table
+}
+
+/// Tokens of a benchmark's answers: those that the provider counted, and an estimate of those that it did not.
+fn tokens(benchmark: &Benchmark) -> String {
+    let (input, output) = (format::count(benchmark.input_tokens), format::count(benchmark.output_tokens));
+    match benchmark.estimated_tokens {
+        0 => format!("{input} / {output}"),
+        estimated => format!("{input} / {output} + ~{}", format::count(estimated)),
+    }
+}
+
+/// What the tilde before tokens means; `None` where all were counted.
+fn estimated(benchmark: &Benchmark) -> Option<String> {
+    (benchmark.estimated_tokens > 0).then(|| {
+        format!(
+            "~: {} tokens are an estimate, since the provider did not count them; the cost leaves them out",
+            format::count(benchmark.estimated_tokens)
+        )
+    })
 }
 
 /// Lists how scores were made: who answered, and for each benchmark a line with protocol, prompt and judge, and one with
@@ -84,6 +104,7 @@ pub(crate) fn made_by(runs: &[Run]) -> Vec<String> {
             };
             lines.extend(facts(benchmark).map(|facts| format!("{title}: {facts}")));
             lines.extend(sampled(benchmark).map(|sampled| format!("{title}: {sampled}")));
+            lines.extend(estimated(benchmark).map(|estimated| format!("{title}: {estimated}")));
         }
     }
     lines
@@ -106,10 +127,15 @@ pub(crate) fn facts(benchmark: &Benchmark) -> Option<String> {
     }
     parts.extend(benchmark.judge.as_ref().map(judge));
     let (input, output) = (benchmark.judge_input_tokens, benchmark.judge_output_tokens);
-    if input + output > 0 {
-        let cost = benchmark.judge_cost.map(|cost| format!(", {}", format::dollars(cost.total_usd)));
-        let tokens = format!("{} / {}", format::count(input), format::count(output));
-        parts.push(format!("tokens of the judge {tokens}{}", cost.unwrap_or_default()));
+    if input > 0 || output > 0 {
+        let about = if benchmark.judge_estimated_tokens > 0 { "~" } else { "" };
+        let cost = benchmark.judge_cost.map(|cost| format!(", {about}{}", format::dollars(cost.total_usd)));
+        let tokens = format!("{about}{} / {about}{}", format::count(input), format::count(output));
+        let estimated = match benchmark.judge_estimated_tokens {
+            0 => String::new(),
+            estimated => format!(" ({} of them estimated)", format::count(estimated)),
+        };
+        parts.push(format!("tokens of the judge {tokens}{estimated}{}", cost.unwrap_or_default()));
     }
     Some(parts.join(", "))
 }
@@ -338,6 +364,30 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert!(!text.contains("DEMO"));
+    }
+
+    #[test]
+    fn estimated_tokens_are_shown_as_estimates() {
+        let mut run = run(false);
+        let benchmark = &mut run.benchmarks[0];
+        (benchmark.input_tokens, benchmark.output_tokens) = (1_000, 200);
+        let counted = results(std::slice::from_ref(&run)).to_string();
+        assert!(
+            counted.contains("1,000 / 200") && !counted.contains('~') && !counted.contains('≥'),
+            "{counted}"
+        );
+        run.benchmarks[0].estimated_tokens = 3_450;
+        let shown = results(std::slice::from_ref(&run)).to_string();
+        assert!(shown.contains("1,000 / 200 + ~3,450") && shown.contains("≥ $2.50"), "{shown}");
+        assert!(made_by(std::slice::from_ref(&run))[0].contains("~: 3,450 tokens are an estimate"));
+        let benchmark = &mut run.benchmarks[0];
+        benchmark.protocol_name = Some("authors".into());
+        (benchmark.judge_input_tokens, benchmark.judge_output_tokens) = (900, 100);
+        assert!(facts(benchmark).unwrap().ends_with("tokens of the judge 900 / 100"));
+        benchmark.judge_estimated_tokens = 40;
+        assert!(
+            facts(benchmark).unwrap().ends_with("tokens of the judge ~900 / ~100 (40 of them estimated)")
+        );
     }
 
     #[test]

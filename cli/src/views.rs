@@ -77,6 +77,8 @@ pub(crate) struct Spent {
     pub(crate) tokens: u64,
     #[serde(default)]
     pub(crate) usd: Option<f64>,
+    #[serde(default)]
+    pub(crate) estimated_tokens: u64,
 }
 
 /// One benchmark of a run.
@@ -142,6 +144,12 @@ pub(crate) struct Benchmark {
     pub(crate) judge_input_tokens: u64,
     #[serde(default)]
     pub(crate) judge_output_tokens: u64,
+    /// Tokens of answers that the provider did not count; in none of the counts.
+    #[serde(default)]
+    pub(crate) estimated_tokens: u64,
+    /// The part of the judge's tokens that its provider did not count.
+    #[serde(default)]
+    pub(crate) judge_estimated_tokens: u64,
     #[serde(default)]
     pub(crate) judge_cost: Option<Cost>,
     #[serde(default)]
@@ -226,9 +234,11 @@ struct BenchmarkSummary<'a> {
     error_causes: &'a [ErrorCause],
     input_tokens: u64,
     output_tokens: u64,
+    estimated_tokens: u64,
     cost_usd: Option<f64>,
     judge_input_tokens: u64,
     judge_output_tokens: u64,
+    judge_estimated_tokens: u64,
     judge_cost_usd: Option<f64>,
     latency_ms: Option<Latency>,
     dataset: Option<&'a Dataset>,
@@ -294,10 +304,10 @@ impl Run {
         self.benchmarks.iter().filter_map(errors).sum()
     }
 
-    /// Whether nothing of it changes any more: a run that its budget stopped still gets the answers that were on
-    /// their way, until its benchmarks are closed.
+    /// Whether nothing of it changes any more: a run that was stopped by its budget or by refusals still gets the
+    /// answers that were on their way, until its benchmarks are closed.
     pub(crate) fn is_over(&self) -> bool {
-        let awaits_answers = self.failure_reason.as_deref() == Some("budget") && self.has_open_benchmarks();
+        let awaits_answers = self.failure_reason.is_some() && self.has_open_benchmarks();
         !self.status.is_open() && !awaits_answers
     }
 
@@ -356,9 +366,11 @@ impl Benchmark {
             error_causes: &self.error_causes,
             input_tokens: self.input_tokens,
             output_tokens: self.output_tokens,
+            estimated_tokens: self.estimated_tokens,
             cost_usd: self.cost.map(|cost| cost.total_usd),
             judge_input_tokens: self.judge_input_tokens,
             judge_output_tokens: self.judge_output_tokens,
+            judge_estimated_tokens: self.judge_estimated_tokens,
             judge_cost_usd: self.judge_cost.map(|cost| cost.total_usd),
             latency_ms: self.latency(),
             dataset: self.dataset.as_ref(),

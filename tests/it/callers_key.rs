@@ -63,7 +63,7 @@ fn gone_when_the_run_failed() {
         assert_eq!(world.end_of(run).await, RunStatus::Failed);
         check(&world, run, Expected::FAILED).await;
         let error = world.found(run).await.run.state.error().unwrap().to_owned();
-        assert!(error.contains("bad key ***"), "{error}");
+        assert!(error.contains("bad key [redacted]"), "{error}");
         assert_stored(&world, run, false).await;
         assert_sent(&world, Some(KEY));
     });

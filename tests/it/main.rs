@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "what fails here fails the test")]
 
 mod access;
+mod answers;
 mod budget;
 mod callers_key;
 mod cancel;
@@ -22,6 +23,7 @@ mod ops;
 mod planner;
 mod poison;
 mod provider;
+mod refused;
 mod requeue;
 mod restart;
 mod runtime_api;

@@ -49,6 +49,8 @@ pub enum Reply {
     Uncounted(String),
     /// A streamed answer that ends for this reason.
     Finished(String, &'static str),
+    /// An event stream of these bytes, each part written by itself.
+    Events(Vec<Vec<u8>>),
     /// A status with a body and headers.
     Status(u16, String, Vec<(&'static str, String)>),
     /// A streamed answer with this text that comes after this time.
@@ -63,6 +65,22 @@ pub enum Reply {
     Nothing,
     /// Nothing happens for this long, then the connection is closed.
     Hang(Duration),
+}
+
+impl Reply {
+    /// An event stream whose deltas have these JSON strings as their content, as they are, with this `usage` object.
+    pub fn deltas(contents: &[&[u8]], usage: &str) -> Self {
+        let delta = |content: &&[u8]| {
+            [b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"", *content, b"\"}}]}\n\n"].concat()
+        };
+        let mut parts: Vec<Vec<u8>> = contents.iter().map(delta).collect();
+        let end = format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"stop\"}}]}}\n\n\
+             data: {{\"choices\":[],\"usage\":{usage}}}\n\ndata: [DONE]\n\n"
+        );
+        parts.push(end.into_bytes());
+        Self::Events(parts)
+    }
 }
 
 /// Decides about a request.
@@ -295,6 +313,17 @@ async fn answer(
         }
         Reply::Finished(text, reason) => {
             stream.write_all(&streamed(&text, Some(reason), true, &ask.body)).await?;
+        }
+        Reply::Events(parts) => {
+            let bytes: usize = parts.iter().map(Vec::len).sum();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {bytes}\r\n\r\n"
+            );
+            stream.write_all(head.as_bytes()).await?;
+            for part in parts {
+                stream.write_all(&part).await?;
+                stream.flush().await?;
+            }
         }
         Reply::Status(status, body, headers) => {
             let mut head = format!("HTTP/1.1 {status} Status\r\ncontent-type: application/json\r\n");

@@ -135,7 +135,7 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
         fields.insert("demo_notice".to_owned(), DEMO_NOTICE.into());
     }
     let ours = report.map(|report| {
-        object(json!({
+        let mut ours = object(json!({
             "coverage_min": report.coverage_min,
             "score_of_graded": report.score_of_graded,
             "intervals": { "wilson_95": report.wilson_95, "clustered": report.clustered },
@@ -150,7 +150,16 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
             "judge_cost_usd": report.judge_cost.map(|cost| cost.total_usd()),
             "latency_percentiles_ms": report.latency_ms,
             "groups": report.groups,
-        }))
+        }));
+        // Only where there are any: a run whose tokens were all counted keeps the bytes that it has.
+        for (name, spent) in
+            [("estimated_tokens", report.spent), ("judge_estimated_tokens", report.judge_spent)]
+        {
+            if let Some(spent) = spent.filter(|spent| spent.estimated_tokens > 0) {
+                ours.insert(name.to_owned(), spent.estimated_tokens.into());
+            }
+        }
+        ours
     });
     fields.extend(ours.unwrap_or_default());
     fields

@@ -216,11 +216,17 @@ impl Finisher {
         if let Some(metrics) = metrics {
             report.extra.extend(metrics.finish(plan.samples()));
         }
-        if run.spec.budget.is_set() {
+        let has_budget = run.spec.budget.is_set();
+        if has_budget || report.without_usage > 0 || report.judge_usage.is_some() || run.spec.judge.is_some()
+        {
             let shards = Shards::of(benchmark);
             let count = self.state.run_count(run.spec.id, shards.as_slice()).await?;
-            report.spent = Some(count.spent());
-            report.judge_spent = run.spec.judge.as_ref().map(|_| count.judge_spent());
+            let (spent, judge_spent) = (count.spent(), count.judge_spent());
+            // Estimates count for as long as the run is shown, so a report must not lose them.
+            report.spent = Some(spent).filter(|spent| has_budget || spent.estimated_tokens > 0);
+            report.judge_spent = Some(judge_spent)
+                .filter(|_| run.spec.judge.is_some())
+                .filter(|spent| has_budget || spent.estimated_tokens > 0);
         }
         Ok(Some((report, in_hand)))
     }
@@ -228,7 +234,7 @@ impl Finisher {
     /// What remains to be done for a run that is over.
     async fn settle(&self, found: &RunWithBenchmarks) -> Result<(), FinishError> {
         let run = &found.run;
-        let keeps_results = run.state.is_stopped_by_budget() || run.errors_only;
+        let keeps_results = run.state.is_stopped() || run.errors_only;
         if keeps_results && !self.close_stopped(found).await? {
             // Answers are on their way: a planned wait is a new message.
             let (run, generation) = (run.spec.id, run.generation);

@@ -1,15 +1,16 @@
-//! A run that was stopped by its budget keeps what was answered: each benchmark is closed with its report. So does a
-//! run that had results and ended while its errors were asked again.
+//! A run that was stopped by its budget or by refusals keeps what was answered: each benchmark is closed with its report.
+//! So does a run that had results and ended while its errors were asked again.
 
-use bench_domain::Timestamp;
 use bench_domain::run::BenchmarkState;
 use bench_domain::sample::SampleState;
+use bench_domain::{FailureReason, Timestamp};
 use bench_state::{RunWithBenchmarks, SampleRecord, StateError, Transition};
 
 use crate::{FinishError, Finisher};
 
 const BUDGET: &str = "The budget of the run was reached before this benchmark was complete";
 const ERRORS: &str = "The run ended before all errors of this benchmark were asked again";
+const REFUSED: &str = "The run's requests were refused before this benchmark was complete";
 
 impl Finisher {
     /// Closes the benchmarks of a run that was stopped and keeps its results, once nobody works on their samples any more: a
@@ -27,7 +28,11 @@ impl Finisher {
                 None => {}
             }
         }
-        let why = if found.run.state.is_stopped_by_budget() { BUDGET } else { ERRORS };
+        let why = match found.run.state.failure_reason() {
+            Some(FailureReason::Refused) => REFUSED,
+            Some(FailureReason::Budget) => BUDGET,
+            None => ERRORS,
+        };
         for (benchmark, report) in reports {
             let now = Timestamp::now();
             let next = benchmark.state.stop(now, report, why).map_err(StateError::from)?;

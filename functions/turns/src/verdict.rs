@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn tokens_of_replies_add_up_where_they_were_counted() {
-        let some = Some(Usage { input_tokens: 3, output_tokens: 2, reasoning_tokens: 1 });
+        let some = Some(Usage::counted(3, 2, 1));
         assert_eq!((sum(None, None), sum(some, None), sum(None, some)), (None, some, some));
         assert_eq!(sum(some, some).map(Usage::total), Some(10));
     }

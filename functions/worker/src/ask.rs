@@ -39,7 +39,10 @@ impl Worker {
                 let own_id = record.source_id.as_deref().unwrap_or(&record.item_id);
                 let step = to_ask.step.as_deref().map(|name| (name, to_ask.earlier.len()));
                 match replay.lookup(hand.sample.benchmark.as_str(), &[own_id, &row], sample, step) {
-                    Some(answer) => answer,
+                    Some(mut answer) => {
+                        hand.run.keys.redact_answer(&mut answer);
+                        answer
+                    }
                     None => {
                         let step = step.map_or_else(String::new, |(name, _)| format!(", step `{name}`"));
                         let why = format!("no stored response for item `{own_id}`, sample {sample}{step}");

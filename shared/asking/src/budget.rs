@@ -51,10 +51,7 @@ impl Desk {
     /// Tokens of this stage as they count for a budget.
     pub const fn spending_of(&self, usage: Usage) -> Spending {
         match self.stage {
-            Stage::Answer => Spending {
-                answers: usage,
-                judge: Usage { input_tokens: 0, output_tokens: 0, reasoning_tokens: 0 },
-            },
+            Stage::Answer => Spending { answers: usage, judge: Usage::ZERO },
             Stage::Judge | Stage::Sandbox => Spending::of_judge(usage),
         }
     }
@@ -63,7 +60,7 @@ impl Desk {
     pub async fn count_failed(&self, hand: &InHand<'_>, prompt: &Prompt, failure: &Failure) {
         let Some(mut usage) = failure.usage.filter(|usage| usage.total() > 0) else { return };
         if usage.input_tokens == 0 {
-            usage.input_tokens = estimate_prompt(prompt);
+            usage = usage.plus(Usage::counted(estimate_prompt(prompt), 0, 0).estimated());
         }
         self.count(hand, usage).await;
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bench_blobs::BlobError;
 use bench_domain::{Outcome, RunId, SampleBody, Timestamp, Usage, Verdict};
+use bench_inference::Keys;
 use bench_lambda::metrics;
 use bench_queue::Message;
 use bench_state::{Commit, EventKind, Finished, NewEvent, ShardCount};
@@ -55,8 +56,9 @@ impl Desk {
     pub async fn end(&self, hand: &InHand<'_>, verdict: Verdict) -> Result<(), AskError> {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
         if verdict.outcome == Outcome::InfrastructureError {
+            let reason = hand.run.keys.redact(&verdict.reason);
             // The reason may tell of an item that nobody else may see.
-            let why = if benchmark.is_private() { verdict.outcome.as_str() } else { verdict.reason.as_str() };
+            let why = if benchmark.is_private() { verdict.outcome.as_str() } else { &*reason };
             tracing::warn!(run.id = %hand.sample.run, "Sample {} ended: {why}", hand.sample);
         }
         let finished = hand.claimed.record.ended(verdict, Timestamp::now());
@@ -76,6 +78,7 @@ impl Desk {
     ) -> Result<(), AskError> {
         let attempt = hand.claimed.attempt;
         let spent = self.spending_of(usage);
+        let finished = &without_keys(finished, &hand.run.keys);
         match self.state.commit_spending(hand.sample, &benchmark.sort, attempt, finished, spent).await? {
             Commit::Lost => {
                 self.count_lost(hand, finished.body.as_ref().map(|body| body.attempt), usage).await?;
@@ -159,6 +162,16 @@ impl Desk {
         self.state.add_event(run, &event, now).await?;
         Ok(())
     }
+}
+
+/// The end of a sample without keys in what a grader, a provider or a sandbox host said of it.
+fn without_keys(finished: &Finished, keys: &Keys) -> Finished {
+    let mut finished = finished.clone();
+    let Verdict { reason, extracted, detail, .. } = &mut finished.verdict;
+    keys.redact_in(reason);
+    extracted.as_mut().map(|text| keys.redact_in(text));
+    keys.redact_object(detail);
+    finished
 }
 
 /// Tokens that a commit tells operators of. Those of a judge are told of with each reply.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bench_inference::{Keys, Secret};
+
 use crate::WorkerIdentity;
 
 /// What a function that asks models may try, and how long.
@@ -17,7 +19,22 @@ pub struct AskingConfig {
     pub reserve: Duration,
     /// Who works, as operators see it.
     pub identity: WorkerIdentity,
+    /// The operator's keys besides those of providers, as far as this process has them: they are removed from every text
+    /// that is stored.
+    pub keys: Keys,
 }
+
+/// Variables that hold keys and passwords other than those of providers.
+const KEY_VARIABLES: [&str; 8] = [
+    "HF_TOKEN",
+    "SANDY_API_KEY",
+    "ADMIN_SECRET",
+    "BENCH_ADMIN_SECRET",
+    "BENCH_API_KEY",
+    "BENCH_JUDGE_API_KEY",
+    "BENCH_OWNER_KEY",
+    "BENCH_SIGNING_PRIVATE_KEY",
+];
 
 impl Default for AskingConfig {
     fn default() -> Self {
@@ -27,6 +44,7 @@ impl Default for AskingConfig {
             answer_timeout: Duration::from_secs(1_200),
             reserve: Duration::from_secs(60),
             identity: WorkerIdentity::default(),
+            keys: Keys::default(),
         }
     }
 }
@@ -69,6 +87,9 @@ impl AskingConfig {
             ),
             reserve: default.reserve,
             identity: WorkerIdentity::from_vars(&var)?,
+            keys: Keys::new(
+                &KEY_VARIABLES.iter().filter_map(|name| Secret::new(var(name)?)).collect::<Vec<_>>(),
+            ),
         })
     }
 }

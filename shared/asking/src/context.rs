@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bench_benchmarks::{Benchmark, Material, Templates};
@@ -13,13 +13,14 @@ use bench_domain::run::{AuthMode, ItemNaming, ModelRef, Owner, Plan};
 use bench_domain::sample::Stage;
 use bench_domain::{Answer, BenchmarkName, Prompt, RunId, RunSpec, SampleRef, Spending, Timestamp, Usage};
 use bench_inference::tokens::usage_or_estimate;
-use bench_inference::{Endpoint, Failure, InferenceConfig, ProviderKind, Replay, Secret};
+use bench_inference::{Endpoint, Failure, InferenceConfig, Keys, ProviderKind, Replay, Secret};
 use bench_state::State;
 use bench_state::credentials::Credentials;
 use tokio::sync::OnceCell;
 
 use crate::ledger::{Ledger, Ledgers, Receipt};
 use crate::original::Original;
+use crate::refusals::Refusals;
 use crate::supplies::{SUPPORT_BYTES_MAX, Supplies};
 use crate::{AskError, InHand};
 
@@ -38,7 +39,11 @@ pub struct RunContext {
     pub generation: u32,
     /// Who is asked in this stage.
     pub party: Party,
+    /// The keys in play: the run's own, its judge's and the operator's. None of them is stored in a text.
+    pub keys: Keys,
     stage: Stage,
+    /// What the provider refused.
+    pub(crate) refusals: Arc<Refusals>,
     /// What it has spent, when it has a budget.
     pub(crate) ledger: Option<Arc<Ledger>>,
     benchmarks: BTreeMap<BenchmarkName, BenchmarkContext>,
@@ -87,6 +92,15 @@ impl RunContext {
     /// A benchmark of the run, once it is planned.
     pub fn benchmark(&self, name: &BenchmarkName) -> Option<&BenchmarkContext> {
         self.benchmarks.get(name)
+    }
+
+    /// Number of samples planned; `None` until all benchmarks are.
+    pub(crate) fn samples(&self) -> Option<u64> {
+        let is_planned = self.benchmarks.len() == self.spec.benchmarks.len();
+        is_planned.then(|| {
+            let samples = self.benchmarks.values().map(|benchmark| benchmark.plan.samples());
+            samples.fold(0, u64::saturating_add)
+        })
     }
 
     /// Counts tokens of an answer from its receipt on, where the run has a budget.
@@ -197,13 +211,24 @@ impl BenchmarkContext {
     }
 }
 
-/// A key of a run's own.
-#[derive(Debug, Clone, Copy)]
-enum OwnKey {
+/// The keys that callers gave for a run.
+#[derive(Debug, Default)]
+struct OwnKeys {
     /// For the model that is measured.
-    Model,
+    model: Option<Secret>,
     /// For the judge.
-    Judge,
+    judge: Option<Secret>,
+}
+
+/// Whose key pays for the requests to a model.
+#[derive(Debug)]
+enum Key {
+    /// The operator's.
+    Operator,
+    /// One that the caller gave.
+    Own(Secret),
+    /// One that should be there and is not, and how that is told.
+    Missing(&'static str),
 }
 
 /// The runs that this process knows.
@@ -213,10 +238,14 @@ pub struct Contexts {
     blobs: Blobs,
     credentials: Credentials,
     inference: InferenceConfig,
+    /// The operator's keys.
+    keys: Keys,
     runs: Mutex<HashMap<RunId, Arc<RunContext>>>,
     support: Arc<SupportCache>,
     /// Ledgers outlive what is known of their runs, for as long as anybody works on one.
     ledgers: Ledgers,
+    /// So do refusals, by run and generation: a request that is under way belongs to them.
+    refusals: Mutex<HashMap<(RunId, u32), Weak<Refusals>>>,
     clock: AtomicU64,
     /// One reader at a time: the others find what it has read.
     loading: tokio::sync::Mutex<()>,
@@ -229,6 +258,7 @@ impl Contexts {
         blobs: Blobs,
         credentials: Credentials,
         inference: InferenceConfig,
+        keys: Keys,
         ledgers: Ledgers,
     ) -> Self {
         Self {
@@ -237,9 +267,11 @@ impl Contexts {
             blobs,
             credentials,
             inference,
+            keys,
             runs: Mutex::default(),
             support: Arc::new(SupportCache::new(SUPPORT_BYTES_MAX)),
             ledgers,
+            refusals: Mutex::default(),
             clock: AtomicU64::new(0),
             loading: tokio::sync::Mutex::new(()),
         }
@@ -312,7 +344,7 @@ impl Contexts {
     }
 
     /// Whether the answer to a question that was asked is still wanted. It is when the run was stopped by its
-    /// budget meanwhile: the answer is being paid for.
+    /// budget or by refusals meanwhile: the answer is being paid for.
     pub(crate) async fn wants_answers(&self, run: RunId) -> Result<bool, AskError> {
         if let Some(known) = self.known(run)
             && self.is_open(&known).await?
@@ -321,7 +353,7 @@ impl Contexts {
         }
         // Forgotten, or of an older generation: a requeued run still needs the answer.
         let found = self.state.run(run).await?;
-        Ok(found.is_some_and(|found| found.state.status().is_open() || found.state.is_stopped_by_budget()))
+        Ok(found.is_some_and(|found| found.state.status().is_open() || found.state.is_stopped()))
     }
 
     /// Before when the run's provider must not be asked.
@@ -349,14 +381,28 @@ impl Contexts {
         Ok(self.state.wait_for(&run.credential(), &run.asked_name(), now, wait).await?)
     }
 
+    /// What the provider refused of a run in one of its generations.
+    fn refusals(&self, run: RunId, generation: u32) -> Arc<Refusals> {
+        let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&(run, generation)).and_then(Weak::upgrade) {
+            return known;
+        }
+        all.retain(|_, refusals| refusals.strong_count() > 0);
+        let refusals = Arc::default();
+        all.insert((run, generation), Arc::downgrade(&refusals));
+        refusals
+    }
+
     async fn load(&self, run: RunId) -> Result<Option<RunContext>, AskError> {
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(None) };
         if !found.run.state.status().is_open() {
             return Ok(None);
         }
+        let own = self.own_keys(&found.run.spec).await?;
+        let keys = self.keys.and(&Keys::new(own.model.iter().chain(&own.judge)));
         let party = match self.stage {
-            Stage::Answer => self.model(&found.run.spec).await?,
-            Stage::Judge | Stage::Sandbox => self.judge(&found.run.spec).await?,
+            Stage::Answer => self.model(&found.run.spec, own.model).await?,
+            Stage::Judge | Stage::Sandbox => self.judge(&found.run.spec, own.judge).await?,
         };
         let spec = found.run.spec;
         let benchmarks = found.benchmarks.into_iter().filter_map(|record| {
@@ -375,7 +421,9 @@ impl Contexts {
             generation: found.run.generation,
             ledger: spec.budget.is_set().then(|| self.ledgers.of(run)),
             party,
+            keys,
             stage: self.stage,
+            refusals: self.refusals(run, found.run.generation),
             benchmarks,
             spec,
             seen_open: AtomicI64::new(Timestamp::now().as_micros()),
@@ -385,8 +433,20 @@ impl Contexts {
         }))
     }
 
+    /// The keys that callers gave for a run. Both are loaded in every stage: neither may be in a stored text.
+    async fn own_keys(&self, spec: &RunSpec) -> Result<OwnKeys, AskError> {
+        let mut own = OwnKeys::default();
+        if spec.auth == AuthMode::ApiKey {
+            own.model = self.credentials.get(spec.id).await?.and_then(|key| Secret::new(key.expose()));
+        }
+        if spec.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey) {
+            own.judge = self.credentials.judge(spec.id).await?.and_then(|key| Secret::new(key.expose()));
+        }
+        Ok(own)
+    }
+
     /// Who answers.
-    async fn model(&self, spec: &RunSpec) -> Result<Party, AskError> {
+    async fn model(&self, spec: &RunSpec, own: Option<Secret>) -> Result<Party, AskError> {
         if let Some(rejudges) = &spec.rejudges {
             // A deleted run has no answers any more.
             return Ok(match self.state.run_with_benchmarks(rejudges.run).await? {
@@ -399,27 +459,29 @@ impl Contexts {
         if let Some(why) = outdated_responses(spec) {
             return Ok(Party::Nobody(why.to_owned()));
         }
-        let key = match spec.auth {
-            AuthMode::System => None,
-            AuthMode::ApiKey => Some(OwnKey::Model),
+        let key = match (spec.auth, own) {
+            (AuthMode::System, _) => Key::Operator,
+            (AuthMode::ApiKey, Some(key)) => Key::Own(key),
+            (AuthMode::ApiKey, None) => Key::Missing("Run is missing API key credentials"),
         };
-        self.party(spec.id, &spec.model, key).await
+        self.party(&spec.model, key).await
     }
 
     /// Who judges.
-    async fn judge(&self, spec: &RunSpec) -> Result<Party, AskError> {
+    async fn judge(&self, spec: &RunSpec, own: Option<Secret>) -> Result<Party, AskError> {
         let Some(judge) = &spec.judge else {
             return Ok(Party::Nobody("the run has no judge".to_owned()));
         };
-        let key = match judge.auth {
-            AuthMode::System => None,
-            AuthMode::ApiKey => Some(OwnKey::Judge),
+        let key = match (judge.auth, own) {
+            (AuthMode::System, _) => Key::Operator,
+            (AuthMode::ApiKey, Some(key)) => Key::Own(key),
+            (AuthMode::ApiKey, None) => Key::Missing("Run is missing API key credentials of its judge"),
         };
-        self.party(spec.id, &judge.model, key).await
+        self.party(&judge.model, key).await
     }
 
-    /// The party behind a model. `own`: the key of the run's own that pays for it, if one does.
-    async fn party(&self, run: RunId, model: &ModelRef, own: Option<OwnKey>) -> Result<Party, AskError> {
+    /// The party behind a model, with the key that pays for it.
+    async fn party(&self, model: &ModelRef, key: Key) -> Result<Party, AskError> {
         let nobody = |why: String| Ok(Party::Nobody(why));
         let Some(kind) = ProviderKind::from_name(&model.provider) else {
             return nobody(format!("provider `{}` is unknown", model.provider));
@@ -438,16 +500,10 @@ impl Contexts {
             }
             _ => {}
         }
-        let key = match own {
-            None => None,
-            Some(OwnKey::Model) => match self.credentials.get(run).await? {
-                Some(key) => Secret::new(key.expose()),
-                None => return nobody("Run is missing API key credentials".to_owned()),
-            },
-            Some(OwnKey::Judge) => match self.credentials.judge(run).await? {
-                Some(key) => Secret::new(key.expose()),
-                None => return nobody("Run is missing API key credentials of its judge".to_owned()),
-            },
+        let key = match key {
+            Key::Operator => None,
+            Key::Own(key) => Some(key),
+            Key::Missing(why) => return nobody(why.to_owned()),
         };
         let endpoint = match (&model.base_url, key) {
             // An address of the command line's: the operator's key belongs to another one.

@@ -104,7 +104,9 @@ impl Desk {
     /// A desk for one stage with its clients.
     pub fn new(stage: Stage, services: Services, config: AskingConfig) -> Self {
         let Services { state, queues, blobs, credentials, chat, inference, ledgers } = services;
-        let contexts = Contexts::new(stage, state.clone(), blobs.clone(), credentials, inference, ledgers);
+        let keys = inference.keys().and(&config.keys);
+        let contexts =
+            Contexts::new(stage, state.clone(), blobs.clone(), credentials, inference, keys, ledgers);
         let vitals = Vitals::new(state.clone(), config.identity.clone());
         Self { state, queues, blobs, config, contexts, chat, vitals, stage }
     }

@@ -14,7 +14,7 @@ const WAIT_MAX: Duration = Duration::from_secs(3_600);
 
 impl Desk {
     /// Ends the run, or puts the sample off, or ends it as infrastructure-error when it was tried often enough or
-    /// for long enough. What says something about the sample itself is the caller's to look at first; here that is
+    /// for long enough, or at once when the same request would be refused again. What says something about the sample itself is the caller's to look at first; here that is
     /// an infrastructure-error at once.
     ///
     /// # Errors
@@ -22,14 +22,38 @@ impl Desk {
     pub async fn failed(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
         let effort = hand.claimed.record.effort;
         match failure.kind {
-            FailureKind::FatalForRun => self.fail_run(hand, &self.told_of(&failure.cause)).await,
+            FailureKind::FatalForRun => {
+                let hint = self.hint_for_model(failure).map(|hint| format!("; {hint}")).unwrap_or_default();
+                self.fail_run(hand, &format!("{}{hint}", self.told_of(&failure.cause))).await
+            }
             FailureKind::RateLimited => self.wait_for_provider(hand, failure, effort).await,
-            FailureKind::Transient | FailureKind::Bad => self.try_again(hand, failure).await,
+            FailureKind::Transient => self.try_again(hand, failure).await,
+            FailureKind::Bad => self.refused(hand, failure).await,
             FailureKind::TooLong(_) | FailureKind::Refused | FailureKind::Unsupported => {
                 let why = self.told_of(&failure.cause);
                 self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await
             }
+            FailureKind::AnswerTooLarge => self.end_too_large(hand, failure).await,
         }
+    }
+
+    /// Ends a sample whose answer is larger than what is kept. It was paid for: its tokens count as far as the provider
+    /// has counted them.
+    async fn end_too_large(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
+        let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
+        let why = self.told_of(&failure.cause);
+        tracing::warn!(run.id = %hand.sample.run, "Sample {} ended: {why}", hand.sample);
+        let verdict = Verdict::ungraded(Outcome::InfrastructureError, why);
+        let mut finished = hand.claimed.record.ended(verdict, Timestamp::now());
+        let usage = failure.usage.filter(|usage| usage.estimated_tokens == 0);
+        let sum = match self.stage {
+            Stage::Answer => &mut finished.usage,
+            Stage::Judge | Stage::Sandbox => &mut finished.judge_usage,
+        };
+        *sum = sum.map_or(usage, |sum| Some(sum.plus(usage.unwrap_or_default())));
+        // A run with a budget has counted it when it came.
+        let spent = usage.filter(|_| hand.run.ledger.is_none());
+        self.commit(hand, benchmark, &finished, spent.unwrap_or_default()).await
     }
 
     /// A failed attempt: bounded by number.
@@ -50,7 +74,7 @@ impl Desk {
     }
 
     /// A cause with who it is about, where that is not the model that is measured.
-    fn told_of(&self, cause: &str) -> String {
+    pub(crate) fn told_of(&self, cause: &str) -> String {
         match self.stage {
             Stage::Answer => cause.to_owned(),
             Stage::Judge | Stage::Sandbox => format!("the judge could not be asked: {cause}"),

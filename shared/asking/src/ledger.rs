@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     fn usage(tokens: u64) -> Spending {
-        Usage { input_tokens: tokens, output_tokens: 0, reasoning_tokens: 0 }.into()
+        Usage::counted(tokens, 0, 0).into()
     }
 
     fn read(tokens: u64) -> ShardCount {

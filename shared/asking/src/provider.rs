@@ -7,6 +7,7 @@ use bench_inference::{ChatRequest, Endpoint, Failure, FailureKind, GaveUpBy};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::refusals::HeldUp;
 use crate::{AskError, Desk, InHand};
 
 /// How often a call in flight looks whether its run is still open.
@@ -37,7 +38,8 @@ pub enum Reached {
 }
 
 impl Desk {
-    /// Asks a provider once, unless it is to be left alone. Ends early when the run does.
+    /// Asks a provider once, unless it is to be left alone. Ends early when the run does. What comes back has none of
+    /// the keys in play in it.
     ///
     /// # Errors
     /// When it is not known whether the provider may be asked.
@@ -60,16 +62,29 @@ impl Desk {
                 usage: None,
             }));
         }
+        match self.held_up(hand).await? {
+            Some(HeldUp::Wait(failure)) => return Ok(Reached::Failure(failure)),
+            Some(HeldUp::RunOver) => return Ok(Reached::RunOver),
+            None => {}
+        }
         let time = hand.deadline.left(self.config.reserve).min(self.config.answer_timeout);
         let Question { model, prompt, generation, reply_schema } = *question;
         let request = ChatRequest { model, prompt, generation, reply_schema };
         let call = self.chat.complete(endpoint, &request, Some(Instant::now() + time));
         tokio::pin!(call);
+        let _asking = hand.run.refusals.ask();
         loop {
             tokio::select! {
                 done = &mut call => return Ok(match done {
-                    Ok(answer) => Reached::Answer(Box::new(answer)),
-                    Err(failure) => Reached::Failure(failure),
+                    Ok(mut answer) => {
+                        hand.run.refusals.answered();
+                        hand.run.keys.redact_answer(&mut answer);
+                        Reached::Answer(Box::new(answer))
+                    }
+                    Err(mut failure) => {
+                        failure.redact(&hand.run.keys);
+                        Reached::Failure(failure)
+                    }
                 }),
                 () = tokio::time::sleep(LOOK_EVERY) => {
                     // A look that fails ends nothing: the answer is being paid for.

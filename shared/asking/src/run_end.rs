@@ -8,7 +8,7 @@ use bench_state::{EventKind, NewEvent, Transition};
 
 use crate::{AskError, Desk, InHand};
 
-/// When the finisher comes to a run that its budget stopped: nobody believes it open any more.
+/// When the finisher comes to a run that its budget or refusals stopped: nobody believes it open any more.
 const FINISH_AFTER: Duration = Duration::from_secs(2);
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
@@ -22,13 +22,25 @@ impl Desk {
         self.end_run(hand, why, None).await
     }
 
-    /// Ends the run as failed, if nobody else has ended it.
+    /// Ends the run as failed, if nobody else has ended it, and gives the sample back.
     pub(crate) async fn end_run(
         &self,
         hand: &InHand<'_>,
         why: &str,
         reason: Option<FailureReason>,
     ) -> Result<(), AskError> {
+        self.close_run(hand, why, reason).await?;
+        self.give_back(hand).await
+    }
+
+    /// Ends the run as failed, if nobody else has ended it.
+    pub(crate) async fn close_run(
+        &self,
+        hand: &InHand<'_>,
+        why: &str,
+        reason: Option<FailureReason>,
+    ) -> Result<(), AskError> {
+        let why = &*hand.run.keys.redact(why);
         let run = hand.sample.run;
         for _ in 0..RACES_MAX {
             let Some(found) = self.state.run(run).await? else { break };
@@ -48,7 +60,9 @@ impl Desk {
                 match reason {
                     // As its owner wanted it.
                     Some(FailureReason::Budget) => tracing::info!(run.id = %run, "Run {run} {why}"),
-                    None => tracing::error!(run.id = %run, error = why, "Run {run} failed: {why}"),
+                    Some(FailureReason::Refused) | None => {
+                        tracing::error!(run.id = %run, error = why, "Run {run} failed: {why}")
+                    }
                 }
                 // The finisher closes its benchmarks and removes the caller's key. Where answers are on their way it
                 // comes when nobody believes the run open any more.
@@ -58,7 +72,7 @@ impl Desk {
             }
         }
         self.contexts.forget(run);
-        self.give_back(hand).await
+        Ok(())
     }
 
     /// Leaves the sample as if it had not been taken.

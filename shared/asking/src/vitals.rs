@@ -175,7 +175,7 @@ impl Vitals {
 
     /// Counts the tokens of an answer. They are written with others, ten seconds later at most.
     pub(crate) fn count(&self, usage: Option<Usage>) {
-        let Some(usage) = usage.filter(|usage| usage.input_tokens + usage.output_tokens > 0) else { return };
+        let Some(usage) = usage.filter(|usage| usage.total() > 0) else { return };
         let tokens = TokenSum { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens };
         let mut gathered = locked(&self.0.gathered);
         gathered.tokens = gathered.tokens.plus(tokens);

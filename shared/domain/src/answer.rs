@@ -179,6 +179,22 @@ impl Finish {
     }
 }
 
+/// Repairs of text that came as broken Unicode: halves of UTF-16 surrogate pairs, or bytes that aren't UTF-8.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct TextRepairs {
+    /// Characters whose halves came apart and were joined: nothing is lost.
+    pub joined: u64,
+    /// Halves and bytes that belong to no character, each replaced with U+FFFD.
+    pub replaced: u64,
+}
+
+impl TextRepairs {
+    /// Whether nothing was repaired.
+    pub const fn is_none(&self) -> bool {
+        self.joined == 0 && self.replaced == 0
+    }
+}
+
 /// A model's whole answer to one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
@@ -192,6 +208,9 @@ pub struct Answer {
     /// What the provider counted; `None` when it did not say.
     #[serde(default)]
     pub usage: Option<Usage>,
+    /// Whether the provider's counts were impossible, such as a negative number of tokens, and are not in `usage`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub usage_rejected: bool,
     /// The `usage` object as received, as JSON text.
     #[serde(default)]
     pub usage_raw: Option<String>,
@@ -206,6 +225,12 @@ pub struct Answer {
     /// From sending the request to the first piece of the answer, in milliseconds.
     #[serde(default)]
     pub first_token_ms: Option<u64>,
+    /// What was wrong with the text as Unicode and was repaired.
+    #[serde(default, skip_serializing_if = "TextRepairs::is_none")]
+    pub repairs: TextRepairs,
+    /// Number of times that a key was found in the answer and replaced.
+    #[serde(default, skip_serializing_if = "crate::usage::is_zero")]
+    pub keys_redacted: u64,
 }
 
 impl Answer {
@@ -216,11 +241,14 @@ impl Answer {
             reasoning: None,
             finish: Finish::Stop,
             usage: None,
+            usage_rejected: false,
             usage_raw: None,
             model: None,
             request_id: None,
             latency_ms: 0,
             first_token_ms: None,
+            repairs: TextRepairs::default(),
+            keys_redacted: 0,
         }
     }
 }

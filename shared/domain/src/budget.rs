@@ -35,12 +35,17 @@ pub struct Spending {
 impl Spending {
     /// Tokens of a judge alone.
     pub const fn of_judge(judge: Usage) -> Self {
-        Self { answers: Usage { input_tokens: 0, output_tokens: 0, reasoning_tokens: 0 }, judge }
+        Self { answers: Usage::ZERO, judge }
     }
 
     /// Tokens of both together.
     pub const fn total(self) -> u64 {
         self.answers.total().saturating_add(self.judge.total())
+    }
+
+    /// The part of [`Spending::total`] that is an estimate, since no provider counted it.
+    pub const fn estimated_tokens(self) -> u64 {
+        self.answers.estimated_tokens.saturating_add(self.judge.estimated_tokens)
     }
 
     /// The sum of both; saturates.
@@ -79,7 +84,8 @@ impl From<Option<Price>> for Prices {
     }
 }
 
-/// A limit of a budget that was reached. Shown as `budget of 1.00 USD reached (1.02 USD spent)`.
+/// A limit of a budget that was reached. Shown as `budget of 1.00 USD reached (1.02 USD spent)`, with a tilde before
+/// what was spent where a part of it is an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LimitReached {
     /// The one in US dollars.
@@ -88,6 +94,8 @@ pub enum LimitReached {
         limit: f64,
         /// What was spent.
         spent: f64,
+        /// Tokens of it that are estimates.
+        estimated_tokens: u64,
     },
     /// The one in tokens.
     Tokens {
@@ -95,6 +103,8 @@ pub enum LimitReached {
         limit: u64,
         /// What was spent.
         spent: u64,
+        /// Tokens of it that are estimates.
+        estimated_tokens: u64,
     },
 }
 
@@ -117,20 +127,33 @@ impl Budget {
         let usd = prices.into().total_usd(spent);
         let by_usd = self.usd.filter(|limit| usd >= *limit);
         let by_tokens = self.tokens.filter(|limit| spent.total() >= *limit);
-        by_usd
-            .map(|limit| LimitReached::Usd { limit, spent: usd })
-            .or_else(|| by_tokens.map(|limit| LimitReached::Tokens { limit, spent: spent.total() }))
+        let estimated_tokens = spent.estimated_tokens();
+        by_usd.map(|limit| LimitReached::Usd { limit, spent: usd, estimated_tokens }).or_else(|| {
+            by_tokens.map(|limit| LimitReached::Tokens { limit, spent: spent.total(), estimated_tokens })
+        })
     }
 }
 
 impl fmt::Display for LimitReached {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Usd { limit, spent } => {
-                write!(f, "budget of {} USD reached ({} USD spent)", dollars(*limit), dollars(*spent))
+        let (limit, spent, estimated) = match self {
+            Self::Usd { limit, spent, estimated_tokens } => {
+                (format!("{} USD", dollars(*limit)), format!("{} USD", dollars(*spent)), *estimated_tokens)
             }
-            Self::Tokens { limit, spent } => {
-                write!(f, "budget of {} tokens reached ({} tokens spent)", grouped(*limit), grouped(*spent))
+            Self::Tokens { limit, spent, estimated_tokens } => (
+                format!("{} tokens", grouped(*limit)),
+                format!("{} tokens", grouped(*spent)),
+                *estimated_tokens,
+            ),
+        };
+        match estimated {
+            0 => write!(f, "budget of {limit} reached ({spent} spent)"),
+            tokens => {
+                write!(
+                    f,
+                    "budget of {limit} reached (~{spent} spent, {} tokens of it estimated)",
+                    grouped(tokens)
+                )
             }
         }
     }
@@ -167,7 +190,7 @@ mod tests {
     const PRICE: Price = Price { input_per_million_usd: 1.0, output_per_million_usd: 4.0 };
 
     fn usage(input_tokens: u64, output_tokens: u64) -> Usage {
-        Usage { input_tokens, output_tokens, reasoning_tokens: 0 }
+        Usage::counted(input_tokens, output_tokens, 0)
     }
 
     #[test]
@@ -180,6 +203,21 @@ mod tests {
         assert_eq!(budget.reached_by(usage(200_000, 199_999), Some(PRICE)), None);
         let reached = budget.reached_by(usage(220_000, 200_000), Some(PRICE)).unwrap();
         assert_eq!(reached.to_string(), "budget of 1.00 USD reached (1.02 USD spent)");
+    }
+
+    #[test]
+    fn estimates_are_told_as_estimates() {
+        let spent = Spending::from(usage(600, 300)).plus(usage(100, 20).estimated().into());
+        let tokens = Budget { usd: None, tokens: Some(1_000) };
+        assert_eq!(
+            tokens.reached_by(spent, None).unwrap().to_string(),
+            "budget of 1,000 tokens reached (~1,020 tokens spent, 120 tokens of it estimated)"
+        );
+        let usd = Budget { usd: Some(0.001), tokens: None };
+        assert_eq!(
+            usd.reached_by(spent, Some(PRICE)).unwrap().to_string(),
+            "budget of 0.0010 USD reached (~0.0020 USD spent, 120 tokens of it estimated)"
+        );
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub mod statistics;
 pub mod time;
 pub mod usage;
 
-pub use answer::{Answer, ChatMessage, Finish, Generation, Image, Prompt, Role};
+pub use answer::{Answer, ChatMessage, Finish, Generation, Image, Prompt, Role, TextRepairs};
 pub use body::{Execution, SampleBody, Step};
 pub use budget::{Budget, LimitReached, Prices, Spending};
 pub use causes::{CauseCounts, ErrorCause};
@@ -36,4 +36,4 @@ pub use sample::{Position, SampleRef};
 pub use sampling::Subset;
 pub use schedule::Schedule;
 pub use time::Timestamp;
-pub use usage::{Cost, Price, Usage};
+pub use usage::{Cost, Price, TOKENS_PER_CALL_MAX, Usage};

@@ -61,8 +61,8 @@ pub struct BenchmarkReport {
     pub without_usage: u64,
     /// Cost of the tokens, when the provider's price is known.
     pub cost: Option<Cost>,
-    /// For a run with a budget: all tokens that count for it. Beyond `usage` these are estimates where the provider
-    /// counted nothing, and attempts that brought no answer.
+    /// For a run with a budget, and where the provider did not count all tokens: all tokens that count for a budget.
+    /// Beyond `usage` these are estimates where the provider counted nothing, and attempts that brought no answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Usage>,
     /// Tokens of all replies of the judge, as far as its provider counted them; `None` when no judge was asked.
@@ -71,7 +71,7 @@ pub struct BenchmarkReport {
     /// Cost of the judge's tokens, when its provider's price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_cost: Option<Cost>,
-    /// For a run with a budget: all tokens of the judge that count for it, as `spent` tells them of the answers.
+    /// All tokens of the judge that count for a budget, as `spent` tells them of the answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_spent: Option<Usage>,
     /// Time from request to the end of the answer, in milliseconds.
@@ -191,12 +191,10 @@ impl ReportBuilder {
     pub fn add(&mut self, sample: &SampleSummary) {
         self.outcomes.add(sample.outcome);
         self.truncated_answers += u64::from(sample.truncated);
-        if let Some(latency_ms) = sample.latency_ms {
-            self.latencies_ms.push(latency_ms);
-            match sample.usage {
-                Some(usage) => self.usage = self.usage.plus(usage),
-                None => self.without_usage += 1,
-            }
+        self.latencies_ms.extend(sample.latency_ms);
+        match sample.usage {
+            Some(usage) => self.usage = self.usage.plus(usage),
+            None => self.without_usage += u64::from(sample.latency_ms.is_some()),
         }
         if let Some(usage) = sample.judge_usage {
             self.judge_usage = Some(self.judge_usage.unwrap_or_default().plus(usage));
@@ -311,7 +309,7 @@ mod tests {
             score,
             truncated: false,
             latency_ms: Some(100 + u64::from(item)),
-            usage: Some(Usage { input_tokens: 10, output_tokens: 5, reasoning_tokens: 0 }),
+            usage: Some(Usage::counted(10, 5, 0)),
             group: Some(if item.is_multiple_of(2) { "even" } else { "odd" }.to_owned()),
             judge_usage: None,
         }
@@ -407,7 +405,7 @@ mod tests {
         assert!(!text.contains("judge"), "a run without a judge says nothing of one");
         let mut builder = ReportBuilder::default();
         for item in 0..3 {
-            let judge_usage = Some(Usage { input_tokens: 1_000, output_tokens: 10, reasoning_tokens: 0 });
+            let judge_usage = Some(Usage::counted(1_000, 10, 0));
             builder.add(&SampleSummary { judge_usage, ..sample(item, 0, Outcome::Correct) });
         }
         let price = Price { input_per_million_usd: 1_000.0, output_per_million_usd: 0.0 };

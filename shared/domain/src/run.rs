@@ -289,6 +289,8 @@ impl fmt::Display for RunStatus {
 pub enum FailureReason {
     /// Its budget was reached; what was answered until then is kept.
     Budget,
+    /// A provider refused the run's first requests, of the model or of the judge, all with the same sentence.
+    Refused,
 }
 
 impl FailureReason {
@@ -296,6 +298,7 @@ impl FailureReason {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Budget => "budget",
+            Self::Refused => "refused",
         }
     }
 }
@@ -455,9 +458,10 @@ impl RunState {
         }
     }
 
-    /// Whether its budget stopped it.
-    pub const fn is_stopped_by_budget(&self) -> bool {
-        matches!(self, Self::Failed { reason: Some(FailureReason::Budget), .. })
+    /// Whether it was stopped while answers were on their way, by its budget or by refusals: these are still stored and
+    /// counted, and each benchmark is closed with a report.
+    pub const fn is_stopped(&self) -> bool {
+        matches!(self, Self::Failed { reason: Some(FailureReason::Budget | FailureReason::Refused), .. })
     }
 
     /// What went wrong, when it failed.
@@ -844,8 +848,11 @@ mod tests {
         assert_eq!(plain.failure_reason(), None);
         assert_eq!(serde_json::from_str::<RunState>(&serde_json::to_string(&plain).unwrap()).unwrap(), plain);
         let stopped = RunState::Queued.fail_because(Some(FailureReason::Budget), NOW, "x").unwrap();
-        assert!(stopped.is_stopped_by_budget() && stopped.requeue().is_ok());
+        assert!(stopped.is_stopped() && stopped.requeue().is_ok());
         assert!(serde_json::to_string(&stopped).unwrap().contains(r#""reason":"budget""#));
+        let refused = RunState::Queued.fail_because(Some(FailureReason::Refused), NOW, "x").unwrap();
+        assert!(refused.is_stopped() && refused.requeue().is_ok() && !plain.is_stopped());
+        assert!(serde_json::to_string(&refused).unwrap().contains(r#""reason":"refused""#));
     }
 
     #[test]

@@ -2,6 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+/// Maximum number of tokens of one kind that a single call can have.
+///
+/// The largest context windows take about ten million tokens; ten times as many leave room for growth. A larger count
+/// is a provider's mistake, and the counts of a hundred thousand million such calls still fit a sum.
+pub const TOKENS_PER_CALL_MAX: u64 = 100_000_000;
+
 /// Tokens of one or more model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Usage {
@@ -12,9 +18,32 @@ pub struct Usage {
     /// The part of `output_tokens` that was reasoning, where the provider says so.
     #[serde(default)]
     pub reasoning_tokens: u64,
+    /// The part of `input_tokens` and `output_tokens` together that is an estimate, since the provider did not count it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub estimated_tokens: u64,
+}
+
+/// Whether a count is zero, for counts that are written only when there is something to tell.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+pub(crate) const fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
+    /// No tokens.
+    pub const ZERO: Self = Self::counted(0, 0, 0);
+
+    /// Tokens as a provider counted them.
+    pub const fn counted(input_tokens: u64, output_tokens: u64, reasoning_tokens: u64) -> Self {
+        Self { input_tokens, output_tokens, reasoning_tokens, estimated_tokens: 0 }
+    }
+
+    /// The same tokens, all of them estimates.
+    #[must_use]
+    pub const fn estimated(self) -> Self {
+        Self { estimated_tokens: self.total(), ..self }
+    }
+
     /// Input and output together.
     pub const fn total(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
@@ -27,6 +56,7 @@ impl Usage {
             input_tokens: self.input_tokens.saturating_add(other.input_tokens),
             output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             reasoning_tokens: self.reasoning_tokens.saturating_add(other.reasoning_tokens),
+            estimated_tokens: self.estimated_tokens.saturating_add(other.estimated_tokens),
         }
     }
 }
@@ -99,9 +129,19 @@ mod tests {
     }
 
     #[test]
+    fn estimates_stay_apart_in_sums_and_records() {
+        let counted = Usage::counted(10, 5, 0);
+        let sum = counted.plus(Usage::counted(3, 4, 0).estimated());
+        assert_eq!((sum.total(), sum.estimated_tokens), (22, 7));
+        assert!(!serde_json::to_string(&counted).unwrap().contains("estimated"), "older digests stay");
+        let full = Usage::counted(u64::MAX, u64::MAX, 0).estimated();
+        assert_eq!(full.plus(full).estimated_tokens, u64::MAX);
+    }
+
+    #[test]
     fn cost_is_tokens_per_million_times_price() {
         let price = Price { input_per_million_usd: 0.5, output_per_million_usd: 2.0 };
-        let cost = price.cost(Usage { input_tokens: 2_000_000, output_tokens: 500_000, reasoning_tokens: 0 });
+        let cost = price.cost(Usage::counted(2_000_000, 500_000, 0));
         assert_eq!((cost.input_usd, cost.output_usd, cost.total_usd()), (1.0, 1.0, 2.0));
     }
 }

@@ -17,7 +17,7 @@ use crate::images::with_images;
 use crate::retry_after::retry_after;
 use crate::sse::{Event, SseParser};
 use crate::watch::{Expired, Watch};
-use crate::{Endpoint, ProviderKind};
+use crate::{Endpoint, Keys, ProviderKind};
 
 /// Bytes of an error body that are read.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -80,11 +80,13 @@ impl Call<'_> {
         };
         watch.touch();
         if !response.status().is_success() {
-            return Err(refused(provider, response, &mut watch, self.has_images).await);
+            let keys = self.endpoint.keys();
+            return Err(refused(provider, response, &mut watch, self.has_images, keys).await);
         }
         let status = response.status();
         let request_id = request_id(response.headers());
-        let mut reading = Reading::new(provider, response, watch, self.has_images);
+        let keys = self.endpoint.keys().clone();
+        let mut reading = Reading::new(provider, response, watch, self.has_images, keys);
         let mut failure = match reading.read().await {
             Ok(()) => return Ok(reading.into_answer(request_id)),
             Err(failure) => failure,
@@ -111,12 +113,12 @@ struct Reading {
 }
 
 impl Reading {
-    fn new(provider: ProviderKind, response: Response, watch: Watch, has_images: bool) -> Self {
+    fn new(provider: ProviderKind, response: Response, watch: Watch, has_images: bool, keys: Keys) -> Self {
         Self {
             provider,
             response,
             watch,
-            collector: Collector::default(),
+            collector: Collector::new(keys),
             first_token_ms: None,
             latency_ms: 0,
             has_images,
@@ -267,7 +269,8 @@ impl Reading {
                 Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause)
             }
             Stop::TooLarge(what) => {
-                Failure::new(FailureKind::Bad, GaveUpBy::Runner, format!("From {name}: {what}"))
+                let cause = format!("answer-too-large: {what}, more than the runner keeps (from {name})");
+                Failure::new(FailureKind::AnswerTooLarge, GaveUpBy::Runner, cause)
             }
         }
     }
@@ -291,6 +294,7 @@ pub(crate) async fn refused(
     mut response: Response,
     watch: &mut Watch,
     has_images: bool,
+    keys: &Keys,
 ) -> Refusal {
     let mut body = Vec::new();
     // Whatever is missing of the body, the status stands.
@@ -303,6 +307,8 @@ pub(crate) async fn refused(
         }
     }
     let status = response.status();
+    // Before anything is quoted: a quotation may be cut within a key.
+    let body = keys.redact_beginning(&body);
     let said = ErrorBody::parse(&body);
     let request_id = request_id(response.headers());
     let text = match redirect(status, response.headers()) {

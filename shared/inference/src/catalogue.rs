@@ -21,7 +21,7 @@ use crate::endpoint::{join, parse_base};
 use crate::failure::{Failure, FailureKind, GaveUpBy};
 use crate::http::chain;
 use crate::watch::Watch;
-use crate::{ChatClient, Endpoint, ProviderKind};
+use crate::{ChatClient, Endpoint, Keys, ProviderKind};
 
 /// Models on one page of the public list.
 const PAGE_MODELS: usize = 500;
@@ -119,7 +119,7 @@ impl ChatClient {
                 .append_pair("page", &number.to_string())
                 .append_pair("limit", &PAGE_MODELS.to_string())
                 .append_pair("include_schemas", "false");
-            let body = self.get(provider, url, None).await?;
+            let body = self.get(provider, url, None, &Keys::default()).await?;
             let page = parse_page(provider, &body)?;
             items += page.items.len() as u64;
             for model in page.items.iter().filter_map(|item| entry::public(item.get())) {
@@ -149,10 +149,11 @@ impl ChatClient {
             problem: "nothing can be appended to it",
         })?;
         let authorization = authorization(endpoint)?;
-        let body = self.get(provider, url, authorization).await.map_err(|error| match error {
-            CatalogueError::Request(failure) => CatalogueError::Request(failure.without(endpoint.key())),
-            other => other,
-        })?;
+        let body =
+            self.get(provider, url, authorization, endpoint.keys()).await.map_err(|error| match error {
+                CatalogueError::Request(failure) => CatalogueError::Request(failure.without(endpoint)),
+                other => other,
+            })?;
         let page = parse_page(provider, &body)?;
         let mut seen = HashSet::new();
         let models = page.items.iter().filter_map(|item| entry::gateway(provider, item.get()));
@@ -164,6 +165,7 @@ impl ChatClient {
         provider: ProviderKind,
         url: Url,
         authorization: Option<HeaderValue>,
+        keys: &Keys,
     ) -> Result<Vec<u8>, CatalogueError> {
         let client = self.http.client(&url).map_err(|problem| no_client(provider, problem))?;
         let mut request = Request::new(Method::GET, url.clone());
@@ -179,7 +181,7 @@ impl ChatClient {
             Err(why) => return Err(expired(provider, why, &watch, 0).into()),
         };
         if !response.status().is_success() {
-            return Err((*refused(provider, response, &mut watch, false).await.failure).into());
+            return Err((*refused(provider, response, &mut watch, false, keys).await.failure).into());
         }
         let mut body = Vec::new();
         loop {

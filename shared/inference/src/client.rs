@@ -46,7 +46,8 @@ impl ChatClient {
     ///
     /// A request is sent again only when the server refused a field of it that it does not know (see
     /// [`Dialect`]); nothing was generated then. Every other repetition is the caller's decision. Dropping the
-    /// future closes the connection, which ends the generation at most providers.
+    /// future closes the connection, which ends the generation at most providers. The key that was sent is in neither
+    /// answer nor failure, also when the provider repeats it.
     ///
     /// # Errors
     /// [`Failure`], whose kind says what to do. When `deadline` passes first, that is
@@ -59,7 +60,13 @@ impl ChatClient {
     ) -> Result<Answer, Failure> {
         let longest = Instant::now() + self.http.options.call_timeout;
         let end = deadline.map_or(longest, |deadline| deadline.min(longest));
-        self.ask(endpoint, request, end).await.map_err(|failure| failure.without(endpoint.key()))
+        match self.ask(endpoint, request, end).await {
+            Ok(mut answer) => {
+                endpoint.keys().redact_answer(&mut answer);
+                Ok(answer)
+            }
+            Err(failure) => Err(failure.without(endpoint)),
+        }
     }
 
     /// How requests to this model differ from the usual form, as far as its server has refused that.

@@ -1,13 +1,15 @@
 //! From the pieces of a response to an [`Answer`].
 
-use bench_domain::{Answer, Finish, Usage};
+use bench_domain::{Answer, Finish, TextRepairs, Usage};
 
+use crate::Keys;
 use crate::error_body::ErrorBody;
 use crate::failure::quote;
 use crate::piece::{Choice, Message, Piece, Text};
 use crate::sse::{Event, EventTooLarge};
 use crate::tokens::estimate_tokens;
-use crate::usage_object::parse_usage;
+use crate::unicode::{self, Assembler};
+use crate::usage_object::{Said, parse_usage};
 
 /// Most bytes of an answer, reasoning included.
 pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -36,9 +38,12 @@ impl From<EventTooLarge> for Stop {
 /// What has come so far.
 #[derive(Debug, Default)]
 pub(crate) struct Collector {
-    content: String,
-    reasoning: String,
-    refusal: String,
+    /// Removed from what is quoted of the response: a quotation may be cut within a key.
+    keys: Keys,
+    content: Assembler,
+    reasoning: Assembler,
+    refusal: Assembler,
+    repairs: TextRepairs,
     finish: Option<String>,
     usage_raw: String,
     model: Option<String>,
@@ -48,6 +53,11 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
+    /// A collector for a response to a request with these keys.
+    pub(crate) fn new(keys: Keys) -> Self {
+        Self { keys, ..Self::default() }
+    }
+
     /// Takes one event of a stream.
     pub(crate) fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
         let data = event.data.trim_ascii();
@@ -59,31 +69,42 @@ impl Collector {
             return Ok(());
         }
         if event.is_error && self.finish.is_none() {
-            return Err(reported(data));
+            return Err(self.reported(data));
         }
-        match serde_json::from_slice::<Piece<'_>>(data) {
-            Ok(piece) => self.piece(&piece, data),
-            Err(error) => self.pieces(data).unwrap_or_else(|| Err(garbage(&error, data))),
+        let error = match serde_json::from_slice::<Piece<'_>>(data) {
+            Ok(piece) => return self.piece(&piece, data, Form::Plain),
+            Err(error) => error,
+        };
+        if let Some(result) = self.pieces(data, Form::Plain) {
+            return result;
         }
+        let marked = unicode::mark(data);
+        let result = marked.and_then(|marked| self.pieces(&marked, Form::Marked));
+        result.unwrap_or_else(|| Err(self.garbage(&error, data)))
     }
 
     /// Takes a whole answer that came as one JSON object.
     pub(crate) fn whole(&mut self, body: &[u8]) -> Result<(), Stop> {
         let body = body.trim_ascii();
         match serde_json::from_slice::<Piece<'_>>(body) {
-            Ok(piece) => self.piece(&piece, body)?,
-            // Some gateways put an error into an array.
-            Err(error) => match ErrorBody::parse(body) {
-                said if said.is_empty() => return Err(garbage(&error, body)),
-                _ => return Err(reported(body)),
-            },
+            Ok(piece) => self.piece(&piece, body, Form::Plain)?,
+            Err(error) => {
+                let marked = unicode::mark(body);
+                let piece = marked.as_deref().and_then(|marked| serde_json::from_slice(marked).ok());
+                match piece {
+                    Some(piece) => self.piece(&piece, body, Form::Marked)?,
+                    // Some gateways put an error into an array.
+                    None if ErrorBody::parse(body).is_empty() => return Err(self.garbage(&error, body)),
+                    None => return Err(self.reported(body)),
+                }
+            }
         }
         if !self.has_choices {
             return Err(match ErrorBody::parse(body) {
                 said if said.is_empty() => {
-                    Stop::Garbage(format!("No choices in response: {}", quote_bytes(body)))
+                    Stop::Garbage(format!("No choices in response: {}", self.quote_bytes(body)))
                 }
-                _ => reported(body),
+                _ => self.reported(body),
             });
         }
         self.is_done = true;
@@ -119,23 +140,29 @@ impl Collector {
     /// `None` before the model has said anything.
     pub(crate) fn usage_so_far(&self) -> Option<Usage> {
         let texts = [&self.content, &self.reasoning, &self.refusal];
-        let output_tokens = texts.into_iter().map(|text| estimate_tokens(text)).sum();
-        let estimated = Usage { output_tokens, ..Usage::default() };
-        parse_usage(&self.usage_raw).or_else(|| self.has_text().then_some(estimated))
+        let output_tokens = texts.into_iter().map(|text| estimate_tokens(text.as_str())).sum();
+        let estimated = Usage::counted(0, output_tokens, 0).estimated();
+        parse_usage(&self.usage_raw).counted().or_else(|| self.has_text().then_some(estimated))
     }
 
     /// The answer. Times are left at zero.
     pub(crate) fn into_answer(self, request_id: Option<String>) -> Answer {
-        let refused = !self.refusal.is_empty();
-        let text = match (self.content.is_empty(), refused) {
-            (false, true) => format!("{}\n\n{}", self.content, self.refusal),
-            (true, true) => self.refusal,
-            _ => self.content,
+        let mut repairs = self.repairs;
+        let [content, reasoning, refusal] =
+            [self.content, self.reasoning, self.refusal].map(|text| text.finish(&mut repairs));
+        let refused = !refusal.is_empty();
+        let text = match (content.is_empty(), refused) {
+            (false, true) => format!("{content}\n\n{refusal}"),
+            (true, true) => refusal,
+            _ => content,
         };
+        let said = parse_usage(&self.usage_raw);
         Answer {
-            reasoning: Some(self.reasoning).filter(|reasoning| !reasoning.is_empty()),
+            reasoning: Some(reasoning).filter(|reasoning| !reasoning.is_empty()),
             finish: if refused { Finish::Refused } else { Finish::from_wire(self.finish.as_deref()) },
-            usage: parse_usage(&self.usage_raw),
+            usage: said.counted(),
+            usage_rejected: said == Said::Impossible,
+            repairs,
             usage_raw: Some(self.usage_raw).filter(|raw| !raw.is_empty()),
             model: self.model,
             request_id: request_id.or(self.id),
@@ -144,31 +171,31 @@ impl Collector {
     }
 
     /// Several objects in one event: servers that forget the empty line between two.
-    fn pieces(&mut self, data: &[u8]) -> Option<Result<(), Stop>> {
+    fn pieces(&mut self, data: &[u8], form: Form) -> Option<Result<(), Stop>> {
         let ends = data.ends_with(b"[DONE]");
         let data = data.strip_suffix(b"[DONE]").unwrap_or(data);
         let mut pieces = Vec::new();
         for piece in serde_json::Deserializer::from_slice(data).into_iter::<Piece<'_>>() {
             pieces.push(piece.ok()?);
         }
-        let result = pieces.iter().try_for_each(|piece| self.piece(piece, data));
+        let result = pieces.iter().try_for_each(|piece| self.piece(piece, data, form));
         self.is_done |= ends;
         (!pieces.is_empty()).then_some(result)
     }
 
-    fn piece(&mut self, piece: &Piece<'_>, data: &[u8]) -> Result<(), Stop> {
+    fn piece(&mut self, piece: &Piece<'_>, data: &[u8], form: Form) -> Result<(), Stop> {
         // An error after the end of the answer does not undo the answer.
         if self.finish.is_none() {
             let choices = piece.choices.iter().flatten();
             if let Some(error) = piece.error.or_else(|| choices.filter_map(|choice| choice.error).next()) {
-                return Err(reported(error.get().as_bytes()));
+                return Err(self.reported(error.get().as_bytes()));
             }
             if piece.object.as_ref().is_some_and(|object| object.0 == "error") {
-                return Err(reported(data));
+                return Err(self.reported(data));
             }
         }
-        keep(&mut self.id, piece.id.as_ref());
-        keep(&mut self.model, piece.model.as_ref());
+        keep(&mut self.id, piece.id.as_ref(), form);
+        keep(&mut self.model, piece.model.as_ref(), form);
         if let Some(usage) =
             piece.usage.map(|usage| usage.get()).filter(|usage| usage.len() <= USAGE_BYTES_MAX)
         {
@@ -176,17 +203,17 @@ impl Collector {
             self.usage_raw.push_str(usage);
         }
         match piece.choices.iter().flatten().find(|choice| choice.index.unwrap_or(0) == 0) {
-            Some(choice) => self.choice(choice),
+            Some(choice) => self.choice(choice, form),
             None => Ok(()),
         }
     }
 
-    fn choice(&mut self, choice: &Choice<'_>) -> Result<(), Stop> {
+    fn choice(&mut self, choice: &Choice<'_>, form: Form) -> Result<(), Stop> {
         self.has_choices = true;
         if let Some(message) = choice.delta.as_ref().or(choice.message.as_ref()) {
-            self.message(message);
+            self.message(message, form);
         } else if let Some(text) = &choice.text {
-            self.content.push_str(&text.0);
+            form.append(&mut self.content, &text.0, &mut self.repairs);
         }
         if self.bytes() > ANSWER_BYTES_MAX {
             return Err(Stop::TooLarge("the answer is larger than 16 MiB"));
@@ -198,16 +225,17 @@ impl Collector {
                 Err(Stop::Garbage(format!("the answer broke off with finish_reason={reason}")))
             }
             Some(reason) => {
-                self.finish = Some(reason.chars().take(NAME_CHARS_MAX).collect());
+                self.finish = Some(form.name(reason));
                 Ok(())
             }
         }
     }
 
-    fn message(&mut self, message: &Message<'_>) {
-        let append = |to: &mut String, text: &Option<Text<'_>>| {
+    fn message(&mut self, message: &Message<'_>, form: Form) {
+        let repairs = &mut self.repairs;
+        let mut append = |to: &mut Assembler, text: &Option<Text<'_>>| {
             let text = text.as_ref().map_or("", |text| text.0.as_ref());
-            to.push_str(text);
+            form.append(to, text, repairs);
             !text.is_empty()
         };
         append(&mut self.content, &message.content);
@@ -217,23 +245,53 @@ impl Collector {
             append(&mut self.reasoning, &message.reasoning);
         }
     }
-}
 
-fn keep(slot: &mut Option<String>, text: Option<&Text<'_>>) {
-    if let (None, Some(text)) = (&slot, text.filter(|text| !text.0.is_empty())) {
-        *slot = Some(text.0.chars().take(NAME_CHARS_MAX).collect());
+    /// An error object, by its message where it has one.
+    fn reported(&self, data: &[u8]) -> Stop {
+        let data = self.keys.redact_beginning(data);
+        let error = ErrorBody::parse(&data);
+        let text = if error.message.is_empty() { quote_bytes(&data) } else { quote(&error.message) };
+        Stop::Error(error, text)
+    }
+
+    fn garbage(&self, error: &serde_json::Error, data: &[u8]) -> Stop {
+        Stop::Garbage(format!("Invalid JSON response ({error}): {}", self.quote_bytes(data)))
+    }
+
+    fn quote_bytes(&self, data: &[u8]) -> String {
+        quote_bytes(&self.keys.redact_beginning(data))
     }
 }
 
-/// An error object, by its message where it has one.
-fn reported(data: &[u8]) -> Stop {
-    let error = ErrorBody::parse(data);
-    let text = if error.message.is_empty() { quote_bytes(data) } else { quote(&error.message) };
-    Stop::Error(error, text)
+/// How a piece came to be parsed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As it came.
+    Plain,
+    /// With marks where its texts were broken.
+    Marked,
 }
 
-fn garbage(error: &serde_json::Error, data: &[u8]) -> Stop {
-    Stop::Garbage(format!("Invalid JSON response ({error}): {}", quote_bytes(data)))
+impl Form {
+    fn append(self, to: &mut Assembler, text: &str, repairs: &mut TextRepairs) {
+        match self {
+            Self::Plain => to.push(text, repairs),
+            Self::Marked => to.push_marked(text, repairs),
+        }
+    }
+
+    /// A name, of which no other part will come.
+    fn name(self, text: &str) -> String {
+        let (mut name, mut repairs) = (Assembler::default(), TextRepairs::default());
+        self.append(&mut name, text, &mut repairs);
+        name.finish(&mut repairs).chars().take(NAME_CHARS_MAX).collect()
+    }
+}
+
+fn keep(slot: &mut Option<String>, text: Option<&Text<'_>>, form: Form) {
+    if let (None, Some(text)) = (&slot, text.filter(|text| !text.0.is_empty())) {
+        *slot = Some(form.name(&text.0));
+    }
 }
 
 /// The beginning of a body as text.

@@ -6,7 +6,7 @@ use reqwest::Url;
 
 use crate::endpoint::{join, parse_base};
 use crate::tokens::TokenLimits;
-use crate::{Endpoint, EndpointError, HttpOptions, ProviderKind, Secret};
+use crate::{Endpoint, EndpointError, HttpOptions, Keys, ProviderKind, Secret};
 
 /// Longest time that a variable may set, in seconds: one day.
 const SETTING_SECONDS_MAX: u64 = 86_400;
@@ -121,6 +121,13 @@ impl InferenceConfig {
             ProviderKind::OpenAiCompatible => Some(&self.openai_compatible),
             ProviderKind::Oracle | ProviderKind::Replay => None,
         }
+    }
+
+    /// The operator's keys of all providers.
+    pub fn keys(&self) -> Keys {
+        let Self { chutes, openrouter, lmstudio, openai_compatible, .. } = self;
+        let providers = [chutes, openrouter, lmstudio, openai_compatible];
+        Keys::new(providers.into_iter().filter_map(|provider| provider.key.as_ref()))
     }
 
     /// Whether a model of that provider can be asked with the operator's own settings.

@@ -66,9 +66,9 @@ impl ChatClient {
 
     async fn look(&self, endpoint: &Endpoint, url: Url) -> Result<(), Failure> {
         let authorization = authorization(endpoint)?;
-        match self.get(endpoint.provider(), url, authorization).await {
+        match self.get(endpoint.provider(), url, authorization, endpoint.keys()).await {
             Ok(_) => Ok(()),
-            Err(CatalogueError::Request(failure)) => Err(failure.without(endpoint.key())),
+            Err(CatalogueError::Request(failure)) => Err(failure.without(endpoint)),
             Err(other) => Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, other.to_string())),
         }
     }

@@ -2,7 +2,7 @@
 
 use reqwest::Url;
 
-use crate::{ProviderKind, Secret};
+use crate::{Keys, ProviderKind, Secret};
 
 /// A provider's address and key. The key is sent to this address and to nowhere else.
 #[derive(Debug, Clone)]
@@ -11,6 +11,8 @@ pub struct Endpoint {
     base_url: Url,
     chat_url: Url,
     key: Option<Secret>,
+    /// The same key, to be found in what comes back.
+    keys: Keys,
 }
 
 /// Why nobody can be asked.
@@ -58,7 +60,8 @@ impl Endpoint {
         let bad = |problem| EndpointError::BadBaseUrl { provider, given: printable(base_url), problem };
         let url = parse_base(base_url).map_err(bad)?;
         let chat_url = join(&url, "chat/completions").ok_or_else(|| bad("nothing can be appended to it"))?;
-        Ok(Self { provider, base_url: url, chat_url, key })
+        let keys = Keys::new(&key);
+        Ok(Self { provider, base_url: url, chat_url, key, keys })
     }
 
     /// Who answers.
@@ -74,7 +77,12 @@ impl Endpoint {
     /// The same address with another key.
     #[must_use]
     pub fn with_key(&self, key: Secret) -> Self {
-        Self { key: Some(key), ..self.clone() }
+        Self { keys: Keys::new([&key]), key: Some(key), ..self.clone() }
+    }
+
+    /// The key that is sent, as something to be removed from what comes back.
+    pub const fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     pub(crate) const fn key(&self) -> Option<&Secret> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::failure::QUOTED_CHARS_MAX;
+use crate::unicode;
 
 /// How deep an error may be wrapped in errors (a gateway quotes its upstream).
 const NESTING_MAX: u32 = 4;
@@ -32,7 +33,11 @@ impl ErrorBody {
     /// Reads a body; one that is no JSON says nothing.
     pub(crate) fn parse(body: &[u8]) -> Self {
         let mut error = Self::default();
-        if let Ok(value) = serde_json::from_slice::<Value>(body) {
+        // Half a character in a message must not hide what else is said.
+        let value = serde_json::from_slice::<Value>(body)
+            .ok()
+            .or_else(|| serde_json::from_slice(&unicode::replace(body)?).ok());
+        if let Some(value) = value {
             error.read(&value, NESTING_MAX);
         }
         error
@@ -165,6 +170,9 @@ mod tests {
             Some(429)
         );
         assert!(parse("<html>403</html>").is_empty());
+        let half = parse(r#"{"error":{"message":"no \ud83d","code":"insufficient_quota"}}"#);
+        assert_eq!(half.message, "no \u{fffd}");
+        assert!(half.has_code(&["insufficient_quota"]));
         assert!(parse("[[[[[[[[\"deep\"]]]]]]]]").is_empty());
     }
 

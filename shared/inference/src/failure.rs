@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench_domain::Usage;
 use serde::{Deserialize, Serialize};
 
-use crate::{ProviderKind, Secret};
+use crate::{Endpoint, Keys, ProviderKind};
 
 /// Characters of a provider's body that a cause quotes at most.
 pub(crate) const QUOTED_CHARS_MAX: usize = 1000;
@@ -31,8 +31,10 @@ pub enum FailureKind {
     Unsupported,
     /// The provider's policy holds the prompt or the answer back. Says nothing about other items.
     Refused,
-    /// The provider rejects this request for another reason: the other 4xx. The attempt has failed.
+    /// The provider rejects this request for another reason: the other 4xx. The same request would be rejected again.
     Bad,
+    /// The answer is larger than the most that is kept. It was paid for, and another one would be as long.
+    AnswerTooLarge,
 }
 
 impl FailureKind {
@@ -93,7 +95,7 @@ pub struct Failure {
     /// Who ended the call.
     pub gave_up_by: GaveUpBy,
     /// Tokens that were generated all the same, when an answer had begun: as the provider counted them, else
-    /// estimated from what came, without those of the prompt.
+    /// estimated from what came, without those of the prompt, and marked as an estimate.
     pub usage: Option<Usage>,
 }
 
@@ -102,12 +104,20 @@ impl Failure {
         Self { kind, status: None, cause, request_id: None, retry_after: None, gave_up_by, usage: None }
     }
 
-    /// Removes the key that was sent, in case that the provider echoed it.
-    pub(crate) fn without(mut self, key: Option<&Secret>) -> Self {
-        if let Some(key) = key.filter(|key| self.cause.contains(key.expose())) {
+    /// Removes the key that was sent, in case that the provider echoed it. In an error, which is no answer to be graded,
+    /// also one that is too short to be looked for elsewhere.
+    pub(crate) fn without(mut self, endpoint: &Endpoint) -> Self {
+        self.redact(endpoint.keys());
+        if let Some(key) = endpoint.key().filter(|key| self.cause.contains(key.expose())) {
             self.cause = key.redact(&self.cause);
         }
         self
+    }
+
+    /// Removes keys from what a provider said.
+    pub fn redact(&mut self, keys: &Keys) {
+        keys.redact_in(&mut self.cause);
+        self.request_id.as_mut().map(|id| keys.redact_in(id));
     }
 }
 
@@ -143,6 +153,7 @@ pub(crate) fn quote(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Secret;
 
     #[test]
     fn http_causes_follow_the_vectors() {
@@ -167,8 +178,12 @@ mod tests {
 
     #[test]
     fn an_echoed_key_is_masked() {
-        let key = Secret::new("cpk_abc").unwrap();
-        let failure = Failure::new(FailureKind::FatalForRun, GaveUpBy::Provider, "bad key cpk_abc".into());
-        assert_eq!(failure.without(Some(&key)).cause, "bad key ***");
+        for (key, cause) in [("cpk_abc", "bad key ***"), ("cpk_0123456789", "bad key [redacted]")] {
+            let endpoint =
+                Endpoint::new(ProviderKind::Chutes, "https://h.example/v1", Secret::new(key)).unwrap();
+            let said = format!("bad key {key}");
+            let failure = Failure::new(FailureKind::FatalForRun, GaveUpBy::Provider, said);
+            assert_eq!(failure.without(&endpoint).cause, cause);
+        }
     }
 }

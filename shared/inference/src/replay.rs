@@ -20,7 +20,7 @@ use bench_domain::{Answer, Finish};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::usage_object::parse_usage;
+use crate::usage_object::{Said, parse_usage};
 
 /// Longest line in bytes.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -196,7 +196,8 @@ impl Replay {
             answer.reasoning = extra.reasoning.as_deref().map(str::to_owned);
             answer.finish =
                 extra.finish_reason.as_deref().map_or(Finish::Stop, |wire| Finish::from_wire(Some(wire)));
-            answer.usage = extra.usage_raw.as_deref().and_then(parse_usage);
+            let said = extra.usage_raw.as_deref().map_or(Said::Nothing, parse_usage);
+            (answer.usage, answer.usage_rejected) = (said.counted(), said == Said::Impossible);
             answer.usage_raw = extra.usage_raw.as_deref().map(str::to_owned);
         }
         Some(answer)
@@ -412,7 +413,7 @@ mod tests {
             "usage":{"prompt_tokens":2,"completion_tokens":3},"prompt":"ignored"}"#;
         let answer = Replay::parse(&line.replace('\n', "")).unwrap().lookup("b", &["a"], 0, None).unwrap();
         assert_eq!((answer.finish, answer.reasoning.as_deref()), (Finish::Length, Some("r")));
-        assert_eq!(answer.usage, Some(Usage { input_tokens: 2, output_tokens: 3, reasoning_tokens: 0 }));
+        assert_eq!(answer.usage, Some(Usage::counted(2, 3, 0)));
     }
 
     #[test]

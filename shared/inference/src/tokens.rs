@@ -47,16 +47,13 @@ pub fn estimate_prompt(prompt: &Prompt) -> u64 {
     prompt.messages.iter().map(of).sum()
 }
 
-/// Tokens of a call: as the provider counted them, else estimated from prompt, answer and reasoning. A count of
-/// nothing at all is none.
+/// Tokens of a call: as the provider counted them, else estimated from prompt, answer and reasoning, and marked as an
+/// estimate. A count of nothing at all is none.
 pub fn usage_or_estimate(prompt: &Prompt, answer: &Answer) -> Usage {
     answer.usage.filter(|usage| usage.total() > 0).unwrap_or_else(|| {
         let reasoning = answer.reasoning.as_deref().map_or(0, estimate_tokens);
-        Usage {
-            input_tokens: estimate_prompt(prompt),
-            output_tokens: estimate_tokens(&answer.text) + reasoning,
-            reasoning_tokens: reasoning,
-        }
+        let output = estimate_tokens(&answer.text) + reasoning;
+        Usage::counted(estimate_prompt(prompt), output, reasoning).estimated()
     })
 }
 
@@ -133,9 +130,10 @@ mod tests {
         answer.reasoning = Some("z".repeat(40));
         let estimate = usage_or_estimate(&prompt, &answer);
         assert_eq!((estimate.input_tokens, estimate.output_tokens, estimate.reasoning_tokens), (100, 30, 10));
+        assert_eq!(estimate.estimated_tokens, 130);
         answer.usage = Some(Usage::default());
         assert_eq!(usage_or_estimate(&prompt, &answer), estimate);
-        let counted = Usage { input_tokens: 7, output_tokens: 5, reasoning_tokens: 0 };
+        let counted = Usage::counted(7, 5, 0);
         answer.usage = Some(counted);
         assert_eq!(usage_or_estimate(&prompt, &answer), counted);
     }

@@ -1,59 +1,85 @@
 //! The `usage` object of the API.
 
-use bench_domain::Usage;
-use serde::{Deserialize, Deserializer};
+use std::collections::HashMap;
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct UsageObject {
-    #[serde(deserialize_with = "count")]
-    prompt_tokens: Option<u64>,
-    #[serde(deserialize_with = "count")]
-    completion_tokens: Option<u64>,
-    // Some gateways write both names into one object, so these are no aliases.
-    #[serde(deserialize_with = "count")]
-    input_tokens: Option<u64>,
-    #[serde(deserialize_with = "count")]
-    output_tokens: Option<u64>,
-    #[serde(deserialize_with = "details")]
-    completion_tokens_details: Details,
-    #[serde(deserialize_with = "count")]
-    reasoning_tokens: Option<u64>,
+use bench_domain::{TOKENS_PER_CALL_MAX, Usage};
+use serde_json::value::RawValue;
+
+/// What a `usage` object says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Said {
+    /// It counts neither prompt nor answer.
+    Nothing,
+    /// Counts that can be right.
+    Counted(Usage),
+    /// A count that no call can have: negative, a fraction, not a number, or beyond [`TOKENS_PER_CALL_MAX`]. The other
+    /// counts of such an object are not trusted either.
+    Impossible,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-struct Details {
-    #[serde(deserialize_with = "count")]
-    reasoning_tokens: Option<u64>,
-}
-
-/// Reads a `usage` object; `None` when it counts neither prompt nor answer.
-pub(crate) fn parse_usage(json: &str) -> Option<Usage> {
-    let object: UsageObject = serde_json::from_str(json).ok()?;
-    let input = object.prompt_tokens.or(object.input_tokens);
-    let output = object.completion_tokens.or(object.output_tokens);
-    if input.is_none() && output.is_none() {
-        return None;
+impl Said {
+    /// The counts, where they can be right.
+    pub(crate) const fn counted(self) -> Option<Usage> {
+        match self {
+            Self::Counted(usage) => Some(usage),
+            Self::Nothing | Self::Impossible => None,
+        }
     }
-    let reasoning = object.completion_tokens_details.reasoning_tokens.or(object.reasoning_tokens);
-    Some(Usage {
-        input_tokens: input.unwrap_or(0),
-        output_tokens: output.unwrap_or(0),
-        reasoning_tokens: reasoning.unwrap_or(0),
-    })
 }
 
-/// A count, also one written as a float; anything else is unknown.
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let number = Option::<serde_json::Number>::deserialize(deserializer)?;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturates, and the sign is checked
-    let whole = |number: f64| (number >= 0.0).then_some(number as u64);
-    Ok(number.and_then(|number| number.as_u64().or_else(|| number.as_f64().and_then(whole))))
+/// One count of the object.
+enum Count {
+    Missing,
+    Tokens(u64),
+    Impossible,
 }
 
-fn details<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Details, D::Error> {
-    Ok(Option::<Details>::deserialize(deserializer)?.unwrap_or_default())
+type Fields<'a> = HashMap<&'a str, &'a RawValue>;
+
+/// Reads a `usage` object.
+pub(crate) fn parse_usage(json: &str) -> Said {
+    let Ok(fields) = serde_json::from_str::<Fields<'_>>(json) else { return Said::Nothing };
+    let details = fields.get("completion_tokens_details").map_or("null", |details| details.get());
+    let details: Fields<'_> = serde_json::from_str(details).unwrap_or_default();
+    // Some gateways write both names into one object: the first that is there counts.
+    let first = |places: [(&Fields<'_>, &str); 2]| {
+        let mut counts = places.into_iter().map(|(fields, name)| count(fields.get(name)));
+        counts.find(|count| !matches!(count, Count::Missing)).unwrap_or(Count::Missing)
+    };
+    let input = first([(&fields, "prompt_tokens"), (&fields, "input_tokens")]);
+    let output = first([(&fields, "completion_tokens"), (&fields, "output_tokens")]);
+    let reasoning = first([(&details, "reasoning_tokens"), (&fields, "reasoning_tokens")]);
+    let tokens = |count| match count {
+        Count::Missing => Some(0),
+        Count::Tokens(tokens) => Some(tokens),
+        Count::Impossible => None,
+    };
+    if let (Count::Missing, Count::Missing) = (&input, &output) {
+        return Said::Nothing;
+    }
+    match (tokens(input), tokens(output), tokens(reasoning)) {
+        (Some(input), Some(output), Some(reasoning)) => {
+            Said::Counted(Usage::counted(input, output, reasoning))
+        }
+        _ => Said::Impossible,
+    }
+}
+
+/// A whole number, also one that is written as a float.
+fn count(value: Option<&&RawValue>) -> Count {
+    let Some(text) = value.map(|value| value.get()).filter(|text| *text != "null") else {
+        return Count::Missing;
+    };
+    let tokens = text.parse::<u64>().ok().or_else(|| {
+        let number = text.parse::<f64>().ok().filter(|_| text.starts_with(|c: char| c.is_ascii_digit()))?;
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // saturates, and the sign is checked
+        (number >= 0.0 && number.fract() == 0.0).then_some(number as u64)
+    });
+    match tokens {
+        Some(tokens) if tokens <= TOKENS_PER_CALL_MAX => Count::Tokens(tokens),
+        _ => Count::Impossible,
+    }
 }
 
 #[cfg(test)]
@@ -62,9 +88,7 @@ mod tests {
 
     #[test]
     fn counts_are_read_in_their_usual_forms() {
-        let usage = |input, output, reasoning| {
-            Some(Usage { input_tokens: input, output_tokens: output, reasoning_tokens: reasoning })
-        };
+        let usage = |input, output, reasoning| Said::Counted(Usage::counted(input, output, reasoning));
         let full = r#"{"prompt_tokens":5,"completion_tokens":7,"total_tokens":12,"completion_tokens_details":{"reasoning_tokens":3}}"#;
         assert_eq!(parse_usage(full), usage(5, 7, 3));
         assert_eq!(parse_usage(r#"{"prompt_tokens":5.0,"completion_tokens":null}"#), usage(5, 0, 0));
@@ -77,8 +101,40 @@ mod tests {
             parse_usage(r#"{"prompt_tokens":1,"completion_tokens":2,"completion_tokens_details":null}"#),
             usage(1, 2, 0)
         );
-        assert_eq!(parse_usage("{}"), None);
-        assert_eq!(parse_usage(r#"{"prompt_tokens":"many"}"#), None);
-        assert_eq!(parse_usage(r#"{"prompt_tokens":-3}"#), None);
+        for nothing in ["{}", "null", "[]", "\"none\"", r#"{"total_tokens":-1}"#, r#"{"prompt_tokens":null}"#]
+        {
+            assert_eq!(parse_usage(nothing), Said::Nothing, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn counts_that_no_call_can_have_are_impossible() {
+        let largest = format!(r#"{{"prompt_tokens":{TOKENS_PER_CALL_MAX}}}"#);
+        assert_eq!(parse_usage(&largest), Said::Counted(Usage::counted(TOKENS_PER_CALL_MAX, 0, 0)));
+        for count in [
+            "-3",
+            "-0.5",
+            "2.5",
+            "100000001",
+            "1000000000000000000",
+            "99999999999999999999999",
+            "1e18",
+            "1e999",
+            "\"many\"",
+            "\"12\"",
+            "true",
+            "[1]",
+            "{}",
+        ] {
+            for json in [
+                format!(r#"{{"prompt_tokens":{count},"completion_tokens":1}}"#),
+                format!(r#"{{"prompt_tokens":1,"completion_tokens":{count}}}"#),
+                format!(
+                    r#"{{"prompt_tokens":1,"completion_tokens_details":{{"reasoning_tokens":{count}}}}}"#
+                ),
+            ] {
+                assert_eq!(parse_usage(&json), Said::Impossible, "{json}");
+            }
+        }
     }
 }

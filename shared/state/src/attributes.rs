@@ -74,6 +74,23 @@ impl<'a> Reader<'a> {
         Ok(self.maybe_number(name)?.unwrap_or(other))
     }
 
+    /// A count that never fails to be read for being too large: one that an older program let grow beyond all bounds
+    /// reads as the largest number, and one that fell below zero as 0.
+    pub(crate) fn count_or(&self, name: &str, other: u64) -> Result<u64, StateError> {
+        match self.record.get(name).and_then(|value| value.as_n().ok()) {
+            None => Ok(other),
+            Some(digits) => match digits.parse::<i128>() {
+                Ok(count) => Ok(u64::try_from(count.max(0)).unwrap_or(u64::MAX)),
+                // A decimal number of more digits than that is still a number.
+                Err(_) => match digits.parse::<f64>() {
+                    Ok(count) if count > 0.0 => Ok(u64::MAX),
+                    Ok(_) => Ok(0),
+                    Err(_) => Err(self.bad(name, "is no such number")),
+                },
+            },
+        }
+    }
+
     pub(crate) fn maybe_time(&self, name: &str) -> Result<Option<Timestamp>, StateError> {
         Ok(self.maybe_number(name)?.map(Timestamp::from_micros))
     }

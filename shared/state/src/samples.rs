@@ -163,20 +163,26 @@ pub struct ShardCount {
     pub judge_spent_input: u64,
     /// The same for the judge's replies.
     pub judge_spent_output: u64,
+    /// The part of `spent_input` and `spent_output` together that is an estimate.
+    pub spent_estimated: u64,
+    /// The part of the judge's tokens that is an estimate.
+    pub judge_spent_estimated: u64,
 }
 
 impl ShardCount {
     /// The model's tokens that count for a budget.
     pub const fn spent(&self) -> Usage {
-        Usage { input_tokens: self.spent_input, output_tokens: self.spent_output, reasoning_tokens: 0 }
+        Usage {
+            estimated_tokens: self.spent_estimated,
+            ..Usage::counted(self.spent_input, self.spent_output, 0)
+        }
     }
 
     /// The judge's tokens that count for a budget.
     pub const fn judge_spent(&self) -> Usage {
         Usage {
-            input_tokens: self.judge_spent_input,
-            output_tokens: self.judge_spent_output,
-            reasoning_tokens: 0,
+            estimated_tokens: self.judge_spent_estimated,
+            ..Usage::counted(self.judge_spent_input, self.judge_spent_output, 0)
         }
     }
 
@@ -193,19 +199,21 @@ impl ShardCount {
             done: self.done + other.done,
             graded: self.graded + other.graded,
             correct: self.correct + other.correct,
-            input_tokens: self.input_tokens + other.input_tokens,
-            output_tokens: self.output_tokens + other.output_tokens,
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
             spent_input: self.spent_input.saturating_add(other.spent_input),
             spent_output: self.spent_output.saturating_add(other.spent_output),
             judge_spent_input: self.judge_spent_input.saturating_add(other.judge_spent_input),
             judge_spent_output: self.judge_spent_output.saturating_add(other.judge_spent_output),
+            spent_estimated: self.spent_estimated.saturating_add(other.spent_estimated),
+            judge_spent_estimated: self.judge_spent_estimated.saturating_add(other.judge_spent_estimated),
         }
     }
 
     /// From its record. The counters of an older program have no spent tokens: there these are all tokens.
     pub(crate) fn read(reader: &Reader<'_>) -> Result<Self, StateError> {
-        let input_tokens = reader.number_or("input_tokens", 0)?;
-        let output_tokens = reader.number_or("output_tokens", 0)?;
+        let input_tokens = reader.count_or("input_tokens", 0)?;
+        let output_tokens = reader.count_or("output_tokens", 0)?;
         Ok(Self {
             expected: reader.number("expected")?,
             done: reader.number_or("done", 0)?,
@@ -213,10 +221,12 @@ impl ShardCount {
             correct: reader.number_or("correct", 0)?,
             input_tokens,
             output_tokens,
-            spent_input: reader.number_or("spent_input", input_tokens)?,
-            spent_output: reader.number_or("spent_output", output_tokens)?,
-            judge_spent_input: reader.number_or("judge_spent_input", 0)?,
-            judge_spent_output: reader.number_or("judge_spent_output", 0)?,
+            spent_input: reader.count_or("spent_input", input_tokens)?,
+            spent_output: reader.count_or("spent_output", output_tokens)?,
+            judge_spent_input: reader.count_or("judge_spent_input", 0)?,
+            judge_spent_output: reader.count_or("judge_spent_output", 0)?,
+            spent_estimated: reader.count_or("spent_estimated", 0)?,
+            judge_spent_estimated: reader.count_or("judge_spent_estimated", 0)?,
         })
     }
 }
@@ -229,11 +239,8 @@ pub(crate) const JUDGE_USAGE: [&str; 3] = ["judge_input", "judge_output", "judge
 pub(crate) fn read_usage(reader: &Reader<'_>, names: [&str; 3]) -> Result<Option<Usage>, StateError> {
     let [input, output, reasoning] = names;
     let Some(input_tokens) = reader.maybe_number(input)? else { return Ok(None) };
-    Ok(Some(Usage {
-        input_tokens,
-        output_tokens: reader.number_or(output, 0)?,
-        reasoning_tokens: reader.number_or(reasoning, 0)?,
-    }))
+    let (output_tokens, reasoning_tokens) = (reader.number_or(output, 0)?, reader.number_or(reasoning, 0)?);
+    Ok(Some(Usage::counted(input_tokens, output_tokens, reasoning_tokens)))
 }
 
 impl BodyRef {
@@ -647,8 +654,9 @@ impl State {
             .set_key(Some(key(keys::sample_partition(sample), COUNT)))
             .update_expression(
                 "ADD done :one, graded :graded, correct :correct, input_tokens :input, output_tokens :output, \
-                 spent_input :spent_input, spent_output :spent_output, \
-                 judge_spent_input :judge_input, judge_spent_output :judge_output",
+                 spent_input :spent_input, spent_output :spent_output, spent_estimated :estimated, \
+                 judge_spent_input :judge_input, judge_spent_output :judge_output, \
+                 judge_spent_estimated :judge_estimated",
             )
             .condition_expression(if closing { "done = #last" } else { "done < #last" })
             .expression_attribute_names("#last", "last")
@@ -664,6 +672,8 @@ impl State {
             .expression_attribute_values(":spent_output", number(spent.answers.output_tokens))
             .expression_attribute_values(":judge_input", number(spent.judge.input_tokens))
             .expression_attribute_values(":judge_output", number(spent.judge.output_tokens))
+            .expression_attribute_values(":estimated", number(spent.answers.estimated_tokens))
+            .expression_attribute_values(":judge_estimated", number(spent.judge.estimated_tokens))
             .build()
             .map_err(|error| StateError::damaged("sample", error))?;
         Ok(TransactWriteItem::builder().update(update).build())

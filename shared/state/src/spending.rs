@@ -56,8 +56,9 @@ impl State {
             .table_name(&self.table)
             .set_key(Some(key(keys::sample_partition(sample), COUNT)))
             .update_expression(
-                "ADD spent_input :input, spent_output :output, \
-                 judge_spent_input :judge_input, judge_spent_output :judge_output",
+                "ADD spent_input :input, spent_output :output, spent_estimated :estimated, \
+                 judge_spent_input :judge_input, judge_spent_output :judge_output, \
+                 judge_spent_estimated :judge_estimated",
             )
             // The counters of a run that was deleted meanwhile must not come back.
             .condition_expression("attribute_exists(pk)")
@@ -65,6 +66,8 @@ impl State {
             .expression_attribute_values(":output", number(answers.output_tokens))
             .expression_attribute_values(":judge_input", number(judge.input_tokens))
             .expression_attribute_values(":judge_output", number(judge.output_tokens))
+            .expression_attribute_values(":estimated", number(answers.estimated_tokens))
+            .expression_attribute_values(":judge_estimated", number(judge.estimated_tokens))
             .send()
             .await;
         condition_held("count what was spent", update).map(drop)

@@ -278,8 +278,9 @@ impl State {
             .table_name(&self.table)
             .set_key(Some(key(keys::sample_partition(sample), COUNT)))
             .update_expression(
-                "ADD spent_input :input, spent_output :output, \
-                 judge_spent_input :judge_input, judge_spent_output :judge_output",
+                "ADD spent_input :input, spent_output :output, spent_estimated :estimated, \
+                 judge_spent_input :judge_input, judge_spent_output :judge_output, \
+                 judge_spent_estimated :judge_estimated",
             )
             // The counters of a run that was deleted meanwhile must not come back.
             .condition_expression("attribute_exists(pk)")
@@ -287,6 +288,8 @@ impl State {
             .expression_attribute_values(":output", number(spent.answers.output_tokens))
             .expression_attribute_values(":judge_input", number(spent.judge.input_tokens))
             .expression_attribute_values(":judge_output", number(spent.judge.output_tokens))
+            .expression_attribute_values(":estimated", number(spent.answers.estimated_tokens))
+            .expression_attribute_values(":judge_estimated", number(spent.judge.estimated_tokens))
             .build()
             .map_err(damaged)?;
         let items = vec![

@@ -98,8 +98,8 @@ fn check_samples(benchmark: &BenchmarkRecord, samples: &[SampleRecord], run: &Ru
     let stored: Vec<Position> = samples.iter().map(|sample| sample.position).collect();
     assert_eq!(stored, planned.collect::<Vec<_>>(), "{}: other samples than planned", benchmark.name);
     let over = samples.iter().filter(|sample| sample.finished.is_some()).count();
-    // A run that its budget stopped has reports of what was answered.
-    if benchmark.state.report().is_some() && !run.is_stopped_by_budget() {
+    // A run that was stopped has reports of what was answered.
+    if benchmark.state.report().is_some() && !run.is_stopped() {
         assert_eq!(over, samples.len(), "{}: closed with open samples", benchmark.name);
         assert_eq!(benchmark.shards_done, plan.shards);
     }
@@ -141,6 +141,8 @@ async fn check_counters(world: &World, run: RunId, benchmark: &BenchmarkRecord, 
         // Never less than the records have; more after a requeue, or after attempts without an answer.
         assert!(stored.spent_input >= count.input_tokens && stored.spent_output >= count.output_tokens);
         (count.spent_input, count.spent_output) = (stored.spent_input, stored.spent_output);
+        (count.spent_estimated, count.judge_spent_estimated) =
+            (stored.spent_estimated, stored.judge_spent_estimated);
         assert!(stored.judge_spent().total() >= count.judge_spent().total());
         (count.judge_spent_input, count.judge_spent_output) =
             (stored.judge_spent_input, stored.judge_spent_output);

@@ -57,9 +57,14 @@ pub(super) fn stopped(run: &Run) -> Option<String> {
     let sum = |part: fn(&crate::views::Benchmark) -> u64| run.benchmarks.iter().map(part).sum::<u64>();
     let (done, planned) = (sum(|b| b.completed_samples), sum(|b| b.planned_samples));
     let (budget, spent) = (run.budget?, run.spent?);
+    let estimated_tokens = spent.estimated_tokens;
     let reached = match (budget.usd, spent.usd, budget.tokens) {
-        (Some(limit), Some(usd), _) if usd >= limit => LimitReached::Usd { limit, spent: usd }.to_string(),
-        (_, _, Some(limit)) => LimitReached::Tokens { limit, spent: spent.tokens }.to_string(),
+        (Some(limit), Some(usd), _) if usd >= limit => {
+            LimitReached::Usd { limit, spent: usd, estimated_tokens }.to_string()
+        }
+        (_, _, Some(limit)) => {
+            LimitReached::Tokens { limit, spent: spent.tokens, estimated_tokens }.to_string()
+        }
         (Some(limit), ..) => format!("budget of {} USD reached", dollars(limit)),
         _ => return None,
     };
@@ -104,6 +109,13 @@ mod tests {
         assert_eq!(
             stopped(&run(json!({ "usd": 2.0, "tokens": 1_000_000 }))).unwrap(),
             "stopped: budget of 1,000,000 tokens reached (1,020,000 tokens spent), 312 of 1,000 samples done"
+        );
+        let mut estimated = run(json!({ "usd": 1.0, "tokens": null }));
+        estimated.spent.as_mut().unwrap().estimated_tokens = 5_000;
+        assert_eq!(
+            stopped(&estimated).unwrap(),
+            "stopped: budget of 1.00 USD reached (~1.02 USD spent, 5,000 tokens of it estimated), 312 of 1,000 \
+             samples done"
         );
         let mut other = run(json!({ "usd": 1.0, "tokens": null }));
         other.failure_reason = None;

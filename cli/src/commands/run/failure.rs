@@ -155,6 +155,12 @@ fn may_change(benchmark: &Benchmark, reasons: &[Reason]) -> bool {
 /// How to go on; `reasons` has those of each benchmark.
 fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let id = &run.id;
+    if run.failure_reason.as_deref() == Some("refused") {
+        // What helps stands in the error; as it was ordered the run gets the same refusal.
+        return vec![format!(
+            "`bench run --resume {id}` goes on with this run, as it was ordered, once the provider takes its requests"
+        )];
+    }
     let mut hints = Vec::new();
     for benchmark in run.benchmarks.iter().filter(|it| outcome(it, Outcome::Unsupported) > 0) {
         let name = &benchmark.benchmark_name;
@@ -263,6 +269,14 @@ mod tests {
         assert!(hint(&run(json!({}), unplanned), &[]).contains("--resume"));
         let canceled = run(json!({ "status": "canceled" }), json!({}));
         assert!(hint(&canceled, &[]).contains("--resume"));
+    }
+
+    #[test]
+    fn a_refused_run_goes_on_only_when_its_provider_changes() {
+        let refused =
+            run(json!({ "failure_reason": "refused" }), json!({ "outcomes": { "infrastructure-error": 4 } }));
+        let told = hints(&refused, &[vec![reason("HTTP 400: no", 4)]]);
+        assert!(told.len() == 1 && told[0].contains("once the provider takes its requests"), "{told:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Benchmarks of a run: items, their order and pages, sums, and what a view holds.
 
 use crate::server::Server;
-use bench_domain::{Outcome, Position};
+use bench_domain::{Outcome, Position, SampleBody, TextRepairs};
 use bench_web::views::item_view;
 use serde_json::json;
 
@@ -248,4 +248,32 @@ async fn a_gated_dataset_shows_strangers_ids_digests_and_verdicts_only() {
         let error = shown["is_correct"].is_null().then_some("infrastructure-error");
         assert_eq!(shown["error"].as_str(), error);
     }
+}
+
+#[tokio::test]
+async fn what_was_changed_of_an_answer_is_told() {
+    let server = Server::local().await;
+    let run = server.run_of(&["mmlu_pro"]).await;
+    server.plan(run, "mmlu_pro", 2, 1).await;
+    for item in 0..2 {
+        let position = Position { item, sample: 0 };
+        let change = |body: &mut SampleBody| {
+            if item == 0 {
+                body.answer.repairs = TextRepairs { joined: 1, replaced: 2 };
+                body.answer.keys_redacted = 3;
+                body.answer.usage_rejected = true;
+                body.answer.usage = None;
+            }
+        };
+        server.commit_body(run, "mmlu_pro", position, Outcome::Correct, "The answer is (A).", change).await;
+    }
+    let details = server.get(&format!("/api/runs/{run}/benchmarks/mmlu_pro")).await.json();
+    let metadata = |item: usize| &details["items"]["items"][item]["item_metadata"];
+    assert_eq!(metadata(0)["text_repairs"], json!({ "joined": 1, "replaced": 2 }));
+    assert_eq!((&metadata(0)["keys_redacted"], &metadata(0)["usage_rejected"]), (&json!(3), &json!(true)));
+    for field in ["text_repairs", "keys_redacted", "usage_rejected"] {
+        assert!(metadata(1).get(field).is_none(), "{field}");
+    }
+    assert_eq!(details["summary"]["without_usage"], 1);
+    assert_eq!(details["summary"]["input_tokens"], 100, "what was not counted is in no sum");
 }

@@ -328,7 +328,7 @@ impl Server {
         let mut answer = Answer::local(text);
         answer.finish = if outcome == Outcome::Truncated { Finish::Length } else { Finish::Stop };
         answer.reasoning = Some("Hm\0m.".into());
-        answer.usage = Some(Usage { input_tokens: 100, output_tokens: 10, reasoning_tokens: 0 });
+        answer.usage = Some(Usage::counted(100, 10, 0));
         answer.usage_raw = Some(r#"{"prompt_tokens":100,"completion_tokens":10,"x":1.0}"#.into());
         answer.model = Some("oracle-1".into());
         let prompt = Prompt::user(format!("What is {}?", claimed.record.item_id));

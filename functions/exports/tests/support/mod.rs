@@ -380,7 +380,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
                 Some(BodyRef { attempt: claimed.attempt, sha256 })
             }
         };
-        let usage = Usage { input_tokens: 7, output_tokens: 3, reasoning_tokens: 0 };
+        let usage = Usage::counted(7, 3, 0);
         if said.is_handed_over {
             let answered = Answered {
                 body: body.unwrap(),

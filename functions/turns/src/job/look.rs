@@ -92,6 +92,8 @@ impl Turns {
             Err(error) => return self.job_failed(hand, job, &error).await,
         };
         metrics::count(metrics::JOBS_DONE, 1.0);
+        let mut report = report;
+        hand.run.keys.redact_report(&mut report);
         let execution = Some(Execution { round: job.round, report });
         let body = SampleBody { execution, ..work.body };
         let stored = self.desk.store(hand, &body).await?;

@@ -29,6 +29,8 @@ impl Turns {
         error: &JobError,
     ) -> Result<(), AskError> {
         let why = format!("the sandbox host: {error}");
+        // The host was sent a key.
+        let why = hand.run.keys.redact(&why);
         let waits = hand.claimed.record.effort.waits;
         match error.kind() {
             JobErrorKind::Gone => self.next_round(hand, job, "the sandbox was lost").await,
@@ -38,7 +40,7 @@ impl Turns {
                 Ok(())
             }
             JobErrorKind::Transient => {
-                tracing::info!(run.id = %hand.sample.run, %error, "Sample {}: {why}", hand.sample);
+                tracing::info!(run.id = %hand.sample.run, "Sample {}: {why}", hand.sample);
                 self.desk.wait_or_end(hand, &why, backoff(waits.saturating_add(1)), HOST_PATIENCE).await
             }
             JobErrorKind::Refused => {

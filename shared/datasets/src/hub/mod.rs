@@ -22,7 +22,7 @@ pub(crate) use download::{Fetched, Total, hash, remove, remove_download};
 pub(crate) use listing::{RemoteFile, Repository};
 use patience::Patience;
 
-use crate::config::LibraryConfig;
+use crate::config::{LibraryConfig, Token};
 use crate::error::DatasetError;
 use crate::progress::Progress;
 
@@ -179,13 +179,14 @@ impl Hub {
         let status = response.status();
         let code = text_header(response.headers(), "x-error-code");
         let wait = retry_after(response.headers());
-        let said = text_header(response.headers(), "x-error-message");
+        let token = self.config.token.as_ref();
+        let said = text_header(response.headers(), "x-error-message").map(|said| without(token, &said));
         let explained = code.is_some() || said.is_some();
         let said = match said {
             Some(said) => said,
-            None => error_body(response).await.unwrap_or_else(|| format!("status {status}")),
+            None => error_body(response, token).await.unwrap_or_else(|| format!("status {status}")),
         };
-        let token_given = self.config.token.is_some();
+        let token_given = token.is_some();
         let lasting = match (status.as_u16(), code.as_deref()) {
             // Where files are stored, a signed address that has expired is answered so.
             (401 | 403 | 404 | 410, _) if !at_hub => {
@@ -305,11 +306,17 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 }
 
 /// The message in an answer's JSON, `{"error": "…"}`.
-async fn error_body(response: Response) -> Option<String> {
+async fn error_body(response: Response, token: Option<&Token>) -> Option<String> {
     let body = limited(response, ERROR_BYTES_MAX).await.ok()?;
     let value: serde_json::Value = serde_json::from_slice(&body).ok()?;
     let text = value.get("error")?.as_str()?;
-    Some(text.chars().take(300).collect())
+    // Before it is cut, perhaps within the token.
+    Some(without(token, text).chars().take(300).collect())
+}
+
+/// What a hub said, without the token that it was sent.
+fn without(token: Option<&Token>, text: &str) -> String {
+    token.map_or_else(|| text.to_owned(), |token| text.replace(token.reveal(), "[redacted]"))
 }
 
 /// A whole answer of at most so many bytes.
@@ -327,6 +334,13 @@ async fn limited(mut response: Response, limit_bytes: usize) -> Result<Vec<u8>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_that_the_hub_repeats_is_not_told() {
+        let token = Token::new("hf_0123456789");
+        assert_eq!(without(token.as_ref(), "no: hf_0123456789, hf_0"), "no: [redacted], hf_0");
+        assert_eq!(without(None, "no"), "no");
+    }
 
     #[test]
     fn only_a_sha256_is_taken_for_one() {

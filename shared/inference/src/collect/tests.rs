@@ -30,7 +30,7 @@ fn deltas_become_an_answer() {
     ]);
     assert_eq!((answer.text.as_str(), answer.reasoning.as_deref()), ("42", Some("hm so")));
     assert_eq!((answer.finish, answer.model.as_deref()), (Finish::Stop, Some("m")));
-    assert_eq!(answer.usage, Some(Usage { input_tokens: 3, output_tokens: 2, reasoning_tokens: 0 }));
+    assert_eq!(answer.usage, Some(Usage::counted(3, 2, 0)));
     assert_eq!(answer.usage_raw.as_deref(), Some(r#"{"prompt_tokens":3,"completion_tokens":2}"#));
     assert_eq!(answer.request_id.as_deref(), Some("c1"));
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::{Finish, Generation, Usage};
+use bench_domain::{Finish, Generation, TextRepairs, Usage};
 use bench_inference::{ChatClient, Endpoint, HttpOptions, ProviderKind};
 use tokio::time::Instant;
 
@@ -16,7 +16,7 @@ async fn a_streamed_answer_arrives_whole() {
     let answer = ask_with(&client(), &server.endpoint(), &generation, None).await.unwrap();
     assert_eq!(answer.text, "The answer is 42.");
     assert_eq!((answer.finish, answer.reasoning), (Finish::Stop, None));
-    assert_eq!(answer.usage, Some(Usage { input_tokens: 11, output_tokens: 5, reasoning_tokens: 0 }));
+    assert_eq!(answer.usage, Some(Usage::counted(11, 5, 0)));
     assert_eq!(answer.usage_raw.as_deref(), Some(r#"{"prompt_tokens":11,"completion_tokens":5}"#));
     assert_eq!(answer.model.as_deref(), Some("served/model"));
     assert_eq!(answer.request_id.as_deref(), Some("rid-1"));
@@ -66,7 +66,7 @@ async fn one_object_instead_of_a_stream_is_an_answer() {
         let answer = ask(&client(), &server.endpoint()).await.unwrap();
         assert_eq!((answer.text.as_str(), answer.reasoning.as_deref()), ("42", Some("6 × 7")));
         assert_eq!(answer.finish, Finish::Length);
-        assert_eq!(answer.usage, Some(Usage { input_tokens: 1, output_tokens: 2, reasoning_tokens: 1 }));
+        assert_eq!(answer.usage, Some(Usage::counted(1, 2, 1)));
         assert_eq!(answer.request_id.as_deref(), Some("c"));
     }
 }
@@ -155,4 +155,64 @@ async fn slow_pieces_are_waited_for() {
     assert!(
         answer.latency_ms > 1_000_000 && answer.first_token_ms.is_some_and(|first| first < answer.latency_ms)
     );
+}
+
+#[tokio::test]
+async fn broken_characters_are_joined_or_replaced_and_counted() {
+    let delta = |content: &[u8]| {
+        [b"data: {\"choices\":[{\"delta\":{\"content\":\"", content, b"\",\"reasoning\":\"\\ud83d\"}}]}\n\n"]
+            .concat()
+    };
+    let end = b"data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+    let mut body = Vec::new();
+    for content in [br"a\ud83d".as_slice(), br"\ude00 b", b"\xff c \xe6\xbc", b"\xa2"] {
+        body.extend(delta(content));
+    }
+    body.extend_from_slice(end);
+    // In one piece, and byte by byte: what the network cuts is no repair.
+    for size in [body.len(), 1] {
+        let mut steps = vec![stream_head()];
+        steps.extend(body.chunks(size).map(chunk));
+        steps.push(last_chunk());
+        let server = Server::always(steps).await;
+        let answer = ask(&client(), &server.endpoint()).await.unwrap();
+        assert_eq!(answer.text, "a😀 b\u{fffd} c 漢");
+        assert_eq!(answer.reasoning.as_deref(), Some("\u{fffd}".repeat(4).as_str()));
+        assert_eq!(answer.repairs, TextRepairs { joined: 2, replaced: 5 });
+        assert_eq!(server.count(), 1);
+    }
+    let whole = br#"{"choices":[{"message":{"content":"x \ude00"},"finish_reason":"stop"}]}"#;
+    let whole = [whole.as_slice()].concat();
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", whole.len());
+    let server = Server::always(vec![Step::Send(head.into_bytes()), Step::Send(whole)]).await;
+    let answer = ask(&client(), &server.endpoint()).await.unwrap();
+    assert_eq!((answer.text.as_str(), answer.repairs.replaced), ("x \u{fffd}", 1));
+}
+
+#[tokio::test]
+async fn a_key_in_an_answer_is_redacted_with_its_chunks_joined() {
+    let (one, two) = KEY.split_at(5);
+    let body = format!(
+        "data: {{\"id\":\"{KEY}\",\"choices\":[{{\"delta\":{{\"content\":\"Bearer {one}\"}}}}]}}\n\n\
+         data: {{\"choices\":[{{\"delta\":{{\"content\":\"{two}!\"}},\"finish_reason\":\"stop\"}}]}}\n\ndata: [DONE]\n\n"
+    );
+    let server = Server::always(response(200, "content-type: text/event-stream\r\n", &body)).await;
+    let answer = ask(&client(), &server.endpoint()).await.unwrap();
+    assert_eq!(answer.text, "Bearer [redacted]!");
+    assert_eq!((answer.request_id.as_deref(), answer.keys_redacted), (Some("[redacted]"), 2));
+    assert!(!format!("{answer:?}").contains(KEY));
+}
+
+#[tokio::test]
+async fn impossible_counts_are_rejected_and_marked() {
+    for count in ["-1", "1000000000000000000", "2.5"] {
+        let usage = format!(r#"{{"prompt_tokens":{count},"completion_tokens":3}}"#);
+        let body = format!(
+            r#"{{"choices":[{{"message":{{"content":"x"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+        );
+        let server = Server::always(response(200, "", &body)).await;
+        let answer = ask(&client(), &server.endpoint()).await.unwrap();
+        assert_eq!((answer.usage, answer.usage_rejected), (None, true), "{count}");
+        assert_eq!(answer.usage_raw, Some(usage));
+    }
 }

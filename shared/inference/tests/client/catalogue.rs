@@ -54,7 +54,7 @@ async fn a_list_that_is_none_is_an_error() {
     match client().list_gateway_models(&server.endpoint()).await {
         Err(CatalogueError::Request(failure)) => {
             assert_eq!(failure.kind, FailureKind::FatalForRun);
-            assert_eq!(failure.cause, "HTTP 401 from Chutes: bad ***");
+            assert_eq!(failure.cause, "HTTP 401 from Chutes: bad [redacted]");
         }
         other => panic!("{other:?}"),
     }

@@ -108,8 +108,17 @@ async fn a_key_is_neither_echoed_nor_carried_away() {
     })
     .await;
     let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
-    assert!(failure.cause.contains("unknown Bearer ***"), "{failure}");
+    assert!(failure.cause.contains("unknown Bearer [redacted]"), "{failure}");
     assert!(!format!("{failure:?}").contains(KEY));
+    // A quotation of a thousand characters ends within the key, in an error of either kind.
+    let filler = "x".repeat(1000 - 10);
+    for body in [format!("{filler}{KEY}"), format!(r#"{{"error":{{"message":"{filler}{KEY}"}}}}"#)] {
+        for status in [400, 200] {
+            let server = Server::always(response(status, "", &body)).await;
+            let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
+            assert!(!failure.cause.contains(&KEY[..8]), "{failure}");
+        }
+    }
 
     let elsewhere = Server::always(streamed("stolen")).await;
     let target = format!("http://{}/v1/chat/completions", elsewhere.address);

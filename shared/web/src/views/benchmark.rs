@@ -94,10 +94,15 @@ pub struct RunBenchmarkView {
     pub output_tokens: u64,
     /// What the tokens so far cost, when the price is known.
     pub cost: Option<CostView>,
+    /// Tokens of answers that the provider did not count, estimated from their length. They are in neither `input_tokens`
+    /// nor `output_tokens` nor `cost`, and count for the budget.
+    pub estimated_tokens: u64,
     /// Tokens of the judge's prompts so far.
     pub judge_input_tokens: u64,
     /// Tokens of the judge's replies so far.
     pub judge_output_tokens: u64,
+    /// The part of the judge's tokens that is an estimate, since its provider did not count them.
+    pub judge_estimated_tokens: u64,
     /// What the judge's tokens so far cost, when its price is known.
     pub judge_cost: Option<CostView>,
 }
@@ -260,8 +265,10 @@ impl RunBenchmarkView {
             input_tokens: counts.input_tokens,
             output_tokens: counts.output_tokens,
             cost: plan.and_then(|_| CostView::new(spec.price, counts.input_tokens, counts.output_tokens)),
+            estimated_tokens: counts.spent_estimated,
             judge_input_tokens: counts.judge_spent_input,
             judge_output_tokens: counts.judge_spent_output,
+            judge_estimated_tokens: counts.judge_spent_estimated,
             judge_cost: plan.and_then(|plan| plan.judge.as_ref()).and(spec.judge.as_ref()).and_then(
                 |judge| CostView::new(judge.price, counts.judge_spent_input, counts.judge_spent_output),
             ),

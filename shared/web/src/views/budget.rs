@@ -29,6 +29,8 @@ pub struct SpentView {
     pub tokens: u64,
     /// What they cost, when the price is known.
     pub usd: Option<f64>,
+    /// The part of `tokens` that is an estimate: no provider counted them. Where it isn't 0, both others are estimates.
+    pub estimated_tokens: u64,
 }
 
 impl SpentView {
@@ -37,6 +39,10 @@ impl SpentView {
         let prices = prices.into();
         let spent = counts.iter().fold(Spending::default(), |sum, count| sum.plus(count.spending()));
         let known = prices.answers.or(prices.judge);
-        Self { tokens: spent.total(), usd: known.map(|_| prices.total_usd(spent)) }
+        Self {
+            tokens: spent.total(),
+            usd: known.map(|_| prices.total_usd(spent)),
+            estimated_tokens: spent.estimated_tokens(),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use bench_domain::body::Judgement;
 use bench_domain::sample::Stage;
-use bench_domain::{Outcome, SampleBody, Timestamp};
+use bench_domain::{Answer, Outcome, SampleBody, TextRepairs, Timestamp};
 use bench_state::{BenchmarkRecord, Finished, RunRecord, SampleRecord};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -315,13 +315,39 @@ fn metadata(
         "request_id": answer.request_id.as_deref().map(clean),
         "first_token_ms": answer.first_token_ms,
     })));
+    let last = std::slice::from_ref(answer);
+    let all =
+        body.steps.iter().map(|step| &step.answer).chain(if body.steps.is_empty() { last } else { &[] });
+    metadata.extend(repairs(all));
     metadata
+}
+
+/// What was changed of answers before they were stored, or not believed of them; empty where nothing was.
+fn repairs<'a>(answers: impl Iterator<Item = &'a Answer>) -> Map<String, Value> {
+    let (mut text, mut keys, mut is_rejected) = (TextRepairs::default(), 0_u64, false);
+    for answer in answers {
+        text.joined += answer.repairs.joined;
+        text.replaced += answer.repairs.replaced;
+        keys += answer.keys_redacted;
+        is_rejected |= answer.usage_rejected;
+    }
+    let mut fields = Map::new();
+    if is_rejected {
+        fields.insert("usage_rejected".to_owned(), true.into());
+    }
+    if !text.is_none() {
+        fields.insert("text_repairs".to_owned(), json!(text));
+    }
+    if keys > 0 {
+        fields.insert("keys_redacted".to_owned(), keys.into());
+    }
+    fields
 }
 
 /// What a judge said of an answer.
 fn judge_output(judgement: &Judgement) -> Map<String, Value> {
     let reply = &judgement.reply;
-    object(json!({
+    let mut output = object(json!({
         "judge": clean(&judgement.model),
         "reply": clean(&reply.text),
         "reasoning": reply.reasoning.as_deref().map(clean),
@@ -331,7 +357,9 @@ fn judge_output(judgement: &Judgement) -> Map<String, Value> {
         "latency_ms": reply.latency_ms,
         "input_tokens": reply.usage.map(|usage| usage.input_tokens),
         "output_tokens": reply.usage.map(|usage| usage.output_tokens),
-    }))
+    }));
+    output.extend(repairs(std::iter::once(reply)));
+    output
 }
 
 pub(super) fn object(value: Value) -> Map<String, Value> {

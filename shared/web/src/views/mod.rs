@@ -40,7 +40,7 @@ pub struct CostView {
 impl CostView {
     /// What these tokens cost, when the price is known.
     pub fn new(price: Option<Price>, input_tokens: u64, output_tokens: u64) -> Option<Self> {
-        let usage = Usage { input_tokens, output_tokens, reasoning_tokens: 0 };
+        let usage = Usage::counted(input_tokens, output_tokens, 0);
         let cost: Cost = price?.cost(usage);
         Some(Self { input_usd: cost.input_usd, output_usd: cost.output_usd, total_usd: cost.total_usd() })
     }
@@ -69,6 +69,8 @@ pub async fn counts_of(
             spent_output: spent.output_tokens,
             judge_spent_input: judge_spent.input_tokens,
             judge_spent_output: judge_spent.output_tokens,
+            spent_estimated: spent.estimated_tokens,
+            judge_spent_estimated: judge_spent.estimated_tokens,
         });
     }
     let Some(plan) = &benchmark.plan else { return Ok(ShardCount::default()) };

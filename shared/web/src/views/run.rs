@@ -103,8 +103,8 @@ pub struct RunView {
     pub output_tokens: u64,
     /// What the tokens so far cost, when the price is known.
     pub cost: Option<CostView>,
-    /// Why it failed, when that is a cause that callers tell apart: `budget` when its budget was reached. What was
-    /// answered until then is kept.
+    /// Why it failed, when that is a cause that callers tell apart: `budget` when its budget was reached, `refused` when
+    /// the provider refused its first requests with the same sentence. What was answered until then is kept.
     #[schema(value_type = Option<String>)]
     pub failure_reason: Option<FailureReason>,
     /// What it may cost before it is stopped; null without any limit.
@@ -160,7 +160,8 @@ impl RunView {
                 RunBenchmarkView::new(run, record, counts, &items_before)
             })
             .collect();
-        let sum = |part: fn(&RunBenchmarkView) -> u64| benchmarks.iter().map(part).sum::<u64>();
+        let sum =
+            |part: fn(&RunBenchmarkView) -> u64| benchmarks.iter().map(part).fold(0, u64::saturating_add);
         let planned = sum(|benchmark| benchmark.planned_samples);
         let (input_tokens, output_tokens) = (sum(|b| b.input_tokens), sum(|b| b.output_tokens));
         let mut view = Self {

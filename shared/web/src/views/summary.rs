@@ -52,6 +52,9 @@ pub struct SummaryView {
     /// How many ended in which way; null for a large benchmark until it is over.
     #[schema(value_type = Option<std::collections::BTreeMap<String, u64>>)]
     pub outcomes: Option<OutcomeCounts>,
+    /// Answers of samples that are over for which the provider counted no tokens: they are in none of the sums of tokens
+    /// and costs; null for a large benchmark until it is over.
+    pub without_usage: Option<u64>,
     /// Samples that are answered and neither judged nor run yet, which are in no other sum; null for a large benchmark until it is
     /// over.
     pub unjudged: Option<u64>,
@@ -75,6 +78,7 @@ pub struct SummaryBuilder {
     latency_sum_ms: u64,
     outcomes: OutcomeCounts,
     unjudged: u64,
+    without_usage: u64,
     messages: HashMap<String, u64>,
 }
 
@@ -93,6 +97,7 @@ impl SummaryBuilder {
         self.counts.done += 1;
         self.counts.graded += u64::from(outcome.is_graded());
         self.counts.correct += u64::from(outcome == Outcome::Correct);
+        self.without_usage += u64::from(finished.body.is_some() && finished.usage.is_none());
         let usage = finished.usage.unwrap_or_default();
         self.counts.input_tokens = self.counts.input_tokens.saturating_add(usage.input_tokens);
         self.counts.output_tokens = self.counts.output_tokens.saturating_add(usage.output_tokens);
@@ -116,6 +121,7 @@ impl SummaryBuilder {
             (self.latencies > 0).then(|| self.latency_sum_ms as f64 / self.latencies as f64);
         view.outcomes = Some(self.outcomes);
         view.unjudged = Some(self.unjudged);
+        view.without_usage = Some(self.without_usage);
         view.error_breakdown =
             self.messages.into_iter().map(|(message, count)| ErrorCount { message, count }).collect();
         view.error_breakdown.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(&b.message)));
@@ -152,6 +158,7 @@ impl SummaryView {
             graded: counts.graded,
             outcomes: None,
             unjudged: None,
+            without_usage: None,
         }
     }
 }

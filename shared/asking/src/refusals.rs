@@ -1,0 +1,345 @@
+//! Requests that a provider refuses for what all of them have in common, such as a setting that the model doesn't take.
+//!
+//! Such a request is never sent again unchanged: its sample ends after one. And when the first samples of a run all get
+//! the same refusal, the run is stopped, since the others would get it, too.
+//!
+//! Each process counts the refusals that it gets. Those that several processes get add up in the state; it is written
+//! and read only while a provider refuses and has answered nothing. Once the provider has answered a request of the run,
+//! a refusal is about one sample. Before a run is stopped, the requests that are under way in this process are waited
+//! for, and no new ones are sent meanwhile: a refusal comes sooner than an answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bench_domain::sample::{Stage, backoff};
+use bench_domain::{BenchmarkName, FailureReason, Outcome, Position, Timestamp, Verdict};
+use bench_inference::{Failure, FailureKind, GaveUpBy};
+use bench_state::{Refusals as Noted, Shards};
+use sha2::{Digest, Sha256};
+
+use crate::{AskError, Desk, InHand};
+
+/// Number of samples whose requests are refused alike before a run is stopped; all of them, if it has fewer.
+pub const REFUSED_SAMPLES: u64 = 5;
+/// How long a process waits for answers to other processes that it knows nothing of, when most of the refusals are not
+/// its own.
+const OTHERS_TAKE: Duration = Duration::from_secs(60);
+/// Refusals of a run that one process notes in the state. Sentences that keep differing are about the items.
+const NOTED_MAX: u32 = 100;
+
+/// Refusals of one run in one stage, as this process knows them.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    book: Mutex<Book>,
+}
+
+#[derive(Debug, Default)]
+struct Book {
+    /// Requests that wait for their response.
+    asking: u64,
+    /// Whether the provider has answered a request of the run.
+    answered: bool,
+    /// Refusals that were noted in the state.
+    noted: u32,
+    /// By digest of the sentence.
+    seen: BTreeMap<String, Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    /// What the provider said, as it said it first.
+    cause: String,
+    /// Samples that this process asked for.
+    here: BTreeSet<(BenchmarkName, Position)>,
+    /// Samples of all processes.
+    samples: u64,
+    /// When the first of them was refused.
+    since: Timestamp,
+}
+
+/// What the refusals so far mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Meaning {
+    /// They are about single samples, or too few.
+    Nothing,
+    /// The run may have to be stopped: answers that are under way decide.
+    Suspicion,
+    /// All that is known was refused alike.
+    Alike { cause: String, samples: u64 },
+}
+
+/// A request that waits for its response.
+pub(crate) struct Asking<'a>(&'a Refusals);
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut book = self.0.book();
+        book.asking = book.asking.saturating_sub(1);
+    }
+}
+
+impl Refusals {
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a request until its response has come.
+    pub(crate) fn ask(&self) -> Asking<'_> {
+        self.book().asking += 1;
+        Asking(self)
+    }
+
+    /// The provider has answered: from now on a refusal is about one sample.
+    pub(crate) fn answered(&self) {
+        let mut book = self.book();
+        book.answered = true;
+        book.seen.clear();
+    }
+
+    /// Takes a refusal down; the digest of its sentence where it is to be noted in the state.
+    fn refused(&self, hand: &InHand<'_>, cause: &str, now: Timestamp) -> Option<String> {
+        let mut book = self.book();
+        if book.answered || book.noted >= NOTED_MAX {
+            return None;
+        }
+        book.noted += 1;
+        let digest = digest(cause);
+        let seen = book.seen.entry(digest.clone()).or_insert_with(|| Seen {
+            cause: cause.to_owned(),
+            here: BTreeSet::new(),
+            samples: 0,
+            since: now,
+        });
+        seen.here.insert((hand.sample.benchmark.clone(), hand.sample.position));
+        Some(digest)
+    }
+
+    fn noted(&self, digest: &str, noted: Noted) {
+        if let Some(seen) = self.book().seen.get_mut(digest) {
+            seen.samples = seen.samples.max(noted.samples);
+            seen.since = seen.since.min(noted.since);
+        }
+    }
+
+    fn meaning(&self, enough: u64, now: Timestamp) -> Meaning {
+        let book = self.book();
+        let alike = book.seen.values().find(|seen| seen.samples >= enough);
+        let Some(seen) = alike.filter(|_| !book.answered) else { return Meaning::Nothing };
+        let is_own = seen.here.len() as u64 >= enough;
+        if book.asking > 0 || !(is_own || now.since(seen.since) >= OTHERS_TAKE) {
+            return Meaning::Suspicion;
+        }
+        Meaning::Alike { cause: seen.cause.clone(), samples: seen.samples }
+    }
+}
+
+impl Desk {
+    /// Ends a sample whose request was refused, and the run if its first samples all were.
+    ///
+    /// # Errors
+    /// When a service fails.
+    pub(crate) async fn refused(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
+        let now = Timestamp::now();
+        let refusals = &hand.run.refusals;
+        if failure.gave_up_by == GaveUpBy::Provider
+            && let Some(digest) = refusals.refused(hand, &failure.cause, now)
+        {
+            let generation = hand.run.generation;
+            let noted = self.state.note_refusal(self.stage, hand.sample, generation, &digest, now).await?;
+            refusals.noted(&digest, noted);
+            self.stop_if_refused(hand).await?;
+        }
+        let why = self.told_of(&failure.cause);
+        self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await
+    }
+
+    /// What stands in the way of a request: `None` when it can be sent, a wait while the provider has only refused so
+    /// far, or the end of the run.
+    ///
+    /// # Errors
+    /// When a service fails.
+    pub(crate) async fn held_up(&self, hand: &InHand<'_>) -> Result<Option<HeldUp>, AskError> {
+        let refusals = &hand.run.refusals;
+        if refusals.meaning(self.refused_samples(hand), Timestamp::now()) == Meaning::Nothing {
+            return Ok(None);
+        }
+        if self.stop_if_refused(hand).await? {
+            return Ok(Some(HeldUp::RunOver));
+        }
+        if refusals.book().answered {
+            return Ok(None);
+        }
+        let waits = hand.claimed.record.effort.waits;
+        Ok(Some(HeldUp::Wait(Failure {
+            kind: FailureKind::RateLimited,
+            status: None,
+            cause: "the provider has refused all requests so far, and some are under way".to_owned(),
+            request_id: None,
+            retry_after: Some(backoff(waits.saturating_add(1))),
+            gave_up_by: GaveUpBy::Runner,
+            usage: None,
+        })))
+    }
+
+    /// Stops the run if all that is known of it was refused alike; says whether it is over.
+    async fn stop_if_refused(&self, hand: &InHand<'_>) -> Result<bool, AskError> {
+        let refusals = &hand.run.refusals;
+        let meaning = refusals.meaning(self.refused_samples(hand), Timestamp::now());
+        let Meaning::Alike { cause, samples } = meaning else { return Ok(false) };
+        if self.has_answers(hand).await? {
+            refusals.answered();
+            return Ok(false);
+        }
+        let who = match self.stage {
+            Stage::Answer => "the provider",
+            Stage::Judge | Stage::Sandbox => "the judge's provider",
+        };
+        let hint = hint(&cause, party(self.stage));
+        let alike = match samples {
+            1 => format!("{who} refused the only sample"),
+            _ => format!("{who} refused the first {samples} samples alike"),
+        };
+        let why = format!("{alike}: {cause}; {hint}");
+        self.close_run(hand, &why, Some(FailureReason::Refused)).await?;
+        Ok(true)
+    }
+
+    /// Whether a request of this run in this stage was ever answered, as far as its counters tell.
+    async fn has_answers(&self, hand: &InHand<'_>) -> Result<bool, AskError> {
+        let run = hand.sample.run;
+        let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(false) };
+        let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
+        let count = self.state.run_count(run, &shards).await?;
+        Ok(match self.stage {
+            Stage::Answer => count.graded > 0 || count.spent().total() > 0,
+            Stage::Judge | Stage::Sandbox => count.judge_spent().total() > 0,
+        })
+    }
+
+    /// What to do about a model that the provider doesn't have.
+    pub(crate) fn hint_for_model(&self, failure: &Failure) -> Option<String> {
+        let is_refused =
+            failure.gave_up_by == GaveUpBy::Provider && matches!(failure.status, Some(400 | 404 | 422));
+        (is_refused && names_model(&failure.cause.to_lowercase())).then(|| model_hint(party(self.stage)))
+    }
+
+    /// Number of samples that have to be refused alike: fewer only where the run has no more.
+    fn refused_samples(&self, hand: &InHand<'_>) -> u64 {
+        hand.run.samples().unwrap_or(REFUSED_SAMPLES).clamp(1, REFUSED_SAMPLES)
+    }
+}
+
+/// Why a request is not sent.
+pub(crate) enum HeldUp {
+    /// Later.
+    Wait(Failure),
+    /// Never.
+    RunOver,
+}
+
+/// Digest of a refusal without what differs by request: words with a digit in them, such as ids and lengths, and case.
+fn digest(cause: &str) -> String {
+    let mut hash = Sha256::new();
+    let status: String = cause.strip_prefix("HTTP ").unwrap_or_default().chars().take(3).collect();
+    hash.update(status);
+    for word in cause.to_lowercase().split(|c: char| !c.is_alphanumeric()) {
+        if !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()) {
+            hash.update(" ");
+            hash.update(word);
+        }
+    }
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Who is asked in a stage, as users call it.
+const fn party(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Answer => "model",
+        Stage::Judge | Stage::Sandbox => "judge",
+    }
+}
+
+/// What can be done about a refusal by the provider of this party.
+fn hint(cause: &str, party: &str) -> String {
+    let cause = cause.to_lowercase();
+    let names = |words: &[&str]| words.iter().any(|word| cause.contains(word));
+    let is_judge = party == "judge";
+    let of = if is_judge { "judge-" } else { "" };
+    if names(&["temperature"]) {
+        format!("start a new run with a temperature that the {party} takes, such as `--{of}temperature 1`")
+    } else if names(&["max_tokens", "max_completion_tokens", "max tokens", "maximum tokens"]) {
+        format!("start a new run with a `--{of}max-tokens` that the {party} takes")
+    } else if is_judge && names(&["seed"]) {
+        "start a new run without `--judge-seed`".to_owned()
+    } else if names_model(&cause) {
+        model_hint(party)
+    } else {
+        format!(
+            "start a new run with settings that the {party} takes, or resume this one once it takes these"
+        )
+    }
+}
+
+/// Whether a refusal, in lowercase, is about the name of the model.
+fn names_model(cause: &str) -> bool {
+    let missing =
+        ["not found", "not_found", "unknown", "not exist", "not a valid model", "invalid model", "no such"];
+    cause.contains("model") && missing.iter().any(|words| cause.contains(words))
+}
+
+fn model_hint(party: &str) -> String {
+    format!("check the name of the {party}: `bench models` lists what the provider offers")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_that_differ_by_ids_and_numbers_are_one() {
+        let said = |text: &str| digest(&format!("HTTP 400 from Chutes: {text}"));
+        assert_eq!(
+            said(r#"{"message":"Temperature 0.0 is not supported","id":"req_81f2"} (request_id=a-1)"#),
+            said(r#"{"message":"temperature 0.7 is not supported","id":"req_9c40"} (request_id=a-22)"#)
+        );
+        assert_ne!(said("temperature is not supported"), said("top_p is not supported"));
+        assert_ne!(digest("HTTP 400 from X: no"), digest("HTTP 422 from X: no"));
+    }
+
+    #[test]
+    fn hints_name_what_was_refused() {
+        let told = |text| hint(text, "model");
+        assert!(told("temperature is not supported with this model").contains("`--temperature 1`"));
+        assert!(told("Unsupported value: max_tokens").contains("`--max-tokens`"));
+        assert!(told("model a/b does not exist").contains("`bench models`"));
+        assert!(told("no").contains("resume this one"));
+        assert!(hint("temperature: no", "judge").contains("`--judge-temperature 1`"));
+        assert!(hint("seed: no", "judge").contains("`--judge-seed`"));
+    }
+
+    fn seen(samples: u64, here: u32, since: Timestamp) -> Refusals {
+        let here = (0..here).map(|item| ("a".parse().unwrap(), Position { item, sample: 0 })).collect();
+        let seen = Seen { cause: "no".to_owned(), here, samples, since };
+        let book = Book { seen: BTreeMap::from([("d".to_owned(), seen)]), ..Book::default() };
+        Refusals { book: Mutex::new(book) }
+    }
+
+    #[test]
+    fn answers_under_way_and_other_processes_are_waited_for() {
+        let now = Timestamp::from_micros(1_000_000_000);
+        let alike = |samples| Meaning::Alike { cause: "no".to_owned(), samples };
+        let own = seen(5, 5, now);
+        assert_eq!(own.meaning(5, now), alike(5));
+        let asking = own.ask();
+        assert_eq!(own.meaning(5, now), Meaning::Suspicion);
+        drop(asking);
+        assert_eq!(own.meaning(5, now), alike(5));
+        assert_eq!(own.meaning(6, now), Meaning::Nothing);
+        own.answered();
+        assert_eq!(own.meaning(5, now), Meaning::Nothing);
+        let others = seen(7, 1, now);
+        assert_eq!(others.meaning(5, now), Meaning::Suspicion);
+        assert_eq!(others.meaning(5, now.plus(OTHERS_TAKE)), alike(7));
+    }
+}

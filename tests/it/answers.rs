@@ -1,0 +1,162 @@
+//! Answers that come broken, with counts that cannot be right, or with a key in them.
+
+use bench_domain::{Outcome, RunId, RunStatus, SampleBody, TextRepairs};
+use bench_tests::files::files_with;
+use bench_tests::model_server::Reply;
+
+use crate::support::{Expected, Order, Settings, World, check, data, log, runtime};
+
+const KEY: &str = "sk-caller-77b1/d0+5e=c3a1904f";
+const JUDGE_KEY: &str = "sk-judge-0c41a7de95f2b368";
+const USAGE: &str = r#"{"prompt_tokens":100,"completion_tokens":20}"#;
+
+/// The stored bodies of a benchmark, by item.
+async fn bodies(world: &World, run: RunId, benchmark: &str) -> Vec<SampleBody> {
+    let found = world.found(run).await;
+    let mut bodies = Vec::new();
+    for sample in world.samples(&found, benchmark).await {
+        let Some(stored) = sample.stored() else { continue };
+        let address = World::sample_ref(&found, benchmark, sample.position);
+        let read = world.stack.blobs.get_body(&address, stored.attempt, Some(&stored.sha256)).await.unwrap();
+        bodies.push(read.unwrap().0);
+    }
+    bodies
+}
+
+#[test]
+fn halves_of_characters_do_not_cost_an_answer() {
+    runtime().block_on(async {
+        let world = World::start(Settings::default(), |ask| {
+            let right = data::right(&ask.item);
+            let right = right.as_bytes();
+            match data::number(&ask.item) {
+                0 => Reply::deltas(&[br"\ud83d".as_slice(), br"\ude00 ", right], USAGE),
+                1 => Reply::deltas(&[br"\ud83d ".as_slice(), right], USAGE),
+                2 => Reply::deltas(&[right, br" \ude00"], USAGE),
+                3 => Reply::deltas(&[b"\xff\xfe ".as_slice(), right], USAGE),
+                4 => Reply::deltas(&[b"\xf0\x9f".as_slice(), b"\x98\x80 ", right], USAGE),
+                _ => Reply::deltas(&["😀 ".as_bytes(), right], USAGE),
+            }
+        })
+        .await;
+        let run = Order::mmlu_pro(6).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        for sample in &samples["mmlu_pro"] {
+            assert_eq!(sample.finished.as_ref().unwrap().verdict.outcome, Outcome::Correct);
+            assert_eq!(sample.effort.attempts, 1);
+        }
+        assert!(world.model.asked().values().all(|times| *times == 1));
+        for body in bodies(&world, run, "mmlu_pro").await {
+            let right = data::right(&body.item_id);
+            let (text, joined, replaced) = match body.item_id.as_str() {
+                "0" | "4" => (format!("😀 {right}"), 1, 0),
+                "1" => (format!("\u{fffd} {right}"), 0, 1),
+                "2" => (format!("{right} \u{fffd}"), 0, 1),
+                "3" => (format!("\u{fffd}\u{fffd} {right}"), 0, 2),
+                _ => (format!("😀 {right}"), 0, 0),
+            };
+            assert_eq!(body.answer.text, text, "item {}", body.item_id);
+            assert_eq!(body.answer.repairs, TextRepairs { joined, replaced }, "item {}", body.item_id);
+        }
+    });
+}
+
+#[test]
+fn counts_that_cannot_be_right_are_estimated_and_marked() {
+    runtime().block_on(async {
+        let world = World::start(Settings::default(), |ask| {
+            let right = data::right(&ask.item);
+            let usage = match data::number(&ask.item) {
+                0 => r#"{"prompt_tokens":1000000000000000000,"completion_tokens":20}"#,
+                1 => r#"{"prompt_tokens":100,"completion_tokens":-20}"#,
+                2 => r#"{"prompt_tokens":100,"completion_tokens":2.5}"#,
+                3 => r#"{"prompt_tokens":1e300,"completion_tokens":1e300}"#,
+                _ => USAGE,
+            };
+            Reply::deltas(&[right.as_bytes()], usage)
+        })
+        .await;
+        let run = Order::mmlu_pro(10).with_budget_tokens(1_000_000).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED).await;
+        for body in bodies(&world, run, "mmlu_pro").await {
+            let is_odd = data::number(&body.item_id) < 4;
+            assert_eq!((body.answer.usage.is_none(), body.answer.usage_rejected), (is_odd, is_odd));
+            assert!(body.answer.usage_raw.is_some(), "what was said is kept");
+        }
+        let found = world.found(run).await;
+        let report = found.benchmarks[0].state.report().unwrap();
+        assert_eq!((report.usage.total(), report.without_usage), (6 * 120, 4));
+        let spent = report.spent.unwrap();
+        assert!(spent.estimated_tokens > 0 && spent.estimated_tokens < 10_000, "{spent:?}");
+        assert_eq!(spent.total(), 6 * 120 + spent.estimated_tokens);
+
+        // A run without a budget tells the estimates as well.
+        let plain = Order::mmlu_pro(10).place(&world).await;
+        assert_eq!(world.end_of(plain).await, RunStatus::Succeeded);
+        let found = world.found(plain).await;
+        assert_eq!(found.benchmarks[0].state.report().unwrap().spent, Some(spent));
+    });
+}
+
+/// In the content, split over two chunks, in the reasoning, in names and in errors, of the model and of the judge.
+#[test]
+fn a_key_that_a_provider_repeats_is_stored_nowhere() {
+    log::watch();
+    runtime().block_on(async {
+        let settings = Settings { concurrency: 4, ..Settings::default() };
+        let world = World::start(settings, |ask| {
+            let key = ask.key.clone().unwrap_or_default();
+            let (one, two) = key.split_at(key.len() / 2);
+            let escaped = key.replace('/', "\\/");
+            if ask.is_judge {
+                return match ask.before {
+                    0 => Reply::Text(format!("I was asked with {key}")),
+                    _ => Reply::deltas(&[b"A ".as_slice(), one.as_bytes(), two.as_bytes()], USAGE),
+                };
+            }
+            match data::number(&ask.item) {
+                0 => Reply::Status(400, format!(r#"{{"error":{{"message":"no: {}{escaped}"}}}}"#, "x".repeat(960)), vec![]),
+                1 if ask.before == 0 => Reply::Status(500, format!("broken by Bearer {key}"), vec![]),
+                2 => Reply::Events(vec![
+                    format!(
+                        "data: {{\"id\":\"{key}\",\"model\":\"m-{key}\",\"choices\":[{{\"delta\":{{\"content\":\"A\",\
+                         \"reasoning\":\"{one}\"}}}}]}}\n\n"
+                    )
+                    .into_bytes(),
+                    format!(
+                        "data: {{\"choices\":[{{\"delta\":{{\"reasoning\":\"{two}\"}},\"finish_reason\":\"{key}\"}}],\
+                         \"usage\":{{\"prompt_tokens\":1,\"completion_tokens\":1,\"for\":\"{escaped}\"}}}}\n\n\
+                         data: [DONE]\n\n"
+                    )
+                    .into_bytes(),
+                ]),
+                _ => Reply::deltas(&[b"My key is ".as_slice(), one.as_bytes(), two.as_bytes()], USAGE),
+            }
+        })
+        .await;
+        let run = Order::judged(6, &world).with_key(KEY).with_judge_key(JUDGE_KEY).place(&world).await;
+        world.end_of(run).await;
+        let stored = bodies(&world, run, "aa_omniscience").await;
+        assert!(stored.len() >= 5 && world.model.total() > 10, "{} bodies", stored.len());
+        let redacted: u64 = stored.iter().map(|body| body.answer.keys_redacted).sum();
+        assert!(redacted >= 8, "{redacted}");
+        assert!(stored.iter().any(|body| body.answer.text == "My key is [redacted]"));
+        assert!(stored.iter().any(|body| body.answer.reasoning.as_deref() == Some("[redacted]")));
+        let found = world.found(run).await;
+        let samples = world.samples(&found, "aa_omniscience").await;
+        let events = world.stack.state.events(run, 0, 1_000).await.unwrap();
+        let mut told = serde_json::to_string(&stored).unwrap();
+        told.push_str(&format!("{found:?} {samples:?} {events:?}"));
+        for key in [KEY, JUDGE_KEY] {
+            // The beginning of a key is as bad: the error of item 0 is cut within it.
+            for part in [key, &key[..16], &key.replace('/', "\\/")] {
+                assert!(!told.contains(part), "{part} in {told}");
+                assert_eq!(files_with(&world.data_dir(), part), Vec::<String>::new());
+                assert_eq!(log::lines_with(part), Vec::<String>::new());
+            }
+        }
+        assert!(told.contains("[redacted]"));
+    });
+}

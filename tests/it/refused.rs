@@ -1,0 +1,226 @@
+//! Requests that a provider refuses for what all of them have in common: each is sent once, and the run stops.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bench_domain::{BenchmarkStatus, FailureReason, Outcome, RunStatus};
+use bench_queue::Message;
+use bench_state::SampleRecord;
+use bench_tests::model_server::{Ask, Reply};
+
+use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
+
+const CONCURRENCY: usize = 8;
+/// Samples that have to be refused alike.
+const REFUSED: u64 = bench_asking::REFUSED_SAMPLES;
+
+fn refusal(sentence: &str) -> Reply {
+    let body = serde_json::json!({ "error": { "message": sentence, "type": "invalid_request_error" } });
+    Reply::Status(400, body.to_string(), vec![])
+}
+
+fn right(ask: &Ask) -> Reply {
+    Reply::Text(data::right(&ask.item))
+}
+
+fn settings() -> Settings {
+    Settings { concurrency: CONCURRENCY, latency: Duration::from_millis(5), ..Settings::default() }
+}
+
+fn ended(sample: &SampleRecord) -> Option<(Outcome, &str)> {
+    let finished = sample.finished.as_ref()?;
+    Some((finished.verdict.outcome, finished.verdict.reason.as_str()))
+}
+
+/// A thousand items were asked for five times each before.
+#[test]
+fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
+    const SENTENCE: &str = "temperature is not supported with this model";
+    runtime().block_on(async {
+        let well = Arc::new(AtomicBool::new(false));
+        let is_well = Arc::clone(&well);
+        let world = World::start(settings(), move |ask| match is_well.load(Ordering::SeqCst) {
+            true => right(ask),
+            // Ids and numbers differ from answer to answer.
+            false => refusal(&format!("{SENTENCE} (id 8f{}, {} tokens)", ask.total_before, ask.total_before)),
+        })
+        .await;
+        let run = Order::mmlu_pro(1_000).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let samples = check(&world, run, Expected::FAILED).await;
+        let asked = world.model.total();
+        assert!((REFUSED..=CONCURRENCY as u64 + REFUSED).contains(&asked), "{asked} requests");
+        assert!(world.model.asked().values().all(|times| *times == 1), "a refused request is not repeated");
+
+        let found = world.found(run).await;
+        let state = &found.run.state;
+        assert_eq!(state.failure_reason(), Some(FailureReason::Refused));
+        let error = state.error().unwrap();
+        for part in ["HTTP 400", SENTENCE, "refused the first", "`--temperature 1`"] {
+            assert!(error.contains(part), "{error}");
+        }
+        // What was refused says why, and is no wrong answer.
+        let ends: Vec<_> = samples["mmlu_pro"].iter().filter_map(ended).collect();
+        assert_eq!(ends.len() as u64, asked);
+        assert!(
+            ends.iter()
+                .all(|(outcome, why)| *outcome == Outcome::InfrastructureError && why.contains(SENTENCE))
+        );
+        let benchmark = &found.benchmarks[0].state;
+        assert_eq!((benchmark.status(), benchmark.report().unwrap().graded), (BenchmarkStatus::Failed, 0));
+
+        // The provider takes it now: the run goes on.
+        well.store(true, Ordering::SeqCst);
+        world.requeue(run, None).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED.generation(2)).await;
+        assert_eq!(world.model.total(), 1_000 + asked);
+    });
+}
+
+/// Refusals come at once and answers later: those that are under way decide.
+#[test]
+fn refusals_of_some_items_among_answers_stop_nothing() {
+    runtime().block_on(async {
+        let settings = Settings { concurrency: 48, ..Settings::default() };
+        let world = World::start(settings, |ask| match data::number(&ask.item) % 10 {
+            0 => refusal("the prompt cannot be rendered by the template of this model"),
+            _ => Reply::Later(Duration::from_millis(700), data::right(&ask.item)),
+        })
+        .await;
+        let run = Order::mmlu_pro(80).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        assert!(world.model.asked().values().all(|times| *times == 1), "{:?}", world.model.asked());
+        for sample in &samples["mmlu_pro"] {
+            let (outcome, why) = ended(sample).unwrap();
+            match data::number(&sample.item_id) % 10 {
+                0 => assert!(
+                    outcome == Outcome::InfrastructureError && why.contains("cannot be rendered"),
+                    "{why}"
+                ),
+                _ => assert_eq!(outcome, Outcome::Correct),
+            }
+        }
+    });
+}
+
+#[test]
+fn a_run_of_few_samples_is_told_as_well_and_different_sentences_are_not() {
+    runtime().block_on(async {
+        let world = World::start(settings(), |_| refusal("no such feature")).await;
+        let run = Order::mmlu_pro(2).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        check(&world, run, Expected::FAILED).await;
+        let state = world.found(run).await.run.state;
+        assert_eq!(state.failure_reason(), Some(FailureReason::Refused));
+        assert!(state.error().unwrap().contains("no such feature"), "{state:?}");
+        assert_eq!(world.model.total(), 2);
+
+        const WORDS: [&str; 4] = ["apple", "pear", "plum", "cherry"];
+        let world = World::start(settings(), |ask| {
+            let number = data::number(&ask.item);
+            refusal(&format!("cannot read {} {}", WORDS[number % 4], WORDS[number / 4 % 4]))
+        })
+        .await;
+        let run = Order::mmlu_pro(16).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        check(&world, run, Expected::FAILED).await;
+        let state = world.found(run).await.run.state;
+        assert_eq!(state.failure_reason(), None, "{state:?}");
+        assert_eq!(world.model.total(), 16, "each once");
+    });
+}
+
+#[test]
+fn a_judge_that_refuses_everything_is_not_asked_about_every_answer() {
+    const ITEMS: usize = 60;
+    runtime().block_on(async {
+        let well = Arc::new(AtomicBool::new(false));
+        let is_well = Arc::clone(&well);
+        let world =
+            World::start(settings(), move |ask| match (ask.is_judge, is_well.load(Ordering::SeqCst)) {
+                (false, _) => right(ask),
+                (true, true) => Reply::Text("A".into()),
+                (true, false) => refusal("seed is not supported by this deployment"),
+            })
+            .await;
+        let run = Order::judged(ITEMS, &world).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let samples = check(&world, run, Expected::FAILED).await;
+        let judged = |world: &World| world.model.log().iter().filter(|asked| asked.is_judge).count();
+        let first = judged(&world);
+        assert!(first <= CONCURRENCY + 5, "{first} questions to the judge");
+        let state = world.found(run).await.run.state;
+        assert_eq!(state.failure_reason(), Some(FailureReason::Refused));
+        let error = state.error().unwrap();
+        assert!(error.contains("judge") && error.contains("seed is not supported"), "{error}");
+        assert!(error.contains("`--judge-seed`"), "{error}");
+        // Every answer that was given is kept.
+        let answered = world.model.log().len() - first;
+        let kept = samples["aa_omniscience"].iter().filter(|sample| sample.stored().is_some()).count();
+        assert_eq!(kept, answered);
+
+        well.store(true, Ordering::SeqCst);
+        world.requeue(run, None).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED.generation(2)).await;
+        assert_eq!(judged(&world), first + ITEMS);
+        assert_eq!(world.model.log().len(), ITEMS + first + ITEMS, "no answer was asked for twice");
+    });
+}
+
+/// Two processes, as two functions in the cloud: what each is refused adds up.
+#[test]
+fn refusals_of_several_processes_add_up() {
+    runtime().block_on(async {
+        let world = World::open(Settings::default(), |_| refusal("top_k is unknown here")).await;
+        let run = Order::mmlu_pro(40).place(&world).await;
+        let (one, two) = (Hands::of(&world, 0), Hands::of(&world, 0));
+        assert!(one.handle(&Message::Plan { run, generation: 1 }).await);
+        let found = world.found(run).await;
+        let samples = world.samples(&found, "mmlu_pro").await;
+        let refs = samples.iter().map(|sample| World::sample_ref(&found, "mmlu_pro", sample.position));
+        let refs: Vec<_> = refs.collect();
+        let (last, first) = refs.split_last().unwrap();
+        let (mine, others) = first.split_at(4);
+        for sample in mine {
+            assert!(one.handle(&Message::Sample(sample.clone())).await);
+        }
+        assert!(two.handle(&Message::Sample(others[0].clone())).await);
+        assert_eq!(world.model.total(), REFUSED);
+        // The other process knows that there are five now. Answers to the first one may be under way, so the run goes on,
+        // but it asks for nothing more.
+        assert!(two.handle(&Message::Sample(others[1].clone())).await);
+        assert_eq!(world.model.total(), REFUSED, "nothing is asked meanwhile");
+        assert!(world.found(run).await.run.state.status().is_open());
+        assert!(one.handle(&Message::Sample(last.clone())).await);
+        let state = world.found(run).await.run.state;
+        assert_eq!(state.failure_reason(), Some(FailureReason::Refused), "{state:?}");
+        assert!(state.error().unwrap().contains("refused the first 6 samples"), "{state:?}");
+        assert_eq!(world.model.total(), REFUSED + 1);
+    });
+}
+
+#[test]
+fn an_answer_that_is_too_large_is_asked_for_once() {
+    runtime().block_on(async {
+        let world = World::start(settings(), |ask| match data::number(&ask.item) {
+            3 => {
+                let mebibyte = "x".repeat(1024 * 1024);
+                Reply::deltas(&[mebibyte.as_bytes(); 17], r#"{"prompt_tokens":1,"completion_tokens":2}"#)
+            }
+            _ => right(ask),
+        })
+        .await;
+        let run = Order::mmlu_pro(20).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        let large = samples["mmlu_pro"].iter().find(|sample| sample.item_id == "3").unwrap();
+        let (outcome, why) = ended(large).unwrap();
+        assert_eq!(outcome, Outcome::InfrastructureError);
+        assert!(why.starts_with("answer-too-large: the answer is larger than 16 MiB"), "{why}");
+        assert!(world.model.asked().values().all(|times| *times == 1), "{:?}", world.model.asked());
+    });
+}
