@@ -174,7 +174,7 @@ impl Client {
 
     /// The same, acting for the operator: with the admin secret if there is one, and with no other key.
     #[must_use]
-    pub(crate) fn as_admin(mut self) -> Self {
+    pub(crate) fn acting_as_admin(mut self) -> Self {
         self.key = None;
         self.judge_key = None;
         self

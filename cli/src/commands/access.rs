@@ -110,7 +110,7 @@ pub(crate) async fn run(args: AccessArgs) -> anyhow::Result<ExitStatus> {
 async fn with(at: &At, act: impl AsyncFnOnce(&Api) -> anyhow::Result<()>) -> anyhow::Result<ExitStatus> {
     let mut api = Api::open(&at.server, &at.data).await?;
     // The list is the operator's, whatever key is set for orders.
-    api.client = api.client.as_admin();
+    api.client = api.client.acting_as_admin();
     let done = act(&api).await;
     api.close().await;
     done.map(|()| ExitStatus::Success)

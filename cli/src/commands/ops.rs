@@ -124,7 +124,7 @@ struct Unreadable {
 pub(crate) async fn run(args: OpsArgs) -> anyhow::Result<ExitStatus> {
     let mut api = super::Api::open(&args.server, &args.data).await?;
     // Details are the operator's, whatever key is set for orders.
-    api.client = api.client.as_admin();
+    api.client = api.client.acting_as_admin();
     let path = format!("/api/ops/overview?minutes={}", args.minutes);
     let answer = if args.json {
         api.client.get::<Value>(&path).await.and_then(|overview| output::json(&overview))
