@@ -58,7 +58,7 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
         spaces || facts.own_user,
         "",
         "Programs cannot change modes, owners, times and extended attributes of files, not even of their own: the kernel \
-         would let them do so with every file of the host's user.",
+         would let them do so with every file of the host's user. What a linker makes there is therefore not executable.",
     );
     say(
         facts.bounds_memory,
