@@ -334,7 +334,7 @@ async fn clock(host: Weak<SandboxHost>, closed: CancellationToken) {
         let Some(host) = host.upgrade() else { return };
         host.sweep();
         host.lend().await;
-        if tick % TICKS_PER_METRIC == 0 {
+        if tick.is_multiple_of(TICKS_PER_METRIC) {
             host.series.add(host.machine.metric());
         }
         tick += 1;
