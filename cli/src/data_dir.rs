@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use bench_datasets::Progress;
-use bench_embedded::Durability;
+use bench_embedded::{Durability, secure_data_dir};
 use bench_signing::{KeyRing, RingConfig};
 use bench_state::Scope;
 use clap::{Args, ValueEnum};
@@ -97,7 +97,11 @@ pub(crate) fn key_ring(
         };
         return Ok(KeyRing::from_config(&config)?);
     }
-    let dir = keys_dir(&data_dir()?);
+    let data_dir = data_dir()?;
+    if create {
+        secure_data_dir(&data_dir)?;
+    }
+    let dir = keys_dir(&data_dir);
     let ring = if create { KeyRing::open(&dir, jiff::Timestamp::now()) } else { KeyRing::read(&dir) };
     ring.context("the signing keys cannot be used")
 }

@@ -4,7 +4,7 @@ pub(crate) mod python;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -168,8 +168,7 @@ fn closed_folder(path: &Path) -> Option<PathBuf> {
 
 /// Makes the data directory where there is none, for its owner alone.
 pub(crate) fn make_data_dir(data_dir: &Path) -> anyhow::Result<()> {
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(data_dir);
-    made.with_context(|| format!("could not make {}", data_dir.display()))
+    Ok(bench_embedded::secure_data_dir(data_dir)?)
 }
 
 #[cfg(test)]

@@ -4,7 +4,10 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use anyhow::Context;
-use bench_signing::{KeyRing, KeyStatus, KeysDocument, PublicKey, rotate_secret};
+use bench_signing::{
+    Distrust, KeyNameError, KeyRing, KeyRingError, KeyStatus, KeysDocument, PublicKey, key_named,
+    rotate_secret,
+};
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
 use serde_json::json;
@@ -18,7 +21,9 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   bench keys                                 public keys: to be handed to who verifies your archives
   bench keys rotate                          sign with a new key from now on; old archives still verify
-  bench keys rotate --secret < old > new     the same for a server's stored secret (docs/operations.md)
+  bench keys rotate --distrust               the present key leaked: what it signed verifies no longer
+  bench keys distrust 56475aa75463           the same for an earlier key
+  bench keys rotate --secret < old > new     a new key for a server's stored secret (docs/operations.md)
   bench keys pin A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg= --label lab
   bench keys unpin 56475aa75463
   bench keys --server https://bench.example  the keys that a server signs with";
@@ -27,8 +32,8 @@ Examples:
 const KEY_FILE_BYTES_MAX: u64 = 16 * 1024;
 /// A longer secret is none, in bytes.
 const SECRET_BYTES_MAX: u64 = 1024 * 1024;
-/// Digits of a fingerprint that name a key at least.
-const FINGERPRINT_CHARS_MIN: usize = 8;
+/// Value of `--distrust` that stands for the present key.
+const PRESENT: &str = "present";
 
 #[derive(Debug, Args)]
 pub(crate) struct KeysArgs {
@@ -52,9 +57,15 @@ enum KeysCommand {
         /// Read a server's signing secret (JSON) from standard input and write the new one to standard output
         #[arg(long)]
         secret: bool,
-        /// Do not keep the present key: what it signed verifies no longer
-        #[arg(long, requires = "secret")]
-        distrust: bool,
+        /// Do not trust a key any longer, since somebody else may have it: what it signed is not valid any more [default:
+        /// the present key]
+        #[arg(long, value_name = "KEY", num_args = 0..=1, default_missing_value = PRESENT)]
+        distrust: Option<String>,
+    },
+    /// Do not trust one of your own keys any longer, since somebody else may have it; the present key is replaced
+    Distrust {
+        /// The key, its fingerprint, or the first 8 digits of that or more
+        key: String,
     },
     /// Trust somebody else's key
     Pin {
@@ -72,8 +83,12 @@ enum KeysCommand {
 }
 
 pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
-    if let Some(KeysCommand::Rotate { secret: true, distrust }) = args.command {
-        return rotate_stored(distrust);
+    if let Some(KeysCommand::Rotate { secret: true, distrust }) = &args.command {
+        return rotate_stored(match distrust.as_deref() {
+            None => Distrust::Nothing,
+            Some(PRESENT) => Distrust::Present,
+            Some(name) => Distrust::Named(name),
+        });
     }
     if let Some(client) = args.server.client()? {
         if !matches!(args.command, None | Some(KeysCommand::Show)) {
@@ -87,13 +102,34 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
         }
         return Ok(ExitStatus::Success);
     }
-    let mut ring = key_ring(|| args.data.path(), true)?;
     let now = jiff::Timestamp::now();
+    let mut ring = match key_ring(|| args.data.path(), true) {
+        // The key file was put back after it was distrusted: only this command replaces it.
+        Err(error) if is_distrusted(&error) && matches!(args.command, Some(KeysCommand::Rotate { .. })) => {
+            key_ring(|| args.data.path(), false)?
+        }
+        ring => ring?,
+    };
     match args.command.unwrap_or(KeysCommand::Show) {
         KeysCommand::Show => {}
-        KeysCommand::Rotate { .. } => {
+        KeysCommand::Rotate { distrust: None, .. } => {
             let key = ring.rotate(now)?;
             output::note(&format!("New archives are signed with {}", key.fingerprint()));
+        }
+        KeysCommand::Rotate { distrust: Some(name), .. } => {
+            let present = ring.current().map(|key| key.public_key);
+            let key = match name.as_str() {
+                PRESENT => present.ok_or_else(|| Problem::failure("there is no present key"))?,
+                name => own_key(&ring, name)?,
+            };
+            if Some(key) != present {
+                ring.rotate(now)?;
+            }
+            distrust(&mut ring, key, now)?;
+        }
+        KeysCommand::Distrust { key } => {
+            let key = own_key(&ring, &key)?;
+            distrust(&mut ring, key, now)?;
         }
         KeysCommand::Pin { key, label } => {
             let key = read_public_key(&key)?;
@@ -102,13 +138,19 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
             output::note(&format!("Archives signed with {} verify now, as {label}", key.fingerprint()));
         }
         KeysCommand::Unpin { key } => {
-            let fingerprint = pinned(&ring, &key)?;
+            let pinned = ring.pinned().iter().map(|pin| pin.public_key);
+            let fingerprint =
+                key_named(pinned, &key).map_err(|error| no_key("pinned", &error))?.fingerprint();
             ring.unpin(&fingerprint)?;
             output::note(&format!("Archives signed with {fingerprint} verify no longer"));
         }
     }
     if args.json {
-        output::json(&json!({ "keys": ring.document().keys, "pinned": ring.pinned() }))?;
+        let mut shown = json!({ "keys": ring.document().keys, "pinned": ring.pinned() });
+        if !ring.distrusted().is_empty() {
+            shown["distrusted"] = json!(ring.distrusted());
+        }
+        output::json(&shown)?;
         return Ok(ExitStatus::Success);
     }
     output::print(&own(&ring.document()).to_string())?;
@@ -124,11 +166,53 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
         }
         output::print(&table.to_string())?;
     }
+    if !ring.distrusted().is_empty() {
+        let mut table = show::table(&["distrusted", "fingerprint", "since"]);
+        for key in ring.distrusted() {
+            let (public_key, since) = (key.public_key, key.distrusted_at);
+            table.add_row([
+                public_key.to_base64(),
+                format::short(&public_key.fingerprint()),
+                since.to_string(),
+            ]);
+        }
+        output::print(&table.to_string())?;
+    }
     Ok(ExitStatus::Success)
 }
 
+/// Distrusts an own key, which replaces the present one if it is that.
+fn distrust(ring: &mut KeyRing, key: PublicKey, now: jiff::Timestamp) -> anyhow::Result<()> {
+    ring.distrust(key, now)?;
+    if let Some(current) = ring.current() {
+        output::note(&format!("New archives are signed with {}", current.public_key.fingerprint()));
+    }
+    output::note(&format!("Archives signed with {} verify no longer", key.fingerprint()));
+    Ok(())
+}
+
+fn is_distrusted(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(KeyRingError::Distrusted { .. }))
+}
+
+/// The own key that is meant.
+fn own_key(ring: &KeyRing, name: &str) -> anyhow::Result<PublicKey> {
+    let own = ring.current().into_iter().chain(ring.retired()).map(|key| key.public_key);
+    Ok(key_named(own, name).map_err(|error| no_key("own", &error))?)
+}
+
+fn no_key(kind: &str, error: &KeyNameError) -> Problem {
+    let text = match error {
+        KeyNameError::Unknown(name) => format!("no {kind} key is named `{name}`"),
+        KeyNameError::Ambiguous(name) => {
+            format!("`{name}` names several {kind} keys; give more digits of the fingerprint")
+        }
+    };
+    Problem::usage(text).hint("`bench keys` lists them; a fingerprint's first 8 digits are enough")
+}
+
 /// From standard input to standard output: a private key on a command line could be seen by others.
-fn rotate_stored(distrust: bool) -> anyhow::Result<ExitStatus> {
+fn rotate_stored(distrust: Distrust<'_>) -> anyhow::Result<ExitStatus> {
     let input = std::io::stdin();
     if input.is_terminal() {
         return Err(Problem::usage("--secret reads the present secret from standard input")
@@ -142,8 +226,12 @@ fn rotate_stored(distrust: bool) -> anyhow::Result<ExitStatus> {
         .map_err(|error| Problem::usage(error.to_string()))?;
     output::print(&rotated.secret)?;
     output::note(&format!("New archives are signed with {}", rotated.current.fingerprint()));
-    let becomes = if distrust { "verify no longer" } else { "still verify" };
-    output::note(&format!("Archives signed with {} {becomes}", rotated.retired.fingerprint()));
+    if rotated.distrusted != Some(rotated.retired) {
+        output::note(&format!("Archives signed with {} still verify", rotated.retired.fingerprint()));
+    }
+    if let Some(distrusted) = rotated.distrusted {
+        output::note(&format!("Archives signed with {} verify no longer", distrusted.fingerprint()));
+    }
     Ok(ExitStatus::Success)
 }
 
@@ -168,23 +256,6 @@ fn own(document: &KeysDocument) -> comfy_table::Table {
         }
     }
     table
-}
-
-/// The fingerprint of the pinned key that is meant.
-fn pinned(ring: &KeyRing, given: &str) -> anyhow::Result<String> {
-    let given = given.trim();
-    let by_key = PublicKey::parse(given).ok().map(|key| key.fingerprint());
-    let wanted = by_key.unwrap_or_else(|| given.to_lowercase());
-    let matches =
-        |fingerprint: &String| fingerprint.starts_with(&wanted) && wanted.len() >= FINGERPRINT_CHARS_MIN;
-    let mut found = ring.pinned().iter().map(|pin| pin.public_key.fingerprint()).filter(matches);
-    match (found.next(), found.next()) {
-        (Some(fingerprint), None) => Ok(fingerprint),
-        (Some(_), Some(_)) => Err(Problem::usage(format!("`{given}` names several pinned keys")).into()),
-        _ => Err(Problem::usage(format!("no pinned key is named `{given}`"))
-            .hint("`bench keys` lists them")
-            .into()),
-    }
 }
 
 /// A public key as it is given on the command line: itself, or a file that holds it.

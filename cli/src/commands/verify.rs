@@ -1,8 +1,10 @@
 //! `bench verify`.
 
 mod contents;
+mod unknown;
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use anyhow::Context;
@@ -18,7 +20,7 @@ use self::contents::{Measured, MeasuredRun, measured};
 use super::keys::read_public_key;
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::{DataArgs, key_ring};
-use crate::exit::ExitStatus;
+use crate::exit::{ExitStatus, Problem};
 use crate::{format, output};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -102,9 +104,15 @@ async fn at_server(args: &VerifyArgs, client: &Client) -> anyhow::Result<ExitSta
     let mut verdicts = Vec::with_capacity(args.files.len());
     for path in &args.files {
         let file = path.display().to_string();
+        if matches!(path.try_exists(), Ok(false)) {
+            return Err(Problem::failure(format!("`{file}` not found")).into());
+        }
         let found = client.verify(path).await.with_context(|| file.clone())?;
-        let found: ServersVerdict =
+        let mut found: ServersVerdict =
             serde_json::from_value(found).context("the server's answer is not the one expected")?;
+        if let Some(text) = unknown::explain_servers(path, &found.errors) {
+            found.errors = vec![text];
+        }
         // The server's answer has no room for it; the archive that it found to be valid is at hand.
         let manifest = File::open(path).ok().filter(|_| found.valid);
         let manifest = manifest.and_then(|archive| unverified_manifest(archive, &Limits::default()));
@@ -192,9 +200,9 @@ async fn trusted_keys(args: &VerifyArgs) -> anyhow::Result<Vec<TrustedKey>> {
     }
     if let Some(client) = args.server.client()? {
         let document: KeysDocument = client.get("/.well-known/bench-runner-keys.json").await?;
-        return Ok(document.keys.into_iter().map(|entry| TrustedKey::given(entry.public_key)).collect());
+        return Ok(document.trusted_keys());
     }
-    Ok(key_ring(|| args.data.path(), false)?.trusted_keys())
+    Ok(key_ring(|| args.data.path(), false)?.known_keys())
 }
 
 fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
@@ -203,19 +211,23 @@ fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
         // What is wrong with the file itself is told in the same form, so that one bad file of many is no more than that.
         Err(error) => {
             let mut verification = Verification::default();
-            verification.errors.push(format!("The file could not be opened: {error}"));
+            let (reason, text) = match error.kind() {
+                ErrorKind::NotFound => (Reason::NotFound, "not found".to_owned()),
+                _ => (Reason::ReadFailed, format!("The file could not be opened: {error}")),
+            };
+            verification.errors.push(text);
             return Verdict {
                 file,
                 verification,
-                reasons: vec![Reason::ReadFailed],
+                reasons: vec![reason],
                 signed_by: None,
                 run: MeasuredRun::default(),
                 benchmarks: Vec::new(),
             };
         }
-        Ok(archive) => verify(archive, trusted, &Limits::default()),
+        Ok(archive) => verify(archive, trusted, &Limits::default(), jiff::Timestamp::now()),
     };
-    let reasons = verification.reasons().to_vec();
+    let mut reasons = verification.reasons().to_vec();
     for (error, reason) in verification.errors.iter_mut().zip(&reasons) {
         let text = match reason {
             // The library's text speaks of a server's variables.
@@ -225,6 +237,10 @@ fn examine(path: &std::path::Path, trusted: &[TrustedKey]) -> Verdict {
             _ => error.trim_end_matches([':', ' ']).to_owned(),
         };
         *error = text;
+    }
+    if let Some(text) = unknown::explain(path, &reasons, trusted) {
+        verification.errors = vec![text];
+        reasons = vec![Reason::UnknownKey];
     }
     let signed_by = verification.signer().map(describe_key);
     let benchmarks = verification.manifest().map(measured).unwrap_or_default();
@@ -239,6 +255,7 @@ fn describe_key(key: &TrustedKey) -> String {
         KeyRole::Retired => "an earlier key of this installation".to_owned(),
         KeyRole::Pinned => format!("pinned as {}", key.label.as_deref().unwrap_or("-")),
         KeyRole::Given => "the key that was given".to_owned(),
+        KeyRole::Distrusted => "a distrusted key of this installation".to_owned(),
     };
     format!("{fingerprint} ({role})")
 }
@@ -259,14 +276,19 @@ fn describe(verdict: &Verdict) -> String {
         field("benchmarks", verification.benchmark_count.map(|count| count.to_string()));
         field("exported", verification.exported_at.clone());
         lines.extend(contents::describe(benchmarks));
+    } else if reasons == &[Reason::NotFound] {
+        lines.push(format!("{} {file}", style("not found:").red().bold()));
     } else {
-        lines.push(format!("{} {file}", style("invalid:").red().bold()));
+        let is_unknown = reasons == &[Reason::UnknownKey];
+        let verdict = if is_unknown { style("unverified:").yellow() } else { style("invalid:").red() };
+        lines.push(format!("{} {file}", verdict.bold()));
         for (error, reason) in verification.errors.iter().zip(reasons) {
             let code = serde_json::to_value(reason).ok();
             let code = code.as_ref().and_then(serde_json::Value::as_str).unwrap_or("invalid");
             lines.push(format!("  {code}: {error}"));
         }
-        if let Some(claimed) = &verification.public_key_fingerprint {
+        // An unknown key is named by what it really is.
+        if let Some(claimed) = verification.public_key_fingerprint.as_ref().filter(|_| !is_unknown) {
             lines.push(format!("  it says that it was signed by {}", format::short(claimed)));
         }
     }

@@ -82,5 +82,131 @@ fn a_stored_secret_is_rotated_through_a_pipe() {
 
     rotate_secret(&place, &[], "hush").refused(2, "no JSON object");
     rotate_secret(&place, &[], "{}").refused(2, "BENCH_SIGNING_PRIVATE_KEY is not configured");
-    place.bench(&["keys", "rotate", "--distrust"]).refused(2, "required arguments");
+    // The key that signed the archive leaked after it was rotated away.
+    let again = rotate_secret(&place, &[], &secret);
+    let leaked = rotated_key(&again.err);
+    let done = rotate_secret(&place, &["--distrust", &leaked[..10]], &again.out);
+    assert!(done.err.contains(&format!("{leaked} verify no longer")), "{}", done.err);
+    assert_eq!(with(&done.out, &["verify", &zip]).code, 1);
+    rotate_secret(&place, &["--distrust", "00000000"], &secret).refused(2, "no key is named `00000000`");
+}
+
+/// The fingerprint of the key that was rotated away.
+fn rotated_key(told: &str) -> String {
+    let line = told.lines().find(|line| line.contains("still verify")).unwrap_or_else(|| panic!("{told}"));
+    line.split(' ').find(|word| word.len() == 64).unwrap().to_owned()
+}
+
+/// One item of the demo, exported.
+fn exported(place: &Place) -> String {
+    let runs = place.json(&[
+        "run",
+        "--model",
+        "oracle",
+        "--benchmark",
+        "mmlu_pro",
+        "--demo",
+        "--subset-count",
+        "1",
+        "--json",
+    ]);
+    runs[0]["files"]["zip"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_leaked_key_of_this_machine_is_distrusted() {
+    let place = Place::new();
+    let first = exported(&place);
+    let key = |shown: &Value, at: usize| shown["keys"][at]["key_id"].as_str().unwrap().to_owned();
+    let first_key = key(&place.json(&["keys", "--json"]), 0);
+    assert_eq!(place.bench(&["verify", &first]).code, 0);
+
+    // The present key: a new one is made, and only archives of the leaked one are refused.
+    let done = place.bench(&["keys", "rotate", "--distrust", "--json"]);
+    assert_eq!(done.code, 0, "{}", done.err);
+    assert!(done.err.contains(&format!("{first_key} verify no longer")), "{}", done.err);
+    let shown: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(shown["keys"].as_array().unwrap().len(), 1);
+    assert_ne!(key(&shown, 0), first_key);
+    let done = place.bench(&["verify", &first]);
+    assert_eq!(done.code, 1);
+    assert!(
+        done.out.contains("key_distrusted: ") && done.out.contains("not trusted any more since"),
+        "{}",
+        done.out
+    );
+    let second = exported(&place);
+    assert_eq!(place.bench(&["verify", &second]).code, 0);
+
+    // An earlier key, by the start of its fingerprint; the present key stays.
+    let second_key = key(&shown, 0);
+    let third_key = key(&place.json(&["keys", "rotate", "--json"]), 0);
+    assert_eq!(place.bench(&["verify", &second]).code, 0);
+    place.bench(&["keys", "distrust", &second_key[..7]]).refused(2, "no own key is named");
+    let shown = place.json(&["keys", "distrust", &second_key[..8], "--json"]);
+    assert_eq!((key(&shown, 0), shown["distrusted"].as_array().unwrap().len()), (third_key.clone(), 2));
+    assert_eq!(place.bench(&["verify", &second]).code, 1);
+    let listed = place.bench(&["keys"]);
+    assert!(listed.out.contains("distrusted") && listed.out.contains(&second_key[..12]), "{}", listed.out);
+
+    // Rotation and an earlier key at once.
+    let fourth_key = key(&place.json(&["keys", "rotate", "--json"]), 0);
+    let shown = place.json(&["keys", "rotate", "--distrust", &third_key, "--json"]);
+    let ids: Vec<_> = (0..2).map(|at| key(&shown, at)).collect();
+    assert!(ids[0] != fourth_key && ids[1] == fourth_key, "{shown}");
+    place.bench(&["keys", "distrust", &third_key]).refused(2, "no own key is named");
+}
+
+#[test]
+fn a_run_from_before_a_rotation_is_exported_with_the_new_key() {
+    let place = Place::new();
+    exported(&place);
+    let run = place.json(&["runs", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(place.bench(&["keys", "rotate"]).code, 0);
+    let zip = place.json(&["export", &run, "--json"])["file"].as_str().unwrap().to_owned();
+    let value = place.json(&["verify", &zip, "--json"]);
+    assert_eq!((&value["valid"], &value["errors"]), (&json!(true), &json!([])));
+    assert!(value["signed_by"].as_str().unwrap().contains("current key"), "{value}");
+}
+
+/// Everything of a data directory that was there before, open to others.
+#[test]
+fn a_data_directory_that_was_there_is_closed_to_others() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let open = |name: &str, mode| {
+        let permissions = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.path(name), permissions).unwrap();
+    };
+    let mode = |name: &str| std::fs::metadata(place.path(name)).unwrap().permissions().mode() & 0o777;
+    std::fs::create_dir(place.path("data")).unwrap();
+    open("data", 0o755);
+    assert_eq!(place.bench(&["keys"]).code, 0);
+    assert_eq!((mode("data"), mode("data/keys")), (0o700, 0o700));
+    exported(&place);
+    let databases = ["dynamodb.sqlite", "sqs.sqlite", "s3/index.sqlite"].map(|name| format!("data/{name}"));
+    let folders = ["data", "data/s3", "data/keys"];
+    for folder in folders {
+        open(folder, 0o755);
+    }
+    for database in &databases {
+        assert_eq!(mode(database), 0o600, "{database}");
+        open(database, 0o644);
+    }
+    exported(&place);
+    for folder in folders {
+        assert_eq!(mode(folder), 0o700, "{folder}");
+    }
+    for database in &databases {
+        assert_eq!(mode(database), 0o600, "{database}");
+    }
+
+    // A folder with other files in it is left alone.
+    std::fs::create_dir(place.path("shared")).unwrap();
+    place.write("shared/notes.txt", "mine");
+    open("shared", 0o755);
+    for args in [&["keys", "--data-dir", "shared"][..], &["runs", "--data-dir", "shared"]] {
+        place.bench(args).refused(1, "it holds other files");
+    }
+    assert_eq!(mode("shared"), 0o755);
 }

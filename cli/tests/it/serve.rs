@@ -97,7 +97,8 @@ fn every_command_works_against_a_server() {
     assert_eq!((&verdict["valid"], &verdict["file"]), (&json!(false), &json!("large.zip")), "{verdict}");
     assert!(done.err.contains("Uploading large.zip"), "{}", done.err);
     // This machine does not know the server's key.
-    assert_eq!(place.bench(&["verify", &zip]).code, 1);
+    let done = place.bench(&["verify", &zip]);
+    assert!(done.code == 1 && done.out.contains("intact, signed by an unknown key"), "{}", done.out);
     let args = with(&["cancel", id]);
     place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>()).refused(1, "cannot be canceled");
     let args = with(&["run", "--model", "replay:x.jsonl"]);

@@ -30,16 +30,30 @@ fn another_key_or_none_is_a_reason() {
     let zip = zip.to_str().unwrap();
     let done = place.bench(&["verify", zip, "--public-key", OTHER_KEY]);
     assert_eq!(done.code, 1, "{}", done.err);
-    assert!(done.out.starts_with("invalid: "), "{}", done.out);
-    assert!(done.out.contains("signature_invalid: Signature verification failed\n"), "{}", done.out);
-    let done = place.bench(&["verify", zip]);
-    assert_eq!(done.code, 1);
+    assert!(done.out.starts_with("unverified: "), "{}", done.out);
     assert!(
-        done.out.contains("keys_unavailable: No key is trusted: give one with --public-key"),
+        done.out.contains("intact, but signed by `56475aa75463`, which is not one of the given keys"),
         "{}",
         done.out
     );
+    let done = place.bench(&["verify", zip]);
+    assert_eq!(done.code, 1);
+    let unknown = "intact, signed by an unknown key `56475aa75463`; pin it with `bench keys pin`";
+    assert!(done.out.starts_with("unverified: ") && done.out.contains(unknown), "{}", done.out);
+    assert!(done.out.contains(KEY), "{}", done.out);
+    let done = place.bench(&["verify", zip, "--json"]);
+    let value: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!((&value["valid"], &value["reasons"]), (&json!(false), &json!(["unknown_key"])));
     assert!(!place.path("data").exists());
+
+    // One that was changed is not intact, whoever signed it.
+    let mut changed = std::fs::read(zip).unwrap();
+    let middle = changed.len() / 2;
+    changed[middle] ^= 1;
+    place.write("changed.zip", &changed);
+    let done = place.bench(&["verify", "changed.zip"]);
+    assert!(done.code == 1 && done.out.starts_with("invalid: "), "{}", done.out);
+    assert!(!done.out.contains("intact"), "{}", done.out);
 
     // Trusted once it is pinned, and no longer after that.
     assert_eq!(place.bench(&["keys", "pin", KEY, "--label", "vectors"]).code, 0);
@@ -73,9 +87,10 @@ fn whatever_is_wrong_with_a_file_is_a_verdict() {
     let reasons: Vec<&Value> = all.iter().map(|verdict| &verdict["reasons"][0]).collect();
     assert_eq!(
         (reasons[0], reasons[1], reasons[3]),
-        (&json!("not_zip"), &json!("not_zip"), &json!("read_failed"))
+        (&json!("not_zip"), &json!("not_zip"), &json!("not_found"))
     );
     assert!(all.iter().all(|verdict| verdict["valid"] == false && verdict["errors"][0].is_string()));
+    assert_eq!(place.bench(&["verify", "none.zip"]).out, "not found: none.zip\n");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Builds an export once and stores it: sample by sample, in flat memory.
 //!
 //! Everything in it is a function of the run's version, the program's version and the signing key, so whoever
-//! builds it again gets the same bytes.
+//! builds it again gets the same bytes. An archive is dated when the run was completed, or when the key began to sign if
+//! that was later: an archive dated before its key would not be valid.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +13,7 @@ use bench_signing::{ArchiveWriter, ManifestFields, SigningKey};
 use bench_state::{BenchmarkRecord, RunWithBenchmarks};
 use futures_util::{StreamExt, stream};
 
-use crate::context::{Exports, ExportsConfig};
+use crate::context::{Exports, ExportsConfig, Signing};
 use crate::facts::{BenchmarkFacts, RunFacts};
 use crate::item::ItemRow;
 use crate::manifest;
@@ -52,7 +53,7 @@ impl Exports {
         // Once: the keys may be changed while the file is built.
         let signing = match format {
             ExportFormat::Csv => None,
-            ExportFormat::Zip => Some(self.signing_key()?),
+            ExportFormat::Zip => Some(Dated::new(self.signing_key()?, completed_at)),
         };
         let key = self.object_key(&found, signing.as_ref());
         let built = |length| BuiltExport {
@@ -93,16 +94,21 @@ impl Exports {
     }
 
     /// Where this version of the export is. The table does not depend on the key that signs archives.
-    fn object_key(&self, found: &RunWithBenchmarks, signing: Option<&SigningKey>) -> String {
+    fn object_key(&self, found: &RunWithBenchmarks, signing: Option<&Dated>) -> String {
         let prefix = exports_prefix(found.run.spec.id);
         let software = software_id(&self.config);
         let generation = found.run.generation;
         match signing {
             None => format!("{prefix}{generation}-{software}.csv"),
             Some(signing) => {
-                let fingerprint = signing.fingerprint();
+                let fingerprint = signing.key.fingerprint();
                 let fingerprint = fingerprint.get(..FINGERPRINT_PREFIX_CHARS).unwrap_or(&fingerprint);
-                format!("{prefix}{generation}-{software}-{fingerprint}.zip")
+                // Earlier versions dated all archives by their run: those must not be found in place of this one.
+                let date = match signing.is_later {
+                    true => format!("-{}", signing.date.as_second()),
+                    false => String::new(),
+                };
+                format!("{prefix}{generation}-{software}-{fingerprint}{date}.zip")
             }
         }
     }
@@ -118,11 +124,11 @@ impl Exports {
     async fn write(
         &self,
         facts: RunFacts,
-        key: Option<SigningKey>,
+        signing: Option<Dated>,
         upload: &mut Upload,
     ) -> Result<(), ExportError> {
         let facts = Arc::new(facts);
-        let mut renderer = Renderer::begin(&facts, &self.config, key)?;
+        let mut renderer = Renderer::begin(&facts, &self.config, signing)?;
         for (index, benchmark) in facts.benchmarks.iter().enumerate() {
             renderer =
                 step(upload, renderer, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
@@ -177,6 +183,22 @@ impl Exports {
     }
 }
 
+/// A key, and the date of what it signs.
+struct Dated {
+    key: SigningKey,
+    date: jiff::Timestamp,
+    /// The key is younger than the run.
+    is_later: bool,
+}
+
+impl Dated {
+    fn new(signing: Signing, completed_at: Timestamp) -> Self {
+        let completed = jiff::Timestamp::from_second(completed_at.as_seconds()).unwrap_or_default();
+        let date = signing.since.map_or(completed, |since| since.max(completed));
+        Self { key: signing.key, date, is_later: date.as_second() > completed.as_second() }
+    }
+}
+
 /// When a run that can be exported was over.
 pub(crate) fn completed_at(found: &RunWithBenchmarks) -> Result<Timestamp, ExportError> {
     let is_open = |benchmark: &BenchmarkRecord| benchmark.state.status().is_open();
@@ -228,14 +250,14 @@ enum Renderer {
 }
 
 impl Renderer {
-    fn begin(facts: &RunFacts, config: &ExportsConfig, key: Option<SigningKey>) -> Result<Self, ExportError> {
-        let Some(key) = key else {
+    fn begin(facts: &RunFacts, config: &ExportsConfig, signing: Option<Dated>) -> Result<Self, ExportError> {
+        let Some(Dated { key, date, .. }) = signing else {
             return Ok(Self::Table(Box::new(TableWriter::begin(&config.software_version)?)));
         };
         let outbox = Outbox::default();
         let manifest = ManifestFields {
             run_id: facts.run.spec.id.to_string(),
-            generated_at: jiff::Timestamp::from_second(facts.completed_at.as_seconds()).unwrap_or_default(),
+            generated_at: date,
             additional: manifest::additional(facts, config),
         };
         let archive = ArchiveWriter::new(outbox.clone(), manifest)?;

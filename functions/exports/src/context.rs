@@ -106,6 +106,13 @@ pub struct Exports {
     pub(crate) verifying: Semaphore,
 }
 
+/// What signs an archive.
+pub(crate) struct Signing {
+    pub(crate) key: SigningKey,
+    /// When the key began to sign, if that is known.
+    pub(crate) since: Option<jiff::Timestamp>,
+}
+
 impl Exports {
     /// A context. `keys` may be what is wrong with the configured keys: then there is no signed archive and no
     /// verification, and both say so; tables work all the same.
@@ -144,7 +151,10 @@ impl Exports {
         }
     }
 
-    pub(crate) fn signing_key(&self) -> Result<SigningKey, KeyError> {
-        self.key_ring()?.signing_key().cloned()
+    /// The key that signs now, and since when it does.
+    pub(crate) fn signing_key(&self) -> Result<Signing, KeyError> {
+        let ring = self.key_ring()?;
+        let since = ring.current().and_then(|key| key.valid_from);
+        Ok(Signing { key: ring.signing_key()?.clone(), since })
     }
 }

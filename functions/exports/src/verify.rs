@@ -98,10 +98,10 @@ async fn examine(exports: &Arc<Exports>, archive: Spooled) -> Result<Json<Verifi
     let verified = tokio::task::spawn_blocking(move || {
         // What is stored counts until it was verified, also if the caller has gone meanwhile.
         let _stored = stored;
-        let limits = &context.config.verify_limits;
+        let (limits, now) = (&context.config.verify_limits, jiff::Timestamp::now());
         match &context.key_ring() {
-            Ok(ring) => verify_configured(archive, Ok(&ring.trusted_keys()), limits),
-            Err(problem) => verify_configured(archive, Err(problem), limits),
+            Ok(ring) => verify_configured(archive, Ok(&ring.known_keys()), limits, now),
+            Err(problem) => verify_configured(archive, Err(problem), limits, now),
         }
     });
     let verified = verified.await.map_err(ApiError::internal)?;

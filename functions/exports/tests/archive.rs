@@ -201,13 +201,21 @@ async fn is_verified_by_the_signing_crate() {
     let built = stack.exports().build(script.run, ExportFormat::Zip).await.unwrap();
     let archive = stack.bytes(&built.key).await;
 
-    let verdict = verify_bytes(&archive, &trusted(), &Limits::default());
+    let verdict = verify_bytes(&archive, &trusted(), &Limits::default(), jiff::Timestamp::now());
     assert!(verdict.valid, "{:?}", verdict.errors);
     assert_eq!(verdict.run_id, Some(script.run.to_string()));
     assert_eq!(verdict.overall_score, Some(1.0 / 3.0));
     assert_eq!((verdict.subset_pct, verdict.benchmark_count), (Some(50), Some(1)));
     let stranger = SigningKey::generate().unwrap().public_key();
-    assert!(!verify_bytes(&archive, &[bench_signing::TrustedKey::given(stranger)], &Limits::default()).valid);
+    assert!(
+        !verify_bytes(
+            &archive,
+            &[bench_signing::TrustedKey::given(stranger)],
+            &Limits::default(),
+            jiff::Timestamp::now()
+        )
+        .valid
+    );
 
     let mut zip = zip::ZipArchive::new(Cursor::new(&archive)).unwrap();
     let names: Vec<String> =
@@ -253,7 +261,7 @@ async fn names_protocol_and_judge_and_holds_what_the_judge_said() {
     script.play(&stack).await;
     let built = stack.exports().build(script.run, ExportFormat::Zip).await.unwrap();
     let archive = stack.bytes(&built.key).await;
-    assert!(verify_bytes(&archive, &trusted(), &Limits::default()).valid);
+    assert!(verify_bytes(&archive, &trusted(), &Limits::default(), jiff::Timestamp::now()).valid);
     let (text, manifest) = (member(&archive, "results.json"), member(&archive, "manifest.json"));
     for secret in ["hunter2", "judge.internal"] {
         assert!(!text.contains(secret) && !manifest.contains(secret), "{secret}");
@@ -397,7 +405,7 @@ async fn keeps_the_order_of_the_plan_over_many_pages() {
     }
     let ids: Vec<String> = (0..1_200).map(item_id).collect();
     assert_eq!(results["benchmarks"][0]["sampled_item_ids"], json!(ids));
-    assert!(verify_bytes(&archive, &trusted(), &Limits::default()).valid);
+    assert!(verify_bytes(&archive, &trusted(), &Limits::default(), jiff::Timestamp::now()).valid);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -703,6 +711,6 @@ async fn a_large_archive_is_sent_in_parts() {
     assert!(built.length > 8 * 1024 * 1024, "{}", built.length);
     let archive = stack.bytes(&built.key).await;
     assert_eq!(archive.len() as u64, built.length);
-    assert!(verify_bytes(&archive, &trusted(), &Limits::default()).valid);
+    assert!(verify_bytes(&archive, &trusted(), &Limits::default(), jiff::Timestamp::now()).valid);
     assert_eq!(results(&archive)["benchmarks"][0]["items"][59]["response"], noise(59));
 }

@@ -125,7 +125,7 @@ async fn a_large_export_is_streamed_or_redirected_to() {
     script.play(&stack).await;
     let path = format!("/api/runs/{}/export?format=zip", script.run);
     let whole = bytes(get(&app(stack.exports()), &path, &[]).await).await;
-    assert!(verify_bytes(&whole, &trusted(), &Limits::default()).valid);
+    assert!(verify_bytes(&whole, &trusted(), &Limits::default(), jiff::Timestamp::now()).valid);
 
     let small = |streaming| ExportsConfig { inline_bytes_max: 100, streaming, ..config() };
     let answer = get(&app(stack.exports_with(key_ring(), small(true))), &path, &[]).await;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use bench_exports::{Exports, router};
-use bench_signing::{KeyRing, RingConfig, rotate_secret};
+use bench_signing::{Distrust, KeyRing, RingConfig, rotate_secret};
 use bench_web::{ServerConfig, finish};
 use http::Request;
 use http_body_util::BodyExt;
@@ -79,7 +79,7 @@ async fn after_the_secret_was_rotated_old_archives_verify_and_new_ones_have_the_
     let app_of = |secret: &str| app(stack.exports_with(Ok(ring(secret)), config()));
     let before = app_of(SECRET);
     let old = export(&before, script.run).await;
-    let rotated = rotate_secret(SECRET, false, Timestamp::now()).unwrap();
+    let rotated = rotate_secret(SECRET, Distrust::Nothing, Timestamp::now()).unwrap();
     let after = app_of(&rotated.secret);
     let listed = keys(&after).await;
     assert_eq!(listed["keys"][0]["key_id"], json!(rotated.current.fingerprint()));
@@ -98,7 +98,7 @@ async fn after_the_secret_was_rotated_old_archives_verify_and_new_ones_have_the_
     assert_eq!(export(&before, script.run).await, old);
     assert_eq!(verdict(&before, &new).await["valid"], false);
     // With a key that leaked nothing verifies any more.
-    let distrusted = rotate_secret(SECRET, true, Timestamp::now()).unwrap();
+    let distrusted = rotate_secret(SECRET, Distrust::Present, Timestamp::now()).unwrap();
     assert_eq!(verdict(&app_of(&distrusted.secret), &old).await["valid"], false);
 }
 
@@ -122,4 +122,41 @@ async fn a_running_server_signs_with_the_new_key_of_its_directory() {
     // A directory that is being damaged stops nothing.
     std::fs::write(directory.path().join("keys.json"), "{").unwrap();
     assert_eq!(export(&app, script.run).await, new);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_made_after_a_rotation_is_dated_within_its_key_s_time() {
+    let stack = Stack::open().await;
+    let script = script(1, |_| Some(Said::right("A")));
+    script.play(&stack).await;
+    // The run was over in January 2026; the first key is from before it, the second from after it.
+    let (before, after) =
+        ("2025-12-01T00:00:00Z".parse().unwrap(), "2026-02-01T00:00:00.5Z".parse().unwrap());
+    let directory = tempfile::tempdir().unwrap();
+    let mut beside = KeyRing::open(directory.path(), before).unwrap();
+    let server = KeyRing::open(directory.path(), before).unwrap();
+    let app = app(stack.exports_with(Ok(server), config()));
+    let date = |archive: &[u8]| {
+        let archive = std::io::Cursor::new(archive);
+        let manifest =
+            bench_signing::unverified_manifest(archive, &bench_signing::Limits::default()).unwrap();
+        manifest["generated_at"].as_str().unwrap().to_owned()
+    };
+    let old = export(&app, script.run).await;
+    assert_eq!(date(&old), "2026-01-02T04:26:26Z");
+    beside.rotate(after).unwrap();
+    let new = export(&app, script.run).await;
+    assert_eq!(date(&new), "2026-02-01T00:00:00Z");
+    assert_eq!(export(&app, script.run).await, new, "the same bytes for the same key");
+    for archive in [&old, &new] {
+        let verdict = verdict(&app, archive).await;
+        assert_eq!(verdict["valid"], true, "{verdict}");
+        assert_eq!(verdict["exported_at"], "2026-01-02T04:26:26Z");
+    }
+    // Somebody has the old key: what it signed isn't valid any more, and the answer says why.
+    let leaked = beside.retired()[0].public_key;
+    beside.distrust(leaked, after).unwrap();
+    let verdict = verdict(&app, &old).await;
+    assert_eq!((&verdict["valid"], &verdict["signature_valid"]), (&json!(false), &json!(false)));
+    assert!(verdict["errors"][0].as_str().unwrap().contains("not trusted any more"), "{verdict}");
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::EmbeddedError;
+use crate::private::{private_file, secure_data_dir};
 
 const LOCK_FILE: &str = "lock";
 const CREDENTIALS_FILE: &str = "credentials.json";
@@ -52,9 +53,12 @@ pub(crate) struct DataDir {
 }
 
 impl DataDir {
-    /// Creates the directory if needed, locks it and counts this start.
+    /// Creates the directory if needed, closes it to others, locks it and counts this start.
     pub(crate) fn open(path: &Path) -> Result<Self, EmbeddedError> {
-        create_private_dir(path)?;
+        secure_data_dir(path)?;
+        for name in [LOCK_FILE, CREDENTIALS_FILE, EPOCH_FILE] {
+            private_file(&path.join(name))?;
+        }
         let lock = lock(path)?;
         let credentials = load_or_make_credentials(path)?;
         let epoch = count_start(path)?;
@@ -72,14 +76,6 @@ impl DataDir {
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
-}
-
-fn create_private_dir(path: &Path) -> Result<(), EmbeddedError> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(|source| EmbeddedError::file("create", path, source))
 }
 
 fn lock(dir: &Path) -> Result<File, EmbeddedError> {

@@ -19,6 +19,7 @@ use crate::connector::{Connector, ENDPOINT, Services};
 use crate::data_dir::{Credentials, DataDir};
 use crate::dynamodb::DynamoDb;
 use crate::faults::{FaultCounts, Faults, Injector};
+use crate::private::{private_database, private_folder};
 use crate::s3;
 use crate::small::{Published, Small};
 use crate::sqs::Sqs;
@@ -48,7 +49,7 @@ pub enum Durability {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EmbeddedOptions {
-    /// Where everything is kept. Created, readable by the user alone, if it does not exist.
+    /// Where everything is kept: readable by the user alone, created if it does not exist.
     pub data_dir: PathBuf,
     /// What an acknowledged write survives.
     pub durability: Durability,
@@ -122,8 +123,12 @@ impl Embedded {
     pub fn open(options: EmbeddedOptions) -> Result<Self, EmbeddedError> {
         let dir = DataDir::open(&options.data_dir)?;
         let (epoch, credentials) = (dir.epoch(), dir.credentials().clone());
-        let dynamodb = DynamoDb::open(&dir.path().join("dynamodb.sqlite"), options.durability)?;
-        let sqs = Sqs::open(&dir.path().join("sqs.sqlite"), options.durability)?;
+        let database = |name| {
+            let path = dir.path().join(name);
+            private_database(&path).map(|()| path)
+        };
+        let dynamodb = DynamoDb::open(&database("dynamodb.sqlite")?, options.durability)?;
+        let sqs = Sqs::open(&database("sqs.sqlite")?, options.durability)?;
         let s3 = open_s3(&dir.path().join("s3"), options.durability, &credentials)?;
         let injector = options.faults.map(Injector::new);
         let small = Small::new(credentials.secret_access_key.as_bytes(), options.secrets);
@@ -237,6 +242,8 @@ fn open_s3(
     durability: Durability,
     credentials: &Credentials,
 ) -> Result<s3::Endpoint, EmbeddedError> {
+    private_folder(dir)?;
+    private_database(&dir.join("index.sqlite"))?;
     let store = s3::Store::open(dir, durability == Durability::Full).map_err(|error| match error {
         s3::StoreError::Full => EmbeddedError::DiskFull { path: dir.to_owned() },
         error => EmbeddedError::Store { service: "S3", path: dir.to_owned(), reason: error.to_string() },

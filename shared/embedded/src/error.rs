@@ -17,6 +17,16 @@ pub enum EmbeddedError {
         /// The process that wrote the lock file last, if it could be read.
         pid: Option<u32>,
     },
+    /// The data directory is one that others can read and that this program must not close to them.
+    #[error(
+        "{dir} cannot be the data directory, since others can read it and {reason}: give a folder of your own with --data-dir or BENCH_HOME."
+    )]
+    NotOwn {
+        /// The folder.
+        dir: PathBuf,
+        /// Why it isn't closed.
+        reason: &'static str,
+    },
     /// The disk is full.
     #[error("There is no space left on the disk for {path}.")]
     DiskFull {

@@ -18,13 +18,14 @@ mod verify;
 pub use archive::{ArchiveError, ArchiveWriter, FinishedArchive, ManifestFields, RESULTS_BYTES_MAX};
 pub use canonical::{CanonicalError, CanonicalStream};
 pub use keys::{
-    KeyDocumentEntry, KeyError, KeyRing, KeyRingError, KeyRole, KeyStatus, KeysDocument, PinnedKey,
-    PublicKey, RingConfig, RingKey, RotatedSecret, SecretError, SigningKey, TrustedKey, rotate_secret,
+    Distrust, DistrustedKey, KeyDocumentEntry, KeyError, KeyNameError, KeyRing, KeyRingError, KeyRole,
+    KeyStatus, KeysDocument, PinnedKey, PublicKey, RingConfig, RingKey, RotatedSecret, SecretError,
+    SigningKey, TrustedKey, key_named, rotate_secret,
 };
 pub use time::whole_seconds;
 pub use verify::{
-    Limits, MANIFEST_BYTES_MAX, Reason, Verification, unverified_manifest, verify, verify_bytes,
-    verify_configured,
+    Limits, MANIFEST_BYTES_MAX, Reason, Verification, signer_within, unverified_manifest, verify,
+    verify_bytes, verify_configured,
 };
 
 /// The version of the form of results and manifest, in both documents.

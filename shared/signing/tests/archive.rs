@@ -8,7 +8,7 @@ use std::io::{Cursor, Read as _, Write};
 use bench_signing::{
     ArchiveError, ArchiveWriter, CanonicalStream, Limits, SigningKey, TrustedKey, verify_bytes,
 };
-use common::{RESULTS, key, manifest_fields, trusted, write_archive};
+use common::{RESULTS, key, manifest_fields, now, trusted, write_archive};
 use serde_json::Value;
 
 #[test]
@@ -59,7 +59,7 @@ fn an_independent_check_by_hand() {
 #[test]
 fn our_verifier_agrees() {
     let verification =
-        verify_bytes(&write_archive(RESULTS.as_bytes()).output, &trusted(), &Limits::default());
+        verify_bytes(&write_archive(RESULTS.as_bytes()).output, &trusted(), &Limits::default(), now());
     assert!(verification.valid, "{:?}", verification.errors);
     assert_eq!(verification.run_id.as_deref(), Some(common::RUN_ID));
     assert_eq!(verification.overall_score, Some(0.5));
@@ -125,7 +125,7 @@ fn the_same_input_gives_the_same_bytes_in_any_pieces() {
         }
         assert!(writer.finish(&key()).unwrap().output == whole, "{piece}");
     }
-    assert!(verify_bytes(&whole, &trusted(), &Limits::default()).valid);
+    assert!(verify_bytes(&whole, &trusted(), &Limits::default(), now()).valid);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn an_unfinished_archive_is_not_readable() {
     drop(writer);
     assert!(output.len() > 1000);
     assert!(zip::ZipArchive::new(Cursor::new(&output)).is_err());
-    assert_eq!(verify_bytes(&output, &trusted(), &Limits::default()).errors, ["Invalid zip archive"]);
+    assert_eq!(verify_bytes(&output, &trusted(), &Limits::default(), now()).errors, ["Invalid zip archive"]);
 }
 
 #[test]
@@ -213,20 +213,20 @@ fn a_failing_writer_is_an_error() {
 #[test]
 fn archives_of_retired_keys_stay_valid() {
     let home = tempfile::tempdir().unwrap();
-    let now = "2026-01-02T03:10:00Z".parse().unwrap();
-    let mut ring = bench_signing::KeyRing::open(home.path(), now).unwrap();
+    let made = "2026-01-02T03:10:00Z".parse().unwrap();
+    let mut ring = bench_signing::KeyRing::open(home.path(), made).unwrap();
     let write = |key: &SigningKey| {
         let mut writer = ArchiveWriter::new(Vec::new(), manifest_fields()).unwrap();
         writer.write_all(RESULTS.as_bytes()).unwrap();
         writer.finish(key).unwrap().output
     };
     let old = write(ring.signing_key().unwrap());
-    ring.rotate(now).unwrap();
+    ring.rotate(made).unwrap();
     let new = write(ring.signing_key().unwrap());
     let foreign = write(&key());
-    ring.pin(key().public_key(), "acme", now).unwrap();
+    ring.pin(key().public_key(), "acme", made).unwrap();
     for (archive, role) in [(new, "current"), (old, "retired"), (foreign, "pinned")] {
-        let verification = verify_bytes(&archive, &ring.trusted_keys(), &Limits::default());
+        let verification = verify_bytes(&archive, &ring.trusted_keys(), &Limits::default(), now());
         assert!(verification.valid, "{role} {:?}", verification.errors);
         let signer: &TrustedKey = verification.signer().unwrap();
         assert_eq!(serde_json::to_value(signer.role).unwrap(), role);

@@ -6,14 +6,16 @@ mod common;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use bench_signing::{
-    KeyError, Limits, Reason, SigningKey, TrustedKey, Verification, canonical, verify, verify_bytes,
-    verify_configured,
+    KeyError, KeyRole, Limits, Reason, SigningKey, TrustedKey, Verification, canonical, signer_within,
+    verify, verify_bytes, verify_configured,
 };
-use common::{RESULTS, RUN_ID, RawEntry, build, good_entries, key, signed_entries, trusted, write_archive};
+use common::{
+    RESULTS, RUN_ID, RawEntry, build, good_entries, key, now, signed_entries, trusted, write_archive,
+};
 use serde_json::{Value, json};
 
 fn check(archive: &[u8]) -> Verification {
-    let verification = verify_bytes(archive, &trusted(), &Limits::default());
+    let verification = verify_bytes(archive, &trusted(), &Limits::default(), now());
     assert_eq!(verification.valid, verification.errors.is_empty());
     assert_eq!(verification.reasons().len(), verification.errors.len());
     verification
@@ -288,8 +290,8 @@ fn bombs_are_refused_by_what_their_headers_say() {
     let good = build(&good_entries());
     let total = RESULTS.len() + manifest().len() + 88 + 44;
     let limits = |total_bytes_max| Limits { total_bytes_max, ..Limits::default() };
-    assert!(verify_bytes(&good, &trusted(), &limits(total as u64)).valid);
-    let refused = verify_bytes(&good, &trusted(), &limits(total as u64 - 1));
+    assert!(verify_bytes(&good, &trusted(), &limits(total as u64), now()).valid);
+    let refused = verify_bytes(&good, &trusted(), &limits(total as u64 - 1), now());
     assert_eq!(refused.reasons(), [Reason::TooLarge]);
 }
 
@@ -442,7 +444,7 @@ fn the_key_in_the_archive_is_only_a_hint() {
     }
     // A consistent archive by somebody else does not become trusted by carrying its own key.
     let stranger = [TrustedKey::given(other.public_key())];
-    let verification = verify_bytes(&build(&good_entries()), &stranger, &Limits::default());
+    let verification = verify_bytes(&build(&good_entries()), &stranger, &Limits::default(), now());
     assert_eq!(verification.reasons(), [Reason::SignatureInvalid, Reason::FingerprintMismatch]);
     assert!(verification.run_id.is_none());
 }
@@ -451,10 +453,10 @@ fn the_key_in_the_archive_is_only_a_hint() {
 fn of_several_keys_the_one_that_the_manifest_names_must_have_signed() {
     let other = SigningKey::generate().unwrap();
     let both = [TrustedKey::given(other.public_key()), TrustedKey::given(key().public_key())];
-    assert!(verify_bytes(&build(&good_entries()), &both, &Limits::default()).valid);
+    assert!(verify_bytes(&build(&good_entries()), &both, &Limits::default(), now()).valid);
     let claims_other =
         signed(RESULTS, |manifest| manifest["public_key_fingerprint"] = other.fingerprint().into());
-    let verification = verify_bytes(&claims_other, &both, &Limits::default());
+    let verification = verify_bytes(&claims_other, &both, &Limits::default(), now());
     assert_eq!(verification.reasons(), [Reason::SignatureInvalid]);
     assert!(!verification.signature_valid);
 }
@@ -462,11 +464,12 @@ fn of_several_keys_the_one_that_the_manifest_names_must_have_signed() {
 #[test]
 fn keys_are_looked_at_after_the_archive() {
     let good = build(&good_entries());
-    let verification = verify_bytes(&good, &[], &Limits::default());
+    let verification = verify_bytes(&good, &[], &Limits::default(), now());
     assert_eq!(verification.errors, ["BENCH_SIGNING_PRIVATE_KEY is not configured"]);
     assert_eq!(verification.reasons(), [Reason::KeysUnavailable]);
     let invalid = |archive| {
-        verify_configured(Cursor::new(archive), Err(&KeyError::InvalidPublicKey), &Limits::default())
+        let error = Err(&KeyError::InvalidPublicKey);
+        verify_configured(Cursor::new(archive), error, &Limits::default(), now())
     };
     assert_eq!(invalid(good).errors, ["Invalid BENCH_SIGNING_PUBLIC_KEY"]);
     assert_eq!(invalid(b"hello".to_vec()).errors, ["Invalid zip archive"]);
@@ -489,7 +492,7 @@ fn a_disk_that_fails_is_not_the_archive_s_fault() {
     let good = build(&good_entries());
     let mut failures = 0;
     for reads in 0.. {
-        let verification = verify(Failing(Cursor::new(&good), reads), &trusted(), &Limits::default());
+        let verification = verify(Failing(Cursor::new(&good), reads), &trusted(), &Limits::default(), now());
         if verification.valid {
             break;
         }
@@ -502,4 +505,126 @@ fn a_disk_that_fails_is_not_the_archive_s_fault() {
         good.windows(RUN_ID.len()).all(|window| window != RUN_ID.as_bytes()),
         "the members are compressed"
     );
+}
+
+#[test]
+fn entries_that_are_no_regular_files() {
+    for (attributes, is_refused) in [
+        (0o100_644_u32 << 16, false),
+        (0o100_600 << 16 | 0x20, false),
+        // Python writes permissions without a type.
+        (0o600 << 16, false),
+        (0, false),
+        (0o120_777 << 16, true),
+        (0o040_755 << 16, true),
+        (0o020_644 << 16, true),
+        (0o010_644 << 16, true),
+        (0o140_644 << 16, true),
+        (0x10, true),
+        (0x08, true),
+    ] {
+        for member in 0..4 {
+            let archive = changed(|entries| entries[member].central.attributes = attributes);
+            if is_refused {
+                let text = assert_refused(&archive, Reason::NotARegularFile);
+                assert!(text.contains("symbolic link"), "{text}");
+            } else {
+                assert!(check(&archive).valid, "{attributes:o} {member}");
+            }
+        }
+    }
+    // The same in the extra fields of Unix.
+    let pkware = [&[0x0d, 0, 18, 0][..], &[0; 12], b"target"].concat();
+    let asi = [&[0x6e, 0x75, 14, 0][..], &[0; 4], &0o120_777_u16.to_le_bytes(), &[0; 8]].concat();
+    for extra in [pkware, asi] {
+        let archive = changed(|entries| entries[0].both(|header| header.extra = extra.clone()));
+        assert_refused(&archive, Reason::NotARegularFile);
+    }
+    let times = [&[0x0d, 0, 12, 0][..], &[0; 12]].concat();
+    assert!(check(&changed(|entries| entries[0].both(|header| header.extra = times.clone()))).valid);
+}
+
+/// An archive whose manifest and results have these dates.
+fn dated(generated_at: &str, exported_at: &str) -> Vec<u8> {
+    let results = RESULTS.replace("2026-01-02T03:10:00Z", exported_at);
+    signed(&results, |manifest| manifest["generated_at"] = generated_at.into())
+}
+
+#[test]
+fn an_archive_is_dated_within_its_key_s_validity_and_not_in_the_future() {
+    use Reason::{DateInFuture, DateOutsideValidity, ManifestWrongTypes, ResultsWrongTypes};
+    let at = |text: &str| Some(text.parse().unwrap());
+    let within = |from: Option<&str>, until: Option<&str>| TrustedKey {
+        valid_from: from.and_then(at),
+        valid_until: until.and_then(at),
+        ..TrustedKey::given(key().public_key())
+    };
+    let january = within(Some("2026-01-02T03:00:00.9Z"), Some("2026-01-02T04:00:00.1Z"));
+    let (since, unknown) = (within(Some("2026-01-02T03:00:00Z"), None), within(None, None));
+    for (key, generated, exported, expected) in [
+        (&january, "2026-01-02T03:00:00Z", "2026-01-02T03:00:00Z", &[][..]),
+        (&january, "2026-01-02T04:00:00Z", "2026-01-02T04:00:00Z", &[]),
+        // The run was over before the key was made; the archive is from the key's time.
+        (&january, "2026-01-02T03:00:00Z", "2025-12-24T00:00:00Z", &[]),
+        (&january, "2026-01-02T02:59:59Z", "2026-01-02T02:59:59Z", &[DateOutsideValidity]),
+        (&january, "2026-01-02T04:00:01Z", "2026-01-02T04:00:01Z", &[DateOutsideValidity]),
+        (&january, "2026-01-02T03:30:00Z", "2026-01-02T04:00:01Z", &[DateOutsideValidity]),
+        (&january, "2030-01-01T00:00:00Z", "2030-01-01T00:00:00Z", &[DateOutsideValidity]),
+        (&january, "2030-01-01T00:00:00Z", "2031-01-01T00:00:00Z", &[DateOutsideValidity; 2]),
+        (&since, "2026-02-01T00:05:00Z", "2026-02-01T00:05:00Z", &[]),
+        (&since, "2026-02-01T00:05:01Z", "2026-02-01T00:05:01Z", &[DateInFuture]),
+        (&unknown, "2030-01-01T00:00:00Z", "2026-01-02T03:10:00Z", &[DateInFuture]),
+        (&unknown, "2026-01-02T03:10:00Z", "2030-01-01T00:00:00Z", &[DateInFuture]),
+        (&unknown, "1999-01-01T00:00:00Z", "1999-01-01T00:00:00Z", &[]),
+        (&unknown, "2030-01-01T00:00:00+99:00", "2026-01-02T03:10:00Z", &[ManifestWrongTypes]),
+        (&unknown, "some day", "2026-01-02T03:10:00Z", &[ManifestWrongTypes]),
+        (&unknown, "2026-01-02T03:10:00Z", "some day", &[ResultsWrongTypes]),
+    ] {
+        let verification =
+            verify_bytes(&dated(generated, exported), std::slice::from_ref(key), &Limits::default(), now());
+        assert_eq!(verification.reasons(), expected, "{generated} {exported} {:?}", verification.errors);
+        assert_eq!(verification.valid, expected.is_empty());
+        assert!(verification.signature_valid && verification.hash_match);
+    }
+}
+
+#[test]
+fn a_distrusted_key_is_refused_by_name() {
+    let distrusted = TrustedKey {
+        role: KeyRole::Distrusted,
+        valid_until: Some(now()),
+        ..TrustedKey::given(key().public_key())
+    };
+    let other = TrustedKey::given(SigningKey::generate().unwrap().public_key());
+    let verification =
+        verify_bytes(&build(&good_entries()), &[other, distrusted.clone()], &Limits::default(), now());
+    assert_eq!(verification.reasons(), [Reason::KeyDistrusted]);
+    assert_eq!(
+        verification.errors,
+        ["The archive is signed by a key that is not trusted any more since 2026-02-01T00:00:00Z"]
+    );
+    assert!(
+        !verification.signature_valid && verification.signer().is_none() && verification.run_id.is_none()
+    );
+    // What it did not sign isn't told to be signed by it.
+    let spoiled = changed(|entries| entries[2] = RawEntry::new("signature.txt", b"AAAA"));
+    let verification = verify_bytes(&spoiled, &[distrusted], &Limits::default(), now());
+    assert_eq!(verification.reasons(), [Reason::SignatureInvalid]);
+}
+
+#[test]
+fn the_key_within_a_sound_archive_is_found() {
+    let within = |archive: &[u8]| signer_within(Cursor::new(archive), &Limits::default(), now());
+    assert_eq!(within(&build(&good_entries())), Some(key().public_key()));
+    let other = SigningKey::generate().unwrap().public_key_base64();
+    for unsound in [
+        changed(|entries| drop(entries.pop())),
+        changed(|entries| entries[3] = RawEntry::new("public_key.txt", other.as_bytes())),
+        changed(|entries| entries[0] = RawEntry::new("results.json", b"{}")),
+        changed(|entries| entries[0].central.attributes = 0o120_777 << 16),
+        dated("2030-01-01T00:00:00Z", "2030-01-01T00:00:00Z"),
+        b"PK".to_vec(),
+    ] {
+        assert_eq!(within(&unsound), None);
+    }
 }

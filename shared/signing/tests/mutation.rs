@@ -7,7 +7,7 @@ use std::io::{Cursor, Read as _};
 use std::sync::LazyLock;
 
 use bench_signing::{Limits, TrustedKey, Verification, verify_bytes};
-use common::{RESULTS, RawEntry, build, good_entries, trusted, write_archive};
+use common::{RESULTS, RawEntry, build, good_entries, now, trusted, write_archive};
 use proptest::prelude::*;
 
 const ARCHIVE: &[u8] =
@@ -19,7 +19,7 @@ static OURS: LazyLock<Vec<u8>> = LazyLock::new(|| write_archive(RESULTS.as_bytes
 static ENTRIES: LazyLock<Vec<RawEntry>> = LazyLock::new(good_entries);
 
 fn check(archive: &[u8]) -> Verification {
-    verify_bytes(archive, &TRUSTED, &Limits::default())
+    verify_bytes(archive, &TRUSTED, &Limits::default(), now())
 }
 
 /// The members as another ZIP implementation reads them.

@@ -50,6 +50,11 @@ fn trusted() -> Vec<TrustedKey> {
     vec![TrustedKey::given(PublicKey::parse(&vectors().public_key_base64).unwrap())]
 }
 
+/// When the archives are verified: some weeks after they were made.
+fn now() -> jiff::Timestamp {
+    "2026-02-01T00:00:00Z".parse().unwrap()
+}
+
 fn json(verification: &Verification) -> Value {
     serde_json::to_value(verification).unwrap()
 }
@@ -153,7 +158,7 @@ fn keys_in_every_form() {
 
 #[test]
 fn the_archive_verifies() {
-    let verification = verify_bytes(ARCHIVE, &trusted(), &Limits::default());
+    let verification = verify_bytes(ARCHIVE, &trusted(), &Limits::default(), now());
     assert_eq!(json(&verification), vectors().verify_response);
     assert_eq!(verification.signer(), trusted().first());
     let names: Vec<_> = json(&verification).as_object().unwrap().keys().cloned().collect();
@@ -166,13 +171,13 @@ fn the_archive_verifies() {
 #[test]
 fn the_archive_needs_its_key() {
     let other = SigningKey::generate().unwrap().public_key();
-    let verification = verify_bytes(ARCHIVE, &[TrustedKey::given(other)], &Limits::default());
+    let verification = verify_bytes(ARCHIVE, &[TrustedKey::given(other)], &Limits::default(), now());
     assert!(!verification.valid && !verification.signature_valid && verification.hash_match);
     assert_eq!(verification.reasons(), [Reason::SignatureInvalid, Reason::FingerprintMismatch]);
     assert_eq!(verification.signer(), None);
 
     let among_others = [TrustedKey::given(other), trusted().remove(0)];
-    assert!(verify_bytes(ARCHIVE, &among_others, &Limits::default()).valid);
+    assert!(verify_bytes(ARCHIVE, &among_others, &Limits::default(), now()).valid);
 }
 
 #[test]
@@ -206,7 +211,7 @@ fn negative_archives() {
             _ => {}
         }
         let archive = base64::Engine::decode(&base64::engine::general_purpose::STANDARD, zip_base64).unwrap();
-        let verification = verify_bytes(&archive, &trusted(), &Limits::default());
+        let verification = verify_bytes(&archive, &trusted(), &Limits::default(), now());
         assert_eq!(json(&verification), expect, "{name}");
         assert_eq!(verification.reasons().len(), verification.errors.len(), "{name}");
     }
@@ -214,6 +219,6 @@ fn negative_archives() {
 
 #[test]
 fn an_empty_file_is_no_archive() {
-    let verification = verify_bytes(&[], &trusted(), &Limits::default());
+    let verification = verify_bytes(&[], &trusted(), &Limits::default(), now());
     assert_eq!(verification.errors, ["Invalid zip archive"]);
 }

@@ -1,6 +1,6 @@
 //! What a run's results are handed out as, and that they can be checked.
 
-use bench_signing::{KeysDocument, Limits, TrustedKey, verify_bytes};
+use bench_signing::{KeysDocument, Limits, verify_bytes};
 use bytes::Bytes;
 use reqwest::Method;
 use reqwest::multipart::{Form, Part};
@@ -27,9 +27,8 @@ pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
     assert!(archive == again, "an archive that changes");
     let keys = target.get("/.well-known/bench-runner-keys.json").await.expect(200);
     let keys: KeysDocument = serde_json::from_value(keys).unwrap();
-    let trusted: Vec<TrustedKey> =
-        keys.keys.into_iter().map(|key| TrustedKey::given(key.public_key)).collect();
-    let verified = verify_bytes(&archive, &trusted, &Limits::default());
+    let trusted = keys.trusted_keys();
+    let verified = verify_bytes(&archive, &trusted, &Limits::default(), jiff::Timestamp::now());
     assert!(verified.valid, "{:?}", verified.errors);
     assert_eq!(verified.run_id.as_deref(), found["id"].as_str());
     assert_eq!(verified.overall_score, found["overall_score"].as_f64());
@@ -41,7 +40,7 @@ pub(super) async fn table_and_archive_are_served_and_verified(target: &Target) {
     let mut changed = archive.to_vec();
     let middle = changed.len() / 2;
     changed[middle] ^= 1;
-    assert!(!verify_bytes(&changed, &trusted, &Limits::default()).valid);
+    assert!(!verify_bytes(&changed, &trusted, &Limits::default(), jiff::Timestamp::now()).valid);
     let told = verify(target, changed.into()).await.expect(200);
     assert_eq!(told["valid"], false, "{told:#}");
     verify(target, Bytes::new()).await.expect(200);

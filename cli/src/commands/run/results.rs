@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use bench_domain::RunStatus;
-use bench_signing::{KeysDocument, Limits, TrustedKey, verify};
+use bench_signing::{KeysDocument, Limits, verify};
 use serde_json::{Value, json};
 
 use super::failure;
@@ -118,11 +118,11 @@ async fn export(client: &Client, stack: Option<&Stack>, run: &Run, out: &Path) -
         Some(stack) => key_ring(|| Ok(stack.embedded.data_dir().to_owned()), false)?.trusted_keys(),
         None => {
             let document: KeysDocument = client.get("/.well-known/bench-runner-keys.json").await?;
-            document.keys.into_iter().map(|entry| TrustedKey::given(entry.public_key)).collect()
+            document.trusted_keys()
         }
     };
     let archive = File::open(&zip).with_context(|| format!("could not read {}", zip.display()))?;
-    let verification = verify(archive, &trusted, &Limits::default());
+    let verification = verify(archive, &trusted, &Limits::default(), jiff::Timestamp::now());
     for error in &verification.errors {
         output::error(&format!("{}: {error}", zip.display()));
     }

@@ -84,6 +84,12 @@ fn members(
         let Some(first) = own.first().cloned() else { continue };
         let at = |problem: String| failed(format!("member `{first}`: {problem}"));
         let mut member = archive.by_index(index).map_err(|error| at(error.to_string()))?;
+        // A link holds a path, not a document.
+        if !member.is_file()
+            || member.unix_mode().is_some_and(|mode| !matches!(mode & 0o170_000, 0 | 0o100_000))
+        {
+            return Err(at("it is not a regular file".to_owned()));
+        }
         let limit = DOCUMENT_BYTES_MAX.min(left);
         let mut bytes = Vec::new();
         let read = member.by_ref().take(limit + 1).read_to_end(&mut bytes);

@@ -24,6 +24,11 @@ const EXTRA_ZIP64: u16 = 0x0001;
 const EXTRA_STRONG_ENCRYPTION: u16 = 0x0017;
 const EXTRA_AES: u16 = 0x9901;
 const EXTRA_UNICODE_NAME: u16 = 0x7075;
+/// Extra fields of Unix that may hold the target of a link.
+const EXTRA_PKWARE_UNIX: u16 = 0x000d;
+const EXTRA_ASI_UNIX: u16 = 0x756e;
+/// Bytes of the first without a link: two times, user and group.
+const EXTRA_PKWARE_UNIX_BYTES: usize = 12;
 
 /// How a member is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,10 +180,11 @@ fn read_central_header(fields: &mut Fields<'_>) -> Result<Header, Refusal> {
         let sizes = (fixed.u32()?, fixed.u32()?, fixed.u32()?);
         let lengths = (fixed.u16()?, fixed.u16()?, fixed.u16()?);
         let disk = fixed.u16()?;
-        let _attributes = (fixed.u16()?, fixed.u32()?);
-        Some((signature, flags, method, sizes, lengths, disk, fixed.u32()?))
+        let _internal = fixed.u16()?;
+        let attributes = fixed.u32()?;
+        Some((signature, flags, method, sizes, lengths, disk, attributes, fixed.u32()?))
     })();
-    let (signature, flags, method, (crc, compressed, size), (name, extra, comment), disk, offset) =
+    let (signature, flags, method, (crc, compressed, size), (name, extra, comment), disk, attributes, offset) =
         parsed.ok_or_else(short)?;
     if signature != CENTRAL_SIGNATURE {
         return Err(Refusal::damaged("its directory has something other than entries"));
@@ -190,6 +196,9 @@ fn read_central_header(fields: &mut Fields<'_>) -> Result<Header, Refusal> {
             Reason::ArchiveComment,
             "An entry has a comment, which no signature covers",
         ));
+    }
+    if !is_regular(attributes) {
+        return Err(Refusal::not_regular());
     }
     if flags & FLAGS_ENCRYPTED != 0 {
         return Err(Refusal::encrypted());
@@ -217,21 +226,33 @@ fn read_central_header(fields: &mut Fields<'_>) -> Result<Header, Refusal> {
     })
 }
 
+/// Whether external attributes are those of a file: a Unix type that is none or that of a regular file, whatever system
+/// the entry says it was made on, and neither folder nor volume label for DOS.
+fn is_regular(attributes: u32) -> bool {
+    const UNIX_TYPE: u32 = 0o170_000 << 16;
+    const UNIX_REGULAR: u32 = 0o100_000 << 16;
+    const DOS_LABEL_OR_FOLDER: u32 = 0x18;
+    matches!(attributes & UNIX_TYPE, 0 | UNIX_REGULAR) && attributes & DOS_LABEL_OR_FOLDER == 0
+}
+
 fn check_extra(extra: &[u8]) -> Result<(), Refusal> {
     let mut fields = Fields(extra);
     while !fields.0.is_empty() {
         let id = (|| {
             let id = fields.u16()?;
             let length = fields.u16()?;
-            fields.bytes(length.into())?;
-            Some(id)
+            Some((id, fields.bytes(length.into())?.len()))
         })();
         match id {
             None => return Err(Refusal::damaged("an extra field is cut off")),
-            Some(EXTRA_ZIP64) => return Err(Refusal::zip64()),
-            Some(EXTRA_AES | EXTRA_STRONG_ENCRYPTION) => return Err(Refusal::encrypted()),
-            Some(EXTRA_UNICODE_NAME) => {
+            Some((EXTRA_ZIP64, _)) => return Err(Refusal::zip64()),
+            Some((EXTRA_AES | EXTRA_STRONG_ENCRYPTION, _)) => return Err(Refusal::encrypted()),
+            Some((EXTRA_UNICODE_NAME, _)) => {
                 return Err(Refusal::new(Reason::HeadersDisagree, "An entry has two names"));
+            }
+            Some((EXTRA_ASI_UNIX, _)) => return Err(Refusal::not_regular()),
+            Some((EXTRA_PKWARE_UNIX, length)) if length > EXTRA_PKWARE_UNIX_BYTES => {
+                return Err(Refusal::not_regular());
             }
             // Times and owners, as archive tools add them.
             Some(_) => {}

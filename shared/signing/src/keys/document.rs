@@ -1,14 +1,32 @@
 //! The public list of keys, as `/.well-known/bench-runner-keys.json` answers it.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::PublicKey;
+use super::{KeyRole, PublicKey, TrustedKey};
+use crate::time::after_rollout;
 
 /// All keys that this installation signed with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeysDocument {
     /// The current key first, then retired ones, the latest first.
     pub keys: Vec<KeyDocumentEntry>,
+}
+
+impl KeysDocument {
+    /// The keys of the list as keys to verify with, each within its validity. A time that can't be read is unknown.
+    #[must_use]
+    pub fn trusted_keys(&self) -> Vec<TrustedKey> {
+        let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
+        let trusted = |entry: &KeyDocumentEntry| TrustedKey {
+            public_key: entry.public_key,
+            role: KeyRole::Given,
+            label: None,
+            valid_from: time(&entry.valid_from),
+            valid_until: time(&entry.valid_until).map(after_rollout),
+        };
+        self.keys.iter().map(trusted).collect()
+    }
 }
 
 /// One key of the list.

@@ -1,6 +1,7 @@
 //! Ed25519 keys as the configuration names them, and the local key ring.
 
 mod document;
+mod name;
 mod ring;
 mod secret;
 mod store;
@@ -14,13 +15,15 @@ use ed25519_dalek::Signer as _;
 use ed25519_dalek::pkcs8::{
     DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, KeypairBytes,
 };
+use jiff::Timestamp;
 use rand::TryRng as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use self::document::{KeyDocumentEntry, KeyStatus, KeysDocument};
-pub use self::ring::{KeyRing, PinnedKey, RingConfig, RingKey};
-pub use self::secret::{RotatedSecret, SecretError, rotate_secret};
+pub use self::name::{KeyNameError, key_named};
+pub use self::ring::{DistrustedKey, KeyRing, PinnedKey, RingConfig, RingKey};
+pub use self::secret::{Distrust, RotatedSecret, SecretError, rotate_secret};
 pub use self::store::KeyRingError;
 
 /// Bytes of a public key, of a private key, and of a signature.
@@ -230,7 +233,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Why a key is trusted.
+/// Why a key is trusted, or isn't any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyRole {
@@ -242,9 +245,12 @@ pub enum KeyRole {
     Pinned,
     /// Named for this one verification, as by `--public-key`.
     Given,
+    /// Signed archives of this installation, but somebody else may have it: verification refuses what it signed.
+    Distrusted,
 }
 
-/// A key that verification accepts.
+/// A key that verification knows. It accepts what the key signed within its validity, unless the key is
+/// [distrusted](KeyRole::Distrusted).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedKey {
     /// The key.
@@ -253,13 +259,17 @@ pub struct TrustedKey {
     pub role: KeyRole,
     /// The user's name for a pinned key.
     pub label: Option<String>,
+    /// When it began to sign, if known: an archive with an earlier date isn't valid.
+    pub valid_from: Option<Timestamp>,
+    /// When it stopped to sign, if it did and that is known: an archive with a later date isn't valid.
+    pub valid_until: Option<Timestamp>,
 }
 
 impl TrustedKey {
-    /// A key named for one verification.
+    /// A key named for one verification, of which nothing else is known.
     #[must_use]
     pub fn given(public_key: PublicKey) -> Self {
-        Self { public_key, role: KeyRole::Given, label: None }
+        Self { public_key, role: KeyRole::Given, label: None, valid_from: None, valid_until: None }
     }
 }
 

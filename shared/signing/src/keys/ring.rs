@@ -9,9 +9,9 @@ use super::store::{KeyRingError, Stamp, Store, StoredRing};
 use super::{
     KeyDocumentEntry, KeyError, KeyRole, KeyStatus, KeysDocument, PublicKey, SigningKey, TrustedKey,
 };
-use crate::time::whole_seconds;
+use crate::time::{after_rollout, whole_seconds};
 
-/// Keys that a ring holds at most, own and pinned together.
+/// Keys that a ring holds at most: own, pinned and distrusted ones together.
 const RING_KEYS_MAX: usize = 1000;
 
 /// The longest name of a pinned key, in characters.
@@ -41,6 +41,16 @@ pub struct PinnedKey {
     pub pinned_at: Timestamp,
 }
 
+/// A key that this installation signed with and that isn't trusted any more, since somebody else may have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DistrustedKey {
+    /// The key.
+    pub public_key: PublicKey,
+    /// Since when it isn't trusted.
+    pub distrusted_at: Timestamp,
+}
+
 /// What the environment says about keys.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RingConfig<'a> {
@@ -51,7 +61,7 @@ pub struct RingConfig<'a> {
     /// `BENCH_SIGNING_OLD_PUBLIC_KEYS`: entries separated by commas or white space, each base64 of a public key,
     /// optionally followed by `@FROM/UNTIL` (RFC 3339 times; either may be left out).
     pub old_public_keys: Option<&'a str>,
-    /// When the current key began to sign.
+    /// When the current key began to sign. Without it, that was when the last old key stopped, if that is known.
     pub valid_from: Option<Timestamp>,
 }
 
@@ -62,6 +72,7 @@ pub struct KeyRing {
     current: Option<RingKey>,
     retired: Vec<RingKey>,
     pinned: Vec<PinnedKey>,
+    distrusted: Vec<DistrustedKey>,
     directory: Option<PathBuf>,
     /// The files as they were read.
     stamp: Option<Stamp>,
@@ -73,7 +84,8 @@ impl KeyRing {
     /// hand becomes the current key, and the one before it is retired.
     ///
     /// # Errors
-    /// [`KeyRingError`] when files cannot be read or written, are damaged, or the private key is exposed to others.
+    /// [`KeyRingError`] when files cannot be read or written, are damaged, the private key is exposed to others, or it is
+    /// one that was distrusted.
     pub fn open(directory: &Path, now: Timestamp) -> Result<Self, KeyRingError> {
         let store = Store::lock(directory)?;
         let signing = match store.read_private_key()? {
@@ -85,6 +97,9 @@ impl KeyRing {
             }
         };
         let mut stored = store.read_ring()?;
+        if stored.distrusts(signing.public_key()) {
+            return Err(store.distrusted());
+        }
         if settle(&mut stored, signing.public_key(), now) {
             store.write_ring(&stored)?;
         }
@@ -124,8 +139,10 @@ impl KeyRing {
             }
         }
         sort_latest_first(&mut retired);
-        let current = Some(RingKey { public_key, valid_from: config.valid_from, valid_until: None });
-        Ok(Self { signing, current, retired, pinned: Vec::new(), directory: None, stamp: None })
+        let valid_from = config.valid_from.or_else(|| retired.iter().filter_map(|key| key.valid_until).max());
+        let current = Some(RingKey { public_key, valid_from, valid_until: None });
+        let (pinned, distrusted) = (Vec::new(), Vec::new());
+        Ok(Self { signing, current, retired, pinned, distrusted, directory: None, stamp: None })
     }
 
     fn from_store(directory: &Path, signing: Option<SigningKey>, stored: StoredRing) -> Self {
@@ -139,6 +156,7 @@ impl KeyRing {
             current,
             retired,
             pinned: stored.pinned,
+            distrusted: stored.distrusted,
             directory: Some(directory.to_owned()),
             stamp,
         }
@@ -184,18 +202,47 @@ impl KeyRing {
         &self.pinned
     }
 
+    /// Own keys that aren't trusted any more, in the order in which that was decided.
+    #[must_use]
+    pub fn distrusted(&self) -> &[DistrustedKey] {
+        &self.distrusted
+    }
+
     /// Everything that verification accepts: current, retired, pinned.
     #[must_use]
     pub fn trusted_keys(&self) -> Vec<TrustedKey> {
-        let own = |key: &RingKey, role| TrustedKey { public_key: key.public_key, role, label: None };
+        let own = |key: &RingKey, role| TrustedKey {
+            public_key: key.public_key,
+            role,
+            label: None,
+            valid_from: key.valid_from,
+            // Who changes a stored secret can't change running processes at the same moment. A ring in a directory is
+            // read anew before each signature.
+            valid_until: match self.directory {
+                Some(_) => key.valid_until,
+                None => key.valid_until.map(after_rollout),
+            },
+        };
         let current = self.current.iter().map(|key| own(key, KeyRole::Current));
         let retired = self.retired.iter().map(|key| own(key, KeyRole::Retired));
         let pinned = self.pinned.iter().map(|key| TrustedKey {
-            public_key: key.public_key,
             role: KeyRole::Pinned,
             label: Some(key.label.clone()),
+            ..TrustedKey::given(key.public_key)
         });
         current.chain(retired).chain(pinned).collect()
+    }
+
+    /// Everything that verification should know: the trusted keys, and those that it refuses by name.
+    #[must_use]
+    pub fn known_keys(&self) -> Vec<TrustedKey> {
+        let distrusted = self.distrusted.iter().map(|key| TrustedKey {
+            role: KeyRole::Distrusted,
+            valid_until: Some(key.distrusted_at),
+            ..TrustedKey::given(key.public_key)
+        });
+        // A key that is pinned although it was distrusted stays distrusted: the first of a name is the one that counts.
+        distrusted.chain(self.trusted_keys()).collect()
     }
 
     /// The public list of own keys. Pinned keys are the user's private matter and not in it.
@@ -224,7 +271,9 @@ impl KeyRing {
         let directory = self.directory()?;
         let store = Store::lock(&directory)?;
         let mut stored = store.read_ring()?;
-        if let Some(present) = store.read_private_key()? {
+        if let Some(present) = store.read_private_key()?
+            && !stored.distrusts(present.public_key())
+        {
             settle(&mut stored, present.public_key(), now);
         }
         room_for_one(&stored)?;
@@ -239,10 +288,46 @@ impl KeyRing {
         Ok(public_key)
     }
 
+    /// Stops trusting one of the own keys, since somebody else may have its private half: what it signed isn't valid any
+    /// more, whenever that was. If it is the current key, a new one is made first.
+    ///
+    /// # Errors
+    /// [`KeyRingError`]; the key is then trusted as before. [`KeyRingError::NotOwn`] for any other key.
+    pub fn distrust(&mut self, public_key: PublicKey, now: Timestamp) -> Result<(), KeyRingError> {
+        let directory = self.directory()?;
+        let store = Store::lock(&directory)?;
+        let mut stored = store.read_ring()?;
+        let present = store.read_private_key()?.filter(|key| !stored.distrusts(key.public_key()));
+        if let Some(present) = &present {
+            settle(&mut stored, present.public_key(), now);
+        }
+        if stored.keys.iter().all(|key| key.public_key != public_key) {
+            return Err(KeyRingError::NotOwn);
+        }
+        let signing = match present {
+            Some(present) if present.public_key() != public_key => present,
+            _ => {
+                room_for_one(&stored)?;
+                // The new private key comes first. If this process ends before the list is written, the next `open`
+                // retires the old key, and nothing signs with it any more.
+                let signing = SigningKey::generate()?;
+                store.write_private_key(&signing)?;
+                settle(&mut stored, signing.public_key(), now);
+                signing
+            }
+        };
+        stored.keys.retain(|key| key.public_key != public_key);
+        stored.distrusted.push(DistrustedKey { public_key, distrusted_at: now });
+        store.write_ring(&stored)?;
+        *self = Self::from_store(&directory, Some(signing), stored);
+        Ok(())
+    }
+
     /// Trusts a foreign key. Pinning it again changes its label.
     ///
     /// # Errors
-    /// [`KeyRingError`] when the label is empty, long or has control characters, or files cannot be written.
+    /// [`KeyRingError`] when the label is empty, long or has control characters, the key was distrusted, or files cannot
+    /// be written.
     pub fn pin(&mut self, public_key: PublicKey, label: &str, now: Timestamp) -> Result<(), KeyRingError> {
         let label = label.trim().to_owned();
         if label.is_empty() || label.chars().count() > LABEL_CHARS_MAX || label.chars().any(char::is_control)
@@ -250,6 +335,9 @@ impl KeyRing {
             return Err(KeyRingError::Label { chars_max: LABEL_CHARS_MAX });
         }
         self.change(|stored| {
+            if stored.distrusts(public_key) {
+                return Err(KeyRingError::PinDistrusted);
+            }
             match stored.pinned.iter_mut().find(|pin| pin.public_key == public_key) {
                 Some(pin) => pin.label = label,
                 None => {
@@ -301,7 +389,7 @@ impl KeyRing {
     }
 }
 
-/// Makes `current` the only key without an end. Nothing is ever removed: what any of the keys signed must verify.
+/// Makes `current` the only key without an end. Nothing is removed: what any of the keys signed must verify.
 /// Says whether something changed.
 fn settle(stored: &mut StoredRing, current: PublicKey, now: Timestamp) -> bool {
     let before = stored.keys.clone();
@@ -319,7 +407,7 @@ fn settle(stored: &mut StoredRing, current: PublicKey, now: Timestamp) -> bool {
 }
 
 fn room_for_one(stored: &StoredRing) -> Result<(), KeyRingError> {
-    if stored.keys.len() + stored.pinned.len() >= RING_KEYS_MAX {
+    if stored.keys.len() + stored.pinned.len() + stored.distrusted.len() >= RING_KEYS_MAX {
         return Err(KeyRingError::Full { keys_max: RING_KEYS_MAX });
     }
     Ok(())

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::ring::{KeyRing, RingConfig};
-use super::{KeyError, PublicKey, SigningKey};
+use super::{KeyError, KeyNameError, PublicKey, SigningKey, key_named};
 use crate::time::whole_seconds;
 
 const PRIVATE: &str = "BENCH_SIGNING_PRIVATE_KEY";
@@ -22,9 +22,23 @@ pub enum SecretError {
     /// What it will hold does not fit.
     #[error("the secret is longer than {SECRET_BYTES_MAX} bytes")]
     TooLong,
+    /// It doesn't hold the key that is to be distrusted.
+    #[error(transparent)]
+    Name(#[from] KeyNameError),
     /// Its keys cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
+}
+
+/// A key whose signatures are not to verify any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distrust<'a> {
+    /// No key: what the present one signed still verifies.
+    Nothing,
+    /// The present key.
+    Present,
+    /// The present or an old key, by what [`key_named`] takes.
+    Named(&'a str),
 }
 
 /// A secret after its key was changed. It does not print itself.
@@ -35,6 +49,8 @@ pub struct RotatedSecret {
     pub current: PublicKey,
     /// The key that signed until now.
     pub retired: PublicKey,
+    /// The key whose signatures don't verify any more.
+    pub distrusted: Option<PublicKey>,
 }
 
 impl std::fmt::Debug for RotatedSecret {
@@ -44,12 +60,16 @@ impl std::fmt::Debug for RotatedSecret {
 }
 
 /// Puts a new private key into a stored secret. The public half of the present one joins the old keys, with the
-/// times in which it signed, so that what it signed still verifies; with `distrust` it does not, and what it signed
-/// verifies no longer. Other members stay as they are.
+/// times in which it signed, so that what it signed still verifies; with `distrust` the key that is meant is left out, and
+/// what it signed doesn't verify any more. Other members stay as they are.
 ///
 /// # Errors
 /// [`SecretError`], by what is wrong with the secret; nothing of it is repeated.
-pub fn rotate_secret(secret: &str, distrust: bool, now: Timestamp) -> Result<RotatedSecret, SecretError> {
+pub fn rotate_secret(
+    secret: &str,
+    distrust: Distrust<'_>,
+    now: Timestamp,
+) -> Result<RotatedSecret, SecretError> {
     if secret.len() > SECRET_BYTES_MAX {
         return Err(SecretError::TooLong);
     }
@@ -72,13 +92,16 @@ pub fn rotate_secret(secret: &str, distrust: bool, now: Timestamp) -> Result<Rot
         valid_from: None,
     })?;
     let retired = ring.signing_key()?.public_key();
-    // The present key began to sign when the last one stopped.
-    let from = ring.retired().iter().filter_map(|key| key.valid_until).max();
-    let mut entries: Vec<String> = Vec::new();
-    if !distrust {
-        entries.push(entry(retired, from, Some(now)));
-    }
-    entries.extend(ring.retired().iter().map(|key| entry(key.public_key, key.valid_from, key.valid_until)));
+    let from = ring.current().and_then(|key| key.valid_from);
+    let old = ring.retired().iter().map(|key| (key.public_key, key.valid_from, key.valid_until));
+    let old: Vec<_> = std::iter::once((retired, from, Some(now))).chain(old).collect();
+    let distrusted = match distrust {
+        Distrust::Nothing => None,
+        Distrust::Present => Some(retired),
+        Distrust::Named(name) => Some(key_named(old.iter().map(|(key, ..)| *key), name)?),
+    };
+    let kept = old.iter().filter(|(key, ..)| Some(*key) != distrusted);
+    let entries: Vec<String> = kept.map(|(key, from, until)| entry(*key, *from, *until)).collect();
     let signing = SigningKey::generate()?;
     // It is derived from the private key; one that was given would be the wrong one now.
     members.remove(PUBLIC);
@@ -91,7 +114,7 @@ pub fn rotate_secret(secret: &str, distrust: bool, now: Timestamp) -> Result<Rot
     if secret.len() > SECRET_BYTES_MAX {
         return Err(SecretError::TooLong);
     }
-    Ok(RotatedSecret { secret, current: signing.public_key(), retired })
+    Ok(RotatedSecret { secret, current: signing.public_key(), retired, distrusted })
 }
 
 /// `KEY` or `KEY@FROM/UNTIL`.
@@ -128,8 +151,8 @@ mod tests {
     #[test]
     fn a_rotated_secret_signs_with_a_new_key_and_knows_the_old_ones() {
         let first = format!(r#"{{"BENCH_SIGNING_PRIVATE_KEY":"{SEED_HEX}","OTHER":"stays"}}"#);
-        let second = rotate_secret(&first, false, at(60)).unwrap();
-        let third = rotate_secret(&second.secret, false, at(120)).unwrap();
+        let second = rotate_secret(&first, Distrust::Nothing, at(60)).unwrap();
+        let third = rotate_secret(&second.secret, Distrust::Nothing, at(120)).unwrap();
         assert!(third.secret.contains(r#""OTHER":"stays""#));
         assert_eq!(second.retired, ring(&first).signing_key().unwrap().public_key());
         assert_eq!(third.retired, second.current);
@@ -152,11 +175,19 @@ mod tests {
     #[test]
     fn a_key_that_leaked_is_not_kept() {
         let first = format!(r#"{{"BENCH_SIGNING_PRIVATE_KEY":"{SEED_HEX}","BENCH_SIGNING_PUBLIC_KEY":""}}"#);
-        let second = rotate_secret(&first, false, at(60)).unwrap();
-        let third = rotate_secret(&second.secret, true, at(120)).unwrap();
+        let second = rotate_secret(&first, Distrust::Nothing, at(60)).unwrap();
+        let third = rotate_secret(&second.secret, Distrust::Present, at(120)).unwrap();
         let known: Vec<_> = ring(&third.secret).retired().iter().map(|key| key.public_key).collect();
         assert_eq!(known, [second.retired]);
-        let alone = rotate_secret(&first, true, at(60)).unwrap();
+        // An old key, by the first digits of its fingerprint.
+        let named = Distrust::Named(&second.retired.fingerprint()[..12]);
+        let third = rotate_secret(&second.secret, named, at(120)).unwrap();
+        assert_eq!(third.distrusted, Some(second.retired));
+        let known: Vec<_> = ring(&third.secret).retired().iter().map(|key| key.public_key).collect();
+        assert_eq!(known, [second.current]);
+        let unknown = rotate_secret(&second.secret, Distrust::Named("00000000"), at(120)).unwrap_err();
+        assert!(matches!(unknown, SecretError::Name(KeyNameError::Unknown(_))));
+        let alone = rotate_secret(&first, Distrust::Present, at(60)).unwrap();
         assert!(ring(&alone.secret).retired().is_empty() && !alone.secret.contains("PUBLIC_KEY"));
     }
 
@@ -171,11 +202,12 @@ mod tests {
             (r#"{"BENCH_SIGNING_PRIVATE_KEY":"hush-hush"}"#, KeyError::InvalidPrivateKey.into()),
             (&long, SecretError::TooLong),
         ] {
-            let refused = rotate_secret(secret, false, at(0)).unwrap_err();
+            let refused = rotate_secret(secret, Distrust::Nothing, at(0)).unwrap_err();
             assert_eq!(refused, error, "{secret:.40}");
             assert!(!refused.to_string().contains("hush-hush"));
         }
-        let rotated = rotate_secret(&format!(r#"{{"{PRIVATE}":"{SEED_HEX}"}}"#), false, at(0)).unwrap();
+        let rotated =
+            rotate_secret(&format!(r#"{{"{PRIVATE}":"{SEED_HEX}"}}"#), Distrust::Nothing, at(0)).unwrap();
         let private = &rotated.secret[rotated.secret.len() - 40..];
         assert!(!format!("{rotated:?}").contains(private));
     }

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
-use super::{KeyError, PinnedKey, RingKey, SigningKey};
+use super::{DistrustedKey, KeyError, PinnedKey, PublicKey, RingKey, SigningKey};
 
 const PRIVATE_KEY_FILE: &str = "signing-key.pem";
 const RING_FILE: &str = "keys.json";
@@ -68,6 +68,18 @@ pub enum KeyRingError {
         /// The longest name, in characters.
         chars_max: usize,
     },
+    /// The private key is one that was distrusted.
+    #[error("the private key {path} is distrusted: run `bench keys rotate` to make a new one")]
+    Distrusted {
+        /// The key file.
+        path: PathBuf,
+    },
+    /// Only own keys are distrusted; others are unpinned.
+    #[error("this key is not one that this installation signed with")]
+    NotOwn,
+    /// A distrusted key is not trusted again by the way.
+    #[error("this key was distrusted, since somebody else may have it: it can't be pinned")]
+    PinDistrusted,
     /// Too many keys.
     #[error("the key ring is full: it holds at most {keys_max} keys")]
     Full {
@@ -86,6 +98,14 @@ pub(super) struct StoredRing {
     version: u32,
     pub(super) keys: Vec<RingKey>,
     pub(super) pinned: Vec<PinnedKey>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) distrusted: Vec<DistrustedKey>,
+}
+
+impl StoredRing {
+    pub(super) fn distrusts(&self, public_key: PublicKey) -> bool {
+        self.distrusted.iter().any(|key| key.public_key == public_key)
+    }
 }
 
 /// By which a changed file is known: each change puts another file in its place.
@@ -172,6 +192,11 @@ impl Store {
         SigningKey::parse(&text).map(Some).map_err(|_| KeyRingError::PrivateKey { path })
     }
 
+    /// The error for a private key that was distrusted.
+    pub(super) fn distrusted(&self) -> KeyRingError {
+        KeyRingError::Distrusted { path: self.directory.join(PRIVATE_KEY_FILE) }
+    }
+
     pub(super) fn write_private_key(&self, key: &SigningKey) -> Result<(), KeyRingError> {
         self.replace(PRIVATE_KEY_FILE, key.to_pem()?.as_bytes())
     }
@@ -223,7 +248,24 @@ fn make_private_directory(directory: &Path) -> io::Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+    builder.create(directory)?;
+    tighten(directory)
+}
+
+/// A directory that was there before is closed to others, too: it holds nothing but keys.
+#[cfg(unix)]
+fn tighten(directory: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let permissions = fs::metadata(directory)?.permissions();
+    if permissions.mode() & 0o077 == 0 {
+        return Ok(());
+    }
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))
+}
+
+#[cfg(not(unix))]
+fn tighten(_directory: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(unix)]

@@ -332,3 +332,73 @@ fn a_ring_that_another_process_changed_is_read_anew() {
         KeyRing::from_config(&RingConfig { private_key: Some(SEED_BASE64), ..RingConfig::default() });
     assert!(configured.unwrap().reopened(at(70)).unwrap().is_none());
 }
+
+#[test]
+fn a_distrusted_key_stays_out() {
+    let home = tempfile::tempdir().unwrap();
+    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
+    let server = KeyRing::open(home.path(), at(0)).unwrap();
+    let first = ring.current().unwrap().public_key;
+    let first_file = std::fs::read(home.path().join("signing-key.pem")).unwrap();
+    let second = ring.rotate(at(10)).unwrap();
+    // The current key: a new one is made first.
+    ring.distrust(second, at(20)).unwrap();
+    let third = ring.signing_key().unwrap().public_key();
+    assert!(third != second && ring.current().unwrap().public_key == third);
+    let roles =
+        |ring: &KeyRing| ring.known_keys().iter().map(|key| (key.public_key, key.role)).collect::<Vec<_>>();
+    let expected = [(second, KeyRole::Distrusted), (third, KeyRole::Current), (first, KeyRole::Retired)];
+    assert_eq!(roles(&ring), expected);
+    assert!(ring.trusted_keys().iter().all(|key| key.public_key != second));
+    assert!(ring.document().keys.iter().all(|key| key.public_key != second));
+    assert_eq!(roles(&KeyRing::read(home.path()).unwrap()), expected);
+    assert_eq!(roles(&server.reopened(at(21)).unwrap().unwrap()), expected, "a running server hears of it");
+    // A retired key: the current one stays.
+    ring.distrust(first, at(30)).unwrap();
+    assert_eq!(ring.signing_key().unwrap().public_key(), third);
+    assert_eq!(
+        ring.distrusted(),
+        [
+            DistrustedKey { public_key: second, distrusted_at: at(20) },
+            DistrustedKey { public_key: first, distrusted_at: at(30) },
+        ]
+    );
+    for unknown in [first, other_key()] {
+        assert!(matches!(ring.distrust(unknown, at(40)), Err(KeyRingError::NotOwn)));
+    }
+    assert!(matches!(ring.pin(first, "x", at(40)), Err(KeyRingError::PinDistrusted)));
+    // It does not sign again because its file was put back.
+    std::fs::write(home.path().join("signing-key.pem"), first_file).unwrap();
+    let error = KeyRing::open(home.path(), at(50)).unwrap_err();
+    assert!(matches!(error, KeyRingError::Distrusted { .. }), "{error}");
+    let fourth = ring.rotate(at(60)).unwrap();
+    assert_eq!(KeyRing::open(home.path(), at(70)).unwrap().signing_key().unwrap().public_key(), fourth);
+    assert_eq!(ring.retired().iter().map(|key| key.public_key).collect::<Vec<_>>(), [third]);
+}
+
+#[test]
+fn trusted_keys_know_when_they_signed() {
+    let home = tempfile::tempdir().unwrap();
+    let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
+    ring.rotate(at(60)).unwrap();
+    let times =
+        |keys: Vec<TrustedKey>| keys.iter().map(|key| (key.valid_from, key.valid_until)).collect::<Vec<_>>();
+    assert_eq!(times(ring.trusted_keys()), [(Some(at(60)), None), (Some(at(0)), Some(at(60)))]);
+    // Whoever reads a list doesn't know how fast its server heard of the new key.
+    assert_eq!(times(ring.document().trusted_keys()), [(Some(at(60)), None), (Some(at(0)), Some(at(3_660)))]);
+    let old = format!("{}@/2026-01-02T03:10:00Z", other_key().to_base64());
+    let config =
+        RingConfig { private_key: Some(SEED_BASE64), old_public_keys: Some(&old), ..RingConfig::default() };
+    let configured = KeyRing::from_config(&config).unwrap();
+    assert_eq!(times(configured.trusted_keys()), [(Some(at(0)), None), (None, Some(at(3_600)))]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_that_was_there_is_closed_to_others() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    KeyRing::open(home.path(), at(0)).unwrap();
+    assert_eq!(std::fs::metadata(home.path()).unwrap().permissions().mode() & 0o777, 0o700);
+}

@@ -45,6 +45,10 @@ impl Manifest {
         self.text("results_sha256")
     }
 
+    pub(super) fn generated_at(&self) -> Option<&str> {
+        self.text("generated_at")
+    }
+
     pub(super) fn run_id(&self) -> Option<&str> {
         self.text("run_id")
     }

@@ -4,9 +4,11 @@
 //! Ours is stricter in these points: every archive that two programs could read differently is refused (see
 //! `archive::layout`); `valid` also needs results that are JSON of the expected form, a known
 //! `schema_version` and `signature_algorithm`, and one run id in both documents; a `public_key.txt` that
-//! holds another key is an error; and the summary is filled only if signature and hash are good.
+//! holds another key is an error; the dates of manifest and results must lie within the validity of the key, as far as
+//! that is known, and not in the future; and the summary is filled only if signature and hash are good.
 
 mod base64_lenient;
+mod dates;
 mod guard;
 mod limits;
 mod manifest;
@@ -15,6 +17,7 @@ mod results;
 
 use std::io::{self, Cursor, Read, Seek};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -26,7 +29,8 @@ use self::manifest::Manifest;
 use self::results::Summary;
 use crate::archive::layout::{self, Layout};
 use crate::archive::{Member, MemberReader};
-use crate::keys::{KeyError, PublicKey, TrustedKey};
+use crate::keys::{KeyError, KeyRole, PublicKey, TrustedKey};
+use crate::time::whole_seconds;
 
 /// The result of a verification. As JSON it always has these 13 fields and no others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -91,17 +95,32 @@ impl Verification {
 }
 
 /// Verifies an archive against keys that are trusted already. Reads `archive` from its start, wherever it stands.
-/// Memory use does not grow with the archive: results are hashed and parsed as a stream.
+/// Memory use does not grow with the archive: results are hashed and parsed as a stream. `now` is the time of the
+/// verification: an archive with a later date isn't valid.
 ///
 /// Every outcome is in the answer; also that the archive could not be read at all ([`Reason::ReadFailed`]).
-pub fn verify<R: Read + Seek>(archive: R, trusted: &[TrustedKey], limits: &Limits) -> Verification {
-    verify_configured(archive, Ok(trusted), limits)
+pub fn verify<R: Read + Seek>(
+    archive: R,
+    trusted: &[TrustedKey],
+    limits: &Limits,
+    now: Timestamp,
+) -> Verification {
+    verify_configured(archive, Ok(trusted), limits, now)
 }
 
 /// Like [`verify`], of bytes in memory.
 #[must_use]
-pub fn verify_bytes(archive: &[u8], trusted: &[TrustedKey], limits: &Limits) -> Verification {
-    verify(Cursor::new(archive), trusted, limits)
+pub fn verify_bytes(archive: &[u8], trusted: &[TrustedKey], limits: &Limits, now: Timestamp) -> Verification {
+    verify(Cursor::new(archive), trusted, limits, now)
+}
+
+/// The key inside an archive, if it signed the archive and nothing else is wrong with that. It says nothing about whose
+/// key it is.
+pub fn signer_within<R: Read + Seek>(mut archive: R, limits: &Limits, now: Timestamp) -> Option<PublicKey> {
+    let layout = layout::read(&mut archive, limits).ok()?;
+    let hint = read_small(&mut archive, &layout, Member::PublicKey).ok()??;
+    let key = PublicKey::parse(std::str::from_utf8(&hint).ok()?).ok()?;
+    verify(archive, &[TrustedKey::given(key)], limits, now).valid.then_some(key)
 }
 
 /// What an archive's manifest says, whoever signed it: for archives that were verified elsewhere. `None` when it
@@ -118,8 +137,9 @@ pub fn verify_configured<R: Read + Seek>(
     mut archive: R,
     trusted: Result<&[TrustedKey], &KeyError>,
     limits: &Limits,
+    now: Timestamp,
 ) -> Verification {
-    examine(&mut archive, trusted, limits).unwrap_or_else(|refusal| {
+    examine(&mut archive, trusted, limits, now).unwrap_or_else(|refusal| {
         let mut verification = Verification::default();
         verification.refuse(refusal);
         verification
@@ -130,6 +150,7 @@ fn examine<R: Read + Seek>(
     archive: &mut R,
     trusted: Result<&[TrustedKey], &KeyError>,
     limits: &Limits,
+    now: Timestamp,
 ) -> Result<Verification, Refusal> {
     let layout = layout::read(archive, limits)?;
     let manifest_bytes = read_small(archive, &layout, Member::Manifest)?.unwrap_or_default();
@@ -142,13 +163,13 @@ fn examine<R: Read + Seek>(
     };
 
     let mut verification = Verification::default();
-    let manifest = check_signature(&mut verification, &manifest_bytes, &signature_text, trusted);
+    let manifest = check_signature(&mut verification, &manifest_bytes, &signature_text, trusted, now);
     if verification.signature_valid {
         check_key_hint(&mut verification, key_hint.as_deref());
     } else {
         verification.signer = None;
     }
-    check_results(&mut verification, archive, &layout, manifest.as_ref())?;
+    check_results(&mut verification, archive, &layout, manifest.as_ref(), now)?;
     verification.valid =
         verification.signature_valid && verification.hash_match && verification.errors.is_empty();
     verification.manifest = manifest.filter(|_| verification.valid).map(Manifest::into_fields);
@@ -160,7 +181,8 @@ fn check_signature(
     verification: &mut Verification,
     manifest_bytes: &[u8],
     signature_text: &[u8],
-    trusted: &[TrustedKey],
+    known: &[TrustedKey],
+    now: Timestamp,
 ) -> Option<Manifest> {
     let signature = base64_lenient::decode(signature_text).unwrap_or_else(|| {
         verification.refuse(Refusal::new(Reason::SignatureEncoding, "Signature is not valid base64"));
@@ -168,14 +190,20 @@ fn check_signature(
     });
     let manifest = Manifest::parse(manifest_bytes);
     let claimed = manifest.as_ref().ok().and_then(Manifest::fingerprint).map(str::to_owned);
-    let named = trusted.iter().find(|key| Some(key.public_key.fingerprint()) == claimed);
+    let named = known.iter().find(|key| Some(key.public_key.fingerprint()) == claimed);
     // The manifest says which key to try. If it names none of ours, any of them may still have signed.
-    let candidates = named.map_or(trusted, std::slice::from_ref);
+    let candidates = named.map_or(known, std::slice::from_ref);
     let signer = candidates.iter().find(|key| key.public_key.verifies(manifest_bytes, &signature));
+    let distrusted = signer.filter(|key| key.role == KeyRole::Distrusted);
+    let signer = signer.filter(|key| key.role != KeyRole::Distrusted);
     verification.signature_valid = signer.is_some();
     verification.signer = signer.cloned();
     verification.public_key_fingerprint = claimed;
-    if signer.is_none() {
+    if let Some(key) = distrusted {
+        let since = key.valid_until.map(whole_seconds).unwrap_or_default();
+        let text = format!("The archive is signed by a key that is not trusted any more since {since}");
+        verification.refuse(Refusal::new(Reason::KeyDistrusted, text));
+    } else if signer.is_none() {
         verification.refuse(Refusal::new(Reason::SignatureInvalid, "Signature verification failed: "));
     }
     match manifest {
@@ -192,6 +220,9 @@ fn check_signature(
             // What an unknown signer says in it does not matter.
             if verification.signature_valid {
                 manifest.wrong_fields().into_iter().for_each(|refusal| verification.refuse(refusal));
+                let date = manifest.generated_at().zip(signer);
+                let wrong = date.and_then(|(date, signer)| dates::wrong_for_manifest(date, signer, now));
+                wrong.into_iter().for_each(|refusal| verification.refuse(refusal));
             }
             Some(manifest)
         }
@@ -212,6 +243,7 @@ fn check_results<R: Read + Seek>(
     archive: &mut R,
     layout: &Layout,
     manifest: Option<&Manifest>,
+    now: Timestamp,
 ) -> Result<(), Refusal> {
     let entry = layout.find(Member::Results).ok_or_else(Refusal::not_zip)?;
     let damaged = |error| Refusal::member(Member::Results.name(), &error);
@@ -236,6 +268,12 @@ fn check_results<R: Read + Seek>(
             if let Some(refusal) = summary.wrong_for(manifest.and_then(Manifest::run_id)) {
                 verification.refuse(refusal);
             }
+            // The same date needs only one sentence.
+            let date = summary.exported_at.as_deref();
+            let date = date.filter(|date| manifest.and_then(Manifest::generated_at) != Some(*date));
+            let date = date.zip(verification.signer.as_ref());
+            let wrong = date.and_then(|(date, signer)| dates::wrong_for_results(date, signer, now));
+            wrong.into_iter().for_each(|refusal| verification.refuse(refusal));
             fill(verification, summary);
         }
         // The results are not those that were signed: they are not shown.

@@ -16,6 +16,8 @@ const SHOWN_CHARS_MAX: usize = 60;
 pub enum Reason {
     /// The file is not a ZIP archive, or is cut off.
     NotZip,
+    /// There is no such file; this says nothing about the archive.
+    NotFound,
     /// The file could not be read; this says nothing about the archive.
     ReadFailed,
     /// A required member is missing.
@@ -42,6 +44,8 @@ pub enum Reason {
     TooLarge,
     /// An entry grows more than [`super::Limits::ratio_max`] times.
     RatioTooHigh,
+    /// An entry is a symbolic link, a folder or something else that is no ordinary file.
+    NotARegularFile,
     /// An entry is encrypted.
     Encrypted,
     /// An entry is compressed in another way than by deflate.
@@ -56,6 +60,10 @@ pub enum Reason {
     SignatureEncoding,
     /// No trusted key made this signature of this manifest.
     SignatureInvalid,
+    /// The archive is sound and was signed by the key inside it, which is not known to the verifier.
+    UnknownKey,
+    /// The signature is that of a key that is not trusted any more.
+    KeyDistrusted,
     /// The manifest is not JSON.
     ManifestNotJson,
     /// The manifest is no object, repeats a key, or a field has the wrong type.
@@ -70,6 +78,10 @@ pub enum Reason {
     ResultsNotJson,
     /// The results do not have the expected form.
     ResultsWrongTypes,
+    /// The archive's date is before its key began or after it stopped to sign.
+    DateOutsideValidity,
+    /// The archive's date is in the future.
+    DateInFuture,
     /// Manifest and results name different runs.
     RunMismatch,
     /// A `schema_version` that this program does not know.
@@ -104,6 +116,13 @@ impl Refusal {
 
     pub(crate) fn encrypted() -> Self {
         Self::new(Reason::Encrypted, "The archive is encrypted")
+    }
+
+    pub(crate) fn not_regular() -> Self {
+        Self::new(
+            Reason::NotARegularFile,
+            "An entry is a symbolic link or something else than a regular file",
+        )
     }
 
     pub(crate) fn data_before() -> Self {

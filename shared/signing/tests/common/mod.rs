@@ -18,6 +18,11 @@ pub(crate) fn key() -> SigningKey {
     SigningKey::parse("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap()
 }
 
+/// When archives are verified: some weeks after they were made.
+pub(crate) fn now() -> jiff::Timestamp {
+    "2026-02-01T00:00:00Z".parse().unwrap()
+}
+
 pub(crate) fn trusted() -> Vec<TrustedKey> {
     vec![TrustedKey::given(key().public_key())]
 }
@@ -63,6 +68,8 @@ pub(crate) struct RawHeader {
     pub(crate) bytes: u32,
     pub(crate) extra: Vec<u8>,
     pub(crate) comment: Vec<u8>,
+    /// External attributes, which only the directory has.
+    pub(crate) attributes: u32,
 }
 
 /// An entry with everything that can be said of it, right or wrong.
@@ -98,6 +105,7 @@ impl RawEntry {
             bytes: content.len() as u32,
             extra: Vec::new(),
             comment: Vec::new(),
+            attributes: 0o100_644 << 16,
         };
         Self { local: header.clone(), central: header, data, descriptor: Vec::new() }
     }
@@ -135,7 +143,8 @@ pub(crate) fn build(entries: &[RawEntry]) -> Vec<u8> {
         directory.extend_from_slice(b"PK\x01\x02\x14\x03\x14\x00");
         directory.extend(shared(central));
         directory.extend_from_slice(&(central.comment.len() as u16).to_le_bytes());
-        directory.extend_from_slice(&[0; 8]);
+        directory.extend_from_slice(&[0; 4]);
+        directory.extend_from_slice(&central.attributes.to_le_bytes());
         directory.extend_from_slice(&offset.to_le_bytes());
         directory.extend_from_slice(&central.name);
         directory.extend_from_slice(&central.extra);

@@ -134,3 +134,13 @@ async fn a_thread_hands_them_over_one_by_one() {
     }
     assert_eq!(names, ["a", "b", "c"]);
 }
+
+#[test]
+fn links_are_no_documents() {
+    let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    writer.start_file("lcr/a.txt", SimpleFileOptions::default()).unwrap();
+    writer.write_all(b"a").unwrap();
+    writer.add_symlink("lcr/b.txt", "/etc/passwd", SimpleFileOptions::default()).unwrap();
+    let error = documents(&writer.finish().unwrap().into_inner()).unwrap_err();
+    assert!(error.contains("member `b.txt`: it is not a regular file"), "{error}");
+}

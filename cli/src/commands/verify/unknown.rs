@@ -1,0 +1,40 @@
+//! Archives that are sound, but signed by a key that isn't known here.
+
+use std::fs::File;
+use std::path::Path;
+
+use bench_signing::{KeyRole, Limits, PublicKey, Reason, TrustedKey, signer_within};
+use jiff::Timestamp;
+
+use crate::format;
+
+/// What is said of an archive that was refused because of its key alone, if nothing else is wrong with it.
+pub(super) fn explain(path: &Path, reasons: &[Reason], trusted: &[TrustedKey]) -> Option<String> {
+    let by_key = [Reason::SignatureInvalid, Reason::FingerprintMismatch, Reason::KeysUnavailable];
+    if reasons.is_empty() || !reasons.iter().all(|reason| by_key.contains(reason)) {
+        return None;
+    }
+    let key = signer(path)?;
+    let fingerprint = format::short(&key.fingerprint());
+    let is_given = !trusted.is_empty() && trusted.iter().all(|key| key.role == KeyRole::Given);
+    Some(match is_given {
+        true => format!("intact, but signed by `{fingerprint}`, which is not one of the given keys"),
+        false => format!(
+            "intact, signed by an unknown key `{fingerprint}`; pin it with `bench keys pin` if its owner confirms {}",
+            key.to_base64()
+        ),
+    })
+}
+
+/// The same of an archive that a server refused with these errors.
+pub(super) fn explain_servers(path: &Path, errors: &[String]) -> Option<String> {
+    // The texts of the compatible system, which has no codes.
+    let by_key = errors.iter().any(|error| error == "Public key fingerprint mismatch");
+    let key = by_key.then(|| signer(path)).flatten()?;
+    let fingerprint = format::short(&key.fingerprint());
+    Some(format!("intact, signed by a key `{fingerprint}` that the server does not know"))
+}
+
+fn signer(path: &Path) -> Option<PublicKey> {
+    signer_within(File::open(path).ok()?, &Limits::default(), Timestamp::now())
+}

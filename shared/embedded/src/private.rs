@@ -1,0 +1,184 @@
+//! Folders and databases that nobody else on this machine can read.
+
+use std::fs;
+use std::path::Path;
+
+use crate::EmbeddedError;
+
+/// What only a data directory of this program has. One that holds none of these and others can read may be anything.
+#[cfg(unix)]
+const MARKS: [&str; 6] =
+    ["epoch", "dynamodb.sqlite", "sqs.sqlite", "master.key", "keys/keys.json", "sandbox-files"];
+/// Folders within a data directory that hold nothing for others; sandboxes have theirs.
+const PRIVATE_FOLDERS: [&str; 3] = ["s3", "keys", "downloads"];
+/// What SQLite has beside a database, with the mode of the database.
+const BESIDE_A_DATABASE: [&str; 2] = ["-wal", "-shm"];
+
+/// Creates a data directory for its owner alone, or closes one that is there to others.
+///
+/// A folder that others may only pass through (0711) stays so: sandboxes of another user need that where the machine
+/// refuses namespaces.
+///
+/// # Errors
+/// [`EmbeddedError::NotOwn`] for a folder that others can read and that isn't ours to close: another user's, one like
+/// `/tmp`, or one with other files in it.
+pub fn secure_data_dir(path: &Path) -> Result<(), EmbeddedError> {
+    private_folder(path)?;
+    close_data_dir(path)?;
+    for name in PRIVATE_FOLDERS {
+        let folder = path.join(name);
+        if folder.is_dir() {
+            close(&folder, 0o700)?;
+        }
+    }
+    Ok(())
+}
+
+/// Creates a folder for its owner alone, if there is none.
+pub(crate) fn private_folder(path: &Path) -> Result<(), EmbeddedError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|source| EmbeddedError::file("create", path, source))
+}
+
+/// Creates the file of a SQLite database for its owner alone, and closes one that is there to others. An empty file is a
+/// new database, and SQLite gives its own files beside it the same mode.
+pub(crate) fn private_database(path: &Path) -> Result<(), EmbeddedError> {
+    let mut options = fs::OpenOptions::new();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|source| EmbeddedError::file("open", path, source))?;
+    close(path, 0o600)?;
+    for end in BESIDE_A_DATABASE {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(end);
+        private_file(Path::new(&beside))?;
+    }
+    Ok(())
+}
+
+/// Closes a file to others, if it is there.
+pub(crate) fn private_file(path: &Path) -> Result<(), EmbeddedError> {
+    if path.is_file() { close(path, 0o600) } else { Ok(()) }
+}
+
+#[cfg(unix)]
+fn close_data_dir(path: &Path) -> Result<(), EmbeddedError> {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+
+    const READ_OR_WRITE: u32 = 0o066;
+    const STICKY: u32 = 0o1000;
+
+    let metadata = fs::metadata(path).map_err(|source| EmbeddedError::file("read", path, source))?;
+    let mode = metadata.permissions().mode();
+    if mode & READ_OR_WRITE == 0 {
+        return Ok(());
+    }
+    let not_own = |reason| Err(EmbeddedError::NotOwn { dir: path.to_owned(), reason });
+    if metadata.uid() != rustix::process::geteuid().as_raw() {
+        return not_own("it belongs to another user");
+    }
+    if mode & STICKY != 0 {
+        return not_own("every user may have files there");
+    }
+    let mut entries = fs::read_dir(path).map_err(|source| EmbeddedError::file("read", path, source))?;
+    if entries.next().is_some() && !MARKS.iter().any(|mark| path.join(mark).exists()) {
+        return not_own("it holds other files");
+    }
+    set_mode(path, 0o700)
+}
+
+/// Elsewhere access is ruled by lists that are inherited from the user's own folder.
+#[cfg(not(unix))]
+fn close_data_dir(_path: &Path) -> Result<(), EmbeddedError> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn close(path: &Path, mode: u32) -> Result<(), EmbeddedError> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let metadata = fs::metadata(path).map_err(|source| EmbeddedError::file("read", path, source))?;
+    if metadata.permissions().mode() & 0o077 == 0 { Ok(()) } else { set_mode(path, mode) }
+}
+
+#[cfg(not(unix))]
+fn close(_path: &Path, _mode: u32) -> Result<(), EmbeddedError> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> Result<(), EmbeddedError> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let set = fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    set.map_err(|source| EmbeddedError::file("change the permissions of", path, source))
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn folder(mode: u32, with: &[&str]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        for name in with {
+            fs::write(dir.path().join(name), "x").unwrap();
+        }
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(mode)).unwrap();
+        dir
+    }
+
+    #[test]
+    fn a_folder_that_is_there_is_closed_if_it_is_ours() {
+        for (before, with, after) in [
+            (0o755, &[][..], 0o700),
+            (0o777, &[], 0o700),
+            (0o750, &["epoch", "notes.txt"], 0o700),
+            (0o755, &["master.key"], 0o700),
+            (0o700, &["notes.txt"], 0o700),
+            // Sandboxes of another user pass through.
+            (0o711, &["epoch"], 0o711),
+        ] {
+            let dir = folder(before, with);
+            secure_data_dir(dir.path()).unwrap();
+            assert_eq!(mode(dir.path()), after, "{before:o} {with:?}");
+        }
+        for (before, with) in
+            [(0o755, &["notes.txt"][..]), (0o755, &["lock"]), (0o1777, &[]), (0o1777, &["epoch"])]
+        {
+            let dir = folder(before, with);
+            let error = secure_data_dir(dir.path()).unwrap_err();
+            assert!(matches!(error, EmbeddedError::NotOwn { .. }), "{before:o}");
+            assert!(error.to_string().contains("--data-dir"), "{error}");
+            assert_eq!(mode(dir.path()), before, "it stays as it was");
+        }
+    }
+
+    #[test]
+    fn databases_are_private_before_and_after() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.sqlite");
+        private_database(&path).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.pragma_update(None, "journal_mode", "WAL").unwrap();
+        connection.execute_batch("CREATE TABLE t (x); INSERT INTO t VALUES (1);").unwrap();
+        let files = ["a.sqlite", "a.sqlite-wal", "a.sqlite-shm"].map(|name| dir.path().join(name));
+        assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+        for file in &files {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
+        }
+        private_database(&path).unwrap();
+        assert_eq!(files.each_ref().map(|file| mode(file)), [0o600; 3]);
+    }
+}
