@@ -146,7 +146,7 @@ fn idle_connections_do_not_make_a_server_unreachable() {
         idle.push(std::net::TcpStream::connect(host).unwrap());
     }
     for _ in 0..20 {
-        assert_eq!(get(&format!("{}/health", server.address)).0, 200);
+        assert_eq!(get(&format!("{}/api/health", server.address)).0, 200);
     }
 }
 
