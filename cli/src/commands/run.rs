@@ -182,7 +182,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
         return dry::run(&args).await;
     }
     let Resolved { plan, key, judge_key } = order::resolve(&args)?;
-    results::make_folder(&args.work.out)?;
+    results::check_folder(&args.work.out)?;
     if args.server.server().is_none() {
         checks::check_packages(&plan, &args.data.options()?).await?;
     }

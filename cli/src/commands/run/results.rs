@@ -102,8 +102,19 @@ fn value(run: &Run, files: Option<&Files>) -> anyhow::Result<Value> {
     Ok(value)
 }
 
-/// Makes the folder for the results, before anything is ordered: a run must not be paid for and then have no place.
-pub(super) fn make_folder(out: &Path) -> anyhow::Result<()> {
+/// Checks that the folder for the results can be made, before anything is ordered: a run must not be paid for and then
+/// have no place. An order that is refused later leaves no empty folder behind.
+pub(super) fn check_folder(out: &Path) -> anyhow::Result<()> {
+    let is_new = !out.exists();
+    make_folder(out)?;
+    if is_new {
+        // It is made again when there are results.
+        let _ = std::fs::remove_dir(out);
+    }
+    Ok(())
+}
+
+fn make_folder(out: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(out).map_err(|error| {
         Problem::usage(format!("--out: could not create the folder `{}`: {error}", out.display())).into()
     })

@@ -184,11 +184,11 @@ async fn oracle_and_gated_benchmarks_are_for_admins_and_listed_callers() {
     ] {
         let bearer = of(secret);
         let headers = [("authorization", bearer.as_str())];
-        for (body, allowed) in [
-            (order("oracle"), oracle),
-            (order("openai-compatible/m"), true),
-            (gated("openai-compatible/m"), gates),
-            (gated("oracle"), oracle && gates),
+        for (name, body, allowed) in [
+            ("a", order("oracle"), oracle),
+            ("b", order("openai-compatible/m"), true),
+            ("c", gated("openai-compatible/m"), gates),
+            ("d", gated("oracle"), oracle && gates),
         ] {
             let reply = server.order("/api/runs", &headers, &body).await;
             let expected = if allowed { 201 } else { 403 };
@@ -197,7 +197,7 @@ async fn oracle_and_gated_benchmarks_are_for_admins_and_listed_callers() {
                 assert!(reply.detail().contains("admins and listed callers"), "{}", reply.text);
             }
             let mut body = body;
-            body["name"] = json!("n");
+            body["name"] = json!(name);
             body["cron"] = json!("30 2 * * *");
             assert_eq!(
                 server.order("/api/schedules", &headers, &body).await.status,
