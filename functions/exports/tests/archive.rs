@@ -267,7 +267,7 @@ async fn names_protocol_and_judge_and_holds_what_the_judge_said() {
         assert!(!text.contains(secret) && !manifest.contains(secret), "{secret}");
     }
     let judge = json!({
-        "model": "openrouter/acme/judge", "version": 2, "prompt_digest": "ef".repeat(32), "prompt_source": "own",
+        "model": "openrouter/acme/judge", "endpoint_host": null, "version": 2, "prompt_digest": "ef".repeat(32), "prompt_source": "own",
         "temperature": 0.0, "seed": -4, "max_tokens": 4096,
     });
     let rejudges = json!({ "run": first.to_string(), "version": 2 });
