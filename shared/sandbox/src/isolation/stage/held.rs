@@ -261,12 +261,12 @@ mod tests {
 
     #[test]
     fn lines_of_mappings_are_read() {
-        let folder = Path::new("/var/x/work");
-        let line = "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/work/a b (deleted)";
+        let folder = Path::new("/var/x/job");
+        let line = "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/job/a b (deleted)";
         assert_eq!(deleted_mapping(line.as_bytes(), folder), Some((77, 0x6000)));
         for line in [
-            "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/work/a b",
-            "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/works/a (deleted)",
+            "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/job/a b",
+            "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/jobs/a (deleted)",
             "7f01000-7f03000 rw-s 00000000 00:01 1024 /dev/zero (deleted)",
             "7f01000-7f03000 rw-s (deleted)",
             " (deleted)",
