@@ -11,7 +11,7 @@ use bench_domain::{RunId, RunStatus, ScheduleId, Timestamp};
 use bench_embedded::faults::FaultKind;
 use bench_scheduler::{Done, Ticked};
 use bench_state::credentials::ApiKey;
-use bench_state::{FiringRef, NewEvent, RunFilter, Transition};
+use bench_state::{FiringRef, NewEvent, RunFilter, ScheduleWrite, Transition};
 use bench_tests::files::files_with;
 use bench_tests::model_server::{Ask, Reply};
 use serde_json::json;
@@ -62,7 +62,7 @@ async fn nightly(world: &World, items: usize, change: impl FnOnce(&mut Schedule)
         AuthMode::ApiKey => Some(world.stack.credentials.seal_for(id, &ApiKey::new(KEY)).await.unwrap()),
     };
     let create = || world.stack.state.create_schedule(&schedule, sealed.clone());
-    assert!(world.insist("create the schedule", create).await);
+    assert_eq!(world.insist("create the schedule", create).await, ScheduleWrite::Done);
     schedule
 }
 
@@ -294,7 +294,7 @@ fn a_schedules_key_that_is_gone_makes_no_run_on_another_key() {
         let record = world.stack.state.schedule(schedule.id).await.unwrap().unwrap();
         let changed = Schedule { auth: AuthMode::ApiKey, ..record.schedule.clone() };
         let update = world.stack.state.update_schedule(&record, &changed, None).await.unwrap();
-        assert_eq!(update, Transition::Done);
+        assert_eq!(update, ScheduleWrite::Done);
         tick(&world, night(1)).await;
         let ticked = tick(&world, night(1).plus(HOUR)).await;
         assert_eq!((ticked.started, ticked.not_started, runs(&world).await), (0, 1, 0));
@@ -319,7 +319,7 @@ fn a_schedule_that_is_off_does_not_run_and_makes_nothing_up_when_it_is_switched_
         world.stack.state.update_schedule(&record, &changed, None).await.unwrap();
         // Who read it before that cannot change it any more.
         let late = world.stack.state.update_schedule(&record, &schedule, None).await.unwrap();
-        assert_eq!(late, Transition::Raced);
+        assert_eq!(late, ScheduleWrite::Raced);
         assert_eq!(tick(&world, night(3).plus(HOUR)).await, Ticked::default());
         assert_eq!(tick(&world, night(4)).await.started, 1);
         assert_eq!((runs(&world).await, firings(&world, &schedule).await.len()), (1, 1));
@@ -518,7 +518,9 @@ fn keys_that_are_left_over_are_removed() {
         let sealed = credentials.seal(run, 1, &ApiKey::new(KEY)).await.unwrap();
         let mut schedule = nightly(&world, 3, |schedule| schedule.enabled = false).await;
         schedule.id = ScheduleId::random();
-        assert!(world.stack.state.create_schedule(&schedule, Some(sealed)).await.unwrap());
+        schedule.name = "another".into();
+        let created = world.stack.state.create_schedule(&schedule, Some(sealed)).await.unwrap();
+        assert_eq!(created, ScheduleWrite::Done);
         assert!(credentials.has(run).await.unwrap());
         assert_eq!(reap().await, (1, 1));
         assert!(!credentials.has(run).await.unwrap());
@@ -560,5 +562,104 @@ fn a_schedule_that_is_deleted_leaves_its_run_alone() {
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         assert_eq!(tick(&world, night(1).plus(HOUR)).await, Ticked::default());
         assert_eq!(world.stack.state.open_firings(10).await.unwrap(), []);
+    });
+}
+
+/// A name is taken and given back by the write itself, however many try at once.
+#[test]
+fn two_schedules_of_an_owner_never_have_the_same_name() {
+    runtime().block_on(async {
+        let world = World::start(Settings::default(), right).await;
+        let state = &world.stack.state;
+        let first = nightly(&world, 3, |schedule| schedule.name = "first".into()).await;
+        let named = |name: &str, owner: Owner| Schedule {
+            id: ScheduleId::random(),
+            name: name.to_owned(),
+            owner,
+            ..first.clone()
+        };
+        let same: Vec<Schedule> = (0..8).map(|_| named("nightly", Owner::Local)).collect();
+        let all = same.iter().map(|schedule| state.create_schedule(schedule, None));
+        let written = futures_util::future::try_join_all(all).await.unwrap();
+        let count = |wanted| written.iter().filter(|it| **it == wanted).count();
+        assert_eq!((count(ScheduleWrite::Done), count(ScheduleWrite::NameTaken)), (1, 7), "{written:?}");
+        assert_eq!(state.list_schedules().await.unwrap().len(), 2);
+        let stranger = named("nightly", Owner::Key("k".into()));
+        assert_eq!(
+            state.create_schedule(&stranger, None).await.unwrap(),
+            ScheduleWrite::Done,
+            "another owner"
+        );
+
+        // A rename takes the new name and gives the old one back.
+        let rename = async |id: ScheduleId, name: &str| {
+            let record = state.schedule(id).await.unwrap().unwrap();
+            let changed = Schedule { name: name.to_owned(), ..record.schedule.clone() };
+            state.update_schedule(&record, &changed, None).await.unwrap()
+        };
+        assert_eq!(rename(first.id, "nightly").await, ScheduleWrite::NameTaken);
+        assert_eq!(rename(first.id, "weekly").await, ScheduleWrite::Done);
+        let next = named("first", Owner::Local);
+        assert_eq!(state.create_schedule(&next, None).await.unwrap(), ScheduleWrite::Done);
+        assert_eq!(rename(first.id, "first").await, ScheduleWrite::NameTaken);
+
+        // So does a deletion.
+        let delete = async |id: ScheduleId| {
+            let record = state.schedule(id).await.unwrap().unwrap();
+            let removal = world.stack.credentials.removal_for(id).unwrap();
+            state.delete_schedule(&record, removal).await.unwrap()
+        };
+        assert_eq!(delete(next.id).await, Transition::Done);
+        assert_eq!(rename(first.id, "first").await, ScheduleWrite::Done);
+    });
+}
+
+/// An older program wrote schedules without records of their names, and leaves those behind that it finds.
+#[test]
+fn schedules_of_an_older_program_can_be_renamed_and_deleted() {
+    runtime().block_on(async {
+        let world = World::start(Settings::default(), right).await;
+        let state = &world.stack.state;
+        let table = aws_sdk_dynamodb::Client::new(&world.stack.embedded.sdk_config());
+        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+        let forget = async |name: &str| {
+            let delete = table.delete_item().table_name("bench-runner").key("pk", text("SCHEDULE#NAMES"));
+            let old = delete
+                .key("sk", text(&format!("local#{name}")))
+                .return_values(aws_sdk_dynamodb::types::ReturnValue::AllOld)
+                .send();
+            assert!(old.await.unwrap().attributes.is_some(), "{name} had a record");
+        };
+        let rename = async |id: ScheduleId, name: &str| {
+            let record = state.schedule(id).await.unwrap().unwrap();
+            let changed = Schedule { name: name.to_owned(), ..record.schedule.clone() };
+            state.update_schedule(&record, &changed, None).await.unwrap()
+        };
+        let delete = async |id: ScheduleId| {
+            let record = state.schedule(id).await.unwrap().unwrap();
+            let removal = world.stack.credentials.removal_for(id).unwrap();
+            state.delete_schedule(&record, removal).await.unwrap()
+        };
+        // Two of one name, as there could be.
+        let one = nightly(&world, 3, |schedule| schedule.name = "same".into()).await;
+        forget("same").await;
+        let other = nightly(&world, 3, |schedule| schedule.name = "same".into()).await;
+        assert_eq!(rename(one.id, "one").await, ScheduleWrite::Done);
+        assert_eq!(rename(one.id, "same").await, ScheduleWrite::NameTaken, "the other one still has it");
+        forget("same").await;
+        assert_eq!(rename(one.id, "same").await, ScheduleWrite::Done);
+        assert_eq!(delete(other.id).await, Transition::Done, "the name stays with the first one");
+        assert_eq!(rename(one.id, "one").await, ScheduleWrite::Done);
+
+        // The older program deletes a schedule and knows nothing of its name.
+        let gone = table
+            .delete_item()
+            .table_name("bench-runner")
+            .key("pk", text("SCHEDULES"))
+            .key("sk", text(&one.id.to_string()))
+            .send();
+        gone.await.unwrap();
+        let new = nightly(&world, 3, |schedule| schedule.name = "one".into()).await;
+        assert_eq!(delete(new.id).await, Transition::Done);
     });
 }

@@ -18,6 +18,8 @@ pub(crate) const OPS_RUNS: &str = "OPS#RUNS";
 pub(crate) const OPS_TOKENS: &str = "OPS#TOKENS";
 /// Partition of all schedules.
 pub(crate) const SCHEDULES: &str = "SCHEDULES";
+/// Partition of the names of schedules.
+pub(crate) const SCHEDULE_NAMES: &str = "SCHEDULE#NAMES";
 /// Partition of the planned times for which something remains to be done.
 pub(crate) const FIRINGS: &str = "FIRINGS";
 /// What the sort keys of judgings start with.

@@ -27,6 +27,7 @@
 //! | open runs | `OPEN` | owner, or `ALL` | get; counted in the transactions that open and end runs |
 //! | orders in a minute | `RATE#owner` | minute | conditional writes; expires |
 //! | schedule | `SCHEDULES` | schedule id | get; query of the partition: there are few |
+//! | name of a schedule | `SCHEDULE#NAMES` | owner, name | written and removed with the schedule, on condition |
 //! | planned time of a schedule | `SCHEDULE#id` | `FIRE#time` | get; query of the partition, newest first; expires |
 //! | planned time that is open | `FIRINGS` | `time#schedule` | query of the partition by the scheduler |
 //!
@@ -92,7 +93,7 @@ pub use runs::{
     BenchmarkRecord, Creation, Listing, Renewal, RunFilter, RunRecord, RunWithBenchmarks, Transition,
 };
 pub use samples::{BodyRef, Claim, ClaimedSample, Commit, Finished, SampleRecord, ShardCount};
-pub use schedules::{FiringRecord, FiringRef, ScheduleRecord};
+pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};
 pub use settle::Unsettled;
 pub use spending::Shards;
 pub use turns::{Answered, HandedOver, Reply, Turn};

@@ -4,21 +4,30 @@
 //! meanwhile, and the firing is written, if it is not there. So however many look at the schedule at once,
 //! each planned time is taken up once. The firing is listed as open until nothing remains to be done for it;
 //! whoever looks at that list goes on where another one stopped.
+//!
+//! An owner's schedules have different names. Each name has a record of its own, written and removed in the transaction
+//! that writes the schedule, so two requests at the same time can't take the same one. Schedules of an older program have
+//! no such record until they are renamed; callers look for their names in the list.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Select, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, Delete, Put, ReturnValuesOnConditionCheckFailure, Select, TransactWriteItem, Update,
+};
+use bench_domain::run::Owner;
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
 use bench_domain::{ScheduleId, Timestamp};
 
 use crate::attributes::{Reader, Record, json, number, text};
 use crate::client::{claim_token, expires_at};
 use crate::credentials::{RemovedKey, SealedKey};
-use crate::keys::{FIRINGS, SCHEDULES, key, schedule_partition};
+use crate::keys::{FIRINGS, SCHEDULE_NAMES, SCHEDULES, key, schedule_partition};
 use crate::{State, StateError, Transition};
 
 /// How long a firing is kept: 400 days.
 const FIRING_KEPT_S: i64 = 400 * 86_400;
 /// Firings written in one transaction: DynamoDB takes 100 records, and each may need two.
 const FIRINGS_MAX: usize = 40;
+/// Times that a name is tried whose record turns out to be left over.
+const NAME_TRIES_MAX: u32 = 5;
 
 /// A schedule as stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,6 +36,19 @@ pub struct ScheduleRecord {
     pub schedule: Schedule,
     /// Raised by every write: the condition of the next one.
     revision: u64,
+}
+
+/// What came of writing a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScheduleWrite {
+    /// It was written.
+    Done,
+    /// Somebody else changed the schedule first; read it again.
+    Raced,
+    /// Another schedule of its owner has the name: nothing was written.
+    NameTaken,
+    /// There are [`SCHEDULES_MAX`] already: nothing was written.
+    TooMany,
 }
 
 /// A firing as stored.
@@ -89,6 +111,15 @@ fn schedule_key(schedule: ScheduleId) -> Record {
     key(SCHEDULES, schedule.to_string())
 }
 
+/// The record of a name, of which each owner has one.
+fn name_key(schedule: &Schedule) -> Record {
+    let owner = match &schedule.owner {
+        Owner::Local => "local".to_owned(),
+        Owner::Key(hash) => format!("key:{hash}"),
+    };
+    key(SCHEDULE_NAMES, format!("{owner}#{}", schedule.name))
+}
+
 /// Text order is time order.
 fn time_text(time: Timestamp) -> String {
     format!("{:020}", time.as_micros())
@@ -99,15 +130,14 @@ fn firing_sort(planned: Timestamp) -> String {
 }
 
 impl State {
-    /// Writes a new schedule together with its own key, both or none. `false`: there are
-    /// [`SCHEDULES_MAX`] already.
+    /// Writes a new schedule together with its name and its own key, all or none.
     pub async fn create_schedule(
         &self,
         schedule: &Schedule,
         sealed: Option<SealedKey>,
-    ) -> Result<bool, StateError> {
+    ) -> Result<ScheduleWrite, StateError> {
         if self.count_schedules().await? >= SCHEDULES_MAX {
-            return Ok(false);
+            return Ok(ScheduleWrite::TooMany);
         }
         let put = Put::builder()
             .table_name(&self.table)
@@ -117,10 +147,70 @@ impl State {
             .condition_expression("attribute_not_exists(pk)")
             .build()
             .map_err(|error| StateError::damaged("schedule", error))?;
-        let mut items = vec![TransactWriteItem::builder().put(put).build()];
-        items.extend(sealed.into_iter().flat_map(|sealed| sealed.0));
-        // Its id is new, so its own record can only be there because the first try had worked.
-        self.transact("create the schedule", items).await.map(|_| true)
+        let put = TransactWriteItem::builder().put(put).build();
+        let keys = sealed.map(|sealed| sealed.0).unwrap_or_default();
+        let mut holder = schedule.id;
+        for _ in 0..NAME_TRIES_MAX {
+            let mut items = vec![put.clone(), self.name_put(schedule, holder)?];
+            items.extend(keys.clone());
+            let Err(canceled) = self.transact("create the schedule", items).await? else {
+                return Ok(ScheduleWrite::Done);
+            };
+            // Its id is new, so its own record can only be there because the first try had worked.
+            if canceled.condition_failed(0) {
+                return Ok(ScheduleWrite::Done);
+            }
+            match self.left_over(schedule, canceled.record(1)).await? {
+                Some(left_over) => holder = left_over,
+                None => break,
+            }
+        }
+        Ok(ScheduleWrite::NameTaken)
+    }
+
+    /// Takes a schedule's name, if nobody has it, or only `holder`.
+    fn name_put(&self, schedule: &Schedule, holder: ScheduleId) -> Result<TransactWriteItem, StateError> {
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(name_key(schedule)))
+            .item("schedule_id", text(schedule.id.to_string()))
+            .condition_expression("attribute_not_exists(pk) OR schedule_id IN (:own, :holder)")
+            .expression_attribute_values(":own", text(schedule.id.to_string()))
+            .expression_attribute_values(":holder", text(holder.to_string()))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .build()
+            .map_err(|error| StateError::damaged("schedule's name", error))?;
+        Ok(TransactWriteItem::builder().put(put).build())
+    }
+
+    /// Gives a schedule's name back.
+    fn name_delete(&self, schedule: &Schedule) -> Result<TransactWriteItem, StateError> {
+        let delete = Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(name_key(schedule)))
+            .condition_expression("attribute_not_exists(pk) OR schedule_id = :own")
+            .expression_attribute_values(":own", text(schedule.id.to_string()))
+            .build()
+            .map_err(|error| StateError::damaged("schedule's name", error))?;
+        Ok(TransactWriteItem::builder().delete(delete).build())
+    }
+
+    /// The schedule in the record of a name, if it doesn't have that name any more: an older program renames and deletes
+    /// schedules without their names' records.
+    async fn left_over(
+        &self,
+        schedule: &Schedule,
+        name: Option<&Record>,
+    ) -> Result<Option<ScheduleId>, StateError> {
+        let Some(name) = name else { return Ok(None) };
+        let reader = Reader::new(name);
+        let holder = reader.text("schedule_id")?.parse();
+        let holder: ScheduleId =
+            holder.map_err(|_| StateError::damaged(reader.key(), "it names no schedule"))?;
+        let found = self.schedule(holder).await?.map(|record| record.schedule);
+        let has_name =
+            found.is_some_and(|found| found.owner == schedule.owner && found.name == schedule.name);
+        Ok((!has_name).then_some(holder))
     }
 
     async fn count_schedules(&self) -> Result<usize, StateError> {
@@ -170,26 +260,53 @@ impl State {
         Ok(schedules)
     }
 
-    /// Replaces a schedule, and its own key when one is given, if it is still as it was read.
+    /// Replaces a schedule, its name if that is another one, and its own key when one is given, if it is still as it was
+    /// read.
     pub async fn update_schedule(
         &self,
         record: &ScheduleRecord,
         changed: &Schedule,
         sealed: Option<SealedKey>,
-    ) -> Result<Transition, StateError> {
-        let mut items = vec![self.schedule_update(record, changed)?];
-        items.extend(sealed.into_iter().flat_map(|sealed| sealed.0));
-        if self.transact("change the schedule", items).await?.is_ok() {
-            return Ok(Transition::Done);
+    ) -> Result<ScheduleWrite, StateError> {
+        let old = &record.schedule;
+        let is_renamed = old.name != changed.name;
+        let keys = sealed.map(|sealed| sealed.0).unwrap_or_default();
+        let (mut holder, mut gives_back) = (changed.id, true);
+        for _ in 0..NAME_TRIES_MAX {
+            let mut items = vec![self.schedule_update(record, changed)?];
+            if is_renamed {
+                items.push(self.name_put(changed, holder)?);
+            }
+            if is_renamed && gives_back {
+                items.push(self.name_delete(old)?);
+            }
+            items.extend(keys.clone());
+            let Err(canceled) = self.transact("change the schedule", items).await? else {
+                return Ok(ScheduleWrite::Done);
+            };
+            if canceled.condition_failed(0) {
+                // The answer to our own first try may have been lost.
+                let found = self.schedule(old.id).await?;
+                let is_ours = found
+                    .is_some_and(|found| found.revision == record.revision + 1 && found.schedule == *changed);
+                return Ok(if is_ours { ScheduleWrite::Done } else { ScheduleWrite::Raced });
+            }
+            if is_renamed && canceled.condition_failed(1) {
+                match self.left_over(changed, canceled.record(1)).await? {
+                    Some(left_over) => holder = left_over,
+                    None => return Ok(ScheduleWrite::NameTaken),
+                }
+            } else if is_renamed && canceled.condition_failed(2) {
+                // An older program gave both schedules this name: the record is the other one's.
+                gives_back = false;
+            } else {
+                return Ok(ScheduleWrite::Raced);
+            }
         }
-        // The answer to our own first try may have been lost.
-        let found = self.schedule(record.schedule.id).await?;
-        let ours =
-            found.is_some_and(|found| found.revision == record.revision + 1 && found.schedule == *changed);
-        Ok(if ours { Transition::Done } else { Transition::Raced })
+        Ok(ScheduleWrite::Raced)
     }
 
-    /// Removes a schedule together with its own key, then its firings. Its runs stay.
+    /// Removes a schedule together with its name and its own key, then its firings. Its runs stay.
     ///
     /// # Errors
     /// When only the firings could not be removed the schedule is gone all the same; they expire.
@@ -208,8 +325,17 @@ impl State {
             .map_err(|error| StateError::damaged("schedule", error))?;
         let mut items = vec![TransactWriteItem::builder().delete(delete).build()];
         items.extend(key.0);
-        if self.transact("delete the schedule", items).await?.is_err() {
-            return Ok(Transition::Raced);
+        let name = items.len();
+        items.push(self.name_delete(&record.schedule)?);
+        if let Err(canceled) = self.transact("delete the schedule", items.clone()).await? {
+            if !canceled.condition_failed(name) || canceled.condition_failed(0) {
+                return Ok(Transition::Raced);
+            }
+            // The name is another schedule's by now.
+            items.truncate(name);
+            if self.transact("delete the schedule", items).await?.is_err() {
+                return Ok(Transition::Raced);
+            }
         }
         self.purge_partition(schedule_partition(schedule)).await?;
         Ok(Transition::Done)

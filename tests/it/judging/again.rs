@@ -6,6 +6,7 @@ use bench_api::{JudgeOrder, RejudgeOrder, compare_runs, judgings, rejudge_run};
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Schedule, Timing};
 use bench_domain::{Outcome, RunStatus, ScheduleId, Timestamp};
+use bench_state::ScheduleWrite;
 use bench_state::credentials::ApiKey;
 use bench_tests::model_server::{Ask, Reply};
 
@@ -99,7 +100,8 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
         schedule.next_at = schedule.next_after(made);
         let credentials = &world.stack.credentials;
         let sealed = credentials.seal_judge_for(id, &ApiKey::new(KEY)).await.unwrap();
-        assert!(world.stack.state.create_schedule(&schedule, Some(sealed)).await.unwrap());
+        let created = world.stack.state.create_schedule(&schedule, Some(sealed)).await.unwrap();
+        assert_eq!(created, ScheduleWrite::Done);
         let night = made.plus(Duration::from_secs(2 * 3_600));
         assert_eq!(world.scheduler().tick(night).await.unwrap().started, 1);
         let run = id.run_at(night);

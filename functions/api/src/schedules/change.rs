@@ -5,7 +5,7 @@ use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
 use bench_domain::{ScheduleId, Timestamp};
 use bench_inference::ProviderKind;
 use bench_state::credentials::{ApiKey, SealedKey};
-use bench_state::{FiringRef, ScheduleRecord, Transition};
+use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
 use bench_web::auth::provider_key;
 use bench_web::{ApiError, Caller};
 use http::HeaderMap;
@@ -75,16 +75,28 @@ pub(super) async fn create(
         None => None,
     };
     let sealed = SealedKey::all([own, seal_judge(api, id, judge_key.as_ref()).await?]);
-    if !api.state.create_schedule(&schedule, sealed).await? {
-        return Err(ApiError::conflict(format!(
-            "There are {SCHEDULES_MAX} schedules already; delete one first."
-        )));
+    match api.state.create_schedule(&schedule, sealed).await? {
+        ScheduleWrite::Done => {
+            tracing::info!(schedule.id = %id, "Created schedule {id}");
+            Ok((schedule, ignored))
+        }
+        ScheduleWrite::NameTaken => Err(name_taken(&schedule.name)),
+        ScheduleWrite::TooMany => {
+            Err(ApiError::conflict(format!("There are {SCHEDULES_MAX} schedules already; delete one first.")))
+        }
+        ScheduleWrite::Raced => Err(raced()),
     }
-    tracing::info!(schedule.id = %id, "Created schedule {id}");
-    Ok((schedule, ignored))
 }
 
-/// Refuses a name that another schedule of the same owner has: people and commands find schedules by name.
+fn name_taken(name: &str) -> ApiError {
+    ApiError::conflict(format!(
+        "You have a schedule named `{name}` already; change that one or choose another name."
+    ))
+}
+
+/// Refuses a name that another schedule of the same owner has: people and commands find schedules by name. The write
+/// refuses it, too; this check tells before the model is looked up, and knows the schedules of an older program, whose
+/// names have no records.
 fn refuse_known_name(
     schedules: &[ScheduleRecord],
     owner: &Owner,
@@ -95,12 +107,7 @@ fn refuse_known_name(
         .iter()
         .map(|record| &record.schedule)
         .any(|schedule| schedule.owner == *owner && Some(schedule.id) != own_id && schedule.name == name);
-    if taken {
-        return Err(ApiError::conflict(format!(
-            "You have a schedule named `{name}` already; change that one or choose another name."
-        )));
-    }
-    Ok(())
+    if taken { Err(name_taken(name)) } else { Ok(()) }
 }
 
 async fn admit(api: &Api, parts: &Parts, orderer: &Orderer, found: &FoundModel) -> Result<(), ApiError> {
@@ -146,9 +153,13 @@ pub(super) async fn change(
             new.next_at = new.next_after(now);
         }
         let sealed = seal_judge(api, new.id, judge_key.as_ref()).await?;
-        if api.state.update_schedule(&record, &new, sealed).await? == Transition::Done {
-            tracing::info!(schedule.id = %new.id, "Changed schedule {}", new.id);
-            return Ok((ignored, warnings));
+        match api.state.update_schedule(&record, &new, sealed).await? {
+            ScheduleWrite::Done => {
+                tracing::info!(schedule.id = %new.id, "Changed schedule {}", new.id);
+                return Ok((ignored, warnings));
+            }
+            ScheduleWrite::NameTaken => return Err(name_taken(&new.name)),
+            ScheduleWrite::Raced | ScheduleWrite::TooMany => {}
         }
     }
     Err(raced())

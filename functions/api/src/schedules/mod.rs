@@ -206,7 +206,7 @@ pub(crate) async fn get_schedule(
         (status = 401, body = ErrorBody, description = "A key is needed"),
         (status = 403, body = ErrorBody, description = "The schedule belongs to somebody else"),
         (status = 404, body = ErrorBody, description = "There is no such schedule, or no such model"),
-        (status = 409, body = ErrorBody, description = "It kept being changed by others"),
+        (status = 409, body = ErrorBody, description = "It kept being changed by others, or the owner has another one of this name"),
         (status = 422, body = ErrorBody, description = "The body is not as it should be"),
     ),
 )]

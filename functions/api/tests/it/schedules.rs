@@ -5,7 +5,7 @@ use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{BenchmarkDifference, Comparison, Firing, FiringState, NoticeKind, Schedule};
 use bench_domain::statistics::Interval;
 use bench_domain::{RunId, RunStatus, ScheduleId, Timestamp};
-use bench_state::{FiringRef, Transition};
+use bench_state::{FiringRef, ScheduleWrite, Transition};
 use serde_json::{Value, json};
 
 const A: (&str, &str) = ("authorization", "Bearer key-a");
@@ -242,6 +242,31 @@ async fn a_change_is_of_what_is_sent_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_name_is_taken_once_however_many_ask_for_it() {
+    let server = Server::local().await;
+    let body = body();
+    let orders = (0..6).map(|_| server.order(PATH, &[], &body));
+    let replies = futures_util::future::join_all(orders).await;
+    let made: Vec<_> = replies.iter().filter(|reply| reply.status == 201).collect();
+    assert_eq!(made.len(), 1, "{:?}", replies.iter().map(|reply| reply.status).collect::<Vec<_>>());
+    for reply in replies.iter().filter(|reply| reply.status != 201) {
+        let told = (reply.status.as_u16(), reply.detail());
+        assert_eq!(told.0, 409, "{}", reply.text);
+        assert!(told.1.starts_with("You have a schedule named `nightly` already"), "{}", told.1);
+    }
+    let made = made[0].json();
+    let other = make(
+        &server,
+        &[],
+        &json!({ "name": "other", "cron": "0 0 * * 0", "model_id": "oracle", "demo": true }),
+    )
+    .await;
+    assert_eq!(patch(&server, &other, &[], &json!({ "name": "nightly" })).await.status, 409);
+    assert_eq!(patch(&server, &made, &[], &json!({ "name": "daily" })).await.status, 200);
+    assert_eq!(patch(&server, &other, &[], &json!({ "name": "nightly" })).await.status, 200);
+}
+
+#[tokio::test]
 async fn in_maintenance_nothing_new_is_scheduled_or_run() {
     let server = Server::local().await;
     let made = make(&server, &[], &body()).await;
@@ -341,9 +366,11 @@ async fn history_tells_scores_and_regressions_to_all_and_who_was_told_to_the_own
 async fn an_owner_has_a_bounded_number() {
     let server = Server::deployed().await;
     let mut template = stored(&server, &make(&server, &[A], &body()).await).await;
-    for _ in 1..100 {
+    for number in 1..100 {
         template.id = ScheduleId::random();
-        assert!(server.api.state.create_schedule(&template, None).await.unwrap());
+        template.name = format!("schedule {number}");
+        let created = server.api.state.create_schedule(&template, None).await.unwrap();
+        assert_eq!(created, ScheduleWrite::Done);
     }
     let reply = server.order(PATH, &[A], &body()).await;
     assert_eq!(reply.status, 409, "{}", reply.text);
