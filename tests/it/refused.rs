@@ -1,7 +1,7 @@
 //! Requests that a provider refuses for what all of them have in common: each is sent once, and the run stops.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::Duration;
 
 use bench_domain::{BenchmarkStatus, FailureReason, Outcome, RunStatus};
@@ -46,7 +46,7 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
             false => refusal(&format!("{SENTENCE} (id 8f{}, {} tokens)", ask.total_before, ask.total_before)),
         })
         .await;
-        let run = Order::mmlu_pro(1_000).place(&world).await;
+        let run = Order::mmlu_pro(200).place(&world).await;
         assert_eq!(world.end_of(run).await, RunStatus::Failed);
         let samples = check(&world, run, Expected::FAILED).await;
         let asked = world.model.total();
@@ -75,8 +75,56 @@ fn a_setting_that_the_model_does_not_take_stops_the_run_at_once() {
         world.requeue(run, None).await;
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED.generation(2)).await;
-        assert_eq!(world.model.total(), 1_000 + asked);
+        assert_eq!(world.model.total(), 200 + asked);
     });
+}
+
+/// What was answered before a run is taken up again says nothing of what the provider takes now.
+#[test]
+fn a_run_that_is_taken_up_again_stops_when_its_first_samples_are_refused() {
+    const ITEMS: usize = 60;
+    runtime().block_on(async {
+        let mood = Arc::new(AtomicU8::new(0));
+        let now = Arc::clone(&mood);
+        let world = World::start(settings(), move |ask| {
+            let number = data::number(&ask.item);
+            match now.load(Ordering::SeqCst) {
+                0 if number >= ITEMS / 3 => refusal(&format!("cannot read {}", word(number))),
+                1 => refusal("temperature is not supported with this model"),
+                _ => right(ask),
+            }
+        })
+        .await;
+        let run = Order::mmlu_pro(ITEMS).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let state = world.found(run).await.run.state;
+        assert_eq!(state.failure_reason(), None, "the items were refused for different reasons: {state:?}");
+        assert_eq!(world.model.total(), ITEMS as u64);
+
+        mood.store(1, Ordering::SeqCst);
+        world.requeue(run, None).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Failed);
+        let again = world.model.total() - ITEMS as u64;
+        assert!((REFUSED..=CONCURRENCY as u64 + REFUSED).contains(&again), "{again} requests");
+        let state = world.found(run).await.run.state;
+        assert_eq!(state.failure_reason(), Some(FailureReason::Refused), "{state:?}");
+        assert!(state.error().unwrap().contains("`--temperature 1`"), "{state:?}");
+
+        mood.store(2, Ordering::SeqCst);
+        world.requeue(run, None).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        check(&world, run, Expected::SUCCEEDED.generation(3)).await;
+        assert_eq!(
+            world.model.total(),
+            (ITEMS + ITEMS / 3 * 2) as u64 + again,
+            "no answer is asked for twice"
+        );
+    });
+}
+
+/// A word of letters alone for each number.
+fn word(number: usize) -> String {
+    number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
 }
 
 /// Refusals come at once and answers later: those that are under way decide.

@@ -80,8 +80,15 @@ fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
             changed.unwrap();
             interrupted.push(run);
         }
-        world.stack.start().await.unwrap();
+        // They do not stand before others in the queue.
         let other = Order::mmlu_pro(7).place(&world).await;
+        let queue = async |run| {
+            let view = bench_api::run_view(&world.stack.api, &world.found(run).await).await.unwrap();
+            (view.interrupted, view.queue_position)
+        };
+        assert_eq!(queue(interrupted[0]).await, (true, None));
+        assert_eq!(queue(other).await, (false, Some(1)));
+        world.stack.start().await.unwrap();
         assert_eq!(world.end_of(other).await, RunStatus::Succeeded);
         world.scheduler().reconcile_after(Duration::ZERO).await.unwrap();
         assert_eq!(world.model.total(), 7);
@@ -90,8 +97,10 @@ fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
         }
         world.cancel(interrupted[0]).await;
         assert_eq!(world.end_of(interrupted[0]).await, RunStatus::Canceled);
+        assert_eq!(world.found(interrupted[1]).await.run.taken_up, None);
         world.requeue(interrupted[1], None).await;
         assert_eq!(world.end_of(interrupted[1]).await, RunStatus::Succeeded);
+        assert!(world.found(interrupted[1]).await.run.taken_up.is_some(), "its first samples count anew");
         for run in [interrupted[1], other] {
             check(&world, run, Expected::SUCCEEDED).await;
         }

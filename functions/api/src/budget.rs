@@ -62,14 +62,20 @@ async fn listed_price(api: &Api, kind: ProviderKind, slug: &str, orderer: &Order
     }
 }
 
-/// What was ordered, with the limits of a new budget; `None` when there are none.
+/// Returns what a run has spent so far, over all times that it was queued.
+pub(crate) async fn spent_by(api: &Api, found: &RunWithBenchmarks) -> Result<Spending, ApiError> {
+    let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
+    Ok(api.state.run_count(found.run.spec.id, &shards).await?.spending())
+}
+
+/// What was ordered, with the limits of a new budget; `None` when there are none. `spent` is what the run has spent.
 ///
 /// # Errors
 /// 400 when the run would stop at once, or its price is not known and the new limit is in dollars.
-pub(crate) async fn renewed(
-    api: &Api,
+pub(crate) fn renewed(
     found: &RunWithBenchmarks,
     new: Budget,
+    spent: Spending,
 ) -> Result<Option<RunSpec>, ApiError> {
     let old = &found.run.spec;
     let budget = Budget::or_else(new, old.budget);
@@ -85,8 +91,6 @@ pub(crate) async fn renewed(
         return Err(ApiError::bad_request(NO_JUDGE_PRICE));
     }
     if budget.is_set() {
-        let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
-        let spent = api.state.run_count(old.id, &shards).await?.spending();
         let prices = old.prices();
         if budget.reached_by(spent, prices).is_some() {
             return Err(ApiError::bad_request(too_small(spent, prices)));

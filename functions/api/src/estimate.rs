@@ -66,7 +66,8 @@ impl Api {
             (RunStatus::Running, OPEN_RUNS_MAX),
             (RunStatus::Succeeded, PAST_RUNS),
         ] {
-            views.extend(self.views_of(status, limit).await?);
+            // Interrupted runs neither wait for a turn nor take one.
+            views.extend(self.views_of(status, limit).await?.into_iter().filter(|view| !view.interrupted));
         }
         let schedule = Arc::new(Schedule::new(&views, self.config.queue_slots, Timestamp::now()));
         *held(&self.schedule) = Some((Instant::now(), Arc::clone(&schedule)));

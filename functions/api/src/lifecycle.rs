@@ -10,7 +10,7 @@ use bench_domain::run::AuthMode;
 use bench_domain::{Budget, RunId, RunSpec, Timestamp};
 use bench_queue::Message;
 use bench_state::credentials::ApiKey;
-use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, Transition};
+use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, TakenUp, Transition};
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
@@ -19,7 +19,7 @@ use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::budget::{read_budget, renewed};
+use crate::budget::{read_budget, renewed, spent_by};
 use crate::context::held;
 use crate::keys::Keys;
 use crate::requests::{run_id, run_not_found};
@@ -315,10 +315,12 @@ fn has_errors(found: &RunWithBenchmarks) -> bool {
 async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<Transition, ApiError> {
     let record = &found.run;
     let (run, generation) = (record.spec.id, record.generation);
-    let spec = renewed(api, found, budget).await?;
+    let spent = spent_by(api, found).await?;
+    let spec = renewed(found, budget, spent)?;
     let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
-    let renewal = Renewal { spec: spec.as_ref(), resumes: true, ..Renewal::default() };
     let now = Timestamp::now();
+    let taken_up = Some(TakenUp::after(spent, now));
+    let renewal = Renewal { spec: spec.as_ref(), resumes: true, taken_up, ..Renewal::default() };
     let changed = api.state.change_run_with(record, &record.state, generation, &event, now, renewal).await?;
     if changed != Transition::Done {
         return Ok(changed);
@@ -363,7 +365,8 @@ async fn requeue_run_keyed(api: &Api, run: RunId, given: Keys, what: Requeue) ->
         }
         let generation = record.generation.saturating_add(1);
         let sealed = keys_again(&record.spec, &given)?.seal(api, run, generation).await?;
-        let spec = renewed(api, &found, what.budget).await?;
+        let spent = spent_by(api, &found).await?;
+        let spec = renewed(&found, what.budget, spent)?;
         let event = NewEvent::new(EventKind::RunRequeued, "Run requeued");
         let now = Timestamp::now();
         let limits = admission::limits(api, &record.spec.owner);
@@ -372,6 +375,7 @@ async fn requeue_run_keyed(api: &Api, run: RunId, given: Keys, what: Requeue) ->
             spec: spec.as_ref(),
             resumes: true,
             errors_only: what.errors,
+            taken_up: Some(TakenUp::after(spent, now)),
             limits: Some(&limits),
         };
         let changed = api.state.change_run_with(record, &next, generation, &event, now, renewal).await?;

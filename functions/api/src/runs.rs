@@ -130,5 +130,7 @@ pub(crate) async fn unplaced_view(api: &Api, found: &RunWithBenchmarks) -> Resul
         try_join_all(found.benchmarks.iter().map(|benchmark| counts_of(&api.state, run, benchmark))).await?;
     let view = RunView::new(found, &counts, known_items, Timestamp::now());
     let interrupted = view.status.is_open() && !api.state.works_on(&found.run);
-    Ok(RunView { interrupted, ..view })
+    // Nobody knows when an interrupted run is over.
+    let eta_seconds = view.eta_seconds.filter(|_| !interrupted);
+    Ok(RunView { interrupted, eta_seconds, ..view })
 }

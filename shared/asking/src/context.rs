@@ -14,8 +14,8 @@ use bench_domain::sample::Stage;
 use bench_domain::{Answer, BenchmarkName, Prompt, RunId, RunSpec, SampleRef, Spending, Timestamp, Usage};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Endpoint, Failure, InferenceConfig, Keys, ProviderKind, Replay, Secret};
-use bench_state::State;
 use bench_state::credentials::Credentials;
+use bench_state::{State, TakenUp};
 use tokio::sync::OnceCell;
 
 use crate::ledger::{Ledger, Ledgers, Receipt};
@@ -37,6 +37,8 @@ pub struct RunContext {
     pub spec: RunSpec,
     /// Its generation when it was loaded.
     pub generation: u32,
+    /// When the run was last taken up again, if it was.
+    pub(crate) taken_up: Option<TakenUp>,
     /// Who is asked in this stage.
     pub party: Party,
     /// The keys in play: the run's own, its judge's and the operator's. None of them is stored in a text.
@@ -419,6 +421,7 @@ impl Contexts {
         let benchmarks = benchmarks.collect();
         Ok(Some(RunContext {
             generation: found.run.generation,
+            taken_up: found.run.taken_up,
             ledger: spec.budget.is_set().then(|| self.ledgers.of(run)),
             party,
             keys,

@@ -7,6 +7,9 @@
 //! and read only while a provider refuses and has answered nothing. Once the provider has answered a request of the run,
 //! a refusal is about one sample. Before a run is stopped, the requests that are under way in this process are waited
 //! for, and no new ones are sent meanwhile: a refusal comes sooner than an answer.
+//!
+//! A run that is taken up again begins anew: what was answered or refused before says nothing of what the provider
+//! takes now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -28,7 +31,7 @@ const OTHERS_TAKE: Duration = Duration::from_secs(60);
 /// Refusals of a run that one process notes in the state. Sentences that keep differing are about the items.
 const NOTED_MAX: u32 = 100;
 
-/// Refusals of one run in one stage, as this process knows them.
+/// Refusals of one run in one stage since it was last taken up, as this process knows them.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     book: Mutex<Book>,
@@ -145,8 +148,8 @@ impl Desk {
         if failure.gave_up_by == GaveUpBy::Provider
             && let Some(digest) = refusals.refused(hand, &failure.cause, now)
         {
-            let generation = hand.run.generation;
-            let noted = self.state.note_refusal(self.stage, hand.sample, generation, &digest, now).await?;
+            let since = hand.run.taken_up.map_or(Timestamp::default(), |taken_up| taken_up.at);
+            let noted = self.state.note_refusal(self.stage, hand.sample, since, &digest, now).await?;
             refusals.noted(&digest, noted);
             self.stop_if_refused(hand).await?;
         }
@@ -205,15 +208,20 @@ impl Desk {
         Ok(true)
     }
 
-    /// Whether a request of this run in this stage was ever answered, as far as its counters tell.
+    /// Whether a request of this run in this stage was answered since the run was ordered or last taken up, as far as
+    /// its counters tell. Every answer of a provider counts some tokens, estimated ones if need be; a grade alone says
+    /// nothing, since an earlier answer may have got it.
     async fn has_answers(&self, hand: &InHand<'_>) -> Result<bool, AskError> {
         let run = hand.sample.run;
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(false) };
         let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
         let count = self.state.run_count(run, &shards).await?;
+        let before = found.run.taken_up;
         Ok(match self.stage {
-            Stage::Answer => count.graded > 0 || count.spent().total() > 0,
-            Stage::Judge | Stage::Sandbox => count.judge_spent().total() > 0,
+            Stage::Answer => count.spent().total() > before.map_or(0, |before| before.answer_tokens),
+            Stage::Judge | Stage::Sandbox => {
+                count.judge_spent().total() > before.map_or(0, |before| before.judge_tokens)
+            }
         })
     }
 

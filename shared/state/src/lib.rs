@@ -90,7 +90,7 @@ pub use origin::{Origin, Scope};
 pub use plans::{PlanClaim, PlannedSample};
 pub use refusals::Refusals;
 pub use runs::{
-    BenchmarkRecord, Creation, Listing, Renewal, RunFilter, RunRecord, RunWithBenchmarks, Transition,
+    BenchmarkRecord, Creation, Listing, Renewal, RunFilter, RunRecord, RunWithBenchmarks, TakenUp, Transition,
 };
 pub use samples::{BodyRef, Claim, ClaimedSample, Commit, Finished, SampleRecord, ShardCount};
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};

@@ -25,13 +25,13 @@ pub struct Refusals {
 }
 
 impl State {
-    /// Notes that a sample was refused with the sentence that has this digest, in this generation of its run. A sample
-    /// that is noted twice counts once.
+    /// Notes that a sample was refused with the sentence that has this digest, since its run was taken up at `since`. A
+    /// sample that is noted twice counts once.
     pub async fn note_refusal(
         &self,
         stage: Stage,
         sample: &SampleRef,
-        generation: u32,
+        since: Timestamp,
         digest: &str,
         now: Timestamp,
     ) -> Result<Refusals, StateError> {
@@ -42,7 +42,7 @@ impl State {
             .table_name(&self.table)
             .set_key(Some(key(
                 run_partition(sample.run),
-                format!("REFUSED#{generation:010}#{}#{digest}", stage.as_str()),
+                format!("REFUSED#{:020}#{}#{digest}", since.as_micros(), stage.as_str()),
             )))
             .update_expression(
                 "ADD #samples :sample SET #since = if_not_exists(#since, :now), expires_at = :expires",

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Put, Select, TransactWriteItem, Update};
 use bench_domain::run::{BenchmarkState, Plan, RunState};
-use bench_domain::{BenchmarkName, RunId, RunSpec, RunStatus, Timestamp};
+use bench_domain::{BenchmarkName, RunId, RunSpec, RunStatus, Spending, Timestamp};
+use serde::{Deserialize, Serialize};
 
 use crate::access::{OrderLimits, Reached};
 use crate::attributes::{Reader, Record, json, number, text};
@@ -21,6 +22,8 @@ use crate::{Idempotency, NewEvent, Origin, State, StateError};
 
 /// The attribute of a run whose generation asks again for infrastructure-errors only.
 const ERRORS_ONLY: &str = "errors_only";
+/// The attribute of a run that was taken up again.
+const TAKEN_UP: &str = "taken_up";
 /// In the `by-status` index, a deleted run whose records are not all gone.
 const DELETED: &str = "deleted";
 
@@ -49,6 +52,8 @@ pub struct RunRecord {
     pub resends: u32,
     /// Maximum number of planned samples; `None` for runs that an earlier version of the program created.
     pub samples_max: Option<u64>,
+    /// When it was last taken up again, and with what; `None` for a run that works on its first order.
+    pub taken_up: Option<TakenUp>,
     /// Whether it is in the counts by status; not so when an earlier version of the program made it.
     counted: bool,
     /// Set while the run is in the counts of open runs.
@@ -106,6 +111,24 @@ pub enum Creation {
     Limited(Reached),
 }
 
+/// When a run was taken up again: queued anew, or resumed after its process had ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenUp {
+    /// When.
+    pub at: Timestamp,
+    /// Tokens that its model had used until then.
+    pub answer_tokens: u64,
+    /// Tokens that its judge had used until then.
+    pub judge_tokens: u64,
+}
+
+impl TakenUp {
+    /// Taken up now, after this was spent.
+    pub const fn after(spent: Spending, now: Timestamp) -> Self {
+        Self { at: now, answer_tokens: spent.answers.total(), judge_tokens: spent.judge.total() }
+    }
+}
+
 /// What a run has anew when it is taken up again.
 #[derive(Clone, Copy, Default)]
 pub struct Renewal<'a> {
@@ -117,6 +140,8 @@ pub struct Renewal<'a> {
     pub resumes: bool,
     /// Whether the new generation asks again for infrastructure-errors only.
     pub errors_only: bool,
+    /// When the run is taken up, and what it has spent until then.
+    pub taken_up: Option<TakenUp>,
     /// Limits of open runs; `None` opens the run regardless.
     pub limits: Option<&'a OrderLimits>,
 }
@@ -198,6 +223,7 @@ impl RunRecord {
             due_at: reader.time("due_at")?,
             resends: reader.number_or("resends", 0)?,
             samples_max: reader.maybe_number("samples_max")?,
+            taken_up: reader.maybe_json(TAKEN_UP)?,
             counted: reader.number_or::<u8>("counted", 0)? == 1,
             counted_open: reader.number_or::<u8>("counted_open", 0)? == 1,
             revision: reader.number("revision")?,
@@ -497,9 +523,10 @@ impl State {
                 // A plan's lease ends with what it was taken for: a requeued run is planned at once.
                 .update_expression(format!(
                     "SET #state = :state, index_status = :status, generation = :generation, \
-                      due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}",
+                      due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}{}",
                     if renewal.spec.is_some() { ", spec = :spec" } else { "" },
                     if renewal.resumes { ", #origin = :origin, #start = :start" } else { "" },
+                    if renewal.taken_up.is_some() { ", #taken_up = :taken_up" } else { "" },
                     if is_new { ", #errors_only = :errors_only" } else { "" },
                     if is_new { " REMOVE plan_lease_until" } else { "" }
                 ))
@@ -516,6 +543,12 @@ impl State {
                 .expression_attribute_values(":next", number(run.revision + 1));
             let update = match renewal.spec {
                 Some(spec) => update.expression_attribute_values(":spec", json("run", spec)?),
+                None => update,
+            };
+            let update = match renewal.taken_up {
+                Some(taken_up) => update
+                    .expression_attribute_names("#taken_up", TAKEN_UP)
+                    .expression_attribute_values(":taken_up", json("run", &taken_up)?),
                 None => update,
             };
             let update = if renewal.resumes {

@@ -19,7 +19,7 @@ use bench_state::{RunWithBenchmarks, SampleRecord};
 use bench_tests::model_server::{Ask, ModelServer, Reply};
 
 /// Longest wait for anything: a bound of the test, not a claim about speed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// How a stack is opened.
