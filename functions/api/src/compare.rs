@@ -83,12 +83,13 @@ pub struct BenchmarkComparison {
     pub judge_a: Option<JudgeView>,
     /// Judge of the second run.
     pub judge_b: Option<JudgeView>,
-    /// Whether both used the same items, by their digest. If not, items are still matched by id: one id may
-    /// then stand for two versions of an item.
+    /// Whether both used the same items, by their digest. If not, items are matched by the dataset's own ids, and by the
+    /// indices of their rows only where a run has no such ids: one id may then stand for two versions of an item.
     pub same_dataset: bool,
     /// Whether both used the same protocol, options, prompt template, settings of answers and samples per item.
     pub same_protocol: bool,
-    /// Whether both were judged by the same judge with the same prompt and settings, or neither by any.
+    /// Whether both were judged by the same judge with the same prompt and settings, or neither by any. A host that an
+    /// older version did not record is taken for the same one, and `warnings` tells of it.
     pub same_judge: bool,
     /// What makes the comparison doubtful, one sentence each.
     pub warnings: Vec<String>,

@@ -18,7 +18,8 @@ pub const COMPARED_SAMPLES_MAX: u64 = 500_000;
 /// One benchmark of two runs, over the items that both have graded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
-    /// Whether both used the same items, by their digest. If not, items are still matched by id.
+    /// Whether both used the same items, by their digest. If not, items are matched by the dataset's own ids, and by the
+    /// indices of their rows only where a run has no such ids.
     pub same_dataset: bool,
     /// Whether both used the same protocol, options, prompt template, settings of answers and samples per item.
     pub same_protocol: bool,
@@ -46,11 +47,14 @@ pub enum CompareError {
     },
 }
 
+/// The judge that is not asked over a network.
+const ORACLE: &str = "oracle";
 /// Digits of a digest that people are shown.
 const DIGEST_CHARS: usize = 12;
 
 struct Graded {
     item_id: String,
+    source_id: Option<String>,
     score: f64,
     correct: bool,
 }
@@ -63,8 +67,12 @@ impl State {
         (run_b, b): (RunId, &BenchmarkRecord),
     ) -> Result<Compared, CompareError> {
         let (graded_a, graded_b) = try_join(self.graded(run_a, a), self.graded(run_b, b)).await?;
-        let paired = compare_paired(paired_samples(&graded_a), paired_samples(&graded_b));
         let same_dataset = both(a, b, |a, b| a.dataset.digest == b.dataset.digest);
+        // Another revision may have other rows: there only the dataset's own ids say which items are the same.
+        let by_source_id = !same_dataset
+            && [&graded_a, &graded_b].iter().all(|graded| graded.iter().any(|it| it.source_id.is_some()));
+        let samples = |graded| paired_samples(graded, by_source_id);
+        let paired = compare_paired(samples(&graded_a), samples(&graded_b));
         let same_protocol = both(a, b, |a, b| {
             a.protocol == b.protocol
                 && a.prompt_digest == b.prompt_digest
@@ -77,9 +85,10 @@ impl State {
         if a.plan.is_none() || b.plan.is_none() {
             warnings.push("One of the runs ended before this benchmark was planned.".to_owned());
         } else if !same_dataset {
-            warnings.push(
-                "The runs used different revisions of the dataset; items are matched by id.".to_owned(),
-            );
+            warnings.push(format!(
+                "The runs used different revisions of the dataset; items are matched by {}.",
+                if by_source_id { "the dataset's own ids" } else { "the indices of their rows" }
+            ));
         }
         if let (Some(a), Some(b)) = (&a.plan, &b.plan) {
             if a.protocol != b.protocol {
@@ -106,6 +115,11 @@ impl State {
                     judge(a.judge.as_ref()),
                     judge(b.judge.as_ref())
                 ));
+            } else if let Some(judge) = judge_without_host(a.judge.as_ref(), b.judge.as_ref()) {
+                warnings.push(format!(
+                    "The host of the judge {judge} is unknown, since a run of an older version did not record it; it may \
+                     have been another judge of that name."
+                ));
             }
         }
         let is_demo = |record: &BenchmarkRecord| record.plan.as_ref().is_some_and(|p| p.dataset.is_demo());
@@ -131,7 +145,8 @@ impl State {
                 let Some(finished) = sample.finished else { continue };
                 let Some(score) = finished.verdict.score.filter(|score| score.is_finite()) else { continue };
                 let correct = finished.verdict.outcome == Outcome::Correct;
-                graded.push(Graded { item_id: sample.item_id, score, correct });
+                let (item_id, source_id) = (sample.item_id, sample.source_id);
+                graded.push(Graded { item_id, source_id, score, correct });
             }
         }
         Ok(graded)
@@ -142,11 +157,18 @@ fn both(a: &BenchmarkRecord, b: &BenchmarkRecord, same: impl Fn(&Plan, &Plan) ->
     a.plan.as_ref().zip(b.plan.as_ref()).is_some_and(|(a, b)| same(a, b))
 }
 
-/// The same judge with the same prompt and settings. The version of the judging is only a number.
+/// The judge that two runs name alike, if its host is not recorded for one of them. The oracle has none.
+fn judge_without_host<'a>(a: Option<&'a JudgeUse>, b: Option<&JudgeUse>) -> Option<&'a str> {
+    let (a, b) = a.zip(b)?;
+    let is_unknown = a.endpoint_host.is_none() || b.endpoint_host.is_none();
+    (is_unknown && a.model != ORACLE).then_some(a.model.as_str())
+}
+
+/// The same judge with the same prompt and settings, as far as its host is recorded. The version of the judging is only a number.
 fn judged_alike(a: Option<&JudgeUse>, b: Option<&JudgeUse>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => {
-            // Older records don't name the host.
+            // Older records don't name the host, of which a warning tells.
             let same_host =
                 a.endpoint_host.is_none() || b.endpoint_host.is_none() || a.endpoint_host == b.endpoint_host;
             a.model == b.model
@@ -184,10 +206,63 @@ fn judge(judge: Option<&JudgeUse>) -> String {
     text
 }
 
-fn paired_samples(graded: &[Graded]) -> impl Iterator<Item = PairedSample<'_>> {
-    graded.iter().map(|sample| PairedSample {
-        item: &sample.item_id,
-        score: sample.score,
-        correct: sample.correct,
+/// The samples with the ids by which items are matched: the dataset's own, or the indices of rows. An item without an id
+/// of its own has no match among items that go by theirs.
+fn paired_samples(graded: &[Graded], by_source_id: bool) -> impl Iterator<Item = PairedSample<'_>> {
+    graded.iter().filter_map(move |sample| {
+        let item = if by_source_id { sample.source_id.as_deref()? } else { &sample.item_id };
+        Some(PairedSample { item, score: sample.score, correct: sample.correct })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn graded(row: u32, source_id: Option<&str>, score: f64) -> Graded {
+        Graded {
+            item_id: row.to_string(),
+            source_id: source_id.map(str::to_owned),
+            score,
+            correct: score == 1.0,
+        }
+    }
+
+    #[test]
+    fn items_of_two_revisions_go_by_the_datasets_own_ids() {
+        let old = [graded(0, Some("70"), 1.0), graded(1, Some("71"), 0.0), graded(2, None, 0.0)];
+        let new = [graded(0, Some("71"), 0.0), graded(1, Some("70"), 1.0), graded(2, None, 1.0)];
+        let by_id = compare_paired(paired_samples(&old, true), paired_samples(&new, true));
+        assert_eq!((by_id.items, by_id.difference), (2, Some(0.0)));
+        let by_row = compare_paired(paired_samples(&old, false), paired_samples(&new, false));
+        assert_eq!((by_row.items, by_row.only_a_right, by_row.only_b_right), (3, 1, 2));
+    }
+
+    #[test]
+    fn a_judge_whose_host_is_not_recorded_is_told() {
+        let judge = |model: &str, host: Option<&str>| -> JudgeUse {
+            let judge = json!({
+                "model": model, "endpoint_host": host, "version": 1, "prompt_digest": "d",
+                "prompt_source": "official", "generation": {},
+            });
+            serde_json::from_value(judge).unwrap()
+        };
+        let known = judge("chutes/m", Some("llm.chutes.ai"));
+        let old = judge("chutes/m", None);
+        for (a, b, told) in [
+            (&known, &known, None),
+            (&known, &old, Some("chutes/m")),
+            (&old, &known, Some("chutes/m")),
+            (&old, &old, Some("chutes/m")),
+        ] {
+            assert!(judged_alike(Some(a), Some(b)));
+            assert_eq!(judge_without_host(Some(a), Some(b)), told, "{a:?} {b:?}");
+        }
+        let oracle = judge("oracle", None);
+        assert_eq!(judge_without_host(Some(&oracle), Some(&oracle)), None);
+        assert_eq!(judge_without_host(None, None), None);
+        assert!(!judged_alike(Some(&known), Some(&judge("chutes/m", Some("other")))));
+    }
 }
