@@ -1,6 +1,7 @@
 //! Answers that come broken, with counts that cannot be right, or with a key in them.
 
 use bench_domain::{Outcome, RunId, RunStatus, SampleBody, TextRepairs};
+use bench_exports::ExportFormat;
 use bench_tests::files::files_with;
 use bench_tests::model_server::Reply;
 
@@ -72,6 +73,7 @@ fn counts_that_cannot_be_right_are_estimated_and_marked() {
                 1 => r#"{"prompt_tokens":100,"completion_tokens":-20}"#,
                 2 => r#"{"prompt_tokens":100,"completion_tokens":2.5}"#,
                 3 => r#"{"prompt_tokens":1e300,"completion_tokens":1e300}"#,
+                4 => r#"{"total_tokens":120}"#,
                 _ => USAGE,
             };
             Reply::deltas(&[right.as_bytes()], usage)
@@ -81,22 +83,31 @@ fn counts_that_cannot_be_right_are_estimated_and_marked() {
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
         for body in bodies(&world, run, "mmlu_pro").await {
-            let is_odd = data::number(&body.item_id) < 4;
-            assert_eq!((body.answer.usage.is_none(), body.answer.usage_rejected), (is_odd, is_odd));
+            let number = data::number(&body.item_id);
+            assert_eq!((body.answer.usage.is_none(), body.answer.usage_rejected), (number < 5, number < 4));
             assert!(body.answer.usage_raw.is_some(), "what was said is kept");
         }
         let found = world.found(run).await;
         let report = found.benchmarks[0].state.report().unwrap();
-        assert_eq!((report.usage.total(), report.without_usage), (6 * 120, 4));
+        assert_eq!((report.usage.total(), report.without_usage), (5 * 120, 5));
         let spent = report.spent.unwrap();
         assert!(spent.estimated_tokens > 0 && spent.estimated_tokens < 10_000, "{spent:?}");
-        assert_eq!(spent.total(), 6 * 120 + spent.estimated_tokens);
+        assert_eq!(spent.total(), 5 * 120 + spent.estimated_tokens);
 
         // A run without a budget tells the estimates as well.
         let plain = Order::mmlu_pro(10).place(&world).await;
         assert_eq!(world.end_of(plain).await, RunStatus::Succeeded);
         let found = world.found(plain).await;
         assert_eq!(found.benchmarks[0].state.report().unwrap().spent, Some(spent));
+        let table = world.stack.exports.build(plain, ExportFormat::Csv).await.unwrap();
+        let table = world.stack.blobs.get(&table.key).await.unwrap().unwrap();
+        let table = String::from_utf8(table.to_vec()).unwrap();
+        let ends = "tokens_known,benchmark_estimated_tokens,benchmark_judge_estimated_tokens";
+        assert!(table.lines().next().unwrap().ends_with(ends), "{table}");
+        for (mark, rows) in [("counted", 5), ("estimated", 1), ("rejected", 4)] {
+            let cells = format!(",{mark},{},\r\n", spent.estimated_tokens);
+            assert_eq!(table.matches(&cells).count(), rows, "{cells:?} in {table}");
+        }
     });
 }
 

@@ -78,6 +78,13 @@ impl Tally {
     }
 }
 
+/// Tokens that no provider counted; `None` where that is not known, or there was no judge.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EstimatedTokens {
+    pub(crate) answers: Option<u64>,
+    pub(crate) judge: Option<u64>,
+}
+
 impl RunFacts {
     /// Reads the records of all samples once, without their bodies: what they add up to stands before them in the
     /// results and in the manifest.
@@ -147,6 +154,19 @@ impl BenchmarkFacts {
     /// Graded samples over planned ones; `None` when nothing was planned.
     pub(crate) fn coverage(&self) -> Option<f64> {
         share(self.tally.outcomes.graded(), self.samples_planned())
+    }
+
+    /// Tokens that are an estimate.
+    pub(crate) fn estimated_tokens(&self) -> EstimatedTokens {
+        let Some(report) = self.record.state.report() else { return EstimatedTokens::default() };
+        // A report has what was spent where any of it is an estimate. Those of an older program have it only for a
+        // budget: where some tokens were not counted, nothing is known of them.
+        let answers = report.spent.map(|spent| spent.estimated_tokens);
+        let judge = report.judge_spent.map(|spent| spent.estimated_tokens);
+        EstimatedTokens {
+            answers: answers.or((report.without_usage == 0).then_some(0)),
+            judge: judge.or(report.judge_usage.map(|_| 0)),
+        }
     }
 
     /// Causes of the infrastructure-errors, most frequent first.

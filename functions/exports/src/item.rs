@@ -2,7 +2,7 @@
 
 use bench_benchmarks::executed_code;
 use bench_domain::sample::{Effort, SampleState};
-use bench_domain::{Position, Timestamp};
+use bench_domain::{Position, SampleBody, Timestamp, Usage};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
 use bench_web::views::{ItemView, item_view};
 use serde::Serialize;
@@ -22,6 +22,48 @@ pub(crate) struct ItemRow {
     pub(crate) finish_reason: Option<String>,
     /// The part of the answer's tokens that was reasoning.
     pub(crate) reasoning_tokens: Option<u64>,
+    /// How the answer's tokens are known; `None` without an answer. Of the table only: the archive's `metadata` says what
+    /// was rejected.
+    #[serde(skip)]
+    pub(crate) tokens_known: Option<TokensKnown>,
+}
+
+/// How the tokens of an answer are known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokensKnown {
+    /// The provider counted them.
+    Counted,
+    /// The provider did not count all of them: what it left out counts as an estimate.
+    Estimated,
+    /// The provider's counts were impossible: an estimate counts in their place.
+    Rejected,
+}
+
+impl TokensKnown {
+    /// The name in the table.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Counted => "counted",
+            Self::Estimated => "estimated",
+            Self::Rejected => "rejected",
+        }
+    }
+
+    /// Of an answer with these tokens, all steps together.
+    fn of(run: &RunRecord, body: &SampleBody, usage: Option<Usage>) -> Option<Self> {
+        let steps = || body.steps.iter().map(|step| &step.answer);
+        if steps().chain([&body.answer]).any(|answer| answer.usage_rejected) {
+            return Some(Self::Rejected);
+        }
+        let is_counted = usage.is_some_and(|usage| usage.total() > 0);
+        if is_counted && steps().all(|answer| answer.usage.is_some()) {
+            return Some(Self::Counted);
+        }
+        // The oracle, stored responses and answers that are judged again cost nothing: nothing of them is estimated.
+        let is_asked =
+            run.spec.rejudges.is_none() && !matches!(run.spec.model.provider.as_str(), "oracle" | "replay");
+        is_asked.then_some(Self::Estimated)
+    }
 }
 
 impl ItemRow {
@@ -51,6 +93,7 @@ impl ItemRow {
             attempts: record.attempts().0,
             finish_reason: stored.and_then(|body| body.answer.finish.as_wire()).map(str::to_owned),
             reasoning_tokens: usage.map(|usage| usage.reasoning_tokens),
+            tokens_known: stored.and_then(|body| TokensKnown::of(run, body, usage)),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::cells::{bool_cell, cut, integer_cell, maybe_text_cell, number_cell, text_cell};
 use crate::facts::{BenchmarkFacts, RunFacts};
-use crate::item::ItemRow;
+use crate::item::{ItemRow, TokensKnown};
 use crate::results::protocol_name;
 
 /// The compatible system's columns, which come first and in this order, …
@@ -85,8 +85,12 @@ const JUDGE_COLUMNS: [&str; 2] = ["judge_prompt", "judge_reply"];
 /// … who answered and judged, and what the overall score is, …
 const ORIGIN_COLUMNS: [&str; 4] = ["provider", "endpoint_host", "judge_endpoint_host", "overall_score_label"];
 
-/// … and the dataset's own id of the item.
+/// … the dataset's own id of the item, …
 const SOURCE_COLUMNS: [&str; 1] = ["source_id"];
+
+/// … how its tokens are known, and how many of its benchmark's are an estimate.
+const ESTIMATE_COLUMNS: [&str; 3] =
+    ["tokens_known", "benchmark_estimated_tokens", "benchmark_judge_estimated_tokens"];
 
 /// How many of [`COLUMNS`] belong to the sample.
 const COMPATIBLE_ITEM_COLUMNS: usize = 8;
@@ -102,6 +106,8 @@ pub(crate) struct TableWriter {
     last: Vec<String>,
     /// The run's, after the judge's.
     origin: Vec<String>,
+    /// Estimated tokens of the benchmark, at the end.
+    estimates: Vec<String>,
     has_items: bool,
 }
 
@@ -114,10 +120,12 @@ impl TableWriter {
             after: Vec::new(),
             last: Vec::new(),
             origin: Vec::new(),
+            estimates: Vec::new(),
             has_items: false,
         };
         let ours = BENCHMARK_COLUMNS.iter().chain(&ITEM_COLUMNS).chain(&PROTOCOL_COLUMNS);
-        let ours = ours.chain(&JUDGE_COLUMNS).chain(&ORIGIN_COLUMNS).chain(&SOURCE_COLUMNS);
+        let ours =
+            ours.chain(&JUDGE_COLUMNS).chain(&ORIGIN_COLUMNS).chain(&SOURCE_COLUMNS).chain(&ESTIMATE_COLUMNS);
         table.writer.write_record(COLUMNS.iter().chain(ours))?;
         Ok(table)
     }
@@ -175,6 +183,8 @@ impl TableWriter {
             maybe_text_cell(judge.and_then(|judge| judge.endpoint_host.as_deref())),
             text_cell(&facts.overall_score_label),
         ];
+        let estimates = benchmark.estimated_tokens();
+        self.estimates = vec![integer_cell(estimates.answers), integer_cell(estimates.judge)];
     }
 
     pub(crate) fn item(&mut self, item: &ItemRow) -> Result<(), csv::Error> {
@@ -207,8 +217,9 @@ impl TableWriter {
         ];
         let reply = view.judge_output.as_ref().and_then(|output| output.get("reply")).and_then(Value::as_str);
         let judged = [cut_cell(&view.judge_prompt), maybe_text_cell(reply.map(cut))];
-        let source = [maybe_text_cell(view.source_id.as_deref())];
-        self.write(&compatible, &ours, &judged, &source)
+        let known = item.tokens_known.map(TokensKnown::as_str).unwrap_or_default();
+        let last = [maybe_text_cell(view.source_id.as_deref()), known.to_owned()];
+        self.write(&compatible, &ours, &judged, &last)
     }
 
     /// A benchmark without samples has one row all the same.
@@ -221,7 +232,7 @@ impl TableWriter {
             &none(COMPATIBLE_ITEM_COLUMNS),
             &none(ITEM_COLUMNS.len()),
             &none(JUDGE_COLUMNS.len()),
-            &none(SOURCE_COLUMNS.len()),
+            &none(SOURCE_COLUMNS.len() + 1),
         )
     }
 
@@ -236,10 +247,10 @@ impl TableWriter {
         compatible: &[String],
         ours: &[String],
         judged: &[String],
-        source: &[String],
+        last: &[String],
     ) -> Result<(), csv::Error> {
         let ours = self.after.iter().chain(ours).chain(&self.last).chain(judged);
-        let ours = ours.chain(&self.origin).chain(source);
+        let ours = ours.chain(&self.origin).chain(last).chain(&self.estimates);
         self.writer.write_record(self.before.iter().chain(compatible).chain(ours))
     }
 }

@@ -56,7 +56,11 @@ async fn columns_and_cells() {
             0 => Said { prompt: long.clone(), ..Said::right("says \"A\",\r\nthen\nstops") },
             1 => Said { latency_ms: 0, expected: "-5".to_owned(), ..Said::wrong("=HYPERLINK(\"http://x\")") },
             2 => Said::failed("@SUM(1) went wrong"),
-            3 => Said { prompt: "\t=1+1".to_owned(), ..Said::wrong("+1") },
+            3 => Said {
+                prompt: "\t=1+1".to_owned(),
+                change: |body| body.answer.usage_rejected = true,
+                ..Said::wrong("+1")
+            },
             _ => {
                 Said { verdict: Verdict::wrong(Outcome::NoAnswer, "-nothing"), ..Said::right(" \u{feff}=1") }
             }
@@ -100,9 +104,14 @@ async fn columns_and_cells() {
         ("extracted", "A"),
         ("input_tokens", "7"),
         ("output_tokens", "3"),
+        ("tokens_known", "counted"),
+        ("benchmark_estimated_tokens", "0"),
+        ("benchmark_judge_estimated_tokens", ""),
     ] {
         assert_eq!(table.cell(0, column), cell, "{column}");
     }
+    assert_eq!(table.cell(2, "tokens_known"), "", "there is no answer");
+    assert_eq!(table.cell(3, "tokens_known"), "rejected");
     assert_eq!(table.cell(0, "prompt"), "😀".repeat(500));
     assert_eq!((table.cell(1, "score"), table.cell(1, "latency_ms")), ("0.0", "0"), "zero is not nothing");
     assert_eq!(table.cell(1, "is_correct"), "False");
