@@ -263,7 +263,6 @@ pub(crate) struct Latency {
 }
 
 impl Run {
-    /// The model as `--model` takes it.
     /// Returns the model's name with the host that answers for it, where the server tells one.
     pub(crate) fn located_model(&self) -> String {
         bench_domain::run::located(&self.model(), self.endpoint_host.as_deref())
@@ -274,16 +273,19 @@ impl Run {
         self.endpoint_host.as_deref()
     }
 
-    /// Returns the overall score; over several benchmarks it says that it is a mean, since a mean of scores of
-    /// different benchmarks is no score of any of them.
+    /// Returns the overall score; in a run of several benchmarks it says what that is, since a mean of scores of different
+    /// benchmarks is no score of any of them. Benchmarks without a score don't count.
     pub(crate) fn overall(&self) -> String {
         let score = crate::format::percent(self.overall_score);
-        match (self.overall_score, self.benchmarks.len()) {
-            (Some(_), 2..) => format!("{score} (mean of {})", self.benchmarks.len()),
+        match &self.overall_score_label {
+            Some(label) if self.overall_score.is_some() && self.benchmarks.len() > 1 => {
+                format!("{score} ({label})")
+            }
             _ => score,
         }
     }
 
+    /// The model as `--model` takes it.
     pub(crate) fn model(&self) -> String {
         match &self.model {
             Some(model) => model.clone(),
@@ -515,5 +517,28 @@ mod tests {
         let outcomes = BTreeMap::from([("truncated".to_owned(), 2), ("correct".to_owned(), 0)]);
         let benchmark = Benchmark { outcomes: Some(outcomes), ..Benchmark::default() };
         assert_eq!(benchmark.outcomes(), [(Outcome::Truncated, 2)]);
+    }
+
+    #[test]
+    fn an_overall_score_says_what_it_is_where_a_run_has_several_benchmarks() {
+        let overall = |benchmarks: &[&str], label: Option<&str>| {
+            let benchmarks: Vec<Value> = benchmarks
+                .iter()
+                .map(|name| json!({ "benchmark_name": name, "status": "succeeded" }))
+                .collect();
+            let run = json!({
+                "id": "r", "status": "succeeded", "model_slug": "m", "provider": "chutes",
+                "created_at": "2026-01-02T03:04:05Z", "overall_score": 0.5, "overall_score_label": label,
+                "benchmarks": benchmarks,
+            });
+            serde_json::from_value::<Run>(run).unwrap().overall()
+        };
+        assert_eq!(overall(&["hle"], Some("score of hle")), "50.0 %");
+        let three = ["hle", "mmlu_pro", "ifbench"];
+        // One of the three has no score.
+        let label = "mean of 2 benchmark scores";
+        assert_eq!(overall(&three, Some(label)), "50.0 % (mean of 2 benchmark scores)");
+        assert_eq!(overall(&three, Some("score of hle")), "50.0 % (score of hle)");
+        assert_eq!(overall(&three, None), "50.0 %", "an older server does not tell");
     }
 }

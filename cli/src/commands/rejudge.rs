@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::judge::{JudgeArgs, judge_key};
 use super::run::budget::BudgetArgs;
 use super::run::checks::check_named_judge;
-use super::run::{Session, WorkArgs};
+use super::run::{Session, WorkArgs, results};
 use crate::client::{Client, Refused, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
@@ -82,6 +82,9 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
     if !remote && !args.data.path()?.exists() {
         // Looking makes nothing.
         return Err(no_such_run(args.run).into());
+    }
+    if !args.detach {
+        results::check_folder(&args.work.out)?;
     }
     // What is only put into the queue is left to `bench serve`.
     let scope = if args.detach { Scope::Server } else { Scope::Foreground };

@@ -7,7 +7,7 @@ pub(crate) mod failure;
 pub(crate) mod interrupt;
 mod order;
 mod responses;
-mod results;
+pub(crate) mod results;
 mod watch;
 
 use std::path::PathBuf;
@@ -228,6 +228,7 @@ pub(crate) async fn resume(
 ) -> anyhow::Result<ExitStatus> {
     // The key is looked at before anything is opened.
     server.named_key()?;
+    results::check_folder(&work.out)?;
     let session = Session::open(work, server, data).await?;
     match take_up(&session.client, run, budget, errors).await {
         Ok(()) => session.work(&[run], None, work, json).await,

@@ -91,9 +91,10 @@ fn runs_without_common_items_are_not_compared() {
         place.write("items.jsonl", rows(category, true, 3));
         made(&run(&place, &["--model", "oracle"]))["id"].as_str().unwrap().to_owned()
     });
-    // Items of two datasets are matched by their ids.
-    let ids = place.json(&["compare", &one, &one, "--json"]);
-    assert_eq!(ids["benchmarks"][0]["items"], 3);
+    let same = place.json(&["compare", &one, &one, "--json"]);
+    assert_eq!(same["benchmarks"][0]["items"], 3);
+    // Items of two datasets are matched by their own ids: rows with the same index are other questions.
+    place.bench(&["compare", &one, &other]).refused(1, "have no graded item in common");
     place.write("items.jsonl", rows("law", true, 4));
     let last = made(&run(&place, &["--model", "oracle", "--item", "law-4"]));
     let done = place.bench(&["compare", &other, last["id"].as_str().unwrap()]);
@@ -119,7 +120,7 @@ fn a_mean_of_several_benchmarks_is_labeled() {
     assert_eq!(run["score_label"], "mean of 2 benchmark scores");
     let id = run["id"].as_str().unwrap();
     for shown in [place.bench(&["runs"]), place.bench(&["runs", id])] {
-        assert!(shown.out.contains("(mean of 2)"), "{}", shown.out);
+        assert!(shown.out.contains("(mean of 2 benchmark scores)"), "{}", shown.out);
     }
     let zip = run["files"]["zip"].as_str().unwrap();
     let shown = place.bench(&["verify", zip]);
@@ -172,7 +173,12 @@ fn a_folder_that_is_not_there_is_refused() {
     // A file where the results' folder should be is found before anything is asked.
     place.write("taken", "");
     let done = place.bench(&["run", "--model", "oracle", "--demo", "--out", "taken"]);
-    done.refused(2, "--out: could not create the folder `taken`");
+    done.refused(2, "--out: `taken` is not a folder");
+    let resume = ["run", "--resume", id, "--out", "taken/deeper"];
+    let rejudge = ["rejudge", id, "--judge-model", "oracle", "--out", "taken"];
+    for command in [&resume[..], &rejudge[..]] {
+        place.bench(command).refused(2, "--out: `taken` is not a folder");
+    }
     assert_eq!(place.json(&["runs", "--json"]).as_array().unwrap().len(), 1, "no run was made");
 }
 

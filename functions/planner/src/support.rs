@@ -9,7 +9,7 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::Obstacle;
 
-/// Items and support values that are looked up at once.
+/// Support values that are looked up at once.
 const AT_ONCE: usize = 16;
 /// Missing values that an error names.
 const SHOWN_MAX: usize = 5;

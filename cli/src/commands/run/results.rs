@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use bench_domain::RunStatus;
 use bench_signing::{KeysDocument, Limits, verify};
+use rustix::fs::Access;
 use serde_json::{Value, json};
 
 use super::failure;
@@ -103,15 +104,23 @@ fn value(run: &Run, files: Option<&Files>) -> anyhow::Result<Value> {
 }
 
 /// Checks that the folder for the results can be made, before anything is ordered: a run must not be paid for and then
-/// have no place. An order that is refused later leaves no empty folder behind.
-pub(super) fn check_folder(out: &Path) -> anyhow::Result<()> {
-    let is_new = !out.exists();
-    make_folder(out)?;
-    if is_new {
-        // It is made again when there are results.
-        let _ = std::fs::remove_dir(out);
+/// have no place. Makes nothing: an order that is refused later leaves no empty folder behind.
+pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
+    let mut paths =
+        out.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    // A link that leads nowhere is there, too: no folder can be made in its place.
+    let Some(existing) = paths.find(|path| path.symlink_metadata().is_ok()) else { return Ok(()) };
+    if !existing.is_dir() {
+        return Err(Problem::usage(format!("--out: `{}` is not a folder", existing.display()))
+            .hint("choose another folder for the results")
+            .into());
     }
-    Ok(())
+    // To make something in a folder takes both.
+    rustix::fs::access(existing, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
+        Problem::usage(format!("--out: could not write into the folder `{}`: {error}", existing.display()))
+            .hint("choose another folder for the results, or allow it with `chmod u+wx`")
+            .into()
+    })
 }
 
 fn make_folder(out: &Path) -> anyhow::Result<()> {
@@ -138,4 +147,47 @@ async fn export(client: &Client, stack: Option<&Stack>, run: &Run, out: &Path) -
         output::error(&format!("{}: {error}", zip.display()));
     }
     Ok(Files { zip, csv, verified: verification.valid })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn a_folder_is_checked_and_nothing_is_made() {
+        let place = tempfile::tempdir().unwrap();
+        let path = |name: &str| place.path().join(name);
+        fs::write(path("file"), "").unwrap();
+        symlink(path("nowhere"), path("link")).unwrap();
+        fs::create_dir(path("folder")).unwrap();
+        for fine in ["folder", "folder/new", "new/deeper/still", "."] {
+            check_folder(&path(fine)).unwrap();
+        }
+        for (taken, named) in [("file", "file"), ("file/new", "file"), ("link", "link"), ("link/new", "link")]
+        {
+            let error = check_folder(&path(taken)).unwrap_err().to_string();
+            assert_eq!(error, format!("--out: `{}` is not a folder", path(named).display()), "{taken}");
+        }
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 3, "nothing was made");
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o500)).unwrap();
+        // Who may do anything, as root, may write here: the check has to agree with what happens.
+        let may_write = fs::create_dir(place.path().join("probe")).is_ok();
+        for out in [place.path().to_owned(), place.path().join("new/deeper")] {
+            match check_folder(&out) {
+                Ok(()) => assert!(may_write, "{}", out.display()),
+                Err(error) => {
+                    assert!(!may_write && error.to_string().contains("could not write into"), "{error}")
+                }
+            }
+        }
+        fs::set_permissions(place.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    }
 }
