@@ -84,8 +84,8 @@ impl Call<'_> {
             return Err(refused(provider, response, &mut watch, self.has_images, keys).await);
         }
         let status = response.status();
-        let request_id = request_id(response.headers());
         let keys = self.endpoint.keys().clone();
+        let request_id = request_id(response.headers(), &keys);
         let mut reading = Reading::new(provider, response, watch, self.has_images, keys);
         let mut failure = match reading.read().await {
             Ok(()) => return Ok(reading.into_answer(request_id)),
@@ -310,8 +310,8 @@ pub(crate) async fn refused(
     // Before anything is quoted: a quotation may be cut within a key.
     let body = keys.redact_beginning(&body);
     let said = ErrorBody::parse(&body);
-    let request_id = request_id(response.headers());
-    let text = match redirect(status, response.headers()) {
+    let request_id = request_id(response.headers(), keys);
+    let text = match redirect(status, response.headers(), keys) {
         Some(text) => text,
         None => String::from_utf8_lossy(&body).into_owned(),
     };
@@ -333,8 +333,9 @@ pub(crate) async fn refused(
     Refusal { failure: Box::new(failure), said: Some(said) }
 }
 
-fn redirect(status: StatusCode, headers: &HeaderMap) -> Option<String> {
+fn redirect(status: StatusCode, headers: &HeaderMap, keys: &Keys) -> Option<String> {
     let to = headers.get(LOCATION).filter(|_| status.is_redirection())?.to_str().ok()?;
+    let to = keys.redact(to);
     let to: String = to.split(['?', '#']).next().unwrap_or("").chars().take(200).collect();
     Some(format!(
         "a redirect to {to}, which is not followed because the key belongs to the configured address"
@@ -380,8 +381,8 @@ pub(crate) fn no_client(provider: ProviderKind, problem: &str) -> Failure {
     Failure::new(FailureKind::FatalForRun, GaveUpBy::Runner, cause)
 }
 
-/// The provider's id of a request.
-pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+/// The provider's id of a request. Keys are removed before it is cut.
+pub(crate) fn request_id(headers: &HeaderMap, keys: &Keys) -> Option<String> {
     let value = headers.get("x-request-id").or_else(|| headers.get("x-requestid"))?.to_str().ok()?.trim();
-    (!value.is_empty()).then(|| value.chars().take(REQUEST_ID_CHARS_MAX).collect())
+    (!value.is_empty()).then(|| keys.redact(value).chars().take(REQUEST_ID_CHARS_MAX).collect())
 }

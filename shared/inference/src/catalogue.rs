@@ -120,7 +120,7 @@ impl ChatClient {
                 .append_pair("limit", &PAGE_MODELS.to_string())
                 .append_pair("include_schemas", "false");
             let body = self.get(provider, url, None, &Keys::default()).await?;
-            let page = parse_page(provider, &body)?;
+            let page = parse_page(provider, &body, &Keys::default())?;
             items += page.items.len() as u64;
             for model in page.items.iter().filter_map(|item| entry::public(item.get())) {
                 if seen.insert(model.slug.clone()) {
@@ -135,7 +135,8 @@ impl ChatClient {
         Err(CatalogueError::TooLarge { provider })
     }
 
-    /// Reads what an endpoint offers to its key: `GET <base URL>/models`.
+    /// Reads what an endpoint offers to its key: `GET <base URL>/models`. The key itself is in none of the entries, also
+    /// when the provider repeats it.
     ///
     /// # Errors
     /// [`CatalogueError`].
@@ -148,15 +149,15 @@ impl ChatClient {
             address: endpoint.base_url().chars().take(200).collect(),
             problem: "nothing can be appended to it",
         })?;
-        let authorization = authorization(endpoint)?;
-        let body =
-            self.get(provider, url, authorization, endpoint.keys()).await.map_err(|error| match error {
-                CatalogueError::Request(failure) => CatalogueError::Request(failure.without(endpoint)),
-                other => other,
-            })?;
-        let page = parse_page(provider, &body)?;
+        let (authorization, keys) = (authorization(endpoint)?, endpoint.keys());
+        let body = self.get(provider, url, authorization, keys).await.map_err(|error| match error {
+            CatalogueError::Request(failure) => CatalogueError::Request(failure.without(endpoint)),
+            other => other,
+        })?;
+        let page = parse_page(provider, &body, keys)?;
         let mut seen = HashSet::new();
-        let models = page.items.iter().filter_map(|item| entry::gateway(provider, item.get()));
+        // Before the texts of an entry are cut.
+        let models = page.items.iter().filter_map(|item| entry::gateway(provider, &keys.redact(item.get())));
         Ok(models.filter(|model| seen.insert(model.slug.clone())).collect())
     }
 
@@ -206,9 +207,9 @@ impl ChatClient {
     }
 }
 
-fn parse_page(provider: ProviderKind, body: &[u8]) -> Result<Page<'_>, CatalogueError> {
+fn parse_page<'a>(provider: ProviderKind, body: &'a [u8], keys: &Keys) -> Result<Page<'a>, CatalogueError> {
     serde_json::from_slice(body).map_err(|error| CatalogueError::Malformed {
         provider,
-        problem: format!("{error}: {}", quote_bytes(body)),
+        problem: format!("{error}: {}", quote_bytes(&keys.redact_beginning(body))),
     })
 }

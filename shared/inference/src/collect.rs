@@ -46,6 +46,8 @@ pub(crate) struct Collector {
     repairs: TextRepairs,
     finish: Option<String>,
     usage_raw: String,
+    /// Number of keys that were removed from names.
+    keys_redacted: u64,
     model: Option<String>,
     id: Option<String>,
     has_choices: bool,
@@ -165,6 +167,7 @@ impl Collector {
             repairs,
             usage_raw: Some(self.usage_raw).filter(|raw| !raw.is_empty()),
             model: self.model,
+            keys_redacted: self.keys_redacted,
             request_id: request_id.or(self.id),
             ..Answer::local(text)
         }
@@ -194,8 +197,11 @@ impl Collector {
                 return Err(self.reported(data));
             }
         }
-        keep(&mut self.id, piece.id.as_ref(), form);
-        keep(&mut self.model, piece.model.as_ref(), form);
+        for (slot, text) in [(&mut self.id, &piece.id), (&mut self.model, &piece.model)] {
+            if let (None, Some(text)) = (&slot, text.as_ref().filter(|text| !text.0.is_empty())) {
+                *slot = Some(form.name(&text.0, &self.keys, &mut self.keys_redacted));
+            }
+        }
         if let Some(usage) =
             piece.usage.map(|usage| usage.get()).filter(|usage| usage.len() <= USAGE_BYTES_MAX)
         {
@@ -225,7 +231,7 @@ impl Collector {
                 Err(Stop::Garbage(format!("the answer broke off with finish_reason={reason}")))
             }
             Some(reason) => {
-                self.finish = Some(form.name(reason));
+                self.finish = Some(form.name(reason, &self.keys, &mut self.keys_redacted));
                 Ok(())
             }
         }
@@ -280,17 +286,13 @@ impl Form {
         }
     }
 
-    /// A name, of which no other part will come.
-    fn name(self, text: &str) -> String {
+    /// A name, of which no other part will come. Keys are removed before it is cut.
+    fn name(self, text: &str, keys: &Keys, redacted: &mut u64) -> String {
         let (mut name, mut repairs) = (Assembler::default(), TextRepairs::default());
         self.append(&mut name, text, &mut repairs);
-        name.finish(&mut repairs).chars().take(NAME_CHARS_MAX).collect()
-    }
-}
-
-fn keep(slot: &mut Option<String>, text: Option<&Text<'_>>, form: Form) {
-    if let (None, Some(text)) = (&slot, text.filter(|text| !text.0.is_empty())) {
-        *slot = Some(form.name(&text.0));
+        let mut name = name.finish(&mut repairs);
+        *redacted += keys.redact_in(&mut name);
+        name.chars().take(NAME_CHARS_MAX).collect()
     }
 }
 

@@ -4,14 +4,15 @@
 //! logged of it goes through [`Keys`] first, with its chunks joined, so that a key that was split over two is found.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::cmp::Ordering;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use base64::Engine;
-use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use bench_domain::{Answer, Finish, Harvested, JobReport};
-use memchr::memmem;
+use memchr::{memchr3_iter, memmem};
 use zeroize::Zeroizing;
 
 use crate::Secret;
@@ -27,40 +28,55 @@ const BEGINNING_BYTES_MIN: usize = 8;
 /// Keys that must not be in any stored text. Cheap to clone; never printed.
 #[derive(Clone, Default)]
 pub struct Keys {
-    /// The keys as they may be written, longest first: one may be a part of another.
-    forms: Arc<[Zeroizing<String>]>,
+    /// The keys, longest first: one may be a part of another.
+    texts: Arc<[Zeroizing<String>]>,
+    /// The parts of Base64 texts that hold one of the keys.
+    codes: Arc<[Code]>,
+}
+
+/// The characters of a Base64 text that depend on nothing but a key in it.
+#[derive(Clone, PartialEq, Eq)]
+struct Code {
+    text: Zeroizing<String>,
+    /// Whether a few bits of the key are in the character before.
+    is_begun_before: bool,
+    /// Whether a few bits of the key are in the character after.
+    ends_after: bool,
 }
 
 impl Keys {
-    /// These keys, each in the forms in which a text may have it: as it is, escaped as in JSON or in a URL, in Base64.
+    /// These keys, as they are, with any of their characters escaped as in JSON or in a URL, and within Base64.
     pub fn new<'a>(keys: impl IntoIterator<Item = &'a Secret>) -> Self {
-        let mut forms = BTreeSet::new();
+        let (mut texts, mut codes) = (Vec::new(), Vec::new());
         for key in keys.into_iter().map(Secret::expose).filter(|key| key.len() >= KEY_BYTES_MIN) {
-            forms.insert(key.to_owned());
-            let escaped = serde_json::to_string(key).unwrap_or_default();
-            let escaped =
-                escaped.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default();
-            forms.insert(escaped.replace('/', "\\/"));
-            forms.insert(escaped.to_owned());
-            forms.insert(percent_encoded(key));
-            for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
-                forms.insert(engine.encode(key));
+            texts.push(Zeroizing::new(key.to_owned()));
+            for bytes_before in 0..3 {
+                codes.extend(
+                    [STANDARD_NO_PAD, URL_SAFE_NO_PAD].map(|engine| Code::new(key, bytes_before, &engine)),
+                );
             }
         }
-        Self::of_forms(forms)
+        Self::of(texts, codes)
     }
 
     /// These keys and others.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        Self::of_forms(self.forms.iter().chain(&*other.forms).map(|form| form.to_string()).collect())
+        Self::of(
+            self.texts.iter().chain(&*other.texts).cloned().collect(),
+            self.codes.iter().chain(&*other.codes).cloned().collect(),
+        )
     }
 
-    fn of_forms(forms: BTreeSet<String>) -> Self {
-        let mut forms: Vec<_> =
-            forms.into_iter().filter(|form| form.len() >= KEY_BYTES_MIN).map(Zeroizing::new).collect();
-        forms.sort_by_key(|form| std::cmp::Reverse(form.len()));
-        Self { forms: forms.into() }
+    fn of(mut texts: Vec<Zeroizing<String>>, mut codes: Vec<Code>) -> Self {
+        fn longest_first(one: &str, other: &str) -> Ordering {
+            other.len().cmp(&one.len()).then_with(|| one.cmp(other))
+        }
+        texts.sort_by(|one, other| longest_first(one, other));
+        texts.dedup();
+        codes.sort_by(|one, other| longest_first(&one.text, &other.text));
+        codes.dedup();
+        Self { texts: texts.into(), codes: codes.into() }
     }
 
     /// The text without keys; borrowed where it has none.
@@ -75,15 +91,11 @@ impl Keys {
     /// The beginning of a longer text without keys, and without the beginning of a key at its end.
     pub(crate) fn redact_beginning<'a>(&self, bytes: &'a [u8]) -> Cow<'a, [u8]> {
         let mut redacted = self.replaced(bytes).map_or(Cow::Borrowed(bytes), |(bytes, _)| Cow::Owned(bytes));
-        let cut = |form: &Zeroizing<String>| {
-            let longest = (form.len() - 1).min(redacted.len());
-            (BEGINNING_BYTES_MIN..=longest)
-                .rev()
-                .find(|bytes| redacted.ends_with(form.as_bytes().get(..*bytes).unwrap_or_default()))
-        };
-        if let Some(bytes) = self.forms.iter().filter_map(cut).max() {
+        let of_texts = self.texts.iter().filter_map(|key| begun_at_end(&redacted, key.as_bytes()));
+        let of_codes = self.codes.iter().filter_map(|code| begun_at_end(&redacted, code.text.as_bytes()));
+        if let Some(from) = of_texts.chain(of_codes).min() {
             let redacted = redacted.to_mut();
-            redacted.truncate(redacted.len() - bytes);
+            redacted.truncate(from);
             redacted.extend_from_slice(REDACTED.as_bytes());
         }
         redacted
@@ -121,9 +133,13 @@ impl Keys {
         report.isolation.as_mut().map(|name| self.redact_in(name));
     }
 
-    /// Removes keys from the texts of a JSON object.
+    /// Removes keys from the texts of a JSON object, and from the names in it.
     pub fn redact_object(&self, object: &mut serde_json::Map<String, serde_json::Value>) {
         object.values_mut().for_each(|value| self.redact_value(value));
+        if object.keys().any(|name| matches!(self.redact(name), Cow::Owned(_))) {
+            let fields = std::mem::take(object).into_iter();
+            object.extend(fields.map(|(name, value)| (self.redact(&name).into_owned(), value)));
+        }
     }
 
     fn redact_value(&self, value: &mut serde_json::Value) {
@@ -140,18 +156,18 @@ impl Keys {
     /// `None` where there is no key.
     fn replaced(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut redacted: Option<(Vec<u8>, u64)> = None;
-        for form in &*self.forms {
+        let texts = self.texts.iter().map(|key| Form::Text(key.as_bytes()));
+        for form in texts.chain(self.codes.iter().map(Form::Code)) {
             let now = redacted.as_ref().map_or(text, |(text, _)| text);
-            let mut found = memmem::find_iter(now, form.as_bytes()).peekable();
-            if found.peek().is_none() {
+            let found = form.find_in(now);
+            if found.is_empty() {
                 continue;
             }
-            let (mut out, mut from, mut count) = (Vec::with_capacity(now.len()), 0, 0);
-            for at in found {
-                out.extend_from_slice(now.get(from..at).unwrap_or_default());
+            let (mut out, mut from, count) = (Vec::with_capacity(now.len()), 0, found.len() as u64);
+            for place in found {
+                out.extend_from_slice(now.get(from..place.start).unwrap_or_default());
                 out.extend_from_slice(REDACTED.as_bytes());
-                from = at + form.len();
-                count += 1;
+                from = place.end;
             }
             out.extend_from_slice(now.get(from..).unwrap_or_default());
             let before = redacted.map_or(0, |(_, count)| count);
@@ -169,26 +185,127 @@ impl fmt::Debug for Keys {
 
 impl PartialEq for Keys {
     fn eq(&self, other: &Self) -> bool {
-        self.forms == other.forms
+        self.texts == other.texts
     }
 }
 
 impl Eq for Keys {}
 
-/// A key as the value of a query: all but letters, digits and `-._~` as `%XX`.
-fn percent_encoded(key: &str) -> String {
-    let mut encoded = String::with_capacity(key.len());
-    for byte in key.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
-            _ => encoded.push_str(&format!("%{byte:02X}")),
+impl Code {
+    /// The code of a key that comes after so many other bytes, modulo 3.
+    fn new(key: &str, bytes_before: usize, engine: &impl Engine) -> Self {
+        const BITS: usize = 6;
+        let mut bytes = Zeroizing::new(vec![0; bytes_before]);
+        bytes.extend_from_slice(key.as_bytes());
+        let whole = Zeroizing::new(engine.encode(&*bytes));
+        let (first_bit, last_bit) = (8 * bytes_before, 8 * bytes.len());
+        let own = whole.get(first_bit.div_ceil(BITS)..last_bit / BITS).unwrap_or_default();
+        Self {
+            text: Zeroizing::new(own.to_owned()),
+            is_begun_before: !first_bit.is_multiple_of(BITS),
+            ends_after: !last_bit.is_multiple_of(BITS),
         }
     }
-    encoded
+}
+
+/// A form in which a text may have a key.
+enum Form<'a> {
+    Text(&'a [u8]),
+    Code(&'a Code),
+}
+
+impl Form<'_> {
+    /// The places of a text that have this form, from its beginning to its end.
+    fn find_in(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let mut places: Vec<Range<usize>> = Vec::new();
+        match self {
+            Self::Text(key) => {
+                let Some(first) = key.first() else { return places };
+                for from in memchr3_iter(*first, b'\\', b'%', text) {
+                    let is_new = places.last().is_none_or(|last| last.end <= from);
+                    if is_new && let Spelled::Whole(to) = spelled(text, from, key) {
+                        places.push(from..to);
+                    }
+                }
+            }
+            Self::Code(code) => {
+                let is_code = |at: usize| {
+                    text.get(at).is_some_and(|byte| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte))
+                };
+                for at in memmem::find_iter(text, code.text.as_bytes()) {
+                    let start = match at.checked_sub(1) {
+                        Some(before) if code.is_begun_before && is_code(before) => before,
+                        _ => at,
+                    };
+                    let mut end = at + code.text.len();
+                    end += usize::from(code.ends_after && is_code(end));
+                    while text.get(end) == Some(&b'=') {
+                        end += 1;
+                    }
+                    places.push(start..end);
+                }
+            }
+        }
+        places
+    }
+}
+
+/// How much of a key stands at a place of a text.
+enum Spelled {
+    /// All of it, up to here.
+    Whole(usize),
+    /// So many bytes of it, where the text ends.
+    Begun(usize),
+    /// Something else.
+    Not,
+}
+
+/// Reads a key at a place of a text, each of its characters as it is, escaped as in JSON, also several times, or encoded as
+/// in a URL.
+fn spelled(text: &[u8], from: usize, key: &[u8]) -> Spelled {
+    let mut at = from;
+    for (count, byte) in key.iter().enumerate() {
+        let rest = text.get(at..).unwrap_or_default();
+        let slashes = rest.iter().take_while(|byte| **byte == b'\\').count();
+        let after = rest.get(slashes..).unwrap_or_default();
+        let hex = |digits: &[u8], value: u8| {
+            std::str::from_utf8(digits).is_ok_and(|text| u32::from_str_radix(text, 16) == Ok(value.into()))
+        };
+        at += match (rest.first(), after) {
+            (None, _) => return Spelled::Begun(count),
+            (Some(first), _) if first == byte => 1,
+            (Some(b'%'), [_, digits @ ..]) if digits.get(..2).is_some_and(|digits| hex(digits, *byte)) => 3,
+            (Some(b'\\'), [next, ..]) if next == byte => slashes + 1,
+            (Some(b'\\'), [b'u', digits @ ..])
+                if digits.get(..4).is_some_and(|digits| hex(digits, *byte)) =>
+            {
+                slashes + 5
+            }
+            // Within the escape of a character.
+            (Some(b'\\'), [] | [b'u'] | [b'u', _] | [b'u', _, _] | [b'u', _, _, _])
+            | (Some(b'%'), [_] | [_, _]) => {
+                return Spelled::Begun(count);
+            }
+            _ => return Spelled::Not,
+        };
+    }
+    Spelled::Whole(at)
+}
+
+/// Where the beginning of a key begins with which a text ends.
+fn begun_at_end(text: &[u8], key: &[u8]) -> Option<usize> {
+    // Each character takes six bytes at most, more only where it is escaped again and again.
+    const BYTES_EACH_MAX: usize = 12;
+    let first = text.len().saturating_sub(BYTES_EACH_MAX * key.len());
+    (first..text.len()).find(
+        |from| matches!(spelled(text, *from, key), Spelled::Begun(count) if count >= BEGINNING_BYTES_MIN),
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use base64::engine::general_purpose::STANDARD;
+
     use super::*;
 
     const KEY: &str = "sk-a/b+c\"d=0123";
@@ -202,18 +319,44 @@ mod tests {
     fn a_key_is_found_in_every_usual_form() {
         let keys = keys(&[KEY]);
         let json = serde_json::to_string(KEY).unwrap();
+        let json = json.trim_matches('"');
         for form in [
             KEY.to_owned(),
-            json.trim_matches('"').to_owned(),
-            json.trim_matches('"').replace('/', "\\/"),
+            json.to_owned(),
+            json.replace('/', "\\/"),
+            json.replace('/', "\\/").replace('\\', "\\\\\\"),
+            KEY.bytes().map(|byte| format!("\\u{byte:04x}")).collect(),
+            format!("\\u0073{}", json.strip_prefix('s').unwrap()),
             "sk-a%2Fb%2Bc%22d%3D0123".to_owned(),
+            "sk-a%2fb%2bc%22d%3d0123".to_owned(),
+            KEY.bytes().map(|byte| format!("%{byte:02X}")).collect(),
             STANDARD.encode(KEY),
             URL_SAFE_NO_PAD.encode(KEY),
         ] {
             let text = format!("Bearer {form}, é{form}");
             assert_eq!(keys.redact(&text), "Bearer [redacted], é[redacted]", "{form}");
         }
-        assert!(matches!(keys.redact("nothing of it: sk-a/b+c"), Cow::Borrowed(_)));
+        for other in ["nothing of it: sk-a/b+c", "%", "\\", "\\u00", "sk-a\\u002fb+c\"d=0124"] {
+            assert!(matches!(keys.redact(other), Cow::Borrowed(_)), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_within_a_longer_base64_text() {
+        for key in [KEY, "secret-0123456789", "0123456789abcdef", "0123456789abcdefg"] {
+            let keys = keys(&[key]);
+            for (before, after) in [("", ""), ("u", ""), ("us", ":"), ("user:", "@host"), ("x", "yz")] {
+                for code in [STANDARD.encode(format!("{before}{key}{after}")), {
+                    URL_SAFE_NO_PAD.encode(format!("{before}{key}{after}"))
+                }] {
+                    let redacted = keys.redact(&code).into_owned();
+                    assert!(redacted.contains(REDACTED), "{code}: {redacted}");
+                    // What is left are the bytes around the key and no more.
+                    let left = redacted.len() - REDACTED.len();
+                    assert!(left <= (before.len() + after.len()).div_ceil(3) * 4 + 2, "{code}: {redacted}");
+                }
+            }
+        }
     }
 
     #[test]
@@ -234,6 +377,8 @@ mod tests {
             |text: &str| String::from_utf8(keys.redact_beginning(text.as_bytes()).into_owned()).unwrap();
         assert_eq!(cut("you sent key-01234"), "you sent [redacted]");
         assert_eq!(cut("key-0123456789 key-012345678"), "[redacted] [redacted]");
+        assert_eq!(cut("you sent key\\u002d012345"), "you sent [redacted]");
+        assert_eq!(cut("you sent key%2D0123456\\u00"), "you sent [redacted]");
         assert_eq!(cut("you sent key-012"), "you sent key-012", "too little to be told from other text");
         assert_eq!(cut(""), "");
     }
@@ -259,8 +404,10 @@ mod tests {
         .unwrap();
         keys.redact_report(&mut report);
         assert!(!serde_json::to_string(&report).unwrap().contains(KEY));
-        let mut detail = serde_json::from_value(serde_json::json!({"a": [KEY, {"b": KEY}]})).unwrap();
+        let mut detail =
+            serde_json::from_value(serde_json::json!({"a": [KEY, {"b": KEY, KEY: 1}], KEY: 2})).unwrap();
         keys.redact_object(&mut detail);
-        assert!(!serde_json::to_string(&detail).unwrap().contains(KEY));
+        let detail = serde_json::to_string(&detail).unwrap();
+        assert!(!detail.contains(KEY) && detail.contains(r#""[redacted]":2"#), "{detail}");
     }
 }

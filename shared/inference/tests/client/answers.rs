@@ -203,6 +203,29 @@ async fn a_key_in_an_answer_is_redacted_with_its_chunks_joined() {
     assert!(!format!("{answer:?}").contains(KEY));
 }
 
+/// Names are cut, and a cut within a key would leave its beginning.
+#[tokio::test]
+async fn names_are_cut_after_a_key_was_removed_from_them() {
+    let name = format!("{}{KEY}", "x".repeat(200 - KEY.len() + 2));
+    let body = format!(
+        r#"{{"id":"{name}","model":"{name}","choices":[{{"message":{{"content":"x"}},"finish_reason":"{name}"}}]}}"#
+    );
+    let part = &KEY[..KEY.len() - 2];
+    for header in ["", "x-request-id"] {
+        let header = if header.is_empty() { String::new() } else { format!("{header}: {name}\r\n") };
+        let server = Server::always(response(200, &header, &body)).await;
+        let answer = ask(&client(), &server.endpoint()).await.unwrap();
+        assert!(!format!("{answer:?}").contains(part), "{answer:?}");
+        assert!(answer.model.unwrap().ends_with("x[redacted]"));
+    }
+    let header = format!("x-request-id: {name}\r\nlocation: http://x/{name}\r\n");
+    for status in [302, 400] {
+        let server = Server::always(response(status, &header, "")).await;
+        let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
+        assert!(!format!("{failure:?}").contains(part), "{failure:?}");
+    }
+}
+
 #[tokio::test]
 async fn impossible_counts_are_rejected_and_marked() {
     for count in ["-1", "1000000000000000000", "2.5"] {

@@ -72,3 +72,25 @@ async fn a_list_that_is_none_is_an_error() {
     let error = client().list_public_models("api.chutes.ai").await.unwrap_err();
     assert!(matches!(error, CatalogueError::BadAddress { .. }));
 }
+
+/// As it is, escaped, cut, in a name, in a field that is looked at by nobody, and in what is no list.
+#[tokio::test]
+async fn a_key_that_a_list_repeats_is_in_none_of_its_entries() {
+    let escaped: String = KEY.bytes().map(|byte| format!("\\u{byte:04x}")).collect();
+    let long = format!("{}{KEY}", "x".repeat(1_000 - KEY.len() / 2));
+    let body = format!(
+        r#"{{"data":[{{"id":"{KEY}","name":"{escaped}","owned_by":"{long}"}},
+            {{"id":"m-{escaped}","logo":"http://x/?k={KEY}","tagline":"for {KEY}","chute_id":"{KEY}"}},{{"id":"m"}}]}}"#
+    );
+    let server = Server::always(response(200, "", &body)).await;
+    let models = client().list_gateway_models(&server.endpoint()).await.unwrap();
+    assert_eq!(models.len(), 3);
+    let told = format!("{models:?}");
+    assert!(told.contains("[redacted]") && !told.contains(&KEY[..KEY.len() / 2]), "{told}");
+    assert_eq!((models[0].slug.as_str(), models[2].slug.as_str()), ("[redacted]", "m"));
+
+    let broken = format!("{{\"data\": no, {}{KEY}", "x".repeat(980 - KEY.len() / 2));
+    let server = Server::always(response(200, "", &broken)).await;
+    let error = client().list_gateway_models(&server.endpoint()).await.unwrap_err().to_string();
+    assert!(!error.contains(&KEY[..KEY.len() / 2]), "{error}");
+}
