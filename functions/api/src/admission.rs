@@ -123,10 +123,11 @@ pub(crate) async fn standing_of(api: &Api, parts: &Parts, owner: &str) -> Result
     Ok(listed.map_or(Standing::Key, |entry| Standing::ListedKey(Permissions::of(&entry))))
 }
 
-/// Lets a caller order more of what is stored already: the same policy as for a new order, and counted like one.
+/// Lets a caller order more of what is stored already: the same policy as for a new order. The caller counts it, as soon
+/// as it is known to be valid.
 ///
 /// # Errors
-/// As [`orderer`], [`admit`] and [`count_order`].
+/// As [`orderer`] and [`admit`].
 pub(crate) async fn admit_again(
     api: &Api,
     parts: &Parts,
@@ -137,7 +138,6 @@ pub(crate) async fn admit_again(
     let kind = ProviderKind::from_name(&model.provider)
         .ok_or_else(|| ApiError::internal(format!("no provider {}", model.provider)))?;
     admit(api, parts, &orderer, Wanted { kind, slug: &model.slug, benchmarks }).await?;
-    count_order(api, &orderer.owner).await?;
     Ok(orderer)
 }
 

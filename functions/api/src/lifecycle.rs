@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use bench_domain::run::AuthMode;
+use bench_domain::run::{AuthMode, Owner};
 use bench_domain::{Budget, RunId, RunSpec, Timestamp};
 use bench_queue::Message;
 use bench_state::credentials::ApiKey;
@@ -211,8 +211,8 @@ pub(crate) async fn post_requeue(
     }
     let judge = judge_key(headers)?;
     let what = read_requeue(headers, body).await?;
-    admission::admit_again(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
-    requeue_run_keyed(&api, run, Keys { own: key, judge }, what).await?;
+    let orderer = admission::admit_again(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
+    requeue_run_keyed(&api, run, Keys { own: key, judge }, what, Some(&orderer.owner)).await?;
     Ok(done("Run requeued"))
 }
 
@@ -277,7 +277,7 @@ pub async fn requeue_run_with(
     key: Option<ApiKey>,
     what: impl Into<Requeue>,
 ) -> Result<(), ApiError> {
-    requeue_run_keyed(api, run, Keys { own: key, judge: None }, what.into()).await
+    requeue_run_keyed(api, run, Keys { own: key, judge: None }, what.into(), None).await
 }
 
 /// The keys that a run needs anew to be taken up again.
@@ -342,11 +342,21 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     Ok(changed)
 }
 
-async fn requeue_run_keyed(api: &Api, run: RunId, given: Keys, what: Requeue) -> Result<(), ApiError> {
+/// `counted` is the caller whose order it is, if it came with a request.
+async fn requeue_run_keyed(
+    api: &Api,
+    run: RunId,
+    given: Keys,
+    what: Requeue,
+    mut counted: Option<&Owner>,
+) -> Result<(), ApiError> {
     for _ in 0..RACES_MAX {
         let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_requeueable)?;
         let record = &found.run;
         if record.state.status().is_open() && !api.state.works_on(record) {
+            if let Some(orderer) = counted.take() {
+                admission::count_order(api, orderer).await?;
+            }
             match resume(api, &found, what.budget).await? {
                 Transition::Done => return Ok(()),
                 Transition::Raced => continue,
@@ -367,6 +377,9 @@ async fn requeue_run_keyed(api: &Api, run: RunId, given: Keys, what: Requeue) ->
         let sealed = keys_again(&record.spec, &given)?.seal(api, run, generation).await?;
         let spent = spent_by(api, &found).await?;
         let spec = renewed(&found, what.budget, spent)?;
+        if let Some(orderer) = counted.take() {
+            admission::count_order(api, orderer).await?;
+        }
         let event = NewEvent::new(EventKind::RunRequeued, "Run requeued");
         let now = Timestamp::now();
         let limits = admission::limits(api, &record.spec.owner);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use bench_domain::run::{AuthMode, Plan};
+use bench_domain::run::{AuthMode, Owner, Plan};
 use bench_domain::{BenchmarkName, Budget, RunId, RunSpec, Timestamp};
 use bench_state::credentials::ApiKey;
 use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
@@ -121,7 +121,7 @@ pub(crate) async fn post_rejudge(
     api.access.caller(headers)?.must_own(&record.spec.owner)?;
     let (model, benchmarks) = (&record.spec.model, &record.spec.benchmarks);
     let orderer = admission::admit_again(&api, &parts, model, benchmarks).await?;
-    answer(&api, rejudge(&api, run, order, orderer.standing).await?).await
+    answer(&api, rejudge(&api, run, order, orderer.standing, Some(&orderer.owner)).await?).await
 }
 
 /// Judges the answers of a run again, whoever asks.
@@ -129,14 +129,16 @@ pub(crate) async fn post_rejudge(
 /// # Errors
 /// As the answers of `POST /api/runs/{id}/rejudge` say; nothing was made then.
 pub async fn rejudge_run(api: &Api, run: RunId, order: RejudgeOrder) -> Result<Created, ApiError> {
-    rejudge(api, run, order, Standing::Local).await
+    rejudge(api, run, order, Standing::Local, None).await
 }
 
+/// `counted` is the caller whose order it is, if it came with a request.
 async fn rejudge(
     api: &Api,
     run: RunId,
     mut order: RejudgeOrder,
     standing: Standing,
+    counted: Option<&Owner>,
 ) -> Result<Created, ApiError> {
     let warnings = std::mem::take(&mut order.warnings);
     let asked = api.state.run(run).await?.ok_or_else(run_not_found)?;
@@ -185,6 +187,9 @@ async fn rejudge(
         base_url: base_url.as_deref(),
     };
     let judge = find_judge(api, Some(&wanted), judged_run, &orderer).await?;
+    if let Some(orderer) = counted {
+        admission::count_order(api, orderer).await?;
+    }
     let mut spec = RunSpec {
         id: RunId::random(),
         selected_benchmarks: Some(benchmarks.iter().map(ToString::to_string).collect()),

@@ -122,6 +122,7 @@ pub(super) async fn change(
     change: &Change,
     parts: &Parts,
 ) -> Result<(Vec<String>, Vec<String>), ApiError> {
+    let mut is_counted = false;
     for _ in 0..RACES_MAX {
         let (record, caller) = find_owned(api, id, &parts.headers).await?;
         let old = &record.schedule;
@@ -134,7 +135,10 @@ pub(super) async fn change(
             let orderer = orderer_of(api, old, &caller, parts).await?;
             let ordered = changed_run(api, parts, old, body.order, &orderer, change).await?;
             admission::check_samples(api, &old.owner, &ordered.template)?;
-            admission::count_order(api, &old.owner).await?;
+            if !is_counted {
+                admission::count_order(api, &old.owner).await?;
+                is_counted = true;
+            }
             ordered
         } else {
             Ordered { template: old.run.clone(), ignored: Vec::new(), judge_key: None }
@@ -238,7 +242,9 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
             return Err(ApiError::bad_request("The schedule is switched off; switch it on first"));
         }
         if !is_admitted {
-            admission::admit_again(api, parts, &schedule.run.model, &schedule.run.benchmarks).await?;
+            let (model, benchmarks) = (&schedule.run.model, &schedule.run.benchmarks);
+            let orderer = admission::admit_again(api, parts, model, benchmarks).await?;
+            admission::count_order(api, &orderer.owner).await?;
             is_admitted = true;
         }
         let now = Timestamp::now();

@@ -371,6 +371,21 @@ async fn requeue_is_an_order_like_any_other() {
     assert_eq!(status(server, [GOOD]).await, 200);
 }
 
+#[tokio::test]
+async fn what_cannot_be_requeued_is_not_counted_as_an_order() {
+    let server = Server::new(false, &[("BENCH_LIMIT_ORDERS_PER_MINUTE_PER_OWNER", "2")]).await;
+    server.list(AccessKind::Token, "bra_a", true, true).await;
+    let by = [("authorization", "Bearer bra_a")];
+    let run = id(&server.order("/api/runs", &by, &order("oracle")).await);
+    let requeue = format!("/api/admin/runs/{run}/requeue");
+    for _ in 0..4 {
+        let refused = server.post(&requeue, &by).await;
+        assert_eq!(refused.status, 400, "{}", refused.text);
+    }
+    server.post(&format!("/api/runs/{run}/cancel"), &by).await;
+    assert_eq!(server.post(&requeue, &by).await.status, 200);
+}
+
 /// Orders as many runs at once as are given, and tells how they ended.
 async fn at_once(server: &Server, count: usize, headers: &[(&str, &str)]) -> Vec<u16> {
     let body = order("oracle");

@@ -198,6 +198,21 @@ async fn repeats_make_one_version_and_orders_at_once_make_one_each() {
 }
 
 #[tokio::test]
+async fn a_repeat_and_what_is_refused_are_not_counted_as_orders() {
+    // The run itself is one order.
+    let server = Server::new(true, &[("BENCH_LIMIT_ORDERS_PER_MINUTE_PER_OWNER", "2")]).await;
+    let run = server.judged_run(&[Correct]).await;
+    for _ in 0..3 {
+        let bad = server.order(&path(run), &[], &json!({ "judge": { "model_id": "nobody/knows" } })).await;
+        assert_eq!(bad.status, 404, "{}", bad.text);
+    }
+    for number in 0..4 {
+        let reply = server.order(&path(run), &[("idempotency-key", "again")], &json!({})).await;
+        assert_eq!(reply.status, if number == 0 { 201 } else { 200 }, "{}", reply.text);
+    }
+}
+
+#[tokio::test]
 async fn comparisons_say_what_differs() {
     let server = Server::local().await;
     let first = server.judged_run(&[Correct, Incorrect]).await;
