@@ -15,7 +15,6 @@ use axum::response::{IntoResponse, Response};
 use axum::serve::ListenerExt;
 use http::StatusCode;
 use tokio::net::TcpListener;
-use tower::ServiceExt;
 
 use crate::Embedded;
 use crate::connector::Services;
@@ -89,10 +88,7 @@ async fn answer(State(services): State<Arc<Services>>, request: Request) -> Resp
 }
 
 async fn from_s3(endpoint: s3::Endpoint, request: Request) -> Response {
-    match endpoint.oneshot(request).await {
-        Ok(response) => response.map(Body::new).into_response(),
-        Err(never) => match never {},
-    }
+    endpoint.handle(request.map(s3::body_of)).await.map(Body::new).into_response()
 }
 
 fn refuse(status: StatusCode, message: &str) -> Response {

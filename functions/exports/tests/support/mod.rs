@@ -101,7 +101,7 @@ impl Stack {
 
     /// Sends a request to the bucket, as others do.
     pub async fn ask_s3(&self, request: http::Request<axum::body::Body>) -> http::StatusCode {
-        let s3 = axum::Router::new().fallback_service(self.embedded.s3().unwrap());
+        let s3 = axum::Router::new().fallback_service(self.embedded.s3().unwrap().listening());
         tower::ServiceExt::oneshot(s3, request).await.unwrap().status()
     }
 

@@ -32,9 +32,7 @@ pub fn service(store: Store, access_key: &str, secret_key: &str) -> S3Service {
     builder.build()
 }
 
-/// S3 as the host mounts it. Cheap to clone.
-///
-/// It is a `tower` service that never fails, so axum takes it as `fallback_service`; paths are `/bucket/key`.
+/// S3 within this process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     store: Store,
@@ -104,29 +102,8 @@ pub(super) fn sdk_body(body: Body) -> SdkBody {
     }
 }
 
-impl<B> tower::Service<http::Request<B>> for Endpoint
-where
-    B: hyper::body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<s3s::StdError>,
-{
-    type Response = http::Response<Body>;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: http::Request<B>) -> Self::Future {
-        let endpoint = self.clone();
-        let request = request.map(|body| {
-            Body::http_body_unsync(http_body_util::BodyExt::map_err(body, Into::<s3s::StdError>::into))
-        });
-        Box::pin(async move { Ok(endpoint.handle(request).await) })
-    }
-}
-
-/// S3 for callers that reach it over a socket: what isn't signed is refused before its body is read, and a body that is
+/// S3 for callers that reach it over a socket, as a `tower` service that never fails: axum takes it as `fallback_service`,
+/// with paths like `/bucket/key`. What isn't signed is refused before its body is read, and a body that is
 /// stored has a permit. Signatures are checked before that, by the request's header alone.
 #[derive(Debug, Clone)]
 pub struct Listening {
@@ -197,9 +174,16 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let listening = self.clone();
-        let request = request.map(|body| {
-            Body::http_body_unsync(http_body_util::BodyExt::map_err(body, Into::<s3s::StdError>::into))
-        });
+        let request = request.map(body_of);
         Box::pin(async move { Ok(listening.answer(request).await) })
     }
+}
+
+/// A body from a socket, as the protocol takes it.
+pub(crate) fn body_of<B>(body: B) -> Body
+where
+    B: hyper::body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<s3s::StdError>,
+{
+    Body::http_body_unsync(http_body_util::BodyExt::map_err(body, Into::into))
 }

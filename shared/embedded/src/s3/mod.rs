@@ -49,6 +49,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use endpoint::body_of;
 pub use endpoint::{Endpoint, Listening, service};
 pub use error::StoreError;
 pub use store::Store;

@@ -191,15 +191,36 @@ async fn a_listener_checks_the_caller_before_it_reads_a_body() {
     let forged = good.replace("/k?", "/other?");
     let plain = format!("http://local.invalid/{BUCKET}/k");
     let bucket = format!("http://local.invalid/{BUCKET}");
-    for (method, uri, kind, status) in [
-        ("PUT", &plain, "text/plain", 403),
-        ("PUT", &forged, "text/plain", 403),
-        ("POST", &plain, "text/plain", 403),
-        ("POST", &bucket, "multipart/form-data; boundary=x", 501),
+    // A signature in the header that is none, over a body that is sent in chunks or announced by its digest.
+    let day = "20260101";
+    let forged_header = |access_key: &str| {
+        format!(
+            "AWS4-HMAC-SHA256 Credential={access_key}/{day}/us-east-1/s3/aws4_request, \
+             SignedHeaders=host;x-amz-content-sha256;x-amz-date, Signature={}",
+            "0".repeat(64)
+        )
+    };
+    let (known, unknown) = (forged_header("test"), forged_header("nobody"));
+    let digest = "0".repeat(64);
+    for (method, uri, kind, signature, status) in [
+        ("PUT", &plain, "text/plain", None, 403),
+        ("PUT", &forged, "text/plain", None, 403),
+        ("POST", &plain, "text/plain", None, 403),
+        ("POST", &bucket, "multipart/form-data; boundary=x", None, 501),
+        ("PUT", &plain, "text/plain", Some((&known, "STREAMING-AWS4-HMAC-SHA256-PAYLOAD")), 403),
+        ("PUT", &plain, "text/plain", Some((&known, "UNSIGNED-PAYLOAD")), 403),
+        ("PUT", &plain, "text/plain", Some((&known, &digest)), 403),
+        ("PUT", &plain, "text/plain", Some((&unknown, &digest)), 403),
     ] {
         let read = Arc::new(AtomicBool::new(false));
         let request = http::Request::builder().method(method).uri(uri).header("content-type", kind);
-        let request = request.header("content-length", "100").header("host", "local.invalid");
+        let mut request = request.header("content-length", "100").header("host", "local.invalid");
+        if let Some((signature, content)) = signature {
+            request =
+                request.header("authorization", signature).header("x-amz-date", format!("{day}T000000Z"));
+            request = request.header("x-amz-content-sha256", content);
+            request = request.header("x-amz-decoded-content-length", "50");
+        }
         let answer = listening.clone().oneshot(request.body(Unending(Arc::clone(&read))).unwrap());
         assert_eq!(answer.await.unwrap().status(), status, "{method} {uri}");
         assert!(!read.load(Ordering::Relaxed), "{method} {uri}");
