@@ -27,6 +27,8 @@ const CONFIRMED_FOR: Duration = Duration::from_secs(300);
 const CONFIRMED_MAX: usize = 4_096;
 /// Keys that a provider may refuse to confirm for one address in a minute.
 const REFUSALS_PER_MINUTE: u32 = 10;
+/// Keys that providers are asked about at the same time.
+pub(crate) const CONFIRMING_MAX: usize = 8;
 /// Wait that callers are told when a limit of open runs is reached.
 const OPEN_RUNS_WAIT: Duration = Duration::from_secs(60);
 
@@ -208,7 +210,8 @@ pub(crate) fn may_order(orderer: &Orderer, name: &BenchmarkName) -> bool {
 }
 
 /// Asks the key's provider whether it knows the key. A confirmation is good for five minutes; refusals are not kept,
-/// but bounded for each address.
+/// but bounded for each address. Each question counts as a refusal until it is answered, so that many at once are no more
+/// than many in turn.
 async fn confirm(
     api: &Api,
     parts: &Parts,
@@ -217,25 +220,35 @@ async fn confirm(
     wanted: Wanted<'_>,
 ) -> Result<(), ApiError> {
     let holder = (wanted.kind, api.access.owner_key.owner_of(key));
-    if held(&api.confirmed).get(&holder).is_some_and(|since| since.elapsed() < CONFIRMED_FOR) {
+    let is_confirmed =
+        || held(&api.confirmed).get(&holder).is_some_and(|since| since.elapsed() < CONFIRMED_FOR);
+    if is_confirmed() {
         return Ok(());
-    }
-    let address = address_of(parts);
-    let (refused, wait) = api.refused_keys.of(&address);
-    if refused >= REFUSALS_PER_MINUTE {
-        return Err(ApiError::too_many("Too many keys that no provider confirms; try again later.", wait));
     }
     let name = wanted.kind.display_name();
     let endpoint = endpoint(api, wanted.kind, Some(orderer))
         .map_err(|error| ApiError::bad_request(format!("This model cannot be asked: {error}.")))?;
-    let account = api.config.inference.account_url(wanted.kind);
-    let asked = api.chat.confirm_key(&endpoint, account, wanted.slug);
     let unreachable = || {
         let detail =
             format!("The API key could not be confirmed: {name} did not answer as expected; try again.");
         ApiError::unavailable(detail).after(Duration::from_secs(10))
     };
-    let found = match tokio::time::timeout(api.config.confirmation_wait, asked).await {
+    let wait = api.config.confirmation_wait;
+    let Ok(permit) = tokio::time::timeout(wait, api.confirming.acquire()).await else {
+        return Err(unreachable());
+    };
+    let _permit = permit.map_err(ApiError::internal)?;
+    // Another order with the same key may have been faster.
+    if is_confirmed() {
+        return Ok(());
+    }
+    let address = address_of(parts);
+    api.refused_keys.note(&address, REFUSALS_PER_MINUTE).map_err(|wait| {
+        ApiError::too_many("Too many keys that no provider confirms; try again later.", wait)
+    })?;
+    let account = api.config.inference.account_url(wanted.kind);
+    let asked = api.chat.confirm_key(&endpoint, account, wanted.slug);
+    let found = match tokio::time::timeout(wait, asked).await {
         Ok(Ok(found)) => found,
         Ok(Err(failure)) => {
             tracing::warn!(provider = %wanted.kind, error = %failure.cause, "A key could not be confirmed");
@@ -245,6 +258,7 @@ async fn confirm(
     };
     match found {
         KeyCheck::Confirmed => {
+            api.refused_keys.take_back(&address);
             let mut confirmed = held(&api.confirmed);
             if confirmed.len() >= CONFIRMED_MAX {
                 confirmed.clear();
@@ -252,21 +266,15 @@ async fn confirm(
             confirmed.insert(holder, Instant::now());
             Ok(())
         }
-        KeyCheck::Refused => {
-            api.refused_keys.note(&address);
-            Err(ApiError::forbidden(match wanted.kind {
-                // As the compatible system says it.
-                ProviderKind::Chutes => "Chutes API key is not authorized for this model.".to_owned(),
-                _ => format!("The API key is refused by its provider, {name}."),
-            }))
-        }
-        KeyCheck::AnyKey => {
-            api.refused_keys.note(&address);
-            Err(ApiError::forbidden(format!(
-                "The API key cannot be confirmed: {name} accepts any key. Order with an access token of this \
-                 server's operator."
-            )))
-        }
+        KeyCheck::Refused => Err(ApiError::forbidden(match wanted.kind {
+            // As the compatible system says it.
+            ProviderKind::Chutes => "Chutes API key is not authorized for this model.".to_owned(),
+            _ => format!("The API key is refused by its provider, {name}."),
+        })),
+        KeyCheck::AnyKey => Err(ApiError::forbidden(format!(
+            "The API key cannot be confirmed: {name} accepts any key. Order with an access token of this server's \
+             operator."
+        ))),
     }
 }
 

@@ -19,7 +19,7 @@ use bench_web::views::SummaryView;
 use tokio::sync::Semaphore;
 
 use crate::ApiConfig;
-use crate::admission::Confirmed;
+use crate::admission::{CONFIRMING_MAX, Confirmed};
 use crate::availability::Offers;
 use crate::benchmarks::Stored;
 use crate::estimate::Schedule;
@@ -54,6 +54,8 @@ pub struct Api {
     pub(crate) confirmed: Mutex<Confirmed>,
     /// Keys that no provider confirmed, by address.
     pub(crate) refused_keys: Attempts,
+    /// Permits to ask providers about keys.
+    pub(crate) confirming: Semaphore,
     pub(crate) stored: Mutex<Option<(Instant, Arc<Stored>)>>,
     pub(crate) synced: Mutex<Option<Instant>>,
     pub(crate) ops: Ops,
@@ -100,6 +102,7 @@ impl Api {
             offers: Mutex::default(),
             confirmed: Mutex::default(),
             refused_keys: Attempts::default(),
+            confirming: Semaphore::new(CONFIRMING_MAX),
             stored: Mutex::default(),
             synced: Mutex::default(),
             ops,

@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bench_web::ApiError;
+use bench_web::attempts::network_of;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 /// Archives that are received at the same time.
 const SLOTS: usize = 8;
-/// Slots that one address may have; on loopback everyone has the same address.
+/// Slots that one address, or one IPv6 /64 network, may have; on loopback everyone has the same address.
 const SLOTS_PER_ADDRESS: usize = 4;
 /// Bytes that one permit of the storage stands for.
 const PERMIT_BYTES: u64 = 64 * 1024;
@@ -49,7 +50,8 @@ impl Spools {
     /// # Errors
     /// 503 when there is none.
     pub(crate) async fn begin(&self, peer: Option<IpAddr>, bytes_max: u64) -> Result<Spool, ApiError> {
-        let share = peer.filter(|peer| !peer.is_loopback()).map(|peer| self.share(peer)).transpose()?;
+        let share = peer.filter(|peer| !peer.is_loopback()).map(|peer| self.share(network_of(peer)));
+        let share = share.transpose()?;
         let slot = match timeout(self.wait, Arc::clone(&self.slots).acquire_owned()).await {
             Ok(slot) => slot.map_err(ApiError::internal)?,
             Err(_) => return Err(busy()),
@@ -222,6 +224,16 @@ mod tests {
         for _ in 0..SLOTS - SLOTS_PER_ADDRESS {
             all.push(spools.begin(here, 1).await.unwrap());
         }
+        drop(all);
+        // One customer has a whole network of IPv6.
+        let mut all = Vec::new();
+        for n in 0..SLOTS_PER_ADDRESS {
+            let far = format!("2001:db8::{n}:1").parse().ok();
+            all.push(spools.begin(far, 1).await.unwrap());
+        }
+        let other = |address: &str| Some(address.parse().unwrap());
+        assert_eq!(spools.begin(other("2001:db8::ffff"), 1).await.unwrap_err().status(), 503);
+        all.push(spools.begin(other("2001:db8:0:1::1"), 1).await.unwrap());
         drop(all);
         assert!(spools.by_address.lock().unwrap().is_empty());
         spools.begin(far, 1).await.unwrap();

@@ -52,7 +52,7 @@ impl Connections {
 
     /// Admits a connection, if necessary in place of the one that has waited longest. `None` when all are busy.
     pub(crate) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<Connection> {
-        let address = group(peer.ip());
+        let address = network_of(peer.ip());
         let mut state = self.lock();
         let of_address = state.by_address.get(&address).copied().unwrap_or(0);
         if of_address >= self.limits.of(address) {
@@ -146,8 +146,9 @@ impl Drop for Busy {
     }
 }
 
-/// What counts as one address: providers give a whole /64 network of IPv6 to one customer.
-fn group(address: IpAddr) -> IpAddr {
+/// Returns what counts as one address in limits: an IPv4 address, or a /64 network of IPv6, which providers give whole to one
+/// customer.
+pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {
             IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))

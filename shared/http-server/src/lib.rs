@@ -25,5 +25,6 @@ mod stream;
 mod tests;
 
 pub use body::BodyTimedOut;
+pub use connections::network_of;
 pub use limits::{CONNECTIONS_DEFAULT, Limits, open_files_limit, raise_open_files_limit};
 pub use serve::serve;

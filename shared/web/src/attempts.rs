@@ -1,11 +1,12 @@
 //! Failed attempts by address, counted for a minute.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::extract::ConnectInfo;
+pub use bench_http_server::network_of;
 use http::request::Parts;
 use http::{Extensions, HeaderMap};
 
@@ -22,49 +23,67 @@ pub struct Attempts {
 }
 
 impl Attempts {
-    /// Counts an attempt; returns how many there were in this minute, this one included.
-    pub fn note(&self, address: &str) -> u32 {
+    /// Counts an attempt unless there were `max` of them in this minute; returns how many there were, this one included.
+    ///
+    /// # Errors
+    /// The time until the attempts of this minute are forgotten, if there were `max`.
+    pub fn note(&self, address: &str, max: u32) -> Result<u32, Duration> {
         let now = Instant::now();
-        let mut counts = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.lock();
         if counts.len() >= ADDRESSES_MAX {
             counts.retain(|_, (since, _)| now.duration_since(*since) < WINDOW);
             if counts.len() >= ADDRESSES_MAX {
-                // More addresses than are kept share one count.
+                // All begin anew: what is kept is bounded, however many addresses call.
                 counts.clear();
             }
         }
         let (since, count) = counts.entry(address.to_owned()).or_insert((now, 0));
-        if now.duration_since(*since) >= WINDOW {
+        let elapsed = now.duration_since(*since);
+        if elapsed >= WINDOW {
             (*since, *count) = (now, 0);
+        } else if *count >= max {
+            return Err(WINDOW.saturating_sub(elapsed));
         }
         *count = count.saturating_add(1);
-        *count
+        Ok(*count)
     }
 
-    /// Attempts of an address in this minute, and the time until they are forgotten.
-    pub fn of(&self, address: &str) -> (u32, Duration) {
-        let counts = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = counts.get(address).map(|(since, count)| (since.elapsed(), *count));
-        match found {
-            Some((elapsed, count)) if elapsed < WINDOW => (count, WINDOW.saturating_sub(elapsed)),
-            _ => (0, Duration::ZERO),
+    /// Takes back an attempt that was counted and did not fail.
+    pub fn take_back(&self, address: &str) {
+        if let Some((_, count)) = self.lock().get_mut(address) {
+            *count = count.saturating_sub(1);
         }
+    }
+
+    /// Returns the time until the attempts of this minute are forgotten, if there were `max`.
+    pub fn wait(&self, address: &str, max: u32) -> Option<Duration> {
+        let found = self.lock().get(address).copied();
+        let (since, _) = found.filter(|(_, count)| *count >= max)?;
+        Some(WINDOW.saturating_sub(since.elapsed())).filter(|wait| !wait.is_zero())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, u32)>> {
+        self.by_address.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The address that a request came from, as far as the server knows it: that of the connection, else the one that
-/// API Gateway appended to `X-Forwarded-For`. Callers without an address count as one.
+/// API Gateway appended to `X-Forwarded-For`. An IPv6 address stands for its /64 network. Callers without an address
+/// count as one.
 pub fn address_of(parts: &Parts) -> String {
     address_in(&parts.extensions, &parts.headers)
 }
 
 pub(crate) fn address_in(extensions: &Extensions, headers: &HeaderMap) -> String {
     if let Some(ConnectInfo(address)) = extensions.get::<ConnectInfo<SocketAddr>>() {
-        return address.ip().to_string();
+        return network_of(address.ip()).to_string();
     }
     let forwarded = headers.get("x-forwarded-for").and_then(|value| value.to_str().ok());
     let last = forwarded.and_then(|list| list.rsplit(',').next()).map(str::trim).unwrap_or_default();
-    last.chars().take(ADDRESS_CHARS_MAX).collect()
+    match last.parse::<IpAddr>() {
+        Ok(address) => network_of(address).to_string(),
+        Err(_) => last.chars().take(ADDRESS_CHARS_MAX).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -74,13 +93,29 @@ mod tests {
     #[test]
     fn each_address_is_counted_for_itself() {
         let attempts = Attempts::default();
-        assert_eq!((attempts.note("a"), attempts.note("a"), attempts.note("b")), (1, 2, 1));
-        assert_eq!((attempts.of("a").0, attempts.of("c").0), (2, 0));
-        assert!(attempts.of("a").1 <= WINDOW);
+        let noted = ["a", "a", "b", "a"].map(|address| attempts.note(address, 2));
+        assert!(matches!(noted, [Ok(1), Ok(2), Ok(1), Err(wait)] if wait <= WINDOW), "{noted:?}");
+        assert!(attempts.wait("a", 2).is_some() && attempts.wait("b", 2).is_none());
+        attempts.take_back("a");
+        attempts.take_back("c");
+        assert!(attempts.wait("a", 2).is_none());
+        assert_eq!(attempts.note("a", 2), Ok(2));
         for n in 0..2 * ADDRESSES_MAX {
-            attempts.note(&n.to_string());
+            attempts.note(&n.to_string(), 2).unwrap();
         }
         assert!(attempts.by_address.lock().unwrap().len() <= ADDRESSES_MAX);
+    }
+
+    #[test]
+    fn simultaneous_attempts_are_no_more_than_others() {
+        let attempts = Attempts::default();
+        let noted = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| (0..50).filter(|_| attempts.note("a", 10).is_ok()).count()))
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+        });
+        assert_eq!(noted, 10);
     }
 
     #[test]
@@ -95,5 +130,10 @@ mod tests {
         };
         assert_eq!(of(true, "1.2.3.4"), "10.0.0.7");
         assert_eq!(of(false, "1.2.3.4, 203.0.113.9"), "203.0.113.9");
+        // One customer has a whole network of IPv6.
+        assert_eq!(of(false, "2001:db8:1:2:3:4:5:6"), of(false, "1.2.3.4, 2001:db8:1:2::9"));
+        assert_ne!(of(false, "2001:db8:1:2::9"), of(false, "2001:db8:1:3::9"));
+        assert_eq!(of(false, "::ffff:203.0.113.9"), "203.0.113.9");
+        assert!(of(false, &"x".repeat(1_000)).len() <= ADDRESS_CHARS_MAX);
     }
 }

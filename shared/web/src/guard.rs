@@ -30,7 +30,7 @@ const DOUBLINGS_MAX: u32 = 3;
 pub struct SecretLimits {
     /// Delay of an address's first wrong secret in a minute. Doubles with each of the next three.
     pub delay: Duration,
-    /// Wrong secrets of an address in a minute that are answered as usual; further ones get 429.
+    /// Wrong secrets of an address in a minute. After them its secrets are not compared any more, and get 429.
     pub per_minute: u32,
 }
 
@@ -82,30 +82,47 @@ impl Guard {
         routes.route_layer(from_fn_with_state(Arc::new(self), check))
     }
 
-    /// Counts and delays a wrong admin secret.
-    async fn wrong_secret(&self, address: &str) -> Result<(), ApiError> {
-        let count = self.attempts.note(address);
+    /// Lets the right admin secret pass. Counts and delays a wrong one, which the handler refuses.
+    ///
+    /// An address with too many wrong ones gets the same answer for every secret, be it the right one: otherwise its callers
+    /// could guess on, as fast as they are refused.
+    async fn check_secret(&self, address: &str, is_right: bool) -> Result<(), ApiError> {
+        let max = self.limits.per_minute;
+        let attempt = match (self.attempts.wait(address, max), is_right) {
+            (None, true) => return Ok(()),
+            (None, false) => self.attempts.note(address, max),
+            (Some(wait), _) => Err(wait),
+        };
         (self.count)();
+        self.uncounted.fetch_add(1, Ordering::Relaxed);
+        let too_many = |wait| ApiError::too_many("Too many wrong admin secrets; try again later.", wait);
+        let count = attempt.map_err(|wait| {
+            tracing::warn!(client.address = address, "An admin secret came after too many wrong ones");
+            too_many(wait)
+        })?;
         tracing::warn!(
             client.address = address,
             attempts = count,
             "A request came with a wrong admin secret"
         );
-        let uncounted = self.uncounted.fetch_add(1, Ordering::Relaxed) + 1;
-        let permit = self.delayed.try_acquire();
-        let (Ok(_permit), true) = (permit, count <= self.limits.per_minute) else {
-            let wait = self.attempts.of(address).1;
-            return Err(ApiError::too_many("Too many wrong admin secrets; try again later.", wait));
-        };
+        // Only so many connections are held at once, from however many addresses.
+        let Ok(_permit) = self.delayed.try_acquire() else { return Err(too_many(self.longest_delay())) };
         if self.writes {
-            self.uncounted.fetch_sub(uncounted, Ordering::Relaxed);
-            if let Err(error) = self.state.note_wrong_secret(Timestamp::now(), uncounted).await {
+            // Whoever takes the count writes it: no two requests the same.
+            let uncounted = self.uncounted.swap(0, Ordering::Relaxed);
+            if uncounted > 0
+                && let Err(error) = self.state.note_wrong_secret(Timestamp::now(), uncounted).await
+            {
                 self.uncounted.fetch_add(uncounted, Ordering::Relaxed);
                 tracing::debug!(%error, "A wrong admin secret is counted later: {error}");
             }
         }
         tokio::time::sleep(self.limits.delay * 2_u32.pow(count.saturating_sub(1).min(DOUBLINGS_MAX))).await;
         Ok(())
+    }
+
+    fn longest_delay(&self) -> Duration {
+        self.limits.delay * 2_u32.pow(DOUBLINGS_MAX)
     }
 
     /// The entry of an access token; `None` if the token is not valid.
@@ -116,9 +133,10 @@ impl Guard {
 }
 
 async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Next) -> Response {
-    if request.headers().contains_key(ADMIN_HEADER) && !guard.access.is_admin(request.headers()) {
+    if request.headers().contains_key(ADMIN_HEADER) {
+        let is_right = guard.access.is_admin(request.headers());
         let address = address_in(request.extensions(), request.headers());
-        if let Err(refusal) = guard.wrong_secret(&address).await {
+        if let Err(refusal) = guard.check_secret(&address, is_right).await {
             return refusal.into_response();
         }
     }

@@ -162,6 +162,29 @@ async fn keys_that_are_refused_are_bounded_for_each_address() {
 }
 
 #[tokio::test]
+async fn keys_that_come_at_once_are_bounded_as_those_that_come_in_turn() {
+    let provider = Provider::start(&["/v1/models"]).await;
+    let server = provider.server(&[]).await;
+    let body = order("openai-compatible/m");
+    let send = async |key: String| {
+        let headers = [("authorization", key.as_str()), ("x-forwarded-for", "192.0.2.1")];
+        server.order("/api/runs", &headers, &body).await.status.as_u16()
+    };
+    let made_up = (0..40).map(|n| send(format!("Bearer made-up-{n}")));
+    let statuses = futures_util::future::join_all(made_up).await;
+    assert_eq!((count_of(&statuses, 403), count_of(&statuses, 429)), (10, 30), "{statuses:?}");
+    assert_eq!(provider.asked("/v1/models"), 10);
+
+    // Orders with one good key wait for each other instead of being taken for so many refused ones.
+    let limits =
+        [("BENCH_LIMIT_ORDERS_PER_MINUTE_PER_OWNER", "100"), ("BENCH_LIMIT_OPEN_RUNS_PER_OWNER", "100")];
+    let server = provider.server(&limits).await;
+    let orders = (0..20).map(|_| server.order("/api/runs", &[GOOD], &body));
+    let replies = futures_util::future::join_all(orders).await;
+    assert!(replies.iter().all(|reply| reply.status == 201), "{}", replies[19].text);
+}
+
+#[tokio::test]
 async fn oracle_and_gated_benchmarks_are_for_admins_and_listed_callers() {
     let provider = Provider::start(&["/v1/models"]).await;
     let server = provider.server(&[("HF_TOKEN", "t")]).await;
@@ -587,18 +610,49 @@ async fn wrong_admin_secrets_are_delayed_counted_and_bounded() {
         assert!(!reply.text.contains("guess"));
     }
     assert_eq!(statuses, [401, 401, 401, 429, 429, 429]);
-    // The right one passes, from there too, and other addresses are not affected.
-    let right = [ADMIN, wrong[1]];
-    let overview = server.ask("GET", "/api/ops/overview", &right, "").await;
+    // From there the right one is answered like the others, so that guessing on is of no use; reading needs none.
+    let right = server.ask("GET", "/api/ops/overview", &[ADMIN, wrong[1]], "").await;
+    assert_eq!(right.status, 429, "{}", right.text);
+    assert_eq!(server.ask("GET", "/api/ops/overview", &wrong[1..], "").await.status, 200);
+    // Other addresses are not affected.
+    let overview =
+        server.ask("GET", "/api/ops/overview", &[ADMIN, ("x-forwarded-for", "192.0.2.9")], "").await;
     assert_eq!(overview.status, 200);
     assert_eq!(overview.json()["wrong_admin_secrets_24h"], 3, "{}", overview.text);
     let other = [wrong[0], ("x-forwarded-for", "192.0.2.2")];
     assert_eq!(server.post("/api/admin/sync-models", &other).await.status, 401);
     assert_eq!(
         server.api.state.wrong_secrets(Timestamp::now(), 24).await.unwrap(),
-        7,
+        8,
         "those that got 429 too"
     );
+}
+
+/// Guesses at once are bounded like guesses in turn, each is counted once, and few of them are held back.
+#[tokio::test]
+async fn simultaneous_wrong_admin_secrets_are_no_way_around_the_bound() {
+    use bench_web::SecretLimits;
+    use std::time::Duration;
+    let guess = async |server: &Server, secret: &str, address: &str| {
+        let headers = [("x-admin-secret", secret), ("x-forwarded-for", address)];
+        server.post("/api/admin/sync-models", &headers).await.status.as_u16()
+    };
+    let limits = SecretLimits { delay: Duration::from_millis(20), per_minute: 5 };
+    let server = Server::with(false, &[], |config| config.secret_limits = limits).await;
+    let guesses = (0..60).map(|_| guess(&server, "guess", "192.0.2.1"));
+    let statuses = futures_util::future::join_all(guesses).await;
+    assert_eq!((count_of(&statuses, 401), count_of(&statuses, 429)), (5, 55), "{statuses:?}");
+    assert_eq!(guess(&server, "hush", "192.0.2.1").await, 429);
+    assert_eq!(guess(&server, "guess", "192.0.2.3").await, 401, "and writes what was not counted yet");
+    let counted = server.api.state.wrong_secrets(Timestamp::now(), 24).await.unwrap();
+    assert_eq!(counted, 60 + 1 + 1);
+    // An address for each guess: no more than sixteen requests are held, the others are refused at once.
+    let limits = SecretLimits { delay: Duration::from_secs(5), ..limits };
+    let server = Server::with(false, &[], |config| config.secret_limits = limits).await;
+    let addresses: Vec<String> = (0..60).map(|n| format!("198.51.100.{n}")).collect();
+    let guesses = addresses.iter().map(|address| guess(&server, "guess", address));
+    let statuses = futures_util::future::join_all(guesses).await;
+    assert_eq!((count_of(&statuses, 401), count_of(&statuses, 429)), (16, 44), "{statuses:?}");
 }
 
 #[tokio::test]
