@@ -8,6 +8,7 @@ use bench_blobs::Blobs;
 use bench_domain::BenchmarkName;
 use bench_signing::{KeyError, KeyRing, Limits, SigningKey};
 use bench_state::State;
+use bench_web::attempts::Attempts;
 use bench_web::{Access, SecretLimits};
 use tokio::sync::{Mutex, Semaphore};
 
@@ -104,6 +105,8 @@ pub struct Exports {
     /// Archives on their way in.
     pub(crate) spools: Spools,
     pub(crate) verifying: Semaphore,
+    /// Uploads that callers asked for, by address.
+    pub(crate) uploads: Attempts,
 }
 
 /// What signs an archive.
@@ -120,7 +123,8 @@ impl Exports {
         let verifying = Semaphore::new(VERIFICATIONS_MAX);
         let keys = RwLock::new(keys.map(Arc::new));
         let spools = Spools::new(config.spooled_bytes_max, config.upload_wait);
-        Self { state, blobs, keys, config, building: Mutex::new(()), spools, verifying }
+        let (building, uploads) = (Mutex::new(()), Attempts::default());
+        Self { state, blobs, keys, config, building, spools, verifying, uploads }
     }
 
     /// How exports are made and served.

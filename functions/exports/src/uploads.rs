@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_blobs::{Content, PresignedPut};
 use bench_domain::{RunId, Timestamp};
+use bench_web::attempts::address_of;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, Caller, FieldReader};
@@ -25,6 +26,8 @@ use crate::Exports;
 pub const VERIFY_BYTES_MAX: u64 = 200 * 1024 * 1024;
 /// How long the address is good: it is used at once.
 const UPLOAD_VALID: Duration = Duration::from_secs(10 * 60);
+/// Addresses for uploads that one caller's address gets in a minute: any text will do as a key here.
+const UPLOADS_PER_MINUTE: u32 = 30;
 /// Characters of an upload's id that are read.
 pub(crate) const UPLOAD_ID_CHARS_MAX: usize = 100;
 const PURPOSE_CHARS_MAX: usize = 50;
@@ -104,6 +107,7 @@ pub(crate) struct UploadOrder {
         (status = 404, body = ErrorBody, description = "This server takes files in requests only"),
         (status = 413, body = ErrorBody, description = "The file is too large for its purpose"),
         (status = 422, body = ErrorBody, description = "The body is not as it should be"),
+        (status = 429, body = ErrorBody, description = "Too many uploads; `Retry-After` says when to try again"),
     ),
 )]
 pub(crate) async fn post_upload(
@@ -118,6 +122,10 @@ pub(crate) async fn post_upload(
         return Err(ApiError::not_found(format!(
             "There is nowhere to upload to: this server takes files of up to {bytes} bytes in the request itself."
         )));
+    }
+    if !exports.config.access.local {
+        let counted = exports.uploads.note(&address_of(&parts), UPLOADS_PER_MINUTE);
+        counted.map_err(|wait| ApiError::too_many("Too many uploads; try again later.", wait))?;
     }
     let id = format!("{}-{}", purpose.as_str(), RunId::random());
     let put = exports.blobs.presign_put(&key(&owner, &id), &content, UPLOAD_VALID).await;

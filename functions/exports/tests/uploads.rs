@@ -154,3 +154,26 @@ async fn bad_requests_are_refused() {
     let (status, answer) = post(&closed, "/api/uploads", Some(MINE), &good).await;
     assert_eq!(status, 404, "{answer}");
 }
+
+/// Any text will do as a key, so what one address gets is bounded, whatever keys it sends.
+#[tokio::test(flavor = "multi_thread")]
+async fn uploads_are_bounded_for_each_address() {
+    let stack = Stack::open().await;
+    let app = app(stack.reachable());
+    let ask = async |n: usize, address: &str| {
+        let request = Request::post("/api/uploads")
+            .header("content-type", "application/json")
+            .header("authorization", format!("Bearer made-up-{n}"))
+            .header("x-forwarded-for", address);
+        let request = request.body(Body::from(order(SIGNED).to_string())).unwrap();
+        let answer = app.clone().oneshot(request).await.unwrap();
+        (answer.status().as_u16(), answer.headers().contains_key("retry-after"))
+    };
+    let mut statuses = Vec::new();
+    for n in 0..40 {
+        statuses.push(ask(n, "192.0.2.1").await);
+    }
+    assert_eq!(statuses.iter().filter(|answer| **answer == (201, false)).count(), 30, "{statuses:?}");
+    assert_eq!(statuses[39], (429, true));
+    assert_eq!(ask(40, "192.0.2.2").await, (201, false));
+}
