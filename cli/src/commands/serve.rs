@@ -119,6 +119,12 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     }
     output::note(&format!("Models: {providers}"));
     interrupted::list(&stack, &[], Some(&format!("http://{address}"))).await;
+    if local && env::var("BENCH_ACCESS").is_ok_and(|rows| !rows.trim().is_empty()) {
+        output::warn(
+            "BENCH_ACCESS has no effect: this server is bound to loopback, so all its callers are the person at this \
+             machine, those of a reverse proxy too; docs/access.md says how to run it behind one",
+        );
+    }
     if !local {
         output::warn(&format!(
             "this address can be reached by others; orders are taken by the access policy: {}",

@@ -127,6 +127,26 @@ fn a_request_to_end_is_heard() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
+/// On loopback everybody is the person at this machine: a policy that does not apply is not passed over in silence.
+#[test]
+#[cfg(unix)]
+fn a_policy_that_does_not_apply_is_warned_about() {
+    let warned = |vars: &[(&str, &str)]| {
+        let place = Place::new();
+        let mut command = place.command(&["serve", "--port", "0"]);
+        let mut child =
+            command.envs(vars.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let ended = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+        assert!(ended.success() && line.starts_with("Serving"), "{line}");
+        let told = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
+        told.contains("BENCH_ACCESS has no effect")
+    };
+    assert!(warned(&[("BENCH_ACCESS", "token")]));
+    assert!(!warned(&[]));
+}
+
 /// A server that may open few files takes few connections, and idle ones make room for others.
 #[test]
 fn idle_connections_do_not_make_a_server_unreachable() {
