@@ -4,7 +4,7 @@ use console::style;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::format;
+use crate::{causes, format};
 
 /// One benchmark as the signed manifest has it. What older manifests do not tell is null.
 #[derive(Debug, PartialEq, Serialize)]
@@ -23,6 +23,15 @@ pub(super) struct Measured {
     /// `official` or `own`.
     prompt_source: Option<String>,
     judge: Option<JudgedBy>,
+    /// Causes of samples that ended as infrastructure-errors, most frequent first.
+    error_causes: Vec<Cause>,
+}
+
+/// A cause of infrastructure-errors.
+#[derive(Debug, PartialEq, Serialize)]
+struct Cause {
+    message: String,
+    count: u64,
 }
 
 /// What the signed manifest says of the run itself.
@@ -105,7 +114,17 @@ fn one(benchmark: &Map<String, Value>, all_demo: bool) -> Option<Measured> {
             version: judge.get("version").and_then(Value::as_u64),
             prompt_source: text(judge, "prompt_source"),
         }),
+        error_causes: causes(benchmark),
     })
+}
+
+fn causes(benchmark: &Map<String, Value>) -> Vec<Cause> {
+    let listed = benchmark.get("error_causes").and_then(Value::as_array).into_iter().flatten();
+    let cause = |cause: &Value| {
+        let cause = cause.as_object()?;
+        Some(Cause { message: text(cause, "message")?, count: cause.get("count")?.as_u64()? })
+    };
+    listed.filter_map(cause).collect()
 }
 
 /// A text without what a terminal would take for commands.
@@ -146,6 +165,9 @@ pub(super) fn describe(all: &[Measured]) -> Vec<String> {
         field("protocol", named(one.protocol_name.as_deref(), one.protocol.as_deref()));
         field("prompt", one.prompt_source.as_deref().map(|source| sourced(source).to_owned()));
         field("judge", one.judge.as_ref().map(judged_by));
+        for cause in &one.error_causes {
+            field("errors", Some(causes::times(cause.count, &causes::one_line(&cause.message))));
+        }
     }
     lines
 }
@@ -192,7 +214,8 @@ mod tests {
               "judge": { "model": "openai/j", "version": 2, "prompt_source": "own" } },
             { "benchmark_name": "mmlu_pro", "status": "failed", "score": null, "coverage": 0.5, "demo": false,
               "dataset": { "id": "TIGER-Lab/MMLU-Pro", "revision": "def", "source": "hub" },
-              "protocol": "p", "protocol_name": null, "prompt_source": "official", "judge": null },
+              "protocol": "p", "protocol_name": null, "prompt_source": "official", "judge": null,
+              "error_causes": [{ "count": 1_500, "message": "HTTP 500\u{1b}[2J" }, { "count": 2 }] },
         ]}));
         let text = describe(&all).join("\n");
         let (demo, real) = text.split_once("mmlu_pro: ").unwrap();
@@ -206,9 +229,11 @@ mod tests {
         ] {
             assert!(demo.contains(part), "{part}: {demo}");
         }
-        for part in ["coverage 50.0 %, failed", "TIGER-Lab/MMLU-Pro@def", "prompt:   official"] {
+        let errors = "errors:   1,500 × HTTP 500 [2J";
+        for part in ["coverage 50.0 %, failed", "TIGER-Lab/MMLU-Pro@def", "prompt:   official", errors] {
             assert!(real.contains(part), "{part}: {real}");
         }
+        assert!(!demo.contains("errors:") && real.matches("errors:").count() == 1, "{demo}{real}");
         assert!(!real.contains("DEMO") && !real.contains("OWN") && !real.contains("judge"), "{real}");
     }
 
