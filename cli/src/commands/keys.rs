@@ -161,7 +161,7 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
                 pin.label.clone(),
                 pin.public_key.to_base64(),
                 format::short(&pin.public_key.fingerprint()),
-                pin.pinned_at.to_string(),
+                second(pin.pinned_at),
             ]);
         }
         output::print(&table.to_string())?;
@@ -170,15 +170,16 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
         let mut table = show::table(&["distrusted", "fingerprint", "since"]);
         for key in ring.distrusted() {
             let (public_key, since) = (key.public_key, key.distrusted_at);
-            table.add_row([
-                public_key.to_base64(),
-                format::short(&public_key.fingerprint()),
-                since.to_string(),
-            ]);
+            table.add_row([public_key.to_base64(), format::short(&public_key.fingerprint()), second(since)]);
         }
         output::print(&table.to_string())?;
     }
     Ok(ExitStatus::Success)
+}
+
+/// A time as the table of keys has them.
+fn second(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Distrusts an own key, which replaces the present one if it is that.
@@ -198,7 +199,15 @@ fn is_distrusted(error: &anyhow::Error) -> bool {
 /// The own key that is meant.
 fn own_key(ring: &KeyRing, name: &str) -> anyhow::Result<PublicKey> {
     let own = ring.current().into_iter().chain(ring.retired()).map(|key| key.public_key);
-    Ok(key_named(own, name).map_err(|error| no_key("own", &error))?)
+    key_named(own, name).map_err(|error| {
+        let distrusted = ring.distrusted().iter().map(|key| key.public_key);
+        match key_named(distrusted, name) {
+            Ok(key) => {
+                Problem::usage(format!("the key `{}` is distrusted already", key.fingerprint())).into()
+            }
+            Err(_) => no_key("own", &error).into(),
+        }
+    })
 }
 
 fn no_key(kind: &str, error: &KeyNameError) -> Problem {

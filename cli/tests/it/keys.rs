@@ -148,13 +148,14 @@ fn a_leaked_key_of_this_machine_is_distrusted() {
     assert_eq!(place.bench(&["verify", &second]).code, 1);
     let listed = place.bench(&["keys"]);
     assert!(listed.out.contains("distrusted") && listed.out.contains(&second_key[..12]), "{}", listed.out);
+    assert!(!listed.out.contains('.'), "times without fractions: {}", listed.out);
 
     // Rotation and an earlier key at once.
     let fourth_key = key(&place.json(&["keys", "rotate", "--json"]), 0);
     let shown = place.json(&["keys", "rotate", "--distrust", &third_key, "--json"]);
     let ids: Vec<_> = (0..2).map(|at| key(&shown, at)).collect();
     assert!(ids[0] != fourth_key && ids[1] == fourth_key, "{shown}");
-    place.bench(&["keys", "distrust", &third_key]).refused(2, "no own key is named");
+    place.bench(&["keys", "distrust", &third_key]).refused(2, "is distrusted already");
 }
 
 #[test]
