@@ -173,6 +173,7 @@ fn a_run_that_fails_is_exit_code_1_and_is_requeued() {
     assert_eq!(told, 3, "logs do not tell of each sample: {}", done.err);
     // The stored responses stay what they are.
     assert!(!done.err.contains("--resume") && done.err.contains("would change nothing"), "{}", done.err);
+    assert!(done.err.contains("order a new one with a file that has them all"), "{}", done.err);
     // A failed run has an export, too, and it verifies.
     let (zip, _) = files(&value[0]);
     assert_eq!(place.bench(&["verify", &zip]).code, 0);

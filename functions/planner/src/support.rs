@@ -38,8 +38,11 @@ pub(crate) async fn check(
     if missing.is_empty() {
         return Ok(Ok(()));
     }
-    let mut names: Vec<String> =
-        missing.iter().take(SHOWN_MAX).map(|(name, count)| format!("`{name}` ({count} items)")).collect();
+    let mut names: Vec<String> = missing
+        .iter()
+        .take(SHOWN_MAX)
+        .map(|(name, count)| format!("`{name}` ({count} item{})", if *count == 1 { "" } else { "s" }))
+        .collect();
     if missing.len() > SHOWN_MAX {
         names.push(format!("and {} more", missing.len() - SHOWN_MAX));
     }

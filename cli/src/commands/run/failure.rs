@@ -27,6 +27,12 @@ struct Summary {
     error_breakdown: Vec<Reason>,
 }
 
+/// Beginning of what a sample without a stored response ends with.
+const NO_RESPONSE: &str = "no stored response for item ";
+
+/// Part of the error of a benchmark whose dataset lacks rows that prompts need.
+const LACKS_ROWS: &str = "; add those rows to the dataset or ";
+
 /// How often samples ended with an error.
 #[derive(Debug, Clone, Deserialize)]
 struct Reason {
@@ -37,7 +43,7 @@ struct Reason {
 impl Reason {
     /// Whether it lies in the item or in the stored responses: it would be the same again.
     fn stays(&self) -> bool {
-        ["The item ", "no stored response for item "].iter().any(|start| self.message.starts_with(start))
+        ["The item ", NO_RESPONSE].iter().any(|start| self.message.starts_with(start))
     }
 }
 
@@ -141,9 +147,9 @@ fn ungraded(benchmark: &Benchmark) -> u64 {
 /// Whether a benchmark could come out otherwise when it is asked again as it was ordered.
 fn may_change(benchmark: &Benchmark, reasons: &[Reason]) -> bool {
     if benchmark.planned_samples == 0 {
-        // Named items that it lacks are not there the next time either.
+        // Named items and few-shot examples that the dataset lacks are not there the next time either.
         let lacks = |error: &String| {
-            [" has no item ", " has more than one item "].iter().any(|part| error.contains(part))
+            [" has no item ", " has more than one item ", LACKS_ROWS].iter().any(|part| error.contains(part))
         };
         return benchmark.status != "succeeded" && !benchmark.error_message.as_ref().is_some_and(lacks);
     }
@@ -176,7 +182,25 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     let mut pairs = run.benchmarks.iter().zip(reasons);
     if run.status != RunStatus::Canceled && !pairs.any(|(benchmark, reasons)| may_change(benchmark, reasons))
     {
-        if hints.is_empty() {
+        let own = run.benchmarks.iter().find(|benchmark| {
+            let is_local = benchmark.dataset.as_ref().is_none_or(|dataset| dataset.source == "local");
+            is_local && benchmark.error_message.as_ref().is_some_and(|error| error.contains(LACKS_ROWS))
+        });
+        if let Some(own) = own {
+            hints.push(format!(
+                "rows of your own go beside the items: `--dataset {}=FOLDER` takes a folder with both, the rows in a \
+                 file named after their split, such as `validation.jsonl`",
+                own.benchmark_name
+            ));
+        }
+        let lacks_responses = reasons.iter().flatten().any(|reason| reason.message.starts_with(NO_RESPONSE));
+        if lacks_responses {
+            hints.push(
+                "asking again would change nothing: the run keeps the responses that it was ordered with; order a new \
+                 one with a file that has them all"
+                    .to_owned(),
+            );
+        } else if hints.is_empty() {
             hints.push(format!(
                 "asking again would change nothing; `bench runs {id} --items` shows every sample"
             ));
@@ -265,6 +289,12 @@ mod tests {
         let lacking =
             json!({ "planned_samples": 0, "completed_samples": 0, "error_message": "hle has no item 999" });
         assert!(!hint(&run(json!({}), lacking), &[]).contains("--resume"));
+        let examples = json!({
+            "planned_samples": 0, "completed_samples": 0,
+            "error_message": "the dataset of hle lacks examples: `x` (1 item); add those rows to the dataset or choose other items",
+        });
+        let told = hint(&run(json!({}), examples), &[]);
+        assert!(told.contains("--dataset hle=FOLDER") && !told.contains("--resume"), "{told}");
         let unplanned = json!({ "planned_samples": 0, "completed_samples": 0, "error_message": "no hub" });
         assert!(hint(&run(json!({}), unplanned), &[]).contains("--resume"));
         let canceled = run(json!({ "status": "canceled" }), json!({}));

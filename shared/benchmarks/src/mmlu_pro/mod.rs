@@ -103,6 +103,12 @@ fn options(row: &Row) -> Result<Vec<&str>, RowError> {
     let options = match row.get("options") {
         Some(Value::Array(options)) => options,
         Some(Value::Null) | None => return Err(RowError::column("options", "is missing")),
+        Some(Value::String(_)) => {
+            return Err(RowError::column(
+                "options",
+                "is a text, not a list; CSV files can't hold lists, parquet and JSONL files can",
+            ));
+        }
         Some(_) => return Err(RowError::column("options", "is not a list")),
     };
     let options: Option<Vec<&str>> = options.iter().map(Value::as_str).collect();

@@ -69,6 +69,14 @@ fn broken_rows_name_their_column() {
 }
 
 #[test]
+fn a_list_as_text_is_told_to_need_another_format() {
+    let mut from_csv = question("math");
+    from_csv.insert("options".into(), json!("[\"one\", \"two\"]"));
+    let problem = MmluPro.item(0, from_csv).unwrap_err();
+    assert!(problem.to_string().contains("CSV files can't hold lists"), "{problem}");
+}
+
+#[test]
 fn verdicts_say_stage_and_chance() {
     let item = MmluPro.item(0, question("math")).unwrap().unwrap();
     let right = MmluPro.grade(&item, &Answer::local("Answer: B")).done().unwrap();
