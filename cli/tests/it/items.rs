@@ -219,6 +219,10 @@ fn demo_items_do_not_stand_in_for_those_that_were_answered() {
     nothing_was_made(&place);
     let done = place.bench(&[&args[..], &["--demo", "--json"]].concat());
     assert_eq!(result(&done)["results"][0]["outcomes"]["incorrect"], 1);
+    // No line of the file is the cause.
+    let done = place.bench(&["score", "mmlu_pro", "--responses", "replies.jsonl"]);
+    assert!(done.err.contains("\nhint: give --dataset FILE"), "{}", done.err);
+    done.refused(1, "error: mmlu_pro: responses are not graded against demo items: the hub at");
 }
 
 #[test]

@@ -219,7 +219,7 @@ fn items_are_looked_up_by_their_ids() {
     let done = score(&["--dataset", "items.jsonl"]);
     done.refused(1, "in.jsonl: 1 of 1 responses matches no item of mmlu_pro: `999`");
     // Without a network there is nothing to look up, and demo items are not a substitute.
-    score(&[]).refused(1, "line 1");
+    score(&[]).refused(1, "mmlu_pro: responses are not graded against demo items");
 }
 
 #[test]

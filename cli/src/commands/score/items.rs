@@ -55,7 +55,12 @@ impl Items {
     pub(super) async fn find<R: Read>(&mut self, mut lines: Lines<BufReader<R>>) -> anyhow::Result<()> {
         let Some((number, first)) = next_name(self.benchmark, &mut lines)? else { return Ok(()) };
         let opened = open(self.benchmark, &self.choice, self.file.as_deref(), &self.data).await;
-        let opened = self.opened.insert(opened.map_err(|error| lines.at(number, &sentence(&error)))?);
+        let opened = opened.map_err(|error| match error.is::<Problem>() {
+            // It says what to do, and no line is the cause of it.
+            true => error,
+            false => lines.at(number, &sentence(&error)),
+        })?;
+        let opened = self.opened.insert(opened);
         let names = ItemNames::of(&opened.index.items);
         let mut places = HashMap::new();
         let mut problems = NameProblems::default();
@@ -155,7 +160,13 @@ async fn open(
     if prepared.used.is_demo() && *choice != DatasetChoice::Demo {
         // Grading against other items than those that were asked would be worse than none.
         let reason = prepared.used.note.unwrap_or_else(|| "the dataset could not be had".to_owned());
-        anyhow::bail!("{reason}; give --demo when demo items are meant");
+        let reason = reason.strip_prefix("demo data was used: ").unwrap_or(&reason);
+        let name = benchmark.name();
+        return Err(Problem::failure(format!(
+            "{name}: responses are not graded against demo items: {reason}"
+        ))
+        .hint("give --dataset FILE for items from a file, or --demo when demo items are meant")
+        .into());
     }
     let index = prepared.index;
     Ok(Opened { stack, index, places: HashMap::new(), kept: HashMap::new() })
