@@ -78,6 +78,9 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     });
     let hint = match problem {
         Some(problem) => problem.hint.as_deref(),
+        None if is_refused_as(error, StatusCode::UNAUTHORIZED) => Some(
+            "BENCH_API_KEY is for an access token or a provider's key, BENCH_ADMIN_SECRET for the operator's secret",
+        ),
         None if in_use => Some(
             "wait until it is done, use another --data-dir, or give the address of a running `bench serve` with --server",
         ),
@@ -88,16 +91,17 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
         output::hint(hint);
     }
     // A server that can't accept a value says 422: the same mistake as a wrong flag.
-    let unprocessable = error.chain().any(|cause| {
-        cause
-            .downcast_ref::<Refused>()
-            .is_some_and(|refused| refused.status == StatusCode::UNPROCESSABLE_ENTITY)
-    });
+    let unprocessable = is_refused_as(error, StatusCode::UNPROCESSABLE_ENTITY);
     match problem {
         Some(problem) => problem.status,
         None if unprocessable => ExitStatus::Usage,
         None => ExitStatus::Failure,
     }
+}
+
+/// Whether a server refused a request with this status.
+fn is_refused_as(error: &anyhow::Error, status: StatusCode) -> bool {
+    error.chain().any(|cause| cause.downcast_ref::<Refused>().is_some_and(|refused| refused.status == status))
 }
 
 /// An error and its causes in one line; causes that a text already carries are not told twice.

@@ -84,6 +84,8 @@ fn tokens_of_this_machine_order_at_its_exposed_server_until_they_are_revoked() {
     with(&ORDER, &[("BENCH_API_KEY", &token)]).refused(1, "revoked");
     with(&["access", "revoke", "ci"], &admin).refused(1, "not found");
     with(&["access", "list"], &[("BENCH_ADMIN_SECRET", "guess")]).refused(1, "Invalid admin secret");
+    let done = with(&["access", "list"], &[]);
+    assert!(done.err.contains("\nhint: ") && done.err.contains("BENCH_ADMIN_SECRET"), "{}", done.err);
 }
 
 #[test]
