@@ -82,7 +82,7 @@ fn tokens(benchmark: &Benchmark) -> String {
 fn estimated(benchmark: &Benchmark) -> Option<String> {
     (benchmark.estimated_tokens > 0).then(|| {
         format!(
-            "~: {} tokens are an estimate, since the provider did not count them; the cost leaves them out",
+            "~: {} tokens are an estimate, since the provider sent no token counts or impossible ones; the cost leaves them out",
             format::count(benchmark.estimated_tokens)
         )
     })
