@@ -140,7 +140,11 @@ def decoded(value):
     if kind == "tuple":
         return tuple(map(decoded, content))
     if kind == "dict":
-        return {decoded(key): decoded(part) for key, part in content}
+        # Expected values have texts as keys. Numbers can be chosen to share a hash, so that this process would spend hours on
+        # making the dictionary.
+        if not all(isinstance(key, str) for key, _ in content):
+            return Other()
+        return {key: decoded(part) for key, part in content}
     if kind == "int":
         return int(content, 16)
     if kind == "decimal":
