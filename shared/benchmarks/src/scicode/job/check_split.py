@@ -90,7 +90,7 @@ FORMS = [
     ("assert np.allclose(f(1), target)", 2.5,
      ["def f(x): return 2.5", "def f(x): return [2.5]", "def f(x): return np.full((2, 2), 2.5)", "def f(x): return np.float32(2.5)",
       "def f(x): return np.array([2.5], object).astype(complex)", "def f(x): return np.ma.masked_array([2.5, 7], [0, 1])",
-      "def f(x): return np.matrix([[2.5]])", "def f(x): return 2.5 + 1e-12", "def f(x): return np.array([])",
+      "def f(x): return np.matrix([[2.5]])", "def f(x): return 2.5 + 1e-12",
       "class A:\n    def __array__(self, *_, **__): return np.array(2.5)\ndef f(x): return A()"],
      ["def f(x): return 2.6", "def f(x): return None", "def f(x): return '2.5'", "def f(x): return object()", "def f(x): raise OSError",
       "def f(x): return float('nan')", "def f(x): return sympy.Symbol('a')", "def f(x): return [2.5, [1]]", "def f(x): return {}"]),
@@ -170,6 +170,22 @@ def forged():
     equal = "class Equal:\n    def __eq__(self, other): return True\ndef f(x): return Equal()"
     assert officially(equal, ["assert f(1) == target"], [3])[0]
     assert not isolated(equal, ["assert f(1) == target"], [3])[0]
+    # No element of an empty array can be wrong: one and the same program passes officially whatever the right value is.
+    near = "assert np.allclose(f(1), target)"
+    empty = "def f(x): return np.empty((0, 1, 1, 1))"
+    listed = CMP + "assert cmp_tuple_or_list([f(1)], target)"
+    for program, test, right in [
+        (empty, near, 3.0), (empty, near, np.ones((2, 3, 4))), (empty, "assert (f(1) == target).all()", np.ones(2)),
+        (empty, "assert np.linalg.norm(f(1) - target) < 1e-6", 3.0), (empty, listed, [3.0]),
+        ("def f(x): return []", near, 3.0), ("def f(x): return range(0)", near, 3.0),
+        ("def f(x): return {'a': []}", CMP + "assert are_dicts_close(f(1), target)", {"a": 3.0}),
+    ]:  # fmt: skip
+        assert officially(program, [test], [right])[0], (program, test)
+        assert not isolated(program, [test], [right])[0], (program, test)
+        assert "empty" in isolated(program, [test], [right])[1][1], (program, test)
+    # Where a right value is empty, so may be what is compared with it.
+    for judged in (officially, isolated):
+        assert judged("def f(x): return np.empty((0, 2))", [near], [np.empty((0, 2))])[0]
     for message in (
         b"", b"1", b"[]", b"{}", b'["eval", "1"]', b'["array", "O", [1], ""]', b'["array", "|V8", [1], "AAAAAAAAAAA="]',
         b'["array", "<f8", [9], ""]', b'["sparse", "csr", false, [1, 1], 1]', b'["sparse", "__class__", false, [1, 1], [], [], []]',
