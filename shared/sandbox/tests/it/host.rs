@@ -98,9 +98,16 @@ fn guard() {
         let _ = std::fs::remove_dir(entry.path());
     }
     let group = top.join(format!("bench-guard-{}", std::process::id()));
-    if std::fs::create_dir(&group).is_ok() {
-        std::fs::write(group.join("pids.max"), "3000").unwrap();
-        std::fs::write(group.join("cgroup.procs"), "0").unwrap();
+    let join = || {
+        std::fs::create_dir(&group)?;
+        std::fs::write(group.join("pids.max"), "3000")?;
+        std::fs::write(group.join("cgroup.procs"), "0")
+    };
+    // Another run that begins now may remove the group before this one is in it.
+    while let Err(error) = join() {
+        if error.kind() != std::io::ErrorKind::NotFound {
+            return;
+        }
     }
 }
 

@@ -84,9 +84,23 @@ async fn sandboxes_die_with_their_host_and_the_next_one_cleans_up() {
     }
 }
 
-fn parent(pid: u32) -> u32 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().parse().unwrap()
+/// The parent of a process; `None` when the process is gone.
+fn parent(pid: u32) -> Option<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
+/// The stages that this process is below, the second stage first, up to the guard.
+///
+/// Told by their command lines, which stay as they are: a command that is just becoming another program has no variables
+/// for a moment, and would itself be taken for a stage if stages were told by having no mark.
+fn stages_above(pid: u32) -> Vec<u32> {
+    let is_stage = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).nth(1) == Some(b"__sandbox")
+    };
+    let above = std::iter::successors(parent(pid), |pid| parent(*pid));
+    above.take_while(|pid| *pid != std::process::id() && *pid != 0).filter(is_stage).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,12 +120,12 @@ async fn whichever_of_its_own_processes_is_killed_the_sandbox_is_over_and_leaves
             });
             printed(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
             until("both processes", || processes_with(&mark).len() >= 2).await;
-            let inside = processes_with(&mark);
-            let first = inside.iter().map(|pid| parent(*pid)).find(|pid| !inside.contains(pid)).unwrap();
-            let mut ours = vec![first];
-            while parent(*ours.last().unwrap()) != std::process::id() {
-                ours.push(parent(*ours.last().unwrap()));
-            }
+            let mut ours = Vec::new();
+            until("the stages", || {
+                ours = processes_with(&mark).first().map(|pid| stages_above(*pid)).unwrap_or_default();
+                ours.last().is_some_and(|guard| parent(*guard) == Some(std::process::id()))
+            })
+            .await;
             let Some(target) = ours.get(turn) else { break };
             nix::sys::signal::kill(
                 nix::unistd::Pid::from_raw(i32::try_from(*target).unwrap()),
