@@ -123,14 +123,12 @@ pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
     })
 }
 
-fn make_folder(out: &Path) -> anyhow::Result<()> {
-    std::fs::create_dir_all(out).map_err(|error| {
-        Problem::usage(format!("--out: could not create the folder `{}`: {error}", out.display())).into()
-    })
-}
-
 async fn export(client: &Client, stack: Option<&Stack>, run: &Run, out: &Path) -> anyhow::Result<Files> {
-    make_folder(out)?;
+    std::fs::create_dir_all(out).map_err(|error| {
+        Problem::failure(format!("--out: could not create the folder `{}`: {error}", out.display())).hint(
+            format!("the results are kept: `bench export {} --out FOLDER` writes them elsewhere", run.id),
+        )
+    })?;
     let path = |format: &str| format!("/api/runs/{}/export?format={format}", run.id);
     let zip = client.download(&path("zip"), out).await?;
     let csv = client.download(&path("csv"), out).await?;
