@@ -6,8 +6,9 @@ use std::io::IsTerminal;
 use anyhow::Context;
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -47,9 +48,23 @@ impl Cli {
                     && matches.value_source(id) == Some(ValueSource::CommandLine)
             });
             run.given = given.map(str::to_owned).collect();
+            if let Some(id) = run.given.iter().find(|id| is_empty(matches, id)) {
+                // An unset shell variable must not order a run of everything.
+                let text = format!(
+                    "the value of --{} is empty; leave the option out, or give a value\n",
+                    id.replace('_', "-")
+                );
+                return Err(clap::Error::raw(ErrorKind::InvalidValue, text));
+            }
         }
         Ok(cli)
     }
+}
+
+/// Whether an option was given with a value that has nothing in it.
+fn is_empty(matches: &ArgMatches, id: &str) -> bool {
+    let mut values = matches.try_get_raw(id).ok().flatten().into_iter().flatten();
+    values.any(|value| value.to_string_lossy().trim().is_empty())
 }
 
 /// A variable that is empty counts as not set. Values are not shown in help, which is the same everywhere.

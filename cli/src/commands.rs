@@ -28,10 +28,12 @@ use std::time::Duration;
 use bench_domain::RunId;
 use bench_state::Scope;
 use clap::Subcommand;
+use serde_json::Value;
 
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
+use crate::output;
 use crate::stack::{Stack, StackOptions};
 
 #[derive(Debug, Subcommand)]
@@ -170,6 +172,31 @@ fn check_exists(option: &str, file: &Path) -> anyhow::Result<()> {
     ))
     .hint(format!("give {option} the path of an existing file, from the folder in which you are or from /"))
     .into())
+}
+
+/// Refuses the path of a file in a folder that isn't there. A path that ends in a separator is that of a folder.
+fn check_folder_of(option: &str, file: &Path) -> anyhow::Result<()> {
+    let names_folder = file.as_os_str().to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
+    let folder = if names_folder { Some(file) } else { file.parent() };
+    match folder.filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Some(missing) => Err(Problem::usage(format!("{option}: there is no folder `{}`", missing.display()))
+            .hint(format!("create it with `mkdir -p {}`", missing.display()))
+            .into()),
+        None => Ok(()),
+    }
+}
+
+/// Warns of what a server left out of an order or a schedule: names that are no benchmarks, and fields without effect.
+fn warn_of_ignored(saved: &Value) {
+    let texts = |name: &str| {
+        let listed = saved.get(name).and_then(Value::as_array).into_iter().flatten();
+        listed.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let names = texts("ignored_benchmarks");
+    if !names.is_empty() {
+        output::warn(&format!("left out, since there are no such benchmarks: {}", names.join(", ")));
+    }
+    texts("warnings").iter().for_each(|warning| output::warn(warning));
 }
 
 /// The benchmark of that name.

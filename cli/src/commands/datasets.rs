@@ -114,6 +114,9 @@ async fn work(
         DatasetsCommand::List => list(&stack.library.list_cached().await?, json)?,
         DatasetsCommand::Pull { name, file, protocol, option } => {
             let benchmark = ordered_as(&name, protocol.as_deref(), &option)?;
+            if let Some(file) = &file {
+                super::check_exists("--file", file)?;
+            }
             let prepared = match file {
                 Some(file) => stack.library.take_in(benchmark, &file, progress).await?,
                 None => stack.library.prepare(benchmark, &DatasetChoice::Hub, progress).await?,

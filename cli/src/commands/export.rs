@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::client::ServerArgs;
 use crate::data_dir::DataArgs;
-use crate::exit::{ExitStatus, Problem};
+use crate::exit::ExitStatus;
 use crate::output;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -66,14 +66,7 @@ fn check_out(out: &Path) -> anyhow::Result<()> {
     if out.is_dir() {
         return Ok(());
     }
-    let names_folder = out.as_os_str().to_string_lossy().ends_with(std::path::MAIN_SEPARATOR);
-    let folder = if names_folder { Some(out) } else { out.parent() };
-    match folder.filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        Some(missing) => Err(Problem::usage(format!("--out: there is no folder `{}`", missing.display()))
-            .hint(format!("create it with `mkdir -p {}`", missing.display()))
-            .into()),
-        None => Ok(()),
-    }
+    super::check_folder_of("--out", out)
 }
 
 fn print_path(path: &Path, json: bool) -> anyhow::Result<()> {

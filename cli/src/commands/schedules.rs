@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::args::{AddArgs, EditArgs};
-use super::Api;
+use super::{Api, warn_of_ignored};
 use crate::client::{ServerArgs, encode};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
@@ -309,16 +309,6 @@ async fn edit(api: &Api, args: &EditArgs) -> anyhow::Result<()> {
     let changed: Value = api.client.patch(&path, &body).await?;
     warn_of_ignored(&changed);
     print_one(&changed, args.at().json)
-}
-
-fn warn_of_ignored(saved: &Value) {
-    let ignored = saved.get("ignored_benchmarks").and_then(Value::as_array).into_iter().flatten();
-    let names: Vec<&str> = ignored.filter_map(Value::as_str).collect();
-    if !names.is_empty() {
-        output::warn(&format!("left out, since there are no such benchmarks: {}", names.join(", ")));
-    }
-    let warnings = saved.get("warnings").and_then(Value::as_array).into_iter().flatten();
-    warnings.filter_map(Value::as_str).for_each(output::warn);
 }
 
 async fn switch(api: &Api, one: &OneArgs, on: bool) -> anyhow::Result<()> {

@@ -83,6 +83,15 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     if let Some(file) = &args.dataset {
         super::check_exists("--dataset", file)?;
     }
+    if let Some(out) = args.out.as_deref().filter(|out| *out != Path::new("-")) {
+        // Grading takes minutes: a misspelled folder is found before.
+        super::check_folder_of("--out", out)?;
+        if out.is_dir() {
+            return Err(Problem::usage(format!("--out: `{}` is a folder", out.display()))
+                .hint("name the file in it that the verdicts go to")
+                .into());
+        }
+    }
     let choice = if args.demo { DatasetChoice::Demo } else { DatasetChoice::Hub };
     let mut items = Items::new(benchmark, choice, args.dataset.clone(), args.data.clone());
     let mut source = Source::open(&args.responses)?;

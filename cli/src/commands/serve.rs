@@ -157,7 +157,7 @@ pub(crate) async fn addresses(option: &str, host: &str, port: u16) -> anyhow::Re
     let bare = host.trim().trim_start_matches('[').trim_end_matches(']');
     let found = lookup_host((bare, port)).await.map(Iterator::collect::<Vec<_>>).unwrap_or_default();
     if found.is_empty() {
-        return Err(Problem::usage(format!("{option}: `{host}` is no address of this machine")).into());
+        return Err(Problem::usage(format!("{option}: `{host}` is not an address of this machine")).into());
     }
     Ok(found)
 }
@@ -173,7 +173,9 @@ pub(crate) async fn bind(option: &str, addresses: &[SocketAddr], port: u16) -> a
                     .hint("ports from 1024 on are free to use")
             }
             ErrorKind::AddrNotAvailable => {
-                Problem::failure(format!("{option}: that is no address of this machine"))
+                let shown: Vec<String> =
+                    addresses.iter().map(|address| format!("`{}`", address.ip())).collect();
+                Problem::usage(format!("{option}: {} is not an address of this machine", shown.join(", ")))
             }
             _ => Problem::failure(format!("could not listen on port {port}: {error}")),
         };

@@ -107,6 +107,15 @@ fn a_schedule_lives_at_a_server() {
 }
 
 #[test]
+fn a_schedule_of_an_unknown_benchmark_is_wrong_usage() {
+    let place = Place::new();
+    let add = ["schedules", "add", "--name", "n", "--cron", "30 2 * * *", "--model", "oracle"];
+    let two = ["--benchmark", "mmlu_pro", "--benchmark", "mmlu-pro"];
+    place.bench(&[&add[..], &two].concat()).refused(2, "there is no benchmark `mmlu-pro`");
+    assert_eq!(place.json(&["schedules", "--json"]), json!([]));
+}
+
+#[test]
 fn help_teaches_cron_and_zones() {
     let place = Place::new();
     for args in [&["schedules", "--help"][..], &["schedules", "add", "--help"]] {

@@ -65,8 +65,18 @@ fn every_command_works_against_a_server() {
         "--json",
     ]);
     assert_eq!((&runs[0]["status"], &runs[0]["files"]["verified"]), (&json!("succeeded"), &json!(true)));
+    // Warnings are of what was given, and of nothing that the command adds.
+    let one = ["run", "--model", "oracle", "--benchmark", "mmlu_pro", "--demo", "--item", "#0"];
+    for more in [&[][..], &["--benchmark", "nope"]] {
+        let args = with(&[&one[..], more].concat());
+        let done = place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        let left_out = "warning: left out, since there are no such benchmarks: nope";
+        let warnings = if more.is_empty() { vec![] } else { vec![left_out] };
+        assert_eq!(done.err.lines().filter(|line| line.starts_with("warning")).collect::<Vec<_>>(), warnings);
+        assert!(done.code == 0 && done.err.contains(": oracle on mmlu_pro\n"), "{}", done.err);
+    }
     let id = runs[0]["id"].as_str().unwrap();
-    assert_eq!(json(&["runs", "--json"])[0]["id"], id);
+    assert_eq!(json(&["runs", "--json"])[2]["id"], id);
     assert_eq!(json(&["runs", id, "--items", "--json"]).as_array().unwrap().len(), 3);
     assert_eq!(json(&["compare", id, id, "--json"])["benchmarks"][0]["items"], 3);
     assert!(json(&["benchmarks", "--json"]).as_array().unwrap().len() > 1);
@@ -76,13 +86,13 @@ fn every_command_works_against_a_server() {
     assert_eq!(
         overview["queue_counts"],
         serde_json::json!({
-            "queued": 0, "running": 0, "succeeded": 1, "failed": 0, "canceled": 0
+            "queued": 0, "running": 0, "succeeded": 3, "failed": 0, "canceled": 0
         })
     );
-    assert_eq!(overview["completed_runs"][0]["id"], id);
+    assert_eq!(overview["completed_runs"][2]["id"], id);
     assert!(overview["workers"].as_array().unwrap().len() <= 1, "{overview}");
     let shown = place.bench(&with(&["ops"]).iter().map(String::as_str).collect::<Vec<_>>());
-    assert!(shown.code == 0 && shown.out.contains("1 succeeded") && shown.out.contains(id), "{}", shown.err);
+    assert!(shown.code == 0 && shown.out.contains("3 succeeded") && shown.out.contains(id), "{}", shown.err);
     let zip = json(&["export", id, "--json"])["file"].as_str().unwrap().to_owned();
     assert_eq!(json(&["verify", &zip, "--json"])["valid"], true);
     assert_eq!(json(&["verify", &zip, "--here", "--json"])["valid"], true);

@@ -30,6 +30,12 @@ fn wrong_usage_is_exit_code_2_in_one_sentence_and_makes_nothing() {
         (&["benchmarks", "nope"], "there is no benchmark"),
         (&["datasets", "pull", "mmlu_pro", "--protocol", "nope"], "has no protocol `nope`"),
         (&["serve", "--host", "not a host"], "--host"),
+        (&["run", "--model", "replay:.", "--demo"], "--model: `.` is a folder"),
+        (
+            &["score", "mmlu_pro", "--responses", "items.jsonl", "--out", "none/out.jsonl"],
+            "--out: there is no folder `none`",
+        ),
+        (&["score", "mmlu_pro", "--responses", "items.jsonl", "--out", "."], "--out: `.` is a folder"),
     ];
     for (args, part) in cases {
         place.bench(args).refused(2, part);
@@ -48,6 +54,10 @@ fn clap_refuses_with_2_as_well() {
         &["run", "--samples", "0"],
         &["run", "--concurrency", "0"],
         &["run", "--resume", "not-a-uuid"],
+        // A shell variable that is not set must not order a run of everything.
+        &["run", "--model", "oracle", "--demo", "--item", ""],
+        &["run", "--model", "oracle", "--demo", "--benchmark", " "],
+        &["run", "--model", "oracle", "--demo", "--seed", ""],
         &["runs", "--status", "done"],
         &["verify"],
         &["score", "mmlu_pro"],
@@ -97,6 +107,8 @@ fn a_named_file_that_is_not_there_is_wrong_usage() {
     ] {
         place.bench(args).refused(2, "could not read none.jsonl");
     }
+    let pull = ["datasets", "pull", "mmlu_pro", "--file", "none.jsonl"];
+    place.bench(&pull).refused(2, "could not read none.jsonl, which --file names: there is no such file");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use super::responses;
 use crate::client::Client;
 use crate::commands::judge::{Judge, judge_key, protocols};
 use crate::commands::options::{ByBenchmark, options, ordered, ordered_with};
-use crate::commands::{check_exists, find_benchmark};
+use crate::commands::{check_exists, find_benchmark, warn_of_ignored};
 use crate::exit::Problem;
 use crate::output;
 use crate::progress::DatasetProgress;
@@ -242,6 +242,9 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
     let shown = path.display();
     let metadata = std::fs::metadata(&path)
         .map_err(|error| Problem::usage(format!("--model: could not read {shown}: {error}")))?;
+    if metadata.is_dir() {
+        return Err(Problem::usage(format!("--model: `{shown}` is a folder; name a file in it")).into());
+    }
     if metadata.len() > REPLAY_BYTES_MAX {
         return Err(Problem::failure(format!("{shown} is larger than {REPLAY_BYTES_MAX} bytes")).into());
     }
@@ -490,17 +493,14 @@ impl Plan {
         for model in &self.models {
             let created: Value =
                 client.post(path, Some(&self.body(model, &benchmarks))).await.context(model.name.clone())?;
-            let warnings = created.get("warnings").and_then(Value::as_array).into_iter().flatten();
-            warnings.filter_map(Value::as_str).for_each(output::warn);
+            warn_of_ignored(&created);
             let created: Run =
                 serde_json::from_value(created).context("the server's answer is not the one expected")?;
             let run: RunId = created.id.parse().context("the server's answer names no run")?;
             let at = client.address().unwrap_or_default();
-            output::note(&format!(
-                "Run {run} at {at}: {} on {}",
-                created.model(),
-                self.benchmarks.join(", ")
-            ));
+            let named = created.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str());
+            let named = named.collect::<Vec<_>>().join(", ");
+            output::note(&format!("Run {run} at {at}: {} on {named}", created.model()));
             runs.push(run);
         }
         Ok(runs)
@@ -510,13 +510,14 @@ impl Plan {
         let mut body = Map::new();
         body.insert("model_id".into(), json!(model.slug));
         body.insert("selected_benchmarks".into(), json!(benchmarks));
-        body.insert("subset_pct".into(), json!(self.subset.pct));
         let mut optional = |name: &str, value: Value| {
             if !matches!(&value, Value::Null | Value::Bool(false)) && value != json!([]) {
                 body.insert(name.to_owned(), value);
             }
         };
         optional("provider", json!(model.provider.map(ProviderKind::as_str)));
+        // A server takes all items where nothing is said, and warns of a share that something else replaces.
+        optional("subset_pct", json!((self.subset.pct != 100).then_some(self.subset.pct)));
         optional("subset_count", json!(self.subset.count));
         optional("subset_seed", json!(self.subset.seed));
         optional("samples", json!(self.samples));

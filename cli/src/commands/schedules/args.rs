@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::At;
 use crate::client::Client;
+use crate::commands::find_benchmark;
 use crate::commands::judge::{JudgeArgs, protocols};
 use crate::commands::options::options;
 use crate::commands::run::budget::BudgetArgs;
@@ -109,8 +110,8 @@ struct WhatArgs {
 }
 
 impl WhatArgs {
-    /// The fields that were given.
-    fn fields(&self) -> anyhow::Result<Map<String, Value>> {
+    /// The fields that were given. At this machine unknown benchmarks are refused; a server may have others.
+    fn fields(&self, remote: bool) -> anyhow::Result<Map<String, Value>> {
         let mut fields = Map::new();
         let mut given = |name: &str, value: Option<Value>| {
             fields.extend(value.map(|value| (name.to_owned(), value)));
@@ -121,6 +122,9 @@ impl WhatArgs {
             given("model_id", Some(json!(model)));
         }
         given("time_zone", self.time_zone.as_ref().map(|zone| json!(zone)));
+        if !remote {
+            self.benchmark.iter().try_for_each(|name| find_benchmark(name).map(drop))?;
+        }
         given("selected_benchmarks", (!self.benchmark.is_empty()).then(|| json!(self.benchmark)));
         given("items", (!self.item.is_empty()).then(|| json!(self.item)));
         given("subset_pct", self.subset_pct.map(|pct| json!(pct)));
@@ -165,7 +169,7 @@ impl AddArgs {
 
     /// The body of the order.
     pub(super) async fn body(&self, client: &Client) -> anyhow::Result<Value> {
-        let mut fields = self.what.fields()?;
+        let mut fields = self.what.fields(self.at.server.server().is_some())?;
         if self.what.model.is_none() {
             return Err(Problem::usage("no model was given").hint("give one with --model").into());
         }
@@ -195,7 +199,7 @@ impl EditArgs {
 
     /// The body of the change.
     pub(super) fn body(&self) -> anyhow::Result<Value> {
-        let mut fields = self.what.fields()?;
+        let mut fields = self.what.fields(self.at.server.server().is_some())?;
         fields.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
         fields.extend(self.cron.as_ref().map(|cron| ("cron".to_owned(), json!(cron))));
         let webhook = if self.no_webhook { Some(Value::Null) } else { self.what.webhook() };
