@@ -64,8 +64,8 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
         facts.bounds_memory,
         "memory cgroup",
         "No memory cgroup may be made: each process is bounded, and what all use together, with files in memory, sockets and \
-         pipes, is watched. System V shared memory, files without a name, shared memory of no file and larger buffers of \
-         sockets and pipes are refused.",
+         pipes, is watched. System V shared memory, files without a name, shared memory of no file, \
+         Landlock rules for ports and larger buffers of sockets and pipes are refused.",
     );
     say(
         facts.bounds_processes,

@@ -2,7 +2,7 @@
 //! and still in use, mappings. Read from `/proc`, where no cgroup counts it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -15,6 +15,10 @@ const PIPE_BYTES: u64 = 64 << 10;
 const SEND_BYTES: u64 = 212_992;
 /// What the kernel keeps for an open file, at most about so many bytes.
 const OPEN_FILE_BYTES: u64 = 1 << 10;
+/// What it keeps for a file that a process waits for with `epoll`.
+const WATCH_BYTES: u64 = 256;
+/// Rules of a Landlock ruleset, which it does not show: as many as the machine has files that programs may read.
+const RULESET_BYTES: u64 = 8 << 20;
 /// What it keeps for a mapping.
 const MAPPING_BYTES: u64 = 256;
 /// Mappings of one process that are told apart, by the length of their list; a process with more counts as one that has
@@ -110,11 +114,13 @@ impl Held {
             for entry in entries.flatten() {
                 bytes += OPEN_FILE_BYTES;
                 let Ok(about) = stat(&entry.path()) else { continue };
-                bytes += self.file(&about, count, seen, || {
-                    let number = entry.file_name();
-                    let about = format!("/proc/{pid}/task/{task}/fdinfo/{}", number.to_string_lossy());
-                    std::fs::read_to_string(about).unwrap_or_default()
-                });
+                let number = entry.file_name();
+                let info = format!("/proc/{pid}/task/{task}/fdinfo/{}", number.to_string_lossy());
+                bytes += if about.st_mode & SFlag::S_IFMT.bits() == 0 {
+                    std::fs::read_link(entry.path()).map_or(0, |kind| object_bytes(&kind, &info))
+                } else {
+                    self.file(&about, count, seen, || std::fs::read_to_string(info).unwrap_or_default())
+                };
             }
             if bytes > before {
                 break;
@@ -186,6 +192,21 @@ fn tasks(pid: u32) -> Vec<u32> {
 fn is_ending(pid: u32) -> bool {
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     statm.split_whitespace().next().is_none_or(|pages| pages == "0")
+}
+
+/// Memory of an open file that is of no file system, by the kernel's name for its kind and the path of what is told of it.
+fn object_bytes(kind: &Path, info: &str) -> u64 {
+    match kind.as_os_str().as_bytes() {
+        b"anon_inode:[eventpoll]" => {
+            let Ok(file) = std::fs::File::open(info) else { return 0 };
+            // A line each: there may be millions.
+            let lines = std::io::BufReader::new(file).split(b'\n').map_while(Result::ok);
+            let watches = lines.filter(|line| line.starts_with(b"tfd:")).count() as u64;
+            watches.saturating_mul(WATCH_BYTES)
+        }
+        b"anon_inode:[landlock-ruleset]" => RULESET_BYTES,
+        _ => 0,
+    }
 }
 
 /// Open files that wait in a socket to be received; `None` for sockets that carry none.
@@ -302,6 +323,22 @@ mod tests {
         let memory: u64 = held.memory.values().sum();
         assert!((1 << 20..2 << 20).contains(&memory), "{held:?}");
         assert!(held.hidden.is_empty() && held.in_flight == 0, "{held:?}");
+    }
+
+    #[test]
+    fn what_is_waited_for_is_counted() {
+        let poll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::empty()).unwrap();
+        let pipes: Vec<_> = (0..3).map(|_| rustix::pipe::pipe().unwrap()).collect();
+        for (end, _) in &pipes {
+            let data = rustix::event::epoll::EventData::new_u64(0);
+            rustix::event::epoll::add(&poll, end, data, rustix::event::epoll::EventFlags::IN).unwrap();
+        }
+        let number = poll.as_raw_fd();
+        let kind = std::fs::read_link(format!("/proc/self/fd/{number}")).unwrap();
+        let info = format!("/proc/self/fdinfo/{number}");
+        assert_eq!(object_bytes(&kind, &info), 3 * WATCH_BYTES);
+        assert_eq!(object_bytes(Path::new("anon_inode:[landlock-ruleset]"), &info), RULESET_BYTES);
+        assert_eq!(object_bytes(Path::new("anon_inode:[eventfd]"), &info), 0);
     }
 
     #[test]

@@ -184,6 +184,9 @@ const SENDS: [(i64, u8); 6] = [
 /// Of `linux/fcntl.h`: chooses the signal that tells a process of input.
 const F_SETSIG: libc::c_int = 10;
 
+/// Of `linux/landlock.h`: a rule for a port of the network. A ruleset takes 65,536 of them without an open file for each.
+const LANDLOCK_RULE_NET_PORT: libc::c_int = 2;
+
 /// Calls that take memory which belongs to no process, told to be missing where no cgroup counts it: files without a
 /// name, and pages that stay in a pipe after their process has given them up.
 const UNCOUNTED_MEMORY: &[i64] =
@@ -288,6 +291,10 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
             ])
         });
         rules.insert(libc::SYS_setsockopt, buffers.collect::<Result<_, String>>()?);
+        rules.insert(
+            libc::SYS_landlock_add_rule,
+            vec![rule([condition(1, SeccompCmpOp::Eq, number(LANDLOCK_RULE_NET_PORT))?])?],
+        );
         rules.insert(libc::SYS_mmap, vec![rule([condition(3, SeccompCmpOp::MaskedEq(shared), shared)?])?]);
     }
     rules.insert(libc::SYS_fcntl, controls);
