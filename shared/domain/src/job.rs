@@ -93,13 +93,15 @@ pub enum JobEnd {
     Vanished,
     /// A program of it stopped (`SIGSTOP`) a process of the job, such as the one that supervises it, and it was killed.
     Halted,
+    /// Its programs went over a limit of the sandbox (memory, processes, disk), and the host ended the sandbox for it.
+    OverLimit,
 }
 
 impl JobEnd {
-    /// Whether a program of the job kept it from ending by itself: it used up the job's time, or stopped its supervisor.
-    /// A supervisor that works ends before.
+    /// Whether a program of the job kept it from ending by itself: it used up the job's time, stopped its supervisor, or
+    /// went over the sandbox's limits. A supervisor that works ends before, and stays far below them.
     pub fn is_held_up(self) -> bool {
-        matches!(self, Self::TimedOut | Self::Halted)
+        matches!(self, Self::TimedOut | Self::Halted | Self::OverLimit)
     }
 }
 

@@ -12,7 +12,7 @@ use reqwest::{Method, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::error::{excerpt, says_gone};
+use crate::error::{excerpt, over_limit, says_gone};
 use crate::views::{metrics_of, stats_of};
 use crate::{HostMetric, Resources, SandboxStats, SandyConfig, SandyError, Timing};
 
@@ -142,7 +142,8 @@ impl Sandy {
     pub(crate) async fn send_to_sandbox(&self, call: &Call<'_>) -> Result<Response, Failed> {
         let response = self.send(call).await?;
         if response.status() == StatusCode::NOT_FOUND {
-            return Err(Failed::sent(SandyError::Gone));
+            let (said, _) = read_up_to(response, COMPLAINT_BYTES_MAX, call.timeout).await;
+            return Err(Failed::sent(over_limit(&said).map_or(SandyError::Gone, SandyError::OverLimit)));
         }
         self.success(response, call.timeout, true).await
     }

@@ -48,6 +48,9 @@ pub enum SandyError {
     /// The sandbox is no more: ended, preempted, or never there.
     #[error("The sandbox is gone")]
     Gone,
+    /// The sandbox is no more: its programs went over one of its limits, and its host ended it for that.
+    #[error("The sandbox was ended: {0}")]
+    OverLimit(String),
     /// More bytes than are taken.
     #[error("Sandy's answer is longer than is taken")]
     TooLong,
@@ -94,7 +97,7 @@ impl SandyError {
             Self::Status(status) | Self::Rejected { status, .. } => kind_of(*status),
             Self::Full { .. } => SandyErrorKind::Busy,
             Self::Gone => SandyErrorKind::Gone,
-            Self::TooLong | Self::BadId | Self::BadPath => SandyErrorKind::Fatal,
+            Self::OverLimit(_) | Self::TooLong | Self::BadId | Self::BadPath => SandyErrorKind::Fatal,
             Self::Unreachable(_)
             | Self::Timeout { .. }
             | Self::Shape(_)
@@ -128,6 +131,14 @@ fn kind_of(status: u16) -> SandyErrorKind {
         500.. => SandyErrorKind::Transient,
         _ => SandyErrorKind::Fatal,
     }
+}
+
+/// The limit that a sandbox was ended for, where the service says so in `overLimit`: at most 200 characters.
+pub(crate) fn over_limit(body: &[u8]) -> Option<String> {
+    let said: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let limit = said.get("overLimit")?.as_str()?;
+    let clean = limit.chars().filter(|c| !c.is_control()).take(EXCERPT_CHARS_MAX);
+    Some(clean.collect())
 }
 
 /// Whether these words of the service say that a sandbox is no more.
@@ -174,6 +185,16 @@ pub(crate) fn shown(text: &str, chars_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_told_apart_from_any_other_end() {
+        let told = over_limit(br#"{"detail": "It was ended.", "overLimit": "too\nmuch"}"#);
+        assert_eq!(told.as_deref(), Some("toomuch"));
+        for other in [&br#"{"detail": "There is no sandbox."}"#[..], br#"{"overLimit": 3}"#, b"overLimit", b""] {
+            assert_eq!(over_limit(other), None);
+        }
+        assert_eq!(SandyError::OverLimit(String::new()).kind(), SandyErrorKind::Fatal);
+    }
 
     #[test]
     fn words_of_lost_sandboxes_are_known() {

@@ -177,7 +177,7 @@ impl Sandy {
             .repeated(TERMINATE_TRIES, is_passing, || async { self.send_to_sandbox(&call).await.map(drop) })
             .await;
         match ended {
-            Err(SandyError::Gone) => Ok(()),
+            Err(SandyError::Gone | SandyError::OverLimit(_)) => Ok(()),
             ended => ended,
         }
     }

@@ -425,6 +425,7 @@ fn told(why: &str, report: &JobReport) -> String {
         JobEnd::TimedOut => "the job's time was up".to_owned(),
         JobEnd::Vanished => "the job vanished".to_owned(),
         JobEnd::Halted => "the job was stopped by its program".to_owned(),
+        JobEnd::OverLimit => "the program went over the sandbox's limits".to_owned(),
     };
     let last = report.stderr_tail.trim().lines().last().unwrap_or_default();
     let said =

@@ -245,6 +245,7 @@ fn end_of(report: &JobReport) -> String {
         JobEnd::TimedOut => "the job's time was up".to_owned(),
         JobEnd::Vanished => "the job was killed".to_owned(),
         JobEnd::Halted => "the job was stopped by a program".to_owned(),
+        JobEnd::OverLimit => "a program went over the sandbox's limits".to_owned(),
     };
     match report.stderr_tail.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(said) => format!("{end} ({})", shortened(said.trim(), COMPLAINT_CHARS_MAX)),

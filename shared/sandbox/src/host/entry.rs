@@ -1,7 +1,7 @@
 //! One sandbox, as its host knows it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use bench_domain::Timestamp;
 use serde::{Serialize, Serializer};
@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::SandboxHost;
+use super::life::Why;
 use super::room::Number;
 use crate::isolation::Sandbox;
 
@@ -113,6 +114,10 @@ pub(super) struct Entry {
     pub(super) created_at: Timestamp,
     /// Cancelled as soon as it is being ended.
     pub(super) ended: CancellationToken,
+    /// Why it was ended.
+    pub(super) why: OnceLock<Why>,
+    /// Cancelled when it is gone.
+    pub(super) gone: CancellationToken,
     place: Place,
     activity: Mutex<Activity>,
 }
@@ -149,6 +154,8 @@ impl Entry {
             created: now,
             created_at: now_at,
             ended: CancellationToken::new(),
+            why: OnceLock::new(),
+            gone: CancellationToken::new(),
             place,
             activity: Mutex::new(Activity {
                 used: now,

@@ -16,6 +16,14 @@ pub enum HostError {
     /// There is no such sandbox, or no more.
     #[error("There is no sandbox `{0}`: it was never made here, or it was ended or preempted.")]
     Gone(String),
+    /// There was such a sandbox: its programs went over a limit, and it was ended for it.
+    #[error("The sandbox `{id}` was ended: {limit}.")]
+    OverLimit {
+        /// Which sandbox.
+        id: String,
+        /// What its programs did.
+        limit: String,
+    },
     /// As the files in the sandbox are, it cannot be done.
     #[error("{0}")]
     Conflict(String),

@@ -1,6 +1,6 @@
 //! The host: which sandboxes there are, and how they end.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -23,6 +23,10 @@ use crate::isolation::{Form, Isolation};
 
 /// Bytes of a body that one permit of [`SandboxHost::bodies`] stands for.
 pub(super) const BODY_PERMIT_BYTES: usize = 1 << 10;
+/// Sandboxes that were ended for a limit are told from others that are gone, so many of them.
+const OVER_LIMIT_KEPT: usize = 1_024;
+/// How long the end of a sandbox that ended by itself is waited for, to be told why.
+const OVER_WAIT: Duration = Duration::from_secs(35);
 /// How often it is looked which sandboxes are over, expired or idle.
 const TICK: Duration = Duration::from_secs(1);
 /// How often it is looked whether the machine has memory left.
@@ -82,6 +86,10 @@ pub struct SandboxHost {
     pub(super) this: Weak<Self>,
     room: Mutex<Room>,
     entries: Mutex<HashMap<String, Arc<Entry>>>,
+    /// Sandboxes that ended by themselves, while they are being removed.
+    ending: Mutex<HashMap<String, Arc<Entry>>>,
+    /// Sandboxes that were ended for a limit, and for which; the oldest first.
+    over_limit: Mutex<VecDeque<(String, String)>>,
 }
 
 impl SandboxHost {
@@ -92,6 +100,8 @@ impl SandboxHost {
         let host = Arc::new_cyclic(|this| Self {
             room: Mutex::new(Room::new(config.slots, config.sandboxes_max)),
             entries: Mutex::default(),
+            ending: Mutex::default(),
+            over_limit: Mutex::default(),
             machine: Machine::new(config.disk_folder.clone()),
             series: Series::default(),
             bodies: Arc::new(Semaphore::new(body_bytes.div_ceil(BODY_PERMIT_BYTES))),
@@ -186,7 +196,7 @@ impl SandboxHost {
     /// A sandbox that is not over.
     pub(super) fn entry(&self, id: &str) -> Result<Arc<Entry>, HostError> {
         let entry = self.entries().get(id).cloned();
-        let entry = entry.ok_or_else(|| HostError::Gone(shown_id(id)))?;
+        let entry = entry.ok_or_else(|| self.gone(id))?;
         if entry.sandbox.is_over() {
             let _ = self.end(&entry, Why::Over);
             return Err(HostError::Gone(shown_id(id)));
@@ -194,19 +204,83 @@ impl SandboxHost {
         Ok(entry)
     }
 
+    /// Why there is no such sandbox.
+    fn gone(&self, id: &str) -> HostError {
+        // Nothing in it can be half changed.
+        let ended = self.over_limit.lock().unwrap_or_else(PoisonError::into_inner);
+        match ended.iter().find(|(ended, _)| ended == id) {
+            Some((id, limit)) => HostError::OverLimit { id: id.clone(), limit: limit.clone() },
+            None => HostError::Gone(shown_id(id)),
+        }
+    }
+
+    /// The same for a command that has lost its sandbox: where it has ended by itself, its guard is asked why.
+    pub(super) async fn lost(&self, entry: &Arc<Entry>) -> HostError {
+        if entry.sandbox.is_over() {
+            // Nothing is done where somebody else has ended it before.
+            let _ = self.end(entry, Why::Over);
+        }
+        if entry.why.get() == Some(&Why::Over) {
+            let _ = tokio::time::timeout(OVER_WAIT, entry.gone.cancelled()).await;
+        }
+        self.gone(&entry.id)
+    }
+
+    /// Waits for what is known of a sandbox that has ended by itself.
+    ///
+    /// # Errors
+    /// [`HostError::Gone`] and [`HostError::OverLimit`] for such a sandbox.
+    pub(super) async fn settled(&self, id: &str) -> Result<(), HostError> {
+        let over = self.entries().get(id).filter(|entry| entry.sandbox.is_over()).cloned();
+        let over = over.or_else(|| self.ending().get(id).cloned());
+        match over {
+            Some(entry) => Err(self.lost(&entry).await),
+            None => Ok(()),
+        }
+    }
+
+    fn ending(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note_over_limit(&self, entry: &Entry) {
+        if entry.why.get() != Some(&Why::Over) {
+            return;
+        }
+        let Some(limit) = entry.sandbox.over_limit() else { return };
+        let mut ended = self.over_limit.lock().unwrap_or_else(PoisonError::into_inner);
+        if ended.len() >= OVER_LIMIT_KEPT {
+            ended.pop_front();
+        }
+        ended.push_back((entry.id.clone(), limit.to_owned()));
+    }
+
     /// Ends a sandbox: it is not found from now on, and its place comes free when it is gone. `None` when somebody else
     /// does that already.
     pub(super) fn end(&self, entry: &Arc<Entry>, why: Why) -> Option<tokio::task::JoinHandle<()>> {
-        self.entries().remove(&entry.id)?;
+        {
+            let mut entries = self.entries();
+            entries.remove(&entry.id)?;
+            let _ = entry.why.set(why);
+            if why == Why::Over {
+                self.ending().insert(entry.id.clone(), Arc::clone(entry));
+            }
+        }
         // First of all, so that whoever waits for it hears of nothing else.
         entry.ended.cancel();
         self.room().leaving(entry.number());
         let age_s = entry.created.elapsed().as_secs();
         tracing::info!(sandbox.id = entry.id, age_s, "Sandbox {} ends: {}", entry.id, why.as_str());
         let entry = Arc::clone(entry);
+        let host = self.this.clone();
         Some(self.tasks.spawn_on(
             async move {
                 entry.sandbox.end().await;
+                if let Some(host) = host.upgrade() {
+                    host.note_over_limit(&entry);
+                    host.ending().remove(&entry.id);
+                }
+                entry.gone.cancel();
                 // Whoever still holds the entry, such as a command that is told of the end, holds no place with it.
                 entry.leave();
             },

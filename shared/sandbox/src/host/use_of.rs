@@ -70,9 +70,11 @@ impl SandboxHost {
     /// [`HostError::Invalid`], [`HostError::Failed`].
     pub async fn exec(&self, id: &str, asked: ExecAsk) -> Result<ExecView, HostError> {
         let exec = self.exec_of(id, asked)?;
+        self.settled(id).await?;
         let (entry, in_use) = self.entry_for_use(id)?;
         self.wait_for_slot(&entry).await?;
         tracing::debug!(sandbox.id = id, command = exec.command, "Running a command in sandbox {id}");
+        let used = entry.clone();
         let task = self.tasks.spawn_on(
             async move {
                 let _in_use = in_use;
@@ -91,7 +93,10 @@ impl SandboxHost {
             &self.runtime,
         );
         let ran = task.await.map_err(|_| HostError::Failed("Running the command failed.".to_owned()))?;
-        let (output, took) = ran.map_err(|error| HostError::of_sandbox(error, &shown_id(id)))?;
+        let (output, took) = match ran {
+            Err(IsolationError::Gone) => return Err(self.lost(&used).await),
+            ran => ran.map_err(|error| HostError::of_sandbox(error, &shown_id(id)))?,
+        };
         Ok(ExecView {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -113,11 +118,12 @@ impl SandboxHost {
                 "The path has between 1 and {PATH_BYTES_MAX} bytes, none of them NUL."
             )));
         }
+        self.settled(id).await?;
         // Nothing of it takes long: no slot is needed.
         let (entry, _in_use) = self.entry_for_use(id)?;
         let written = entry.sandbox.write(path, content).await;
-        if entry.ended.is_cancelled() {
-            return Err(HostError::Gone(shown_id(id)));
+        if entry.ended.is_cancelled() || written == Err(IsolationError::Gone) {
+            return Err(self.lost(&entry).await);
         }
         written.map_err(|error| HostError::of_sandbox(error, &shown_id(id)))
     }

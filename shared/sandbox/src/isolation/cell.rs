@@ -2,13 +2,14 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::cgroups::Group;
 use super::instance::{Instance, remove_tree};
 use super::slots::Slot;
+use super::stage::OVER_LIMIT;
 use super::wire::REASON_BYTES_MAX;
 
 /// The guard ends by itself when the host lets go; after this time it is killed.
@@ -39,13 +40,15 @@ impl Cell {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Ends all processes and removes all files. The other end of the talk must be closed before.
-    pub(crate) fn close(mut self) {
-        self.clear();
-        let complaints = self.complaints();
+    /// Ends all processes and removes all files. The other end of the talk must be closed before. Gives the limit that the
+    /// guard has ended the sandbox for, if it has.
+    pub(crate) fn close(mut self) -> Option<String> {
+        let code = self.clear().and_then(|status| status.code());
+        let complaints = super::wire::reason(&self.complaints());
         if !complaints.is_empty() {
-            tracing::warn!("A sandbox was ended: {}", super::wire::reason(&complaints));
+            tracing::warn!("A sandbox was ended: {complaints}");
         }
+        (code == Some(i32::from(OVER_LIMIT))).then_some(complaints)
     }
 
     /// The same for a sandbox that was never ready; gives the reason when there is one.
@@ -66,15 +69,15 @@ impl Cell {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    fn clear(&mut self) {
+    /// Gives how the guard ended.
+    fn clear(&mut self) -> Option<ExitStatus> {
         drop(self.life.take());
-        if let Some(mut child) = self.child.take() {
-            wait(&mut child);
-        }
+        let status = self.child.take().and_then(|mut child| wait(&mut child));
         self.group.remove();
         if let Some(folder) = self.folder.take() {
             remove_tree(&folder);
         }
+        status
     }
 }
 
@@ -87,18 +90,17 @@ impl Drop for Cell {
     }
 }
 
-fn wait(child: &mut Child) {
+fn wait(child: &mut Child) -> Option<ExitStatus> {
     let until = Instant::now() + END_MAX;
     loop {
         match child.try_wait() {
-            Ok(Some(_)) => return,
+            Ok(Some(status)) => return Some(status),
             Ok(None) if Instant::now() < until => std::thread::sleep(LOOK_EVERY),
             // The kernel kills the sandbox's first process with its guard.
             Ok(None) | Err(_) => {
                 tracing::warn!(guard = child.id(), "The guard of a sandbox did not end and is killed");
                 let _ = child.kill();
-                let _ = child.wait();
-                return;
+                return child.wait().ok();
             }
         }
     }

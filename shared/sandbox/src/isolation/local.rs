@@ -71,7 +71,7 @@ impl Local {
         let trial = local.launch(&Limits::default())?;
         local.form = super::form::describe(kind, &trial.ready, &local.facts());
         drop(trial.control);
-        trial.cell.close();
+        drop(trial.cell.close());
         Ok(local)
     }
 

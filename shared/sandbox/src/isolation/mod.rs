@@ -143,4 +143,9 @@ pub trait Sandbox: Send + Sync {
 
     /// Kills its processes and removes its files. Does nothing when it is over.
     async fn end(&self);
+
+    /// The limit that it was ended for, because its programs went over it; known when [`Sandbox::end`] is through.
+    fn over_limit(&self) -> Option<&str> {
+        None
+    }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -36,6 +36,7 @@ pub(crate) struct LocalSandbox {
     talk: Arc<Talk>,
     reader: JoinHandle<()>,
     cell: tokio::sync::Mutex<Option<Cell>>,
+    over_limit: Arc<OnceLock<String>>,
     /// Its files, where it has no file system of its own.
     folder: Option<PathBuf>,
     drains: Mutex<VecDeque<AbortHandle>>,
@@ -57,6 +58,7 @@ impl LocalSandbox {
             talk,
             folder: cell.folder.clone(),
             cell: tokio::sync::Mutex::new(Some(cell)),
+            over_limit: Arc::default(),
             drains: Mutex::new(VecDeque::new()),
         })
     }
@@ -196,8 +198,14 @@ impl Sandbox for LocalSandbox {
         let mut held = self.cell.lock().await;
         if let Some(cell) = held.take() {
             // A caller that gives up leaves the work to its thread.
-            let _ = tokio::task::spawn_blocking(move || cell.close()).await;
+            let over_limit = self.over_limit.clone();
+            let close = move || cell.close().map(|limit| over_limit.set(limit));
+            let _ = tokio::task::spawn_blocking(close).await;
         }
+    }
+
+    fn over_limit(&self) -> Option<&str> {
+        self.over_limit.get().map(String::as_str)
     }
 }
 
@@ -208,7 +216,7 @@ impl Drop for LocalSandbox {
             // Takes a moment, and whoever drops us may be in a hurry.
             let closes = std::thread::Builder::new().name("sandbox-end".to_owned());
             // Without a thread to be had, what was handed to it is dropped here, which closes it.
-            let _ = closes.spawn(move || cell.close());
+            let _ = closes.spawn(move || drop(cell.close()));
         }
     }
 }

@@ -17,7 +17,7 @@ const ROOMS: [u64; 3] = [384 << 10, 96 << 10, 24 << 10];
 const ISOLATION_CHARS_MAX: usize = 64;
 
 /// Reads the result files, the ends of what the job wrote, and how long it ran. How it ended is what [`super::look`] said, or
-/// what the caller knows.
+/// what the caller knows. A job that ended with its sandbox has left nothing.
 pub async fn harvest(
     sandy: &Sandy,
     sandbox: &str,
@@ -40,6 +40,9 @@ pub async fn harvest(
         elapsed_ms: None,
         isolation: None,
     };
+    if end == JobEnd::OverLimit {
+        return Ok(report);
+    }
     for line in harvest.ask(&asked).await? {
         let words: Vec<&str> = line.iter().map(String::as_str).collect();
         match words.as_slice() {

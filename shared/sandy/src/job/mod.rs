@@ -7,8 +7,9 @@
 //!
 //! A job's folder is `/workspace/jobs/JOB`. A wrapper starts the script there, keeps its time limit, holds what it
 //! writes within bounds, notes how it ended, and ends it when one of its processes stays stopped, as a program may do to
-//! the one that supervises it. A wrapper that is stopped itself is seen by [`look`]. The script's programs run as the same user as the wrapper: nothing
-//! that is found in the folder is trusted. Files are read only where they are regular files that no link leads to,
+//! the one that supervises it. The script's programs run as the same user as the wrapper. Where the kernel has seccomp or
+//! landlock 6 they can't send it signals, nor hold it up otherwise; elsewhere a wrapper that was stopped is seen by [`look`].
+//! Nothing that is found in the folder is trusted. Files are read only where they are regular files that no link leads to,
 //! up to their bounds, in calls that end.
 
 mod command;

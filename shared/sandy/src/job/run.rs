@@ -6,7 +6,7 @@ use bench_domain::{JobEnd, JobSpec};
 
 use super::command::{LOOK, START, STOP};
 use super::{JobError, JobName, check};
-use crate::Sandy;
+use crate::{Sandy, SandyError};
 
 /// A wrapper that gave no sign of life for so long, and whose process is not there, is no more.
 const STALE_S: &str = "15";
@@ -51,7 +51,11 @@ pub fn overdue(time_limit: Duration) -> Duration {
 pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) -> Result<(), JobError> {
     check(spec)?;
     let limit = spec.time_limit.as_millis().to_string();
-    let lines = START.run(sandy, sandbox, &[job.as_str(), &limit]).await?;
+    let lines = match START.run(sandy, sandbox, &[job.as_str(), &limit]).await {
+        // It was, and has gone over a limit already: a look tells.
+        Err(JobError::Sandy(SandyError::OverLimit(_))) => return Ok(()),
+        lines => lines?,
+    };
     match words(&lines).as_slice() {
         ["started" | "already"] => Ok(()),
         _ => Err(START.garbled()),
@@ -61,7 +65,10 @@ pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) 
 /// Where the job stands: one short call. It takes a second more where there is nothing of the job. A job whose wrapper is
 /// found stopped is ended: a second call.
 pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStatus, JobError> {
-    let lines = LOOK.run(sandy, sandbox, &[job.as_str(), STALE_S]).await?;
+    let lines = match LOOK.run(sandy, sandbox, &[job.as_str(), STALE_S]).await {
+        Err(JobError::Sandy(SandyError::OverLimit(_))) => return Ok(JobStatus::Over(JobEnd::OverLimit)),
+        lines => lines?,
+    };
     match words(&lines).as_slice() {
         ["none"] => Ok(JobStatus::NotStarted),
         ["running", elapsed] => {

@@ -8,10 +8,10 @@ use bench_sandy::ExecRequest;
 use bench_sandy::job::{self, JobStatus};
 use bench_sandy::testing::Options;
 
-use crate::support::{World, result, spec};
+use crate::support::{OUTSIDE, World, file, result, spec};
 
 /// Kills the wrapper, and lets it look as if that was long ago. The wrapper is the script's parent.
-const WITHOUT_WRAPPER: &str = "kill -9 $PPID; sleep 0.1; touch -d '1 hour ago' beat lock;";
+const WITHOUT_WRAPPER: &str = "outside \"kill -9 $PPID\"; sleep 0.1; touch -d '1 hour ago' beat lock;";
 
 #[tokio::test]
 async fn a_flood_of_output_is_read_and_only_its_end_is_kept() {
@@ -59,7 +59,7 @@ async fn a_job_without_its_wrapper_has_vanished_whatever_it_pretends() {
         "chmod 000 . rc pid beat",
     ] {
         let world = World::new().await;
-        let report = world.run(&spec(&format!("{WITHOUT_WRAPPER} {pretended}; exit 0"))).await;
+        let report = world.run(&spec(&format!("{OUTSIDE} {WITHOUT_WRAPPER} {pretended}; exit 0"))).await;
         assert_eq!(report.end, JobEnd::Vanished, "{pretended}");
         assert!(!report.stdout_tail.contains("root:"), "{pretended}");
     }
@@ -68,7 +68,7 @@ async fn a_job_without_its_wrapper_has_vanished_whatever_it_pretends() {
 #[tokio::test]
 async fn what_a_job_leaves_running_without_its_wrapper_can_be_stopped() {
     let world = World::new().await;
-    let spec = spec(&format!("{WITHOUT_WRAPPER} sleep 1000 & touch done; wait"));
+    let spec = spec(&format!("{OUTSIDE} {WITHOUT_WRAPPER} sleep 1000 & touch done; wait"));
     world.upload(&spec).await;
     world.start(&spec).await;
     world.until_there("done").await;
@@ -121,7 +121,7 @@ const NEVER: Duration = Duration::from_secs(6 * 3_600);
 /// Stops its wrapper, which is the script's parent, and stays.
 fn halting(again: &str) -> JobSpec {
     let script = format!(
-        "echo x > r; kill -STOP $PPID; touch done; trap '' TERM; while :; do {again} sleep 0.1; done"
+        "{OUTSIDE} echo x > r; outside \"kill -STOP $PPID\"; touch done; trap '' TERM; while :; do {again} sleep 0.1; done"
     );
     JobSpec { time_limit: NEVER, results: vec![result("r", 10)], ..spec(&script) }
 }
@@ -141,7 +141,7 @@ async fn a_wrapper_that_was_halted_does_not_keep_its_job_from_being_stopped() {
 
 #[tokio::test]
 async fn a_job_that_halts_its_wrapper_ends_at_the_next_look() {
-    for again in ["", "kill -STOP $PPID;"] {
+    for again in ["", "outside \"kill -STOP $PPID\";"] {
         let world = World::new().await;
         let spec = halting(again);
         world.upload(&spec).await;
@@ -154,6 +154,62 @@ async fn a_job_that_halts_its_wrapper_ends_at_the_next_look() {
         let end = world.end().await;
         assert!(end == JobEnd::Halted || (end == JobEnd::Vanished && !again.is_empty()), "{again}: {end:?}");
     }
+}
+
+/// Everything by which a program of the same user could hold its job's wrapper up. (Signal 0 does nothing, and is refused to
+/// those that may send none.)
+const AT_ITS_WRAPPER: &str = r#"
+import ctypes, fcntl, os, resource, signal, socket, struct, sys
+libc, wrapper = ctypes.CDLL(None, use_errno=True), int(sys.argv[1])
+group = os.getpgid(wrapper)
+def own(kind):
+    here, there = socket.socketpair()
+    kind(here)
+def trace():
+    if libc.ptrace(16, wrapper, 0, 0) == -1:
+        raise OSError("refused")
+def ways():
+    for number in (0, signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):
+        yield "kill", lambda: os.kill(wrapper, number)
+        yield "group", lambda: os.killpg(group, number)
+        yield "pidfd", lambda: signal.pidfd_send_signal(os.pidfd_open(wrapper), number)
+    yield "everybody", lambda: os.kill(-1, 0)
+    yield "priority", lambda: os.setpriority(os.PRIO_PROCESS, wrapper, 19)
+    yield "priority of its group", lambda: os.setpriority(os.PRIO_PGRP, group, 19)
+    yield "priority of its user", lambda: os.setpriority(os.PRIO_USER, os.getuid(), 19)
+    yield "scheduler", lambda: os.sched_setscheduler(wrapper, os.SCHED_IDLE, os.sched_param(0))
+    yield "processors", lambda: os.sched_setaffinity(wrapper, {0})
+    yield "limit", lambda: resource.prlimit(wrapper, resource.RLIMIT_CPU, (0, 0))
+    yield "memory", lambda: open("/proc/%d/mem" % wrapper, "r+b")
+    yield "owner", lambda: own(lambda end: fcntl.fcntl(end, fcntl.F_SETOWN, wrapper))
+    yield "owner by request", lambda: own(lambda end: fcntl.ioctl(end, 0x8901, struct.pack("i", wrapper)))
+    yield "owner by kind", lambda: own(lambda end: fcntl.fcntl(end, 15, struct.pack("2i", 1, wrapper)))
+    yield "trace", trace
+done = []
+for name, way in ways():
+    try:
+        way()
+        done.append(name)
+    except OSError:
+        pass
+# Its own children, itself and its group are its business.
+child = os.fork()
+if child == 0:
+    signal.pause()
+os.setpriority(os.PRIO_PROCESS, 0, 5)
+fcntl.fcntl(socket.socketpair()[0], fcntl.F_SETOWN, os.getpid())
+os.kill(child, signal.SIGSTOP)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+print(done)
+"#;
+
+#[tokio::test]
+async fn a_job_can_neither_end_its_wrapper_nor_hold_it_up() {
+    let world = World::new().await;
+    let files = vec![file("attack.py", AT_ITS_WRAPPER)];
+    let report = world.run(&JobSpec { files, ..spec("python3 -I attack.py $PPID; exit 5") }).await;
+    assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(5), "[]\n"), "{report:?}");
 }
 
 #[tokio::test]

@@ -81,6 +81,7 @@ pub(super) fn test_results(execution: &Execution) -> Map<String, Value> {
         JobEnd::TimedOut => ("timed-out", None),
         JobEnd::Vanished => ("vanished", None),
         JobEnd::Halted => ("halted", None),
+        JobEnd::OverLimit => ("over-limit", None),
     };
     object(json!({
         "end": end,
@@ -179,8 +180,12 @@ mod tests {
 
     #[test]
     fn every_end_has_a_name() {
-        let ends =
-            [(JobEnd::TimedOut, "timed-out"), (JobEnd::Vanished, "vanished"), (JobEnd::Halted, "halted")];
+        let ends = [
+            (JobEnd::TimedOut, "timed-out"),
+            (JobEnd::Vanished, "vanished"),
+            (JobEnd::Halted, "halted"),
+            (JobEnd::OverLimit, "over-limit"),
+        ];
         for (end, name) in ends {
             let mut execution = report(BTreeMap::new());
             execution.report.end = end;

@@ -47,6 +47,8 @@ pub(super) struct Fake {
     counts: Arc<Counts>,
     ending: Duration,
     over: AtomicBool,
+    /// What its guard says when it is asked why.
+    pub(super) limit: std::sync::OnceLock<String>,
     ended: AtomicBool,
     /// Processors that it uses all the time.
     pub(super) cores: Mutex<Option<f64>>,
@@ -102,6 +104,7 @@ impl Isolation for Fakes {
             counts: Arc::clone(&self.counts),
             ending: self.ending,
             over: AtomicBool::new(false),
+            limit: std::sync::OnceLock::new(),
             ended: AtomicBool::new(false),
             cores: Mutex::new(Some(0.0)),
             memory_bytes: Mutex::new(1 << 20),
@@ -158,6 +161,11 @@ impl Sandbox for Fake {
             memory_bytes: Some(*self.memory_bytes.lock().unwrap()),
             disk_bytes: Some(4_096),
         }
+    }
+
+    fn over_limit(&self) -> Option<&str> {
+        let limit = self.limit.get().filter(|_| self.ended.load(Ordering::SeqCst));
+        limit.map(String::as_str)
     }
 
     fn is_over(&self) -> bool {

@@ -170,6 +170,34 @@ async fn a_sandbox_that_was_killed_from_inside_is_gone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_sandbox_that_went_over_a_limit_is_told_from_one_that_is_gone() {
+    let fakes = Fakes { ending: Duration::from_millis(300), ..Fakes::default() };
+    let (host, counts) = fakes.host(HostConfig::with_slots(2));
+    let (over, terminated) = (host.create(&batch()).await.unwrap(), host.create(&batch()).await.unwrap());
+    for fake in counts.all.lock().unwrap().iter() {
+        fake.limit.set("it had too much".to_owned()).unwrap();
+    }
+    // One that was ended by its host was not ended for it.
+    host.terminate(&terminated.sandbox_id).await.unwrap();
+    let gone = HostError::Gone(terminated.sandbox_id.clone());
+    assert_eq!(host.exec(&terminated.sandbox_id, command("true")).await.unwrap_err(), gone);
+
+    // The command that is lost with its sandbox waits for the guard's word; later ones have it at once.
+    let runs = tokio::spawn({
+        let (host, id) = (host.clone(), over.sandbox_id.clone());
+        async move { host.exec(&id, command("sleep 1000")).await }
+    });
+    sleep(Duration::from_millis(100)).await;
+    counts.all.lock().unwrap()[0].kill();
+    let id = over.sandbox_id.clone();
+    let limit = HostError::OverLimit { id: id.clone(), limit: "it had too much".to_owned() };
+    assert_eq!(runs.await.unwrap().unwrap_err(), limit);
+    assert_eq!(host.exec(&id, command("true")).await.unwrap_err(), limit);
+    assert_eq!(host.get(&id).unwrap_err(), limit);
+    assert_eq!(limit.to_string(), format!("The sandbox `{id}` was ended: it had too much."));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_command_that_is_over_time_has_an_exit_code() {
     let (host, counts) = Fakes::default().host(HostConfig::with_slots(1));
     let made = host.create(&batch()).await.unwrap();

@@ -6,7 +6,8 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -17,7 +18,7 @@ use rustix::process::{Pid, WaitOptions};
 
 use super::files::{self, Home};
 use super::seccomp::{self, Filter};
-use super::{Doing, bounds, control, landlock, user};
+use super::{Doing, alive, bounds, control, landlock, user};
 use crate::isolation::wire::{
     self, AgentPlan, Ask, ExecBody, Kind, Parcel, Ready, Refusal, Tell, WriteBody, WriteRefusal,
 };
@@ -46,15 +47,15 @@ pub(super) fn run() -> Result<(), String> {
         user::become_user(uid)?;
     }
     if plan.kind == Kind::Confined {
-        // After the change of user, which would clear it. In namespaces hakoniwa has seen to it.
-        nix::sys::prctl::set_pdeathsig(Signal::SIGTERM).doing("the guard's end cannot be watched")?;
         nix::sys::prctl::set_child_subreaper(true).doing("processes cannot be adopted")?;
+        // A group that no program is in: the filter keeps programs from joining it, and from sending signals to it.
+        nix::unistd::setpgid(nix::unistd::Pid::from_raw(0), nix::unistd::Pid::from_raw(0))
+            .doing("the group of the guard cannot be left")?;
     }
     // No process of the sandbox looks into this one.
     nix::sys::prctl::set_dumpable(false).doing("the memory cannot be closed to others")?;
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGCHLD);
-    signals.add(Signal::SIGTERM);
     signals.thread_block().doing("signals cannot be held back")?;
     let received = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
         .doing("signals cannot be received")?;
@@ -63,8 +64,11 @@ pub(super) fn run() -> Result<(), String> {
     let shell = SHELLS.map(Path::new).into_iter().find(|shell| shell.exists()).ok_or("there is no bash")?;
     let home = Home::open(&plan.home).doing("the working folder cannot be opened")?;
     let ready = bind(&plan)?;
+    let guard = alive()?;
+    // The first process of a pid namespace takes no signals from inside.
+    let spawner = (plan.kind == Kind::Confined).then(|| Spawner::start(signals)).transpose()?;
 
-    let mut agent = Agent { plan, shell, home, control, signals, running: HashMap::new() };
+    let mut agent = Agent { plan, shell, home, control, guard, signals, spawner, running: HashMap::new() };
     agent.tell(&Tell::Ready(ready))?;
     let outcome = agent.serve(&received);
     agent.end();
@@ -116,28 +120,35 @@ struct Agent {
     shell: &'static Path,
     home: Home,
     control: OwnedFd,
+    /// Its other end is held by the guard alone, and is closed when the guard is gone.
+    guard: OwnedFd,
     /// Held back, and received between other things.
     signals: SigSet,
+    /// Starts commands, where programs could send signals to this process.
+    spawner: Option<Spawner>,
     /// Commands by their process, which leads a group.
     running: HashMap<Pid, u64>,
 }
 
 impl Agent {
-    /// Until the host is gone, or somebody asks this process to end.
+    /// Until the host or the guard is gone.
     fn serve(&mut self, signals: &SignalFd) -> Result<(), String> {
         loop {
-            let mut waits = [PollFd::new(&self.control, PollFlags::IN), PollFd::new(signals, PollFlags::IN)];
+            let mut waits = [
+                PollFd::new(&self.control, PollFlags::IN),
+                PollFd::new(signals, PollFlags::IN),
+                PollFd::new(&self.guard, PollFlags::empty()),
+            ];
             match poll(&mut waits, None) {
                 Err(Errno::INTR) => continue,
                 other => other.doing("nothing can be waited for")?,
             };
-            let (asked, signalled) = (!waits[0].revents().is_empty(), !waits[1].revents().is_empty());
+            let [asked, signalled, unguarded] = waits.each_ref().map(|wait| !wait.revents().is_empty());
+            if unguarded {
+                return Ok(());
+            }
             if signalled {
-                while let Ok(Some(signal)) = signals.read_signal() {
-                    if signal.ssi_signo == Signal::SIGTERM as u32 && self.plan.kind == Kind::Confined {
-                        return Ok(());
-                    }
-                }
+                while let Ok(Some(_)) = signals.read_signal() {}
                 self.reap()?;
             }
             if asked {
@@ -201,9 +212,8 @@ impl Agent {
         if !folder.is_dir() {
             return Err(shell(1, format!("bash: {}: No such directory", folder.display())));
         }
-        // Commands inherit what is held back, and shall hold back nothing. What arrives meanwhile is looked for below.
-        self.signals.thread_unblock().map_err(|error| Refusal::Sandbox(error.to_string()))?;
-        let spawned = Command::new(self.shell)
+        let mut command = Command::new(self.shell);
+        command
             .arg("-c")
             .arg(&body.command)
             .env_clear()
@@ -213,9 +223,11 @@ impl Agent {
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(err)
-            .process_group(0)
-            .spawn();
-        self.signals.thread_block().map_err(|error| Refusal::Sandbox(error.to_string()))?;
+            .process_group(0);
+        let spawned = match &self.spawner {
+            Some(spawner) => spawner.spawn(command),
+            None => spawn(&mut command, &self.signals),
+        };
         let child = spawned.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
             None => shell(CANNOT_RUN, "bash: a command, its folder and its variables have no NUL".to_owned()),
             Some(Errno::TOOBIG) => shell(CANNOT_RUN, "bash: Argument list too long".to_owned()),
@@ -275,5 +287,54 @@ impl Agent {
             // Everything that this process may signal: it was made sure that this is only the sandbox.
             let _ = kill(nix::unistd::Pid::from_raw(-1), Signal::SIGKILL);
         }
+    }
+}
+
+/// Starts a command, which holds back no signal.
+fn spawn(command: &mut Command, signals: &SigSet) -> std::io::Result<Child> {
+    // Commands inherit what is held back. What arrives meanwhile is looked for after each start.
+    signals.thread_unblock()?;
+    let spawned = command.spawn();
+    signals.thread_block()?;
+    spawned
+}
+
+/// A thread that starts commands, under a filter that keeps them from sending signals to this process. This process itself
+/// is not under it: it kills everything at once when the sandbox ends.
+struct Spawner {
+    commands: mpsc::Sender<Command>,
+    spawned: mpsc::Receiver<std::io::Result<Child>>,
+}
+
+impl Spawner {
+    fn start(signals: SigSet) -> Result<Self, String> {
+        /// It only starts commands.
+        const STACK_BYTES: usize = 256 << 10;
+        let (commands, asked) = mpsc::channel::<Command>();
+        let (answers, spawned) = mpsc::channel();
+        let (ready, bound) = mpsc::channel();
+        let serve = move || {
+            let threads = [nix::unistd::getpid(), nix::unistd::gettid()];
+            let outcome = seccomp::protect(threads);
+            let is_bound = outcome.is_ok();
+            if ready.send(outcome).is_err() || !is_bound {
+                return;
+            }
+            while let Ok(mut command) = asked.recv() {
+                if answers.send(spawn(&mut command, &signals)).is_err() {
+                    return;
+                }
+            }
+        };
+        const DOING: &str = "the thread that starts commands cannot be started";
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).doing(DOING)?;
+        bound.recv().doing(DOING)??;
+        Ok(Self { commands, spawned })
+    }
+
+    fn spawn(&self, command: Command) -> std::io::Result<Child> {
+        let gone = || std::io::Error::other("the thread that starts commands is gone");
+        self.commands.send(command).map_err(|_| gone())?;
+        self.spawned.recv().map_err(|_| gone())?
     }
 }

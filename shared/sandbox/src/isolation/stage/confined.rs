@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::launch::{Guard, leave_control};
-use super::watch::{Over, Watch, wait_closed};
+use super::watch::{Over, Watch};
 use super::{AGENT, Doing, STAGE_ARGUMENT, processes, user};
 use crate::isolation::wire::Plan;
 
@@ -20,11 +20,13 @@ const FILES_MAX: usize = 1 << 20;
 const FILE_BYTES_MIN: u64 = 4 << 10;
 /// The second stage is given this long to end by itself.
 const LAST_WAIT: Duration = Duration::from_secs(2);
+/// Between two looks at what is left.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// What is left is hunted for so long, at most.
 const HUNT_MAX: Duration = Duration::from_secs(20);
 
-/// Starts the second stage and stays until it or the host is gone, or the sandbox is over a limit.
-pub(super) fn run(guard: Guard) -> Result<(), String> {
+/// Starts the second stage and stays until it or the host is gone, or the sandbox is over a limit: then it gives which.
+pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     let Guard { plan, control, life } = guard;
     // What loses its parent becomes a child of this process, and is found.
     nix::sys::prctl::set_child_subreaper(true).doing("processes cannot be adopted")?;
@@ -50,20 +52,21 @@ pub(super) fn run(guard: Guard) -> Result<(), String> {
         ended: &ended,
     };
     let over = watch.run();
-    finish(&plan, &mut agent, &ended)?;
+    finish(&plan, &mut agent, ended)?;
     match over? {
-        Over::Host | Over::Agent => Ok(()),
-        Over::Limit(reason) => Err(reason),
+        Over::Host | Over::Agent => Ok(None),
+        Over::Limit(reason) => Ok(Some(reason)),
     }
 }
 
 /// Ends the second stage and everything that the sandbox started.
-fn finish(plan: &Plan, agent: &mut Child, ended: &OwnedFd) -> Result<(), String> {
-    if let Some(pid) = i32::try_from(agent.id()).ok().and_then(Pid::from_raw) {
-        // Asks it to kill all that it may signal, itself excepted.
-        let _ = rustix::process::kill_process(pid, Signal::TERM);
+fn finish(plan: &Plan, agent: &mut Child, ended: OwnedFd) -> Result<(), String> {
+    // The second stage sees this as its guard's end: it kills all that it may signal, and ends.
+    drop(ended);
+    let until = Instant::now() + LAST_WAIT;
+    while matches!(agent.try_wait(), Ok(None)) && Instant::now() < until {
+        std::thread::sleep(LOOK_EVERY);
     }
-    wait_closed(ended, LAST_WAIT);
     let _ = agent.kill();
     let hunted = hunt();
     match plan.uid {
@@ -93,7 +96,7 @@ fn hunt() -> Result<(), String> {
         if Instant::now() > until {
             return Err("processes of the sandbox cannot be killed".to_owned());
         }
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::sleep(LOOK_EVERY);
     }
 }
 

@@ -38,6 +38,8 @@ pub(super) struct Count<'a> {
     pub(super) folder: Option<&'a Path>,
     /// What the folder may hold, in bytes.
     pub(super) disk_bytes: u64,
+    /// When they hold more memory than this, nothing more is counted.
+    pub(super) memory_bytes_max: u64,
     /// Buffers of sockets.
     pub(super) sockets: Sockets,
 }
@@ -64,6 +66,11 @@ impl Sockets {
         let tuned = tuned.map_or(0, |(read, write)| read.saturating_add(write));
         Self { unix_bytes, internet_bytes: tuned.max(unix_bytes.saturating_mul(2)) }
     }
+
+    /// The most that any socket holds.
+    pub(super) fn largest_bytes(self) -> u64 {
+        self.unix_bytes.max(self.internet_bytes)
+    }
 }
 
 /// What some processes hold together.
@@ -85,8 +92,13 @@ impl Held {
         let _as_user = user.map(AsUser::new);
         let mut held = Self::default();
         let mut seen = Seen::default();
+        let mut left = count.memory_bytes_max;
         for pid in processes {
-            held.look_at(*pid, count, &mut seen);
+            held.look_at(*pid, Count { memory_bytes_max: left, ..count }, &mut seen);
+            left = left.saturating_sub(held.memory.get(pid).copied().unwrap_or_default());
+            if left == 0 {
+                break;
+            }
         }
         for (inode, extent) in &seen.mapped {
             if !seen.deleted.contains(inode) {
@@ -112,6 +124,9 @@ impl Held {
             };
             let before = bytes;
             for entry in entries.flatten() {
+                if bytes > count.memory_bytes_max {
+                    break;
+                }
                 bytes += OPEN_FILE_BYTES;
                 let Ok(about) = stat(&entry.path()) else { continue };
                 let number = entry.file_name();
@@ -276,6 +291,7 @@ mod tests {
         Count {
             folder,
             disk_bytes: 1 << 30,
+            memory_bytes_max: u64::MAX,
             sockets: Sockets { unix_bytes: 1 << 20, internet_bytes: 1 << 30 },
         }
     }

@@ -22,8 +22,8 @@ pub(super) struct Guard {
     pub(super) life: OwnedFd,
 }
 
-/// Makes the sandbox and stays until it is over.
-pub(super) fn run() -> Result<(), String> {
+/// Makes the sandbox and stays until it is over. Gives the limit that it was ended for, if it was.
+pub(super) fn run() -> Result<Option<String>, String> {
     let control = control()?;
     if !wire::wait_readable(control.as_fd(), PLAN_WAIT).doing("the host is not to be heard")? {
         return Err("the host gave no plan".to_owned());

@@ -2,7 +2,8 @@
 //!
 //! The first stage (`launch`) is outside: it joins the cgroups, gives up its user, makes the namespaces and watches over
 //! the sandbox. The second (`agent`) is the sandbox's first process: it binds itself (landlock, seccomp, limits) before
-//! it runs a command of others. Both are processes with one thread: what they give up is given up by all of them.
+//! it runs a command of others. Each gives up what it gives up while it has one
+//! thread, so that all of it gives it up.
 
 mod agent;
 mod bounds;
@@ -29,6 +30,8 @@ pub(crate) const STAGE_ARGUMENT: &str = "__sandbox";
 pub(crate) const LAUNCH: &str = "launch";
 /// The second stage.
 pub(crate) const AGENT: &str = "agent";
+/// Exit code of a first stage that has ended the sandbox since its programs went over a limit. It writes which one.
+pub(crate) const OVER_LIMIT: u8 = 10;
 /// Kills what is left of a user: its number is the next argument.
 pub(crate) const SWEEP: &str = "sweep";
 
@@ -49,18 +52,18 @@ pub fn stage_main() -> Option<ExitCode> {
     let stage = arguments.next().unwrap_or_default();
     let outcome = match stage.to_str() {
         Some(LAUNCH) => close_inherited().and_then(|()| launch::run()),
-        Some(AGENT) => close_inherited().and_then(|()| agent::run()),
-        Some(SWEEP) => user::sweep_by_argument(arguments.next()),
+        Some(AGENT) => close_inherited().and_then(|()| agent::run()).map(|()| None),
+        Some(SWEEP) => user::sweep_by_argument(arguments.next()).map(|()| None),
         _ => Err("there is no such stage".to_owned()),
     };
-    Some(match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            // The host reads it; where it is gone nobody is left to tell.
-            let _ = writeln!(std::io::stderr(), "{}", super::wire::reason(&reason));
-            ExitCode::FAILURE
-        }
-    })
+    let (code, reason) = match outcome {
+        Ok(None) => return Some(ExitCode::SUCCESS),
+        Ok(Some(limit)) => (ExitCode::from(OVER_LIMIT), limit),
+        Err(reason) => (ExitCode::FAILURE, reason),
+    };
+    // The host reads it; where it is gone nobody is left to tell.
+    let _ = writeln!(std::io::stderr(), "{}", super::wire::reason(&reason));
+    Some(code)
 }
 
 /// Closes what this process was started with beside its three standard files: whoever started the host may have left
@@ -89,6 +92,13 @@ fn control() -> Result<OwnedFd, String> {
         .as_fd()
         .try_clone_to_owned()
         .map_err(|error| format!("the host is not to be reached: {error}"))
+}
+
+/// The second stage's end of the pipe to its guard, which it has as its standard output.
+fn alive() -> Result<OwnedFd, String> {
+    use std::os::fd::AsFd;
+    let alive = std::io::stdout().as_fd().try_clone_to_owned();
+    alive.map_err(|error| format!("the guard is not to be seen: {error}"))
 }
 
 /// Says what was being done when a call failed.

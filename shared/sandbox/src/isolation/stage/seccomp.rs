@@ -186,6 +186,21 @@ const F_SETSIG: libc::c_int = 10;
 
 /// Of `linux/landlock.h`: a rule for a port of the network. A ruleset takes 65,536 of them without an open file for each.
 const LANDLOCK_RULE_NET_PORT: libc::c_int = 2;
+/// Calls that name processes or threads to signal by their numbers, and which of their arguments those are. `kill` and
+/// `rt_sigqueueinfo` take the number of any thread of a process, and `pidfd_open` gives what `pidfd_send_signal` needs.
+const NAMES: [(i64, &[u8]); 6] = [
+    (libc::SYS_kill, &[0]),
+    (libc::SYS_tkill, &[0]),
+    (libc::SYS_tgkill, &[0, 1]),
+    (libc::SYS_rt_sigqueueinfo, &[0]),
+    (libc::SYS_rt_tgsigqueueinfo, &[0, 1]),
+    (libc::SYS_pidfd_open, &[0]),
+];
+/// Of `linux/fcntl.h`: chooses who is told of input, by a signal.
+const F_SETOWN: libc::c_int = 8;
+const F_SETOWN_EX: libc::c_int = 15;
+/// Requests (`ioctl`) that do the same: `FIOSETOWN` and `SIOCSPGRP`.
+const OWNER_REQUESTS: [u64; 2] = [0x8901, 0x8902];
 
 /// Calls that take memory which belongs to no process, told to be missing where no cgroup counts it: files without a
 /// name, and pages that stay in a pipe after their process has given them up.
@@ -228,6 +243,53 @@ pub(super) fn apply(filter: Filter) -> Result<(), String> {
         seccompiler::apply_filter(&program).doing(DOING)?;
     }
     Ok(())
+}
+
+/// Keeps this thread, and all that it starts, from sending signals to a process whose first and only other thread these are.
+/// The process leads a group of its own, in which nobody else is.
+pub(super) fn protect(threads: [nix::unistd::Pid; 2]) -> Result<(), String> {
+    seccompiler::apply_filter(&protected(threads)?).doing("seccomp cannot be applied")
+}
+
+fn protected(threads: [nix::unistd::Pid; 2]) -> Result<BpfProgram, String> {
+    /// A number as the kernel takes it: the low half of an argument.
+    fn low(number: i32) -> u64 {
+        u64::from(number.cast_unsigned())
+    }
+    /// To everybody.
+    const ALL: i32 = -1;
+    let [process, _] = threads;
+    let is = |argument: u8, number: i32| rule([condition(argument, SeccompCmpOp::Eq, low(number))?]);
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for (call, arguments) in NAMES {
+        let mut named = Vec::new();
+        for argument in arguments {
+            for thread in threads {
+                named.push(is(*argument, thread.as_raw())?);
+            }
+        }
+        rules.insert(call, named);
+    }
+    if let Some(named) = rules.get_mut(&libc::SYS_kill) {
+        named.extend([is(0, ALL)?, is(0, -process.as_raw())?]);
+    }
+    rules.insert(libc::SYS_setpgid, vec![is(1, process.as_raw())?]);
+    let mut owners = vec![rule([condition(1, SeccompCmpOp::Eq, number(F_SETOWN_EX))?])?];
+    for owner in [threads[0].as_raw(), threads[1].as_raw(), -process.as_raw()] {
+        owners.push(rule([
+            condition(1, SeccompCmpOp::Eq, number(F_SETOWN))?,
+            condition(2, SeccompCmpOp::Eq, low(owner))?,
+        ])?);
+    }
+    rules.insert(libc::SYS_fcntl, owners);
+    rules.insert(
+        libc::SYS_ioctl,
+        OWNER_REQUESTS
+            .into_iter()
+            .map(|request| rule([condition(1, SeccompCmpOp::Eq, request)?]))
+            .collect::<Result<_, _>>()?,
+    );
+    program(rules, libc::EPERM)
 }
 
 /// Calls without a known number. On x86-64 those of the x32 interface are among them: other numbers for the same calls.

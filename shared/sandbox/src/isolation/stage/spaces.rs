@@ -36,8 +36,9 @@ const SET_UP_FAILED: i32 = 125;
 /// Where the staging folder may be moved to: folders that every user may enter.
 const ENTERED_BY_ALL: [&str; 4] = ["/tmp", "/mnt", "/run", "/var/tmp"];
 
-/// Makes the namespaces, starts the second stage in them, and stays until it or the host is gone.
-pub(super) fn run(guard: Guard) -> Result<(), String> {
+/// Makes the namespaces, starts the second stage in them, and stays until it or the host is gone, or the sandbox is over a
+/// limit: then it gives which.
+pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     let Guard { plan, control, life } = guard;
     let staging = stage(&plan)?;
     let container = container(&plan, &staging);
@@ -69,9 +70,9 @@ pub(super) fn run(guard: Guard) -> Result<(), String> {
         Over::Host | Over::Limit(_) => child.kill().doing("the sandbox cannot be killed")?,
     }
     match (child.wait(), over) {
-        (_, Over::Limit(reason)) => Err(reason),
+        (_, Over::Limit(reason)) => Ok(Some(reason)),
         (Ok(status), _) if status.code == SET_UP_FAILED && status.exit_code.is_none() => Err(status.reason),
-        _ => Ok(()),
+        _ => Ok(None),
     }
 }
 

@@ -18,12 +18,19 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// else a program with much to look at would be looked at too seldom.
 const LOOK_SHARE: u32 = 10;
 const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
-/// Looks at memory alone are made more often, the closer it is to its limit: processes take at most so many bytes in a
+/// Looks at memory alone are made more often, the closer it is to its limit: a processor takes at most so many bytes in a
 /// second, about.
 const GROWTH_BYTES_PER_S: f64 = 4e9;
-const MEMORY_LOOK_MIN: Duration = Duration::from_millis(10);
+const MEMORY_LOOK_MIN: Duration = Duration::from_millis(5);
+/// Memory above its limit by more than this share of it is taken faster than it is freed by killing process after process:
+/// the sandbox ends.
+const RUNAWAY_SHARE: u64 = 2;
 /// Memory that stays above its limit for so long, whatever is killed, is in use by something that can't be.
 const OVER_MAX: Duration = Duration::from_secs(10);
+/// The highest priority.
+const PRIORITY: i32 = -20;
+/// So many files may be opened without another full look.
+const OPENED_MIN: u64 = 32;
 /// What can't be counted in so many looks, one after the other, is hidden from them.
 const UNCOUNTED_MAX: u32 = 10;
 
@@ -60,6 +67,8 @@ pub(super) enum Over {
 struct Found {
     /// Memory of the kernel by process, at the last full look.
     held: BTreeMap<u32, u64>,
+    /// Open files by process, at the last full look.
+    open_files: BTreeMap<u32, u64>,
     /// Files in memory, in bytes, at the last full look.
     files_bytes: u64,
     /// Since when memory is above its limit.
@@ -77,6 +86,14 @@ impl Watch<'_> {
         let limits = self.limits;
         let looks = self.folder.is_some() || !limits.memory_is_bounded || !limits.processes_are_bounded;
         let sockets = Sockets::of_this_network();
+        if !limits.memory_is_bounded {
+            // Where that is allowed, this process comes before those that it watches: many of them at work would keep it
+            // from looking in time. (Those that are there already keep their priority.)
+            let _ = rustix::process::setpriority_process(None, PRIORITY);
+        }
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        #[allow(clippy::cast_precision_loss)] // a small number
+        let growth = GROWTH_BYTES_PER_S * processors as f64;
         let mut found = Found::default();
         let mut wait = LOOK_EVERY;
         // When the next full look is due.
@@ -96,7 +113,11 @@ impl Watch<'_> {
             }
             let began = Instant::now();
             let (own, others) = self.processes();
-            if began >= due {
+            if !limits.memory_is_bounded && self.folder.is_none() {
+                found.files_bytes = self.files_in_memory(&own);
+            }
+            let memory = if limits.memory_is_bounded { BTreeMap::new() } else { memory(&others) };
+            if began >= due || self.may_hold_more(&memory, sockets, &found) {
                 if let Some(reason) = self.look(&own, &others, sockets, &mut found) {
                     return Ok(Over::Limit(reason));
                 }
@@ -104,15 +125,30 @@ impl Watch<'_> {
             }
             wait = due.saturating_duration_since(Instant::now());
             if !limits.memory_is_bounded {
-                let began = Instant::now();
-                let used = memory(&others, &found);
+                let used = with_held(memory, &found);
                 if let Some(reason) = self.bound_memory(&used, &mut found) {
                     return Ok(Over::Limit(reason));
                 }
-                let next = next_look(limits.memory_bytes, sum(&used, &found), began.elapsed());
+                let next = next_look(limits.memory_bytes, sum(&used, &found), growth, began.elapsed());
                 wait = wait.min(next);
             }
         }
+    }
+
+    /// Whether what was opened since the last full look may be sockets that fill much of what is left. Kernels before 6.2 do
+    /// not tell how many files are open; there the full looks alone find them.
+    fn may_hold_more(&self, memory: &BTreeMap<u32, u64>, sockets: Sockets, found: &Found) -> bool {
+        if self.limits.memory_is_bounded {
+            return false;
+        }
+        let more = |pid: &u32| {
+            let known = found.open_files.get(pid).copied().unwrap_or_default();
+            processes::open_files(*pid).saturating_sub(known)
+        };
+        let more = memory.keys().map(more).fold(0, u64::saturating_add);
+        let used = sum(&with_held(memory.clone(), found), found);
+        let left = self.limits.memory_bytes.saturating_sub(used);
+        more > OPENED_MIN && more.saturating_mul(sockets.largest_bytes()) > left / 2
     }
 
     /// Processes of ours, and those of the sandbox's programs.
@@ -142,7 +178,10 @@ impl Watch<'_> {
         if self.folder.is_none() && limits.memory_is_bounded {
             return None;
         }
-        let count = Count { folder: self.folder, disk_bytes: limits.disk_bytes, sockets };
+        // What is above that is no more counted: the sandbox ends.
+        let memory_bytes_max = if limits.memory_is_bounded { u64::MAX } else { self.runaway_bytes() };
+        let count = Count { folder: self.folder, disk_bytes: limits.disk_bytes, memory_bytes_max, sockets };
+        found.open_files = others.iter().map(|pid| (*pid, processes::open_files(*pid))).collect();
         let held = Held::by(others, count, self.user);
         if let Some(folder) = self.folder {
             let bytes = folder_bytes(folder).saturating_add(held.deleted_bytes);
@@ -160,10 +199,15 @@ impl Watch<'_> {
             if found.hidden.max(found.in_flight) > UNCOUNTED_MAX {
                 return Some("a process held files where they cannot be counted".to_owned());
             }
-        } else {
-            found.files_bytes = self.files_in_memory(own);
         }
         found.held = held.memory;
+        if !limits.memory_is_bounded {
+            // What the kernel keeps for a process, and its pages in swap.
+            for (pid, bytes) in &mut found.held {
+                let beside = processes::memory_bytes(*pid).saturating_sub(processes::resident_bytes(*pid));
+                *bytes = bytes.saturating_add(beside);
+            }
+        }
         None
     }
 
@@ -188,31 +232,58 @@ impl Watch<'_> {
         self.in_memory.iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// Kills the process that uses most where all together use too much. Gives the reason when that does not help.
+    /// From so many bytes on, the sandbox ends.
+    fn runaway_bytes(&self) -> u64 {
+        let limit = self.limits.memory_bytes;
+        limit.saturating_add(limit / RUNAWAY_SHARE)
+    }
+
+    /// Kills the processes that use most, until the rest fits, where all together use too much. Gives the reason when that
+    /// does not help.
     fn bound_memory(&self, used: &BTreeMap<u32, u64>, found: &mut Found) -> Option<String> {
         const REASON: &str = "the sandbox used more memory than its limit";
         let limit = self.limits.memory_bytes;
-        if sum(used, found) <= limit {
+        let total = sum(used, found);
+        if total <= limit {
             found.over_since = None;
             return None;
         }
         let since = *found.over_since.get_or_insert_with(Instant::now);
-        if found.files_bytes > limit || since.elapsed() > OVER_MAX {
+        if found.files_bytes > limit || total > self.runaway_bytes() || since.elapsed() > OVER_MAX {
             return Some(REASON.to_owned());
         }
-        let largest = used.iter().max_by_key(|(_, bytes)| **bytes);
-        if let Some(pid) = largest.and_then(|(pid, _)| Pid::from_raw(i32::try_from(*pid).ok()?)) {
+        for pid in largest(used, total - limit).into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
             // Gone meanwhile, perhaps; the next look finds the next.
-            let _ = kill_process(pid, Signal::KILL);
+            let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
         }
         None
     }
 }
 
-/// Memory by process: its own now, and what it held at the last full look.
-fn memory(processes: &BTreeSet<u32>, found: &Found) -> BTreeMap<u32, u64> {
-    let held = |pid: &u32| found.held.get(pid).copied().unwrap_or_default();
-    processes.iter().map(|pid| (*pid, processes::memory_bytes(*pid).saturating_add(held(pid)))).collect()
+/// The processes that use most, as many as use so many bytes together.
+fn largest(used: &BTreeMap<u32, u64>, bytes: u64) -> Vec<u32> {
+    let mut all: Vec<(u64, u32)> = used.iter().map(|(pid, bytes)| (*bytes, *pid)).collect();
+    all.sort_unstable_by(|one, other| other.cmp(one));
+    let mut left = bytes;
+    let enough = all.iter().position(|(bytes, _)| {
+        left = left.saturating_sub(*bytes);
+        left == 0
+    });
+    all.truncate(enough.map_or(all.len(), |last| last + 1));
+    all.into_iter().map(|(_, pid)| pid).collect()
+}
+
+/// Memory by process: pages of its own.
+fn memory(processes: &BTreeSet<u32>) -> BTreeMap<u32, u64> {
+    processes.iter().map(|pid| (*pid, processes::resident_bytes(*pid))).collect()
+}
+
+/// The same with what each held at the last full look.
+fn with_held(mut memory: BTreeMap<u32, u64>, found: &Found) -> BTreeMap<u32, u64> {
+    for (pid, bytes) in &mut memory {
+        *bytes = bytes.saturating_add(found.held.get(pid).copied().unwrap_or_default());
+    }
+    memory
 }
 
 /// Memory of all processes and files together.
@@ -220,11 +291,11 @@ fn sum(used: &BTreeMap<u32, u64>, found: &Found) -> u64 {
     used.values().fold(found.files_bytes, |sum, bytes| sum.saturating_add(*bytes))
 }
 
-/// When memory is to be looked at again: before it can have reached its limit, and no more often than a look is worth.
-fn next_look(limit: u64, used: u64, took: Duration) -> Duration {
+/// When memory is to be looked at again: before it can have reached its limit, and not without any rest.
+fn next_look(limit: u64, used: u64, growth: f64, took: Duration) -> Duration {
     #[allow(clippy::cast_precision_loss)] // bytes of one machine are far below 2^53
-    let left = Duration::from_secs_f64(limit.saturating_sub(used) as f64 / GROWTH_BYTES_PER_S);
-    left.clamp(MEMORY_LOOK_MIN, LOOK_EVERY).max((took * LOOK_SHARE).min(LOOK_EVERY))
+    let left = Duration::from_secs_f64(limit.saturating_sub(used) as f64 / growth);
+    left.clamp(MEMORY_LOOK_MIN, LOOK_EVERY).max(took.min(LOOK_EVERY))
 }
 
 /// Whether a folder's file system is in memory.
@@ -253,11 +324,27 @@ mod tests {
 
     #[test]
     fn memory_close_to_its_limit_is_looked_at_more_often() {
+        const GROWTH: f64 = 4e9;
         let quick = Duration::from_micros(100);
-        assert_eq!(next_look(4 << 30, 50 << 20, quick), LOOK_EVERY);
-        assert_eq!(next_look(4 << 30, 4 << 30, quick), MEMORY_LOOK_MIN);
-        let between = next_look(256 << 20, 56 << 20, quick);
+        assert_eq!(next_look(4 << 30, 50 << 20, GROWTH, quick), LOOK_EVERY);
+        assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, quick), MEMORY_LOOK_MIN);
+        let between = next_look(256 << 20, 56 << 20, GROWTH, quick);
         assert!(between > MEMORY_LOOK_MIN && between < LOOK_EVERY, "{between:?}");
-        assert_eq!(next_look(4 << 30, 4 << 30, Duration::from_secs(9)), LOOK_EVERY);
+        // More processors take it faster.
+        assert!(next_look(256 << 20, 56 << 20, 2.0 * GROWTH, quick) < between);
+        // However long a look takes, memory that is close to its limit is not left alone for longer.
+        let slow = Duration::from_millis(30);
+        assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, slow), slow);
+        assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, Duration::from_secs(9)), LOOK_EVERY);
+    }
+
+    #[test]
+    fn as_many_processes_are_killed_as_it_takes() {
+        let used = BTreeMap::from([(1, 10), (2, 40), (3, 30), (4, 0)]);
+        assert_eq!(largest(&used, 1), [2]);
+        assert_eq!(largest(&used, 40), [2]);
+        assert_eq!(largest(&used, 41), [2, 3]);
+        assert_eq!(largest(&used, 500), [2, 3, 1, 4]);
+        assert_eq!(largest(&BTreeMap::new(), 1), [0; 0]);
     }
 }

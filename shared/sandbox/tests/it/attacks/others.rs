@@ -2,9 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use bench_sandbox::isolation::IsolationError;
-
-use crate::host::{each_form, exec, is_alive, printed, processes_with, run, text, until};
+use crate::host::{each_form, exec, is_alive, printed, processes_with, run, text};
 
 /// A process of this machine that does nothing.
 struct Bystander(Child);
@@ -129,22 +127,98 @@ async fn a_program_that_kills_its_parent() {
         let (sandbox, neighbour) = (at.sandbox().await, at.sandbox().await);
         let mut asked = exec(
             "setsid sleep 100000 >/dev/null 2>&1 & \
-             for signal in STOP TERM INT HUP SEGV KILL; do kill -$signal $PPID 1; done 2>/dev/null; sleep 0.2; echo survived",
+             for signal in STOP TERM INT HUP SEGV KILL; do kill -$signal $PPID 1; kill -$signal -$PPID; done 2>/dev/null; \
+             sleep 0.2; echo survived",
         );
         asked.env.insert("PATRICIDE".to_owned(), at.form().name.to_owned());
         let outcome = sandbox.exec(&asked).await;
-        if at.is_confined() {
-            // Its first process is of its own user; when it is gone, so is the sandbox.
-            assert_eq!(outcome, Err(IsolationError::Gone));
-            until("the end", || sandbox.is_over()).await;
-        } else {
-            // The first process of a pid namespace takes no signals from inside.
-            assert_eq!(text(&outcome.unwrap().stdout), "survived\n");
-            assert_eq!(printed(&sandbox, "echo alive").await, "alive");
-        }
+        // It would be the sandbox that is lost, and nobody could tell that a program is to blame.
+        assert_eq!(text(&outcome.unwrap().stdout), "survived\n");
+        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
         assert_eq!(printed(&neighbour, "echo alive").await, "alive");
         sandbox.end().await;
         assert_eq!(processes_with(&format!("PATRICIDE={}", at.form().name)), [0; 0]);
+    })
+    .await;
+}
+
+/// Every way to send a signal to the first process of a sandbox, each tried by a process of its own.
+const SIGNALS_TO_THE_FIRST: &str = r#"
+import fcntl
+x86 = platform.machine() == "x86_64"
+def n(on_x86, elsewhere):
+    return on_x86 if x86 else elsewhere
+first, me = os.getppid(), os.getpid()
+is_confined = os.environ["SANDY_ISOLATION"] == "confined"
+def attempt(name, what):
+    child = os.fork()
+    if child == 0:
+        code = 0
+        try:
+            what()
+            code = 1
+        except OSError:
+            pass
+        os._exit(code)
+    # Where the first process takes no signals, sending them is no matter.
+    status = os.waitpid(child, 0)[1]
+    (broken if is_confined and status != 0 else held)(name, status)
+def checked(number, *arguments):
+    ctypes.set_errno(0)
+    if libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]) == -1:
+        raise OSError(ctypes.get_errno(), "refused")
+def told(own, fill):
+    "Has it told of input, by a signal that ends whoever does not expect it."
+    here, there = socket.socketpair()
+    own(here)
+    fcntl.fcntl(here, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+    fill and fcntl.fcntl(here, 10, signal.SIGKILL)
+    there.send(b"x")
+def own_group():
+    os.setpgid(0, first)
+    os.kill(0, signal.SIGKILL)
+# Its other threads have numbers close to its own.
+for target in [first, *(first + more for more in range(1, 40) if first + more != me)]:
+    which = "first" if target == first else "thread"
+    for number in (0, signal.SIGTERM, signal.SIGHUP, signal.SIGSEGV, signal.SIGKILL):
+        info = struct.pack("3i", number, 0, -1) + b"\0" * 116
+        attempt(f"kill {which} {number}", lambda: os.kill(target, number))
+        attempt(f"tkill {which}", lambda: checked(n(200, 130), target, number))
+        attempt(f"tgkill {which}", lambda: checked(n(234, 131), first, target, number))
+        attempt(f"queue {which}", lambda: checked(n(129, 138), target, number, info))
+        attempt(f"queue to thread {which}", lambda: checked(n(297, 240), first, target, number, info))
+    for flags in (0, os.O_EXCL):
+        attempt(f"pidfd {which}", lambda: signal.pidfd_send_signal(os.pidfd_open(target, flags), signal.SIGKILL))
+# The number of the group of process 1 means everybody, this process included.
+for number in (signal.SIGTERM, signal.SIGKILL) if is_confined else ():
+    attempt("its group", lambda: os.killpg(first, number))
+    attempt("everybody", lambda: os.kill(-1, number))
+attempt("its group from inside", own_group)
+for fill in (False, True):
+    for owner in (first, -first):
+        attempt("owner", lambda: told(lambda end: fcntl.fcntl(end, fcntl.F_SETOWN, owner), fill))
+        attempt("owner by request", lambda: told(lambda end: fcntl.ioctl(end, 0x8901, struct.pack("i", owner)), fill))
+        attempt("owner of a group", lambda: told(lambda end: fcntl.ioctl(end, 0x8902, struct.pack("i", owner)), fill))
+    for kind in (0, 1, 2):
+        attempt("owner by kind", lambda: told(lambda end: fcntl.fcntl(end, 15, struct.pack("2i", kind, first)), fill))
+held("all")
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn signals_to_the_first_process() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let things = ["kill first 9", "tgkill thread", "pidfd first", "owner by kind", "all"];
+        at.attack(&sandbox, SIGNALS_TO_THE_FIRST, &things).await;
+        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+        // Programs may still end their own, in the group of another command too.
+        let other = "sleep 100000 & echo $! > other; wait; echo ended";
+        let waits = tokio::spawn({
+            let sandbox = sandbox.clone();
+            async move { printed(&sandbox, other).await }
+        });
+        printed(&sandbox, "until [ -s other ]; do sleep 0.01; done; kill -KILL $(cat other)").await;
+        assert_eq!(waits.await.unwrap(), "ended");
     })
     .await;
 }
