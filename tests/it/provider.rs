@@ -73,13 +73,13 @@ fn a_rate_limit_holds_for_everybody_with_the_same_key() {
 #[test]
 fn failures_that_pass_cost_nothing_but_time() {
     runtime().block_on(async {
-        let settings = Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "1")], ..Settings::default() };
+        let settings = Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "15")], ..Settings::default() };
         let world = World::start(settings, |ask| match (ask.before, data::number(&ask.item) % 6) {
             (0, 0) => status(500, "oops"),
             (0, 1) => Reply::Garbage,
             (0, 2) => Reply::HalfStream(data::right(&ask.item)),
             (0, 3) => Reply::Nothing,
-            (0, 4) => Reply::Hang(Duration::from_secs(30)),
+            (0, 4) => Reply::Hang(Duration::from_secs(600)),
             (0 | 1, 5) => status(502, "<html>bad gateway</html>"),
             _ => right(ask),
         })
@@ -100,7 +100,7 @@ fn failures_that_stay_end_as_infrastructure_errors_with_their_cause() {
     runtime().block_on(async {
         let settings = Settings {
             concurrency: 48,
-            vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "1"), ("WORKER_ITEM_ATTEMPTS", "2")],
+            vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "15"), ("WORKER_ITEM_ATTEMPTS", "2")],
             ..Settings::default()
         };
         let world = World::start(settings, |ask| match data::number(&ask.item) {
@@ -108,7 +108,7 @@ fn failures_that_stay_end_as_infrastructure_errors_with_their_cause() {
             1 => Reply::Garbage,
             2 => Reply::HalfStream(data::right(&ask.item)),
             3 => Reply::Nothing,
-            4 => Reply::Hang(Duration::from_secs(30)),
+            4 => Reply::Hang(Duration::from_secs(600)),
             _ => right(ask),
         })
         .await;

@@ -284,7 +284,7 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandySer
             [
                 ("HF_HUB_OFFLINE", "1"),
                 ("CHUTES_RATE_LIMIT_SLEEP_SECONDS", "0"),
-                ("CHUTES_INFERENCE_TIMEOUT_SECONDS", "5"),
+                ("CHUTES_INFERENCE_TIMEOUT_SECONDS", "60"),
                 ("WORKER_ITEM_ATTEMPTS", "3"),
             ]
             .iter()

@@ -99,13 +99,20 @@ async fn a_job_is_stopped_when_its_time_is_up_also_when_it_does_not_want_to() {
         assert_eq!((report.end, world.processes()), (JobEnd::TimedOut, Vec::new()), "{script}");
         assert!(report.elapsed_ms.is_some_and(|elapsed| elapsed >= 1_000));
     }
-    // One that is given the time to say goodbye.
+}
+
+#[tokio::test]
+async fn a_job_that_is_stopped_has_the_time_to_say_goodbye() {
     let world = World::new().await;
-    let script = "trap 'echo bye > last; exit 0' TERM; sleep 1000 & wait";
-    let results = vec![result("last", 10)];
-    let spec = JobSpec { time_limit: Duration::from_secs(6), results, ..spec(script) };
-    let report = world.run(&spec).await;
-    assert_eq!((report.end, report.text("last")), (JobEnd::TimedOut, Some("bye\n")));
+    let script = "trap 'echo bye > last; exit 0' TERM; touch begun; sleep 1000 & wait";
+    let spec = JobSpec { results: vec![result("last", 10)], ..spec(script) };
+    world.upload(&spec).await;
+    world.start(&spec).await;
+    world.until_there("begun").await;
+    job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
+    let end = world.end().await;
+    let report = world.harvest(&spec, end).await;
+    assert_eq!(report.text("last"), Some("bye\n"));
 }
 
 #[tokio::test]
