@@ -1,9 +1,15 @@
 //! Answers that come broken, with counts that cannot be right, or with a key in them.
 
+use std::io::{Cursor, Read as _};
+
+use axum::body::{Body, to_bytes};
 use bench_domain::{Outcome, RunId, RunStatus, SampleBody, TextRepairs};
 use bench_exports::ExportFormat;
 use bench_tests::files::files_with;
-use bench_tests::model_server::Reply;
+use bench_tests::model_server::{Ask, Reply};
+use memchr::memmem;
+use serde_json::Value;
+use tower::ServiceExt as _;
 
 use crate::support::{Expected, Order, Settings, World, check, data, log, runtime};
 
@@ -169,5 +175,122 @@ fn a_key_that_a_provider_repeats_is_stored_nowhere() {
             }
         }
         assert!(told.contains("[redacted]"));
+    });
+}
+
+/// A key with each of its characters as `\\u0000`.
+fn escaped(key: &str) -> String {
+    key.bytes().map(|byte| format!("\\u{byte:04X}")).collect()
+}
+
+/// Base64 of a key with a name before it.
+const BASIC: &str = "YW5uOnNrLWNhbGxlci03N2IxL2QwKzVlPWMzYTE5MDRm";
+
+/// A provider that repeats the key in every part of its responses, in many forms.
+fn repeats(ask: &Ask) -> Reply {
+    let key = ask.key.clone().unwrap_or_default();
+    let (one, two) = key.split_at(key.len() / 2);
+    let (escaped, encoded) = (escaped(&key), key.replace('/', "%2f").replace('+', "%2B"));
+    let request_id = vec![("x-request-id", format!("{}{key}", "r".repeat(190)))];
+    if ask.is_judge {
+        return Reply::deltas(&[b"A ".as_slice(), one.as_bytes(), two.as_bytes()], USAGE);
+    }
+    match data::number(&ask.item) {
+        0 => Reply::Status(
+            200,
+            format!(
+                r#"{{"id":"{key}","model":"m-{escaped}","choices":[{{"message":{{"content":"A {escaped} {BASIC}",
+                    "reasoning":"for {encoded}"}},"finish_reason":"{key}"}}],
+                    "usage":{{"prompt_tokens":1,"completion_tokens":1,"{key}":1,"for":"{escaped}"}}}}"#
+            ),
+            request_id,
+        ),
+        1 if ask.before == 0 => Reply::Status(500, format!("broken by Bearer {key}"), request_id),
+        2 => Reply::Status(400, format!(r#"{{"error":{{"message":"no {escaped} {encoded}"}}}}"#), request_id),
+        _ => Reply::deltas(&[b"My key is ".as_slice(), one.as_bytes(), two.as_bytes()], USAGE),
+    }
+}
+
+/// What a caller gets from this path, with the members of an archive one by one, and with every JSON text decoded.
+async fn handed_out(world: &World, path: &str) -> Vec<u8> {
+    let request = http::Request::get(path).header("host", "localhost");
+    let request = request.header("authorization", format!("Bearer {KEY}")).body(Body::empty()).unwrap();
+    let response = world.stack.router().oneshot(request).await.unwrap();
+    assert_eq!(response.status(), 200, "{path}");
+    let headers = format!("{:?}\n", response.headers()).into_bytes();
+    let body = to_bytes(response.into_body(), 64 << 20).await.unwrap();
+    let mut parts = vec![body.to_vec()];
+    if body.starts_with(b"PK") {
+        let mut archive = zip::ZipArchive::new(Cursor::new(&body)).unwrap();
+        assert!(archive.len() >= 3, "{} members", archive.len());
+        for index in 0..archive.len() {
+            let mut member = Vec::new();
+            archive.by_index(index).unwrap().read_to_end(&mut member).unwrap();
+            parts.push(member);
+        }
+    }
+    let decoded = parts.iter().filter_map(|part| serde_json::from_slice::<Value>(part).ok());
+    let decoded: Vec<Vec<u8>> = decoded.map(|value| value.to_string().into_bytes()).collect();
+    [vec![headers], parts, decoded].concat().concat()
+}
+
+fn contains(text: &[u8], part: &str) -> bool {
+    memmem::find(text, part.as_bytes()).is_some()
+}
+
+/// Items, events, tables and archives.
+#[test]
+fn a_key_that_a_provider_repeats_is_handed_out_nowhere() {
+    runtime().block_on(async {
+        let world = World::start(Settings { concurrency: 4, ..Settings::default() }, repeats).await;
+        let run = Order::judged(6, &world).with_key(KEY).with_judge_key(JUDGE_KEY).place(&world).await;
+        world.end_of(run).await;
+        let failing = World::start(Settings::default(), |ask| {
+            let key = ask.key.clone().unwrap_or_default();
+            let headers = vec![("x-request-id", key.clone())];
+            Reply::Status(
+                401,
+                format!(r#"{{"error":{{"message":"bad key {} {key}"}}}}"#, escaped(&key)),
+                headers,
+            )
+        })
+        .await;
+        let failed = Order::mmlu_pro(3).with_key(KEY).place(&failing).await;
+        assert_eq!(failing.end_of(failed).await, RunStatus::Failed);
+
+        let of = |run: RunId, rest: &str| format!("/api/runs/{run}{rest}");
+        let mut told = Vec::new();
+        for (world, path, repeats) in [
+            (&world, of(run, "/benchmarks/aa_omniscience?limit=500"), true),
+            (&world, of(run, "/export?format=csv"), true),
+            (&world, of(run, "/export?format=zip"), true),
+            (&world, of(run, "/events"), false),
+            (&world, of(run, "/events?cursor="), false),
+            (&world, of(run, "/judgings"), false),
+            (&world, of(run, ""), false),
+            (&failing, of(failed, "/benchmarks/mmlu_pro"), false),
+            (&failing, of(failed, "/export?format=csv"), false),
+            (&failing, of(failed, "/export?format=zip"), false),
+            (&failing, of(failed, "/events"), true),
+            (&failing, of(failed, "/events?cursor="), true),
+            (&failing, of(failed, ""), true),
+            (&failing, "/api/runs".to_owned(), true),
+            (&failing, "/api/ops/overview".to_owned(), false),
+        ] {
+            let text = handed_out(world, &path).await;
+            // Else what would be looked for has not been there at all.
+            assert!(!repeats || contains(&text, "[redacted]"), "{path}: {}", String::from_utf8_lossy(&text));
+            told.push((path, text));
+        }
+        for key in [KEY, JUDGE_KEY] {
+            let (encoded, end) = (key.replace('/', "%2f").replace('+', "%2B"), &key[key.len() - 12..]);
+            for part in [&key[..16], end, &escaped(key)[..48], &encoded[..20], &BASIC[8..40]] {
+                for (path, text) in &told {
+                    assert!(!contains(text, part), "{part} in {path}: {}", String::from_utf8_lossy(text));
+                }
+                assert_eq!(files_with(&world.data_dir(), part), Vec::<String>::new());
+                assert_eq!(files_with(&failing.data_dir(), part), Vec::<String>::new());
+            }
+        }
     });
 }
