@@ -1,5 +1,7 @@
 //! One benchmark of two runs, item by item.
 
+use std::collections::{HashMap, HashSet};
+
 use bench_domain::run::{JudgeUse, Plan, located};
 use bench_domain::statistics::{PairedComparison, PairedSample, compare_paired};
 use bench_domain::{BenchmarkName, Outcome, RunId};
@@ -55,6 +57,7 @@ const DIGEST_CHARS: usize = 12;
 struct Graded {
     item_id: String,
     source_id: Option<String>,
+    item_hash: Option<String>,
     score: f64,
     correct: bool,
 }
@@ -71,8 +74,14 @@ impl State {
         // Another revision may have other rows: there only the dataset's own ids say which items are the same.
         let by_source_id = !same_dataset
             && [&graded_a, &graded_b].iter().all(|graded| graded.iter().any(|it| it.source_id.is_some()));
+        let changed =
+            if same_dataset { HashSet::new() } else { changed_items(&graded_a, &graded_b, by_source_id) };
         let samples = |graded| paired_samples(graded, by_source_id);
-        let paired = compare_paired(samples(&graded_a), samples(&graded_b));
+        let unchanged = |sample: &PairedSample<'_>| !changed.contains(sample.item);
+        let mut paired =
+            compare_paired(samples(&graded_a).filter(unchanged), samples(&graded_b).filter(unchanged));
+        paired.only_in_a += changed.len() as u64;
+        paired.only_in_b += changed.len() as u64;
         let same_protocol = both(a, b, |a, b| {
             a.protocol == b.protocol
                 && a.prompt_digest == b.prompt_digest
@@ -88,6 +97,12 @@ impl State {
             warnings.push(format!(
                 "The runs used different revisions of the dataset; items are matched by {}.",
                 if by_source_id { "the dataset's own ids" } else { "the indices of their rows" }
+            ));
+        }
+        if !changed.is_empty() {
+            warnings.push(format!(
+                "{} of the items that have the same id in both runs have another question in each; they are not compared.",
+                changed.len()
             ));
         }
         if let (Some(a), Some(b)) = (&a.plan, &b.plan) {
@@ -145,8 +160,8 @@ impl State {
                 let Some(finished) = sample.finished else { continue };
                 let Some(score) = finished.verdict.score.filter(|score| score.is_finite()) else { continue };
                 let correct = finished.verdict.outcome == Outcome::Correct;
-                let (item_id, source_id) = (sample.item_id, sample.source_id);
-                graded.push(Graded { item_id, source_id, score, correct });
+                let (item_id, source_id, item_hash) = (sample.item_id, sample.source_id, sample.item_hash);
+                graded.push(Graded { item_id, source_id, item_hash, score, correct });
             }
         }
         Ok(graded)
@@ -206,13 +221,28 @@ fn judge(judge: Option<&JudgeUse>) -> String {
     text
 }
 
-/// The samples with the ids by which items are matched: the dataset's own, or the indices of rows. An item without an id
-/// of its own has no match among items that go by theirs.
 fn paired_samples(graded: &[Graded], by_source_id: bool) -> impl Iterator<Item = PairedSample<'_>> {
     graded.iter().filter_map(move |sample| {
-        let item = if by_source_id { sample.source_id.as_deref()? } else { &sample.item_id };
+        let item = matched_by(sample, by_source_id)?;
         Some(PairedSample { item, score: sample.score, correct: sample.correct })
     })
+}
+
+/// The ids that name one question in `a` and another in `b`, by the hashes of the questions that were asked.
+fn changed_items<'a>(a: &'a [Graded], b: &'a [Graded], by_source_id: bool) -> HashSet<&'a str> {
+    let hashes = |graded: &'a [Graded]| {
+        graded
+            .iter()
+            .filter_map(move |sample| Some((matched_by(sample, by_source_id)?, sample.item_hash.as_deref()?)))
+    };
+    let of_a: HashMap<&str, &str> = hashes(a).collect();
+    hashes(b).filter(|(id, hash)| of_a.get(id).is_some_and(|of_a| of_a != hash)).map(|(id, _)| id).collect()
+}
+
+/// What an item is matched by: the dataset's own id, or the index of its row. An item without an id of its own has no
+/// match among items that go by theirs.
+fn matched_by(sample: &Graded, by_source_id: bool) -> Option<&str> {
+    if by_source_id { sample.source_id.as_deref() } else { Some(&sample.item_id) }
 }
 
 #[cfg(test)]
@@ -225,6 +255,7 @@ mod tests {
         Graded {
             item_id: row.to_string(),
             source_id: source_id.map(str::to_owned),
+            item_hash: None,
             score,
             correct: score == 1.0,
         }
@@ -238,6 +269,23 @@ mod tests {
         assert_eq!((by_id.items, by_id.difference), (2, Some(0.0)));
         let by_row = compare_paired(paired_samples(&old, false), paired_samples(&new, false));
         assert_eq!((by_row.items, by_row.only_a_right, by_row.only_b_right), (3, 1, 2));
+    }
+
+    #[test]
+    fn items_of_one_id_with_different_questions_are_not_the_same() {
+        let asked = |row, id, question: &str| Graded {
+            item_hash: Some(question.into()),
+            ..graded(row, Some(id), 1.0)
+        };
+        let old = [asked(0, "70", "sums"), asked(1, "71", "roots"), graded(2, Some("72"), 1.0)];
+        let new = [asked(0, "70", "law"), asked(1, "71", "roots"), asked(2, "72", "power")];
+        assert_eq!(
+            changed_items(&old, &new, true),
+            HashSet::from(["70"]),
+            "an unknown question may be the same"
+        );
+        assert_eq!(changed_items(&old, &new, false), HashSet::from(["0"]));
+        assert!(changed_items(&old, &old, true).is_empty());
     }
 
     #[test]
