@@ -1,5 +1,7 @@
 //! The numbers that the cost model rests on are those of the program as it is.
 
+use std::time::Instant;
+
 use bench_cost::{MEASURED, MeasuredRun, read, scale, sum};
 use bench_tests::measure::measure;
 
@@ -7,16 +9,19 @@ use crate::support::runtime;
 
 /// Samples of the run that is measured here: neither of the sizes that the model rests on.
 const SAMPLES: usize = 150;
-/// How far a measured number may be from the predicted one: a share, and some calls more or less, since what is
-/// done once in a while depends on how long the run takes.
+/// How far a measured number may be from the predicted one: a share, some calls more or less, and some more for each second
+/// that the run took, since what is done once in a while depends on how busy the machine is.
 const SHARE: f64 = 0.05;
 const CALLS: f64 = 24.0;
+const CALLS_PER_S: f64 = 2.0;
 
 #[test]
 fn a_measured_run_agrees_with_the_model() {
     runtime().block_on(async {
         let dir = tempfile::tempdir().unwrap();
+        let since = Instant::now();
         let found = measure(SAMPLES, dir.path()).await.unwrap();
+        let more = CALLS + CALLS_PER_S * since.elapsed().as_secs_f64();
         let runs = read(MEASURED).unwrap();
         let [small, .., large] = runs.as_slice() else { panic!("two measured runs are needed") };
         let expected = scale(small, large, SAMPLES as f64);
@@ -35,7 +40,7 @@ fn a_measured_run_agrees_with_the_model() {
                 ("requests of 64 KB", found.chunks, expected.chunks),
             ] {
                 let near =
-                    found >= expected * (1.0 - SHARE) - CALLS && found <= expected * (1.0 + SHARE) + CALLS;
+                    found >= expected * (1.0 - SHARE) - CALLS && found <= expected * (1.0 + SHARE) + more;
                 assert!(
                     near,
                     "{prefix} {what}: {found} instead of {expected}; run bench-measure and make cost"

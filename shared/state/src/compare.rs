@@ -160,7 +160,7 @@ impl State {
                 let Some(finished) = sample.finished else { continue };
                 let Some(score) = finished.verdict.score.filter(|score| score.is_finite()) else { continue };
                 let correct = finished.verdict.outcome == Outcome::Correct;
-                let (item_id, source_id, item_hash) = (sample.item_id, sample.source_id, sample.item_hash);
+                let (item_id, source_id, item_hash) = (sample.item_id, sample.source_id, finished.item_hash);
                 graded.push(Graded { item_id, source_id, item_hash, score, correct });
             }
         }

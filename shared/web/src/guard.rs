@@ -30,7 +30,7 @@ const DOUBLINGS_MAX: u32 = 3;
 pub struct SecretLimits {
     /// Delay of an address's first wrong secret in a minute. Doubles with each of the next three.
     pub delay: Duration,
-    /// Wrong secrets of an address in a minute. After them its secrets are not compared any more, and get 429.
+    /// Wrong secrets of an address in a minute. After them further wrong ones get 429, and every secret is delayed.
     pub per_minute: u32,
 }
 
@@ -84,8 +84,8 @@ impl Guard {
 
     /// Lets the right admin secret pass. Counts and delays a wrong one, which the handler refuses.
     ///
-    /// An address with too many wrong ones gets the same answer for every secret, be it the right one: otherwise its callers
-    /// could guess on, as fast as they are refused.
+    /// After too many wrong ones every secret from that address is delayed, the right one too, before it passes or is
+    /// refused: who guesses can't be faster than the delay and the number of requests that are delayed at once allow.
     async fn check_secret(&self, address: &str, is_right: bool) -> Result<(), ApiError> {
         let max = self.limits.per_minute;
         let attempt = match (self.attempts.wait(address, max), is_right) {
@@ -93,18 +93,16 @@ impl Guard {
             (None, false) => self.attempts.note(address, max),
             (Some(wait), _) => Err(wait),
         };
-        (self.count)();
-        self.uncounted.fetch_add(1, Ordering::Relaxed);
+        if !is_right {
+            (self.count)();
+            self.uncounted.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(
+                client.address = address,
+                is_over_limit = attempt.is_err(),
+                "A request came with a wrong admin secret"
+            );
+        }
         let too_many = |wait| ApiError::too_many("Too many wrong admin secrets; try again later.", wait);
-        let count = attempt.map_err(|wait| {
-            tracing::warn!(client.address = address, "An admin secret came after too many wrong ones");
-            too_many(wait)
-        })?;
-        tracing::warn!(
-            client.address = address,
-            attempts = count,
-            "A request came with a wrong admin secret"
-        );
         // Only so many connections are held at once, from however many addresses.
         let Ok(_permit) = self.delayed.try_acquire() else { return Err(too_many(self.longest_delay())) };
         if self.writes {
@@ -117,8 +115,17 @@ impl Guard {
                 tracing::debug!(%error, "A wrong admin secret is counted later: {error}");
             }
         }
-        tokio::time::sleep(self.limits.delay * 2_u32.pow(count.saturating_sub(1).min(DOUBLINGS_MAX))).await;
-        Ok(())
+        match attempt {
+            Ok(count) => {
+                let doublings = count.saturating_sub(1).min(DOUBLINGS_MAX);
+                tokio::time::sleep(self.limits.delay * 2_u32.pow(doublings)).await;
+                Ok(())
+            }
+            Err(wait) => {
+                tokio::time::sleep(self.longest_delay()).await;
+                if is_right { Ok(()) } else { Err(too_many(wait)) }
+            }
+        }
     }
 
     fn longest_delay(&self) -> Duration {

@@ -610,22 +610,20 @@ async fn wrong_admin_secrets_are_delayed_counted_and_bounded() {
         assert!(!reply.text.contains("guess"));
     }
     assert_eq!(statuses, [401, 401, 401, 429, 429, 429]);
-    // From there the right one is answered like the others, so that guessing on is of no use; reading needs none.
+    // From there the right one is delayed, too, so that nobody guesses faster than others; reading needs none.
+    let since = Instant::now();
     let right = server.ask("GET", "/api/ops/overview", &[ADMIN, wrong[1]], "").await;
-    assert_eq!(right.status, 429, "{}", right.text);
+    assert_eq!(right.status, 200, "{}", right.text);
+    assert!(since.elapsed() >= limits.delay * 8, "{:?}", since.elapsed());
     assert_eq!(server.ask("GET", "/api/ops/overview", &wrong[1..], "").await.status, 200);
     // Other addresses are not affected.
     let overview =
         server.ask("GET", "/api/ops/overview", &[ADMIN, ("x-forwarded-for", "192.0.2.9")], "").await;
     assert_eq!(overview.status, 200);
-    assert_eq!(overview.json()["wrong_admin_secrets_24h"], 3, "{}", overview.text);
+    assert_eq!(overview.json()["wrong_admin_secrets_24h"], 6, "{}", overview.text);
     let other = [wrong[0], ("x-forwarded-for", "192.0.2.2")];
     assert_eq!(server.post("/api/admin/sync-models", &other).await.status, 401);
-    assert_eq!(
-        server.api.state.wrong_secrets(Timestamp::now(), 24).await.unwrap(),
-        8,
-        "those that got 429 too"
-    );
+    assert_eq!(server.api.state.wrong_secrets(Timestamp::now(), 24).await.unwrap(), 7);
 }
 
 /// Guesses at once are bounded like guesses in turn, each is counted once, and few of them are held back.
@@ -642,10 +640,10 @@ async fn simultaneous_wrong_admin_secrets_are_no_way_around_the_bound() {
     let guesses = (0..60).map(|_| guess(&server, "guess", "192.0.2.1"));
     let statuses = futures_util::future::join_all(guesses).await;
     assert_eq!((count_of(&statuses, 401), count_of(&statuses, 429)), (5, 55), "{statuses:?}");
-    assert_eq!(guess(&server, "hush", "192.0.2.1").await, 429);
+    assert_eq!(guess(&server, "hush", "192.0.2.1").await, 200, "the right one passes");
     assert_eq!(guess(&server, "guess", "192.0.2.3").await, 401, "and writes what was not counted yet");
     let counted = server.api.state.wrong_secrets(Timestamp::now(), 24).await.unwrap();
-    assert_eq!(counted, 60 + 1 + 1);
+    assert_eq!(counted, 60 + 1);
     // An address for each guess: no more than sixteen requests are held, the others are refused at once.
     let limits = SecretLimits { delay: Duration::from_secs(5), ..limits };
     let server = Server::with(false, &[], |config| config.secret_limits = limits).await;
