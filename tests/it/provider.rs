@@ -73,7 +73,8 @@ fn a_rate_limit_holds_for_everybody_with_the_same_key() {
 #[test]
 fn failures_that_pass_cost_nothing_but_time() {
     runtime().block_on(async {
-        let settings = Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "15")], ..Settings::default() };
+        let settings =
+            Settings { vars: &[("CHUTES_INFERENCE_TIMEOUT_SECONDS", "15")], ..Settings::default() };
         let world = World::start(settings, |ask| match (ask.before, data::number(&ask.item) % 6) {
             (0, 0) => status(500, "oops"),
             (0, 1) => Reply::Garbage,

@@ -190,7 +190,9 @@ mod tests {
     fn a_limit_is_told_apart_from_any_other_end() {
         let told = over_limit(br#"{"detail": "It was ended.", "overLimit": "too\nmuch"}"#);
         assert_eq!(told.as_deref(), Some("toomuch"));
-        for other in [&br#"{"detail": "There is no sandbox."}"#[..], br#"{"overLimit": 3}"#, b"overLimit", b""] {
+        for other in
+            [&br#"{"detail": "There is no sandbox."}"#[..], br#"{"overLimit": 3}"#, b"overLimit", b""]
+        {
             assert_eq!(over_limit(other), None);
         }
         assert_eq!(SandyError::OverLimit(String::new()).kind(), SandyErrorKind::Fatal);

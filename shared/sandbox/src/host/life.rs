@@ -130,9 +130,9 @@ impl SandboxHost {
     /// A sandbox.
     ///
     /// # Errors
-    /// [`HostError::Gone`].
-    pub fn get(&self, id: &str) -> Result<SandboxView, HostError> {
-        Ok(self.view(&*self.entry(id)?))
+    /// [`HostError::Gone`] and [`HostError::OverLimit`].
+    pub async fn get(&self, id: &str) -> Result<SandboxView, HostError> {
+        Ok(self.view(&*self.entry(id).await?))
     }
 
     /// Ends a sandbox; returns when its processes and files are gone.
@@ -140,7 +140,7 @@ impl SandboxHost {
     /// # Errors
     /// [`HostError::Gone`] when it is over already.
     pub async fn terminate(&self, id: &str) -> Result<(), HostError> {
-        let entry = self.entry(id)?;
+        let entry = self.entry(id).await?;
         match self.end(&entry, Why::Terminated) {
             // It goes on when the caller does not wait for it.
             Some(ending) => {
@@ -193,15 +193,21 @@ impl SandboxHost {
         all
     }
 
-    /// A sandbox that is not over.
-    pub(super) fn entry(&self, id: &str) -> Result<Arc<Entry>, HostError> {
-        let entry = self.entries().get(id).cloned();
-        let entry = entry.ok_or_else(|| self.gone(id))?;
-        if entry.sandbox.is_over() {
-            let _ = self.end(&entry, Why::Over);
-            return Err(HostError::Gone(shown_id(id)));
+    /// A sandbox that is not over. For one that has ended by itself it waits until it is known why.
+    ///
+    /// # Errors
+    /// [`HostError::Gone`] and [`HostError::OverLimit`].
+    pub(super) async fn entry(&self, id: &str) -> Result<Arc<Entry>, HostError> {
+        let found = self.entries().get(id).cloned();
+        let over = match found {
+            Some(entry) if !entry.sandbox.is_over() => return Ok(entry),
+            Some(entry) => Some(entry),
+            None => self.ending().get(id).cloned(),
+        };
+        match over {
+            Some(entry) => Err(self.lost(&entry).await),
+            None => Err(self.gone(id)),
         }
-        Ok(entry)
     }
 
     /// Why there is no such sandbox.
@@ -224,19 +230,6 @@ impl SandboxHost {
             let _ = tokio::time::timeout(OVER_WAIT, entry.gone.cancelled()).await;
         }
         self.gone(&entry.id)
-    }
-
-    /// Waits for what is known of a sandbox that has ended by itself.
-    ///
-    /// # Errors
-    /// [`HostError::Gone`] and [`HostError::OverLimit`] for such a sandbox.
-    pub(super) async fn settled(&self, id: &str) -> Result<(), HostError> {
-        let over = self.entries().get(id).filter(|entry| entry.sandbox.is_over()).cloned();
-        let over = over.or_else(|| self.ending().get(id).cloned());
-        match over {
-            Some(entry) => Err(self.lost(&entry).await),
-            None => Ok(()),
-        }
     }
 
     fn ending(&self) -> MutexGuard<'_, HashMap<String, Arc<Entry>>> {

@@ -70,9 +70,11 @@ impl SandboxHost {
     /// [`HostError::Invalid`], [`HostError::Failed`].
     pub async fn exec(&self, id: &str, asked: ExecAsk) -> Result<ExecView, HostError> {
         let exec = self.exec_of(id, asked)?;
-        self.settled(id).await?;
-        let (entry, in_use) = self.entry_for_use(id)?;
-        self.wait_for_slot(&entry).await?;
+        let (entry, in_use) = self.entry_for_use(id).await?;
+        match self.wait_for_slot(&entry).await {
+            Err(HostError::Gone(_)) => return Err(self.lost(&entry).await),
+            waited => waited?,
+        }
         tracing::debug!(sandbox.id = id, command = exec.command, "Running a command in sandbox {id}");
         let used = entry.clone();
         let task = self.tasks.spawn_on(
@@ -118,9 +120,8 @@ impl SandboxHost {
                 "The path has between 1 and {PATH_BYTES_MAX} bytes, none of them NUL."
             )));
         }
-        self.settled(id).await?;
         // Nothing of it takes long: no slot is needed.
-        let (entry, _in_use) = self.entry_for_use(id)?;
+        let (entry, _in_use) = self.entry_for_use(id).await?;
         let written = entry.sandbox.write(path, content).await;
         if entry.ended.is_cancelled() || written == Err(IsolationError::Gone) {
             return Err(self.lost(&entry).await);
@@ -128,8 +129,8 @@ impl SandboxHost {
         written.map_err(|error| HostError::of_sandbox(error, &shown_id(id)))
     }
 
-    fn entry_for_use(&self, id: &str) -> Result<(Arc<Entry>, InUse), HostError> {
-        let entry = self.entry(id)?;
+    async fn entry_for_use(&self, id: &str) -> Result<(Arc<Entry>, InUse), HostError> {
+        let entry = self.entry(id).await?;
         let in_use = entry.in_use();
         let running = entry.activity().running;
         if running > self.config.execs_max {

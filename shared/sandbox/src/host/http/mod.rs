@@ -56,18 +56,18 @@ async fn create(State(host): Host, request: Request) -> Answer<SandboxView> {
 }
 
 async fn show(State(host): Host, Path(id): Path<String>) -> Answer<SandboxView> {
-    Ok(Json(host.get(&id)?))
+    Ok(Json(host.get(&id).await?))
 }
 
 async fn exec(State(host): Host, Path(id): Path<String>, request: Request) -> Answer<super::ExecView> {
     // Whoever asks for a sandbox that is no more hears of that first.
-    host.get(&id)?;
+    host.get(&id).await?;
     let asked: ExecAsk = bodies::read(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
     Ok(Json(host.exec(&id, asked).await?))
 }
 
 async fn write_file(State(host): Host, Path(id): Path<String>, request: Request) -> Answer<Value> {
-    host.get(&id)?;
+    host.get(&id).await?;
     // Its memory is counted until it is written.
     let body = bodies::read::<bodies::FileAsk>(&host, request, host.config().body_bytes_max).await?;
     host.write_file(&id, &body.value.path, body.value.content.as_bytes()).await?;
@@ -80,7 +80,7 @@ async fn terminate(State(host): Host, Path(id): Path<String>) -> Answer<Value> {
 }
 
 async fn run_agent(State(host): Host, Path(id): Path<String>) -> Result<(), ApiError> {
-    host.get(&id)?;
+    host.get(&id).await?;
     Err(ApiError::new(
         StatusCode::NOT_IMPLEMENTED,
         "This sandbox host has no coding agents: it runs commands only. Use a Sandy server that has them.",

@@ -25,7 +25,7 @@ async fn an_idle_sandbox_lends_its_slot_and_gets_one_again_when_it_is_used() {
     // 10 s without a command, watched for 3 s, looked at each second.
     let waited = before.elapsed();
     assert!((Duration::from_secs(13)..Duration::from_secs(16)).contains(&waited), "{waited:?}");
-    assert!(!host.get(&first).unwrap().has_slot && host.get(&second).unwrap().has_slot);
+    assert!(!host.get(&first).await.unwrap().has_slot && host.get(&second).await.unwrap().has_slot);
     // The first one waits for the second, which works for 15 s.
     let works = {
         let (host, second) = (Arc::clone(&host), second.clone());
@@ -37,7 +37,7 @@ async fn an_idle_sandbox_lends_its_slot_and_gets_one_again_when_it_is_used() {
     let waited = before.elapsed();
     assert!(waited >= Duration::from_secs(14) && done.duration_ms == 0, "{waited:?}");
     works.await.unwrap().unwrap();
-    assert!(host.get(&first).unwrap().has_slot && !host.get(&second).unwrap().has_slot);
+    assert!(host.get(&first).await.unwrap().has_slot && !host.get(&second).await.unwrap().has_slot);
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,7 +49,7 @@ async fn one_that_works_in_the_background_keeps_its_slot() {
     *counts.all.lock().unwrap()[1].cores.lock().unwrap() = None;
     let error = host.create(&NewSandbox::default()).await.unwrap_err();
     assert!(matches!(error, HostError::Full { .. }));
-    assert!(host.get(&busy).unwrap().has_slot && host.get(&unknown).unwrap().has_slot);
+    assert!(host.get(&busy).await.unwrap().has_slot && host.get(&unknown).await.unwrap().has_slot);
 }
 
 #[tokio::test(start_paused = true)]
@@ -72,7 +72,7 @@ async fn one_that_is_refused_its_slot_ran_nothing() {
     sleep(Duration::from_secs(1)).await;
     host.terminate(&first).await.unwrap();
     assert_eq!(waits.await.unwrap().unwrap_err(), HostError::Gone(first));
-    host.get(&second).unwrap();
+    host.get(&second).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

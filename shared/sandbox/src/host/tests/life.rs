@@ -139,17 +139,17 @@ async fn nobody_lives_forever() {
         sleep(Duration::from_secs(299)).await;
         host.exec(&used.sandbox_id, command("true")).await.unwrap();
     }
-    assert!(host.get(&unused.sandbox_id).is_ok());
+    assert!(host.get(&unused.sandbox_id).await.is_ok());
     sleep(Duration::from_secs(10)).await;
     // Half an hour of nothing; of the others one was used, one is being used.
-    assert_eq!(host.get(&unused.sandbox_id).unwrap_err(), HostError::Gone(unused.sandbox_id.clone()));
-    assert!(host.get(&used.sandbox_id).is_ok() && host.get(&working.sandbox_id).is_ok());
+    assert_eq!(host.get(&unused.sandbox_id).await.unwrap_err(), HostError::Gone(unused.sandbox_id.clone()));
+    assert!(host.get(&used.sandbox_id).await.is_ok() && host.get(&working.sandbox_id).await.is_ok());
     for _ in 0..10 {
         sleep(Duration::from_secs(300)).await;
         let _ = host.write_file(&used.sandbox_id, "x", b"").await;
     }
     // An hour of life.
-    assert!(host.get(&used.sandbox_id).is_err());
+    assert!(host.get(&used.sandbox_id).await.is_err());
     assert_eq!(long.await.unwrap().unwrap_err(), HostError::Gone(working.sandbox_id));
     assert_eq!(counts.alive(), 0);
 }
@@ -193,7 +193,7 @@ async fn a_sandbox_that_went_over_a_limit_is_told_from_one_that_is_gone() {
     let limit = HostError::OverLimit { id: id.clone(), limit: "it had too much".to_owned() };
     assert_eq!(runs.await.unwrap().unwrap_err(), limit);
     assert_eq!(host.exec(&id, command("true")).await.unwrap_err(), limit);
-    assert_eq!(host.get(&id).unwrap_err(), limit);
+    assert_eq!(host.get(&id).await.unwrap_err(), limit);
     assert_eq!(limit.to_string(), format!("The sandbox `{id}` was ended: it had too much."));
 }
 
@@ -225,12 +225,12 @@ async fn commands_in_one_sandbox_are_bounded_and_go_on_without_their_caller() {
         let call = host.exec(&id, command("sleep 5000"));
         assert!(tokio::time::timeout(Duration::from_secs(1), call).await.is_err());
     }
-    assert_eq!(host.get(&id).unwrap().commands, 2);
+    assert_eq!(host.get(&id).await.unwrap().commands, 2);
     let error = host.exec(&id, command("true")).await.unwrap_err();
     assert!(matches!(error, HostError::TooMany(_)), "{error:?}");
     sleep(Duration::from_secs(5)).await;
     host.exec(&id, command("true")).await.unwrap();
-    assert_eq!(host.get(&id).unwrap().commands, 0);
+    assert_eq!(host.get(&id).await.unwrap().commands, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -323,16 +323,22 @@ async fn when_memory_runs_out_the_sandbox_that_uses_most_is_ended() {
         made.push(host.create(&batch()).await.unwrap().sandbox_id);
         *counts.all.lock().unwrap().last().unwrap().memory_bytes.lock().unwrap() = bytes;
     }
-    let alive = || made.iter().map(|id| host.get(id).is_ok()).collect::<Vec<_>>();
+    let alive = async || {
+        let mut alive = Vec::new();
+        for id in &made {
+            alive.push(host.get(id).await.is_ok());
+        }
+        alive
+    };
     host.keep_reserve(None).await;
     host.keep_reserve(Some(512 << 10)).await;
-    assert_eq!(alive(), [true, true, true]);
+    assert_eq!(alive().await, [true, true, true]);
     host.keep_reserve(Some((512 << 10) - 1)).await;
-    assert_eq!((alive(), counts.alive()), (vec![true, false, true], 2));
+    assert_eq!((alive().await, counts.alive()), (vec![true, false, true], 2));
     host.keep_reserve(Some(0)).await;
     // Ending the last one, which uses little, would not help.
     host.keep_reserve(Some(0)).await;
-    assert_eq!(alive(), [false, false, true]);
+    assert_eq!(alive().await, [false, false, true]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,9 +21,9 @@ async fn the_youngest_preemptable_sandbox_of_lower_priority_gives_way() {
     let young = host.create(&asked(2, true)).await.unwrap().sandbox_id;
     let equal = host.create(&asked(1, true)).await.unwrap().sandbox_id;
     let first = host.create(&asked(1, false)).await.unwrap().sandbox_id;
-    assert!(matches!(host.get(&young), Err(HostError::Gone(_))));
+    assert!(matches!(host.get(&young).await, Err(HostError::Gone(_))));
     let second = host.create(&asked(1, false)).await.unwrap().sandbox_id;
-    assert!(host.get(&old).is_err());
+    assert!(host.get(&old).await.is_err());
     // All of them work: nobody lends.
     for fake in counts.all.lock().unwrap().iter() {
         *fake.cores.lock().unwrap() = Some(1.0);
@@ -32,7 +32,7 @@ async fn the_youngest_preemptable_sandbox_of_lower_priority_gives_way() {
     let error = host.create(&asked(1, false)).await.unwrap_err();
     assert!(matches!(error, HostError::Full { .. }));
     for id in [&kept, &equal, &first, &second] {
-        host.get(id).unwrap();
+        host.get(id).await.unwrap();
     }
     assert_eq!(counts.most.load(Ordering::SeqCst), 4);
     let told = host.resources();
@@ -61,7 +61,7 @@ async fn a_preempted_command_is_told_that_its_sandbox_is_gone() {
     assert_eq!((counts.alive(), counts.most.load(Ordering::SeqCst)), (1, 1));
     let (ended, at) = runs.await.unwrap();
     assert_eq!((ended.unwrap_err(), at), (HostError::Gone(id), before));
-    assert!(host.get(&first.sandbox_id).unwrap().has_slot);
+    assert!(host.get(&first.sandbox_id).await.unwrap().has_slot);
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,5 +92,5 @@ async fn room_is_made_as_slots_are() {
     let error = host.create(&asked(3, true)).await.unwrap_err();
     assert!(error.to_string().contains("All 1 sandboxes are in use."), "{error}");
     host.create(&asked(2, true)).await.unwrap();
-    assert!(host.get(&first).is_err());
+    assert!(host.get(&first).await.is_err());
 }
