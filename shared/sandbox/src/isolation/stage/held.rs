@@ -195,7 +195,7 @@ struct Seen {
 }
 
 /// Threads of a process, the first one first.
-fn tasks(pid: u32) -> Vec<u32> {
+pub(super) fn tasks(pid: u32) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut tasks: Vec<u32> =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
@@ -204,7 +204,7 @@ fn tasks(pid: u32) -> Vec<u32> {
 }
 
 /// Whether it has no memory any more: nothing of it is hidden.
-fn is_ending(pid: u32) -> bool {
+pub(super) fn is_ending(pid: u32) -> bool {
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     statm.split_whitespace().next().is_none_or(|pages| pages == "0")
 }
@@ -264,10 +264,10 @@ fn deleted_mapping(line: &[u8], folder: &Path) -> Option<(u64, u64)> {
 }
 
 /// This process looks at files as another user while this lives. Only root may; for others nothing changes.
-struct AsUser;
+pub(super) struct AsUser;
 
 impl AsUser {
-    fn new(uid: u32) -> Self {
+    pub(super) fn new(uid: u32) -> Self {
         setfsgid(Gid::from_raw(uid));
         setfsuid(Uid::from_raw(uid));
         Self

@@ -12,6 +12,7 @@ mod files;
 mod held;
 mod landlock;
 mod launch;
+mod locks;
 mod loopback;
 mod processes;
 mod rules;

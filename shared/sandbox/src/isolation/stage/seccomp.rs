@@ -202,6 +202,10 @@ const F_SETOWN_EX: libc::c_int = 15;
 /// Requests (`ioctl`) that do the same: `FIOSETOWN` and `SIOCSPGRP`.
 const OWNER_REQUESTS: [u64; 2] = [0x8901, 0x8902];
 
+/// Locks on parts of a file that belong to the open file instead of the process. The guard can't count them: they stay while
+/// the file is mapped or on its way through a socket.
+const OPEN_FILE_LOCKS: [libc::c_int; 2] = [libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
+
 /// Calls that take memory which belongs to no process, told to be missing where no cgroup counts it: files without a
 /// name, and pages that stay in a pipe after their process has given them up.
 const UNCOUNTED_MEMORY: &[i64] =
@@ -239,7 +243,7 @@ const UNKNOWN_SINCE: u32 = 463;
 pub(super) fn apply(filter: Filter) -> Result<(), String> {
     const DOING: &str = "seccomp cannot be applied";
     seccompiler::apply_filter(&unknown()).doing(DOING)?;
-    for program in [refused(filter)?, missing(filter)?] {
+    for program in [refused(filter)?, missing(filter)?, invalid()?] {
         seccompiler::apply_filter(&program).doing(DOING)?;
     }
     Ok(())
@@ -315,6 +319,12 @@ fn missing(filter: Filter) -> Result<BpfProgram, String> {
         rules.extend(UNCOUNTED_MEMORY.iter().map(|call| (*call, Vec::new())));
     }
     program(rules, libc::ENOSYS)
+}
+
+/// Calls that programs replace by another when the kernel does not know what they ask for.
+fn invalid() -> Result<BpfProgram, String> {
+    let locks = OPEN_FILE_LOCKS.iter().map(|kind| rule([condition(1, SeccompCmpOp::Eq, number(*kind))?]));
+    program(BTreeMap::from([(libc::SYS_fcntl, locks.collect::<Result<_, _>>()?)]), libc::EINVAL)
 }
 
 /// Calls that are not permitted.

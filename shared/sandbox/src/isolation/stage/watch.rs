@@ -9,11 +9,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::held::{Count, Held, Sockets};
+use super::locks::Locks;
 use super::{Doing, folder_bytes, processes};
 use crate::isolation::wire::LimitsPlan;
 
 /// How often the guard looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often it looks where it has only locks to count, whose memory grows slowly.
+const LOCKS_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A look that takes long (many files) is made less often: so many times as long is waited, and no longer than this, or
 /// else a program with much to look at would be looked at too seldom.
 const LOOK_SHARE: u32 = 10;
@@ -75,16 +78,17 @@ struct Found {
     over_since: Option<Instant>,
     /// Looks in which some process could not be looked into, one after the other.
     hidden: u32,
+    /// The same for looks at locks.
+    hidden_locks: u32,
     /// The same for open files that belong to no process.
     in_flight: u32,
 }
 
 impl Watch<'_> {
-    /// Looks until one of them is gone, or the folder or the number of processes is over its limit. Where the processes
-    /// use too much memory together, the one that uses most is killed, as the kernel would.
+    /// Looks until one of them is gone, or the folder, the number of processes or that of locks is over its limit. Where the
+    /// processes use too much memory together, the one that uses most is killed, as the kernel would.
     pub(super) fn run(&self) -> Result<Over, String> {
         let limits = self.limits;
-        let looks = self.folder.is_some() || !limits.memory_is_bounded || !limits.processes_are_bounded;
         let sockets = Sockets::of_this_network();
         if !limits.memory_is_bounded {
             // Where that is allowed, this process comes before those that it watches: many of them at work would keep it
@@ -94,14 +98,16 @@ impl Watch<'_> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         #[allow(clippy::cast_precision_loss)] // a small number
         let growth = GROWTH_BYTES_PER_S * processors as f64;
+        let only_locks = limits.memory_is_bounded && limits.processes_are_bounded && self.folder.is_none();
+        let every = if only_locks { LOCKS_LOOK_EVERY } else { LOOK_EVERY };
         let mut found = Found::default();
-        let mut wait = LOOK_EVERY;
+        let mut wait = every;
         // When the next full look is due.
-        let mut due = Instant::now() + LOOK_EVERY;
+        let mut due = Instant::now() + every;
         loop {
             let mut waits =
                 [PollFd::new(self.life, PollFlags::empty()), PollFd::new(self.ended, PollFlags::empty())];
-            match poll(&mut waits, looks.then(|| timespec(wait)).as_ref()) {
+            match poll(&mut waits, Some(&timespec(wait))) {
                 Err(rustix::io::Errno::INTR) => continue,
                 other => other.doing("the sandbox cannot be waited for")?,
             };
@@ -121,7 +127,7 @@ impl Watch<'_> {
                 if let Some(reason) = self.look(&own, &others, sockets, &mut found) {
                     return Ok(Over::Limit(reason));
                 }
-                due = Instant::now() + (began.elapsed() * LOOK_SHARE).clamp(LOOK_EVERY, LOOK_WAIT_MAX);
+                due = Instant::now() + (began.elapsed() * LOOK_SHARE).clamp(every, LOOK_WAIT_MAX);
             }
             wait = due.saturating_duration_since(Instant::now());
             if !limits.memory_is_bounded {
@@ -175,6 +181,17 @@ impl Watch<'_> {
         if !limits.processes_are_bounded && processes::threads(others.iter().copied()) > limits.processes {
             return Some("there were more processes than the limit".to_owned());
         }
+        let locks = Locks::of(others, self.user);
+        if locks.are_too_many {
+            return Some(
+                "more parts of files were locked than the limit, which take memory that nothing counts"
+                    .to_owned(),
+            );
+        }
+        found.hidden_locks = if self.is_hidden(own, &locks.hidden) { found.hidden_locks + 1 } else { 0 };
+        if found.hidden_locks > UNCOUNTED_MAX {
+            return Some("a process held locks on files where they cannot be counted".to_owned());
+        }
         if self.folder.is_none() && limits.memory_is_bounded {
             return None;
         }
@@ -193,7 +210,7 @@ impl Watch<'_> {
                 );
             }
             found.files_bytes = if is_in_memory(folder) { bytes } else { 0 };
-            let is_hidden = self.is_hidden(own, &held);
+            let is_hidden = self.is_hidden(own, &held.hidden);
             found.hidden = if is_hidden { found.hidden + 1 } else { 0 };
             found.in_flight = if held.in_flight > 0 { found.in_flight + 1 } else { 0 };
             if found.hidden.max(found.in_flight) > UNCOUNTED_MAX {
@@ -213,13 +230,13 @@ impl Watch<'_> {
 
     /// Whether a process is closed to this one. A child of the second stage is for a moment, as long as that one waits
     /// for it to become another program.
-    fn is_hidden(&self, own: &[u32], held: &Held) -> bool {
+    fn is_hidden(&self, own: &[u32], hidden: &BTreeSet<u32>) -> bool {
         let Some(agent) = own.get(self.own_processes) else { return false };
-        if held.hidden.is_empty() {
+        if hidden.is_empty() {
             return false;
         }
         let starting = processes::children(*agent);
-        !(processes::is_in_deep_sleep(*agent) && held.hidden.iter().all(|pid| starting.contains(pid)))
+        !(processes::is_in_deep_sleep(*agent) && hidden.iter().all(|pid| starting.contains(pid)))
     }
 
     /// Bytes of the sandbox's file systems; each that cannot be seen counts as full.

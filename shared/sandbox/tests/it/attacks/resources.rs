@@ -205,6 +205,74 @@ async fn memory_of_no_process() {
     .await;
 }
 
+/// Records of locks on parts of files are counted by no limit of the kernel's. From the end on: it keeps them in order.
+const LOCKS: &str = "import fcntl, threading\ndef take(number):\n for n in range(100):\n  \
+    fd = os.open(f'{number}-{n}', os.O_CREAT | os.O_RDWR)\n  kept.append(fd)\n  \
+    for at in range(2000, 0, -1): fcntl.lockf(fd, fcntl.LOCK_EX, 1, 2 * at)\n";
+
+/// Ways to hold them, each in several processes.
+const WAYS_TO_HOLD_LOCKS: [(&str, &str); 3] = [
+    ("open", "shared(14, take)"),
+    // Where that is permitted.
+    ("hidden", "libc.prctl(4, 0, 0, 0, 0)\nshared(14, take)"),
+    (
+        "in a thread whose process' first is over",
+        "def start(number):\n threading.Thread(target=lambda: (take(number), time.sleep(100000))).start()\n \
+         libc.syscall(60 if platform.machine() == 'x86_64' else 93, 0)\nshared(14, start)",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn locks_on_parts_of_files_count() {
+    each_form(|at| async move {
+        for (way, program) in WAYS_TO_HOLD_LOCKS {
+            let sandbox = at.sandbox().await;
+            sandbox.write("take.py", format!("{PRELUDE}{TAKERS}{LOCKS}{program}").as_bytes()).await.unwrap();
+            let outcome = sandbox.exec(&exec("exec python3 take.py")).await;
+            assert_eq!(outcome, Err(IsolationError::Gone), "{}: {way}", at.form().name);
+            sandbox.end().await;
+            let limit = sandbox.over_limit().unwrap_or_default();
+            assert!(limit.contains("parts of files were locked"), "{}: {way}: {limit}", at.form().name);
+        }
+    })
+    .await;
+}
+
+/// Those of open files stay while nothing but a mapping, or a socket's buffer, has the file.
+#[tokio::test(flavor = "multi_thread")]
+async fn locks_of_open_files_are_refused() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let program = "import fcntl\nfd = os.open('locked', os.O_CREAT | os.O_RDWR)\n\
+                       for kind in (37, 38): refused(f'kind {kind}', lambda: fcntl.fcntl(fd, kind, struct.pack('hhqqi4x', 1, 0, 0, 1, 0)))";
+        at.attack(&sandbox, program, &["kind 37 [Errno 22]", "kind 38 [Errno 22]"]).await;
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn databases_lock_their_files() {
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        // Two connections at a time, each mode of the journal, for some looks; and what HDF5 does with its files.
+        let program = "import fcntl, sqlite3, time\n\
+                       for mode in ('delete', 'wal'):\n one = sqlite3.connect(f'{mode}.db', timeout=100)\n \
+                       other = sqlite3.connect(f'{mode}.db', timeout=0)\n one.execute(f'pragma journal_mode={mode}')\n \
+                       one.execute('create table t (x)')\n one.commit()\n one.execute('begin immediate')\n \
+                       one.execute('insert into t values (1)')\n\
+                       \x20try:\n  other.execute('begin immediate')\n  raise SystemExit('it is not locked')\n\
+                       \x20except sqlite3.OperationalError as error:\n  assert 'locked' in str(error), error\n \
+                       time.sleep(1)\n one.commit()\n assert other.execute('select count(*) from t').fetchone() == (1,)\n\
+                       kept = [open(f'{n}.h5', 'w') for n in range(100)]\n\
+                       for file in kept: fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)\n\
+                       for at in range(10000): fcntl.lockf(kept[0], fcntl.LOCK_EX, 1, 2 * at)\n\
+                       time.sleep(2)\nprint('alive')";
+        sandbox.write("databases.py", program.as_bytes()).await.unwrap();
+        assert_eq!(printed(&sandbox, "python3 databases.py").await, "alive");
+    })
+    .await;
+}
+
 /// A ruleset of Landlock takes 65,536 rules for ports, 5 MB that no process shows.
 #[tokio::test(flavor = "multi_thread")]
 async fn rules_for_ports_are_refused_where_no_cgroup_counts_them() {
