@@ -24,6 +24,9 @@ pub struct JobSpec {
     /// Text of a short bash command that finds out whether the sandbox has what the job needs, before anything untrusted
     /// is there. It writes one sentence about what is missing and fails, or succeeds. `None` where nothing is looked for.
     pub probe: Option<String>,
+    /// Whether the script needs Landlock to keep files from programs that it doesn't trust. It has to keep these programs
+    /// from calling Landlock themselves: their domains would be memory that not every host can count.
+    pub needs_landlock: bool,
     /// Files that are read when it is over: those that are there, each up to its bound.
     pub results: Vec<ResultFile>,
 }

@@ -206,6 +206,7 @@ impl SandboxGrader for Grader {
             time_limit: Duration::from_secs(wait) + BESIDE,
             memory_bytes: MEMORY_BYTES,
             probe: Some(PROBE.to_owned()),
+            needs_landlock: false,
             results: vec![result(RESULTS, RESULTS_BYTES_MAX), result(STARTED, STARTED_BYTES_MAX)],
         })
     }

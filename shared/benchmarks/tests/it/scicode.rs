@@ -319,6 +319,22 @@ fn a_file_that_sandboxes_share_is_hidden_from_programs() {
     assert!(said.contains("PermissionError"), "{said}");
 }
 
+/// Landlock domains are memory that not every sandbox can count: the driver uses Landlock and takes it from programs.
+#[test]
+fn programs_cannot_restrict_themselves() {
+    let program = "ctypes = __import__('ctypes')\nlibc = ctypes.CDLL(None, use_errno=True)\n\
+                   for number in (444, 445, 446):\n    ctypes.set_errno(0)\n    \
+                   assert libc.syscall(number, None, 0, 1, 0) == -1\n    assert ctypes.get_errno() == 38, (number, ctypes.get_errno())\n\
+                   def area(r): return 3.141592653589793 * r * r";
+    let attachments = targets(&format!("{VECTORS}/scicode_targets.h5"));
+    for mode in BOTH {
+        let (item, body) = discs(program, AREAS);
+        let report = run(&place_in(mode, &item, &body, &attachments));
+        let verdict = read_in(mode, &item, &body, &report, 3).unwrap();
+        assert_eq!(verdict.detail["steps"]["901.1"], "pass", "{mode}: {:?}", verdict.detail);
+    }
+}
+
 fn landlock() -> bool {
     fs::read_to_string("/sys/kernel/security/lsm").is_ok_and(|modules| modules.contains("landlock"))
 }

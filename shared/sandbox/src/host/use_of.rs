@@ -34,7 +34,8 @@ pub struct ExecAsk {
     /// Folder, `/workspace` unless said otherwise.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// Variables beside those that every command has.
+    /// Variables beside those that every command has. `SANDY_ALLOW_LANDLOCK=1` allows Landlock to the command, which others
+    /// lack where no cgroup counts memory.
     #[serde(default)]
     pub env: Option<BTreeMap<String, String>>,
     /// How long it may take, in milliseconds; the host's default where it is not said.

@@ -20,6 +20,7 @@ fn spec(script: &str, results: &[&str]) -> JobSpec {
         time_limit: Duration::from_secs(60),
         memory_bytes: 64 << 20,
         probe: None,
+        needs_landlock: false,
         results: results.iter().map(result).collect(),
     }
 }
@@ -88,6 +89,21 @@ async fn a_job_has_its_files_and_leaves_its_results() {
         assert_eq!(report.isolation.as_deref(), Some(at.form().name));
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_has_landlock_where_it_needs_it_or_where_a_cgroup_counts_memory() {
+    let script = "exec python3 -c 'import ctypes; libc = ctypes.CDLL(None, use_errno=True); kind = ctypes.c_uint64(4); \
+                  print(libc.syscall(444, ctypes.byref(kind), ctypes.c_size_t(8), 0) >= 0, ctypes.get_errno())'";
+    for needs_landlock in [true, false] {
+        in_each_form(JobSpec { needs_landlock, ..spec(script, &[]) }, |at, report| {
+            let has_it = needs_landlock || at.has("memory cgroup");
+            let expected = if has_it { "True 0\n" } else { "False 38\n" };
+            let report = report.unwrap();
+            assert_eq!(report.stdout_tail, expected, "{}: {report:?}", at.form().name);
+        })
+        .await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

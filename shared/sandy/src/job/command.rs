@@ -1,5 +1,6 @@
 //! Our own commands in a sandbox: small Python programs, and the lines that they answer.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use uuid::Uuid;
@@ -12,6 +13,9 @@ use crate::{ExecRequest, Sandy};
 const ANSWER_BYTES_MAX: usize = 2 << 20;
 /// Characters of what a command says about its failure.
 const REASON_CHARS_MAX: usize = 200;
+/// Variable of a request that allows Landlock to the command where a sandbox refuses it to others. Hosts that don't know it
+/// ignore it.
+const ALLOW_LANDLOCK: &str = "SANDY_ALLOW_LANDLOCK";
 /// What shells say when there is no such program.
 const EXIT_NO_PROGRAM: i32 = 127;
 
@@ -47,7 +51,18 @@ impl Command {
         sandbox: &str,
         words: &[&str],
     ) -> Result<Vec<Vec<String>>, JobError> {
-        self.run_within(sandy, sandbox, words, sandy.timing.command).await
+        self.run_within(sandy, sandbox, words, sandy.timing.command, BTreeMap::new()).await
+    }
+
+    /// Runs it as a short command that may restrict itself with Landlock, as may all that it starts.
+    pub(super) async fn run_with_landlock(
+        &self,
+        sandy: &Sandy,
+        sandbox: &str,
+        words: &[&str],
+    ) -> Result<Vec<Vec<String>>, JobError> {
+        let env = BTreeMap::from([(ALLOW_LANDLOCK.to_owned(), "1".to_owned())]);
+        self.run_within(sandy, sandbox, words, sandy.timing.command, env).await
     }
 
     /// Runs it as one that moves bytes.
@@ -57,7 +72,7 @@ impl Command {
         sandbox: &str,
         words: &[&str],
     ) -> Result<Vec<Vec<String>>, JobError> {
-        self.run_within(sandy, sandbox, words, sandy.timing.unpack).await
+        self.run_within(sandy, sandbox, words, sandy.timing.unpack, BTreeMap::new()).await
     }
 
     async fn run_within(
@@ -66,10 +81,11 @@ impl Command {
         sandbox: &str,
         words: &[&str],
         timeout: Duration,
+        env: BTreeMap<String, String>,
     ) -> Result<Vec<Vec<String>>, JobError> {
         let mark = Uuid::new_v4().simple().to_string();
         let command = self.line(&mark, words);
-        let exec = ExecRequest { answer_bytes_max: ANSWER_BYTES_MAX, ..ExecRequest::new(command) };
+        let exec = ExecRequest { env, answer_bytes_max: ANSWER_BYTES_MAX, ..ExecRequest::new(command) };
         let output = sandy.exec(sandbox, &exec.repeatable().within(timeout)).await?;
         let lines: Vec<Vec<String>> = output
             .stdout

@@ -51,7 +51,12 @@ pub fn overdue(time_limit: Duration) -> Duration {
 pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) -> Result<(), JobError> {
     check(spec)?;
     let limit = spec.time_limit.as_millis().to_string();
-    let lines = match START.run(sandy, sandbox, &[job.as_str(), &limit]).await {
+    let words_of_start = [job.as_str(), &limit];
+    let started = match spec.needs_landlock {
+        true => START.run_with_landlock(sandy, sandbox, &words_of_start).await,
+        false => START.run(sandy, sandbox, &words_of_start).await,
+    };
+    let lines = match started {
         // It was, and has gone over a limit already: a look tells.
         Err(JobError::Sandy(SandyError::OverLimit(_))) => return Ok(()),
         lines => lines?,

@@ -118,6 +118,7 @@ mod tests {
             time_limit: Duration::from_secs(1),
             memory_bytes: 1 << 20,
             probe: None,
+            needs_landlock: false,
             results: Vec::new(),
         }
     }

@@ -136,6 +136,7 @@ pub(crate) fn spec(script: &str) -> JobSpec {
         time_limit: Duration::from_secs(60),
         memory_bytes: 1 << 28,
         probe: None,
+        needs_landlock: false,
         results: Vec::new(),
     }
 }

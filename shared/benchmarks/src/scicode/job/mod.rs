@@ -144,6 +144,8 @@ impl SandboxGrader for SciCode {
             time_limit: Duration::from_secs(STEP_SECONDS * asked as u64 + MARGIN_SECONDS).min(TIME_LIMIT_MAX),
             memory_bytes: MEMORY_BYTES,
             probe: Some(PROBE.to_owned()),
+            // The driver hides the file with the right values with it, and takes it from the programs that it starts.
+            needs_landlock: true,
             results: vec![ResultFile { path: RESULTS.into(), bytes_max: RESULTS_BYTES_MAX }],
         })
     }

@@ -19,6 +19,7 @@ use rustix::process::{Pid, WaitOptions};
 use super::files::{self, Home};
 use super::seccomp::{self, Filter};
 use super::{Doing, alive, bounds, control, landlock, user};
+use crate::isolation::ALLOW_LANDLOCK;
 use crate::isolation::wire::{
     self, AgentPlan, Ask, ExecBody, Kind, Parcel, Ready, Refusal, Tell, WriteBody, WriteRefusal,
 };
@@ -65,10 +66,9 @@ pub(super) fn run() -> Result<(), String> {
     let home = Home::open(&plan.home).doing("the working folder cannot be opened")?;
     let ready = bind(&plan)?;
     let guard = alive()?;
-    // The first process of a pid namespace takes no signals from inside.
-    let spawner = (plan.kind == Kind::Confined).then(|| Spawner::start(signals)).transpose()?;
+    let spawners = Spawners::start(&plan, signals)?;
 
-    let mut agent = Agent { plan, shell, home, control, guard, signals, spawner, running: HashMap::new() };
+    let mut agent = Agent { plan, shell, home, control, guard, signals, spawners, running: HashMap::new() };
     agent.tell(&Tell::Ready(ready))?;
     let outcome = agent.serve(&received);
     agent.end();
@@ -124,8 +124,8 @@ struct Agent {
     guard: OwnedFd,
     /// Held back, and received between other things.
     signals: SigSet,
-    /// Starts commands, where programs could send signals to this process.
-    spawner: Option<Spawner>,
+    /// Threads that start commands under filters that this process must not have.
+    spawners: Spawners,
     /// Commands by their process, which leads a group.
     running: HashMap<Pid, u64>,
 }
@@ -224,7 +224,8 @@ impl Agent {
             .stdout(out)
             .stderr(err)
             .process_group(0);
-        let spawned = match &self.spawner {
+        let allows_landlock = body.env.get(ALLOW_LANDLOCK).is_some_and(|value| value == "1");
+        let spawned = match self.spawners.choose(allows_landlock) {
             Some(spawner) => spawner.spawn(command),
             None => spawn(&mut command, &self.signals),
         };
@@ -299,23 +300,90 @@ fn spawn(command: &mut Command, signals: &SigSet) -> std::io::Result<Child> {
     spawned
 }
 
-/// A thread that starts commands, under a filter that keeps them from sending signals to this process. This process itself
-/// is not under it: it kills everything at once when the sandbox ends.
+/// Threads that start commands, since a filter holds for the thread that applies it and for all that this thread starts.
+/// `None` where this process starts them itself.
+struct Spawners {
+    /// For commands whose request does not allow Landlock, where no cgroup counts its memory.
+    without_landlock: Option<Spawner>,
+    /// For all others.
+    ordinary: Option<Spawner>,
+}
+
+impl Spawners {
+    fn start(plan: &AgentPlan, signals: SigSet) -> Result<Self, String> {
+        let uncounted = !plan.limits.memory_is_bounded;
+        // The first process of a pid namespace takes no signals from inside.
+        let protects = plan.kind == Kind::Confined;
+        let without_landlock = uncounted.then(|| Spawner::start(signals)).transpose()?;
+        let ordinary = protects.then(|| Spawner::start(signals)).transpose()?;
+        // A signal to one of its threads is a signal to this process: each filter names them all.
+        let mut threads = vec![nix::unistd::getpid()];
+        threads.extend([&without_landlock, &ordinary].into_iter().flatten().map(|spawner| spawner.thread));
+        let protected = if protects { threads } else { Vec::new() };
+        for (spawner, has_landlock) in [(&without_landlock, false), (&ordinary, true)] {
+            if let Some(spawner) = spawner {
+                spawner.bind(Binding { protected: protected.clone(), has_landlock })?;
+            }
+        }
+        Ok(Self { without_landlock, ordinary })
+    }
+
+    /// Returns the thread for a command; `None` where this process starts it itself.
+    fn choose(&self, allows_landlock: bool) -> Option<&Spawner> {
+        self.without_landlock.as_ref().filter(|_| !allows_landlock).or(self.ordinary.as_ref())
+    }
+}
+
+/// Filters of the commands that a thread starts.
+struct Binding {
+    /// Threads of this process, which commands must not send signals to. This process itself is not under that filter: it
+    /// kills everything at once when the sandbox ends.
+    protected: Vec<nix::unistd::Pid>,
+    /// Whether commands may restrict themselves with Landlock.
+    has_landlock: bool,
+}
+
+impl Binding {
+    /// Applies the filters to this thread, for good.
+    fn apply(&self) -> Result<(), String> {
+        if !self.protected.is_empty() {
+            seccomp::protect(&self.protected)?;
+        }
+        if !self.has_landlock {
+            seccomp::without_landlock()?;
+        }
+        Ok(())
+    }
+}
+
+/// A thread that applies filters to itself and starts commands.
 struct Spawner {
+    /// Its number, by which it can be sent a signal.
+    thread: nix::unistd::Pid,
+    bindings: mpsc::Sender<Binding>,
+    bound: mpsc::Receiver<Result<(), String>>,
     commands: mpsc::Sender<Command>,
     spawned: mpsc::Receiver<std::io::Result<Child>>,
 }
 
 impl Spawner {
+    const DOING: &str = "the thread that starts commands cannot be started";
+
+    /// Starts the thread, which then waits for its filters.
     fn start(signals: SigSet) -> Result<Self, String> {
         /// It only starts commands.
         const STACK_BYTES: usize = 256 << 10;
+        let (bindings, binding) = mpsc::channel::<Binding>();
         let (commands, asked) = mpsc::channel::<Command>();
         let (answers, spawned) = mpsc::channel();
         let (ready, bound) = mpsc::channel();
+        let (started, thread) = mpsc::channel();
         let serve = move || {
-            let threads = [nix::unistd::getpid(), nix::unistd::gettid()];
-            let outcome = seccomp::protect(threads);
+            if started.send(nix::unistd::gettid()).is_err() {
+                return;
+            }
+            let Ok(binding) = binding.recv() else { return };
+            let outcome = binding.apply();
             let is_bound = outcome.is_ok();
             if ready.send(outcome).is_err() || !is_bound {
                 return;
@@ -326,10 +394,15 @@ impl Spawner {
                 }
             }
         };
-        const DOING: &str = "the thread that starts commands cannot be started";
-        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).doing(DOING)?;
-        bound.recv().doing(DOING)??;
-        Ok(Self { commands, spawned })
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).doing(Self::DOING)?;
+        let thread = thread.recv().doing(Self::DOING)?;
+        Ok(Self { thread, bindings, bound, commands, spawned })
+    }
+
+    /// Applies the filters, once and before the first command.
+    fn bind(&self, binding: Binding) -> Result<(), String> {
+        self.bindings.send(binding).doing(Self::DOING)?;
+        self.bound.recv().doing(Self::DOING)?
     }
 
     fn spawn(&self, command: Command) -> std::io::Result<Child> {

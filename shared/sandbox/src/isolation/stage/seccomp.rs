@@ -211,6 +211,10 @@ const OPEN_FILE_LOCKS: [libc::c_int; 2] = [libc::F_OFD_SETLK, libc::F_OFD_SETLKW
 const UNCOUNTED_MEMORY: &[i64] =
     &[libc::SYS_memfd_create, libc::SYS_vmsplice, libc::SYS_splice, libc::SYS_tee];
 
+/// All calls of Landlock.
+const LANDLOCK: [i64; 3] =
+    [libc::SYS_landlock_create_ruleset, libc::SYS_landlock_add_rule, libc::SYS_landlock_restrict_self];
+
 /// Calls that act on the process whose number is the first argument; 0 is the caller. (What a user may do to its own
 /// processes with them, a sandbox must not do to others of that user, such as the host.)
 const ONLY_ON_ITSELF: &[i64] = &[
@@ -249,20 +253,28 @@ pub(super) fn apply(filter: Filter) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps this thread, and all that it starts, from sending signals to a process whose first and only other thread these are.
-/// The process leads a group of its own, in which nobody else is.
-pub(super) fn protect(threads: [nix::unistd::Pid; 2]) -> Result<(), String> {
+/// Keeps this thread, and all that it starts, from sending signals to a process with these threads, of which the first is
+/// the process's own. The process leads a group that has no other process.
+pub(super) fn protect(threads: &[nix::unistd::Pid]) -> Result<(), String> {
     seccompiler::apply_filter(&protected(threads)?).doing("seccomp cannot be applied")
 }
 
-fn protected(threads: [nix::unistd::Pid; 2]) -> Result<BpfProgram, String> {
+/// Keeps this thread, and all that it starts, from restricting itself with Landlock, as on a kernel without it. A domain
+/// holds a copy of its rules, stays while any file is open that was opened in it, and is counted by nothing but a memory
+/// cgroup.
+pub(super) fn without_landlock() -> Result<(), String> {
+    let rules = LANDLOCK.iter().map(|call| (*call, Vec::new())).collect();
+    seccompiler::apply_filter(&program(rules, libc::ENOSYS)?).doing("seccomp cannot be applied")
+}
+
+fn protected(threads: &[nix::unistd::Pid]) -> Result<BpfProgram, String> {
     /// A number as the kernel takes it: the low half of an argument.
     fn low(number: i32) -> u64 {
         u64::from(number.cast_unsigned())
     }
     /// To everybody.
     const ALL: i32 = -1;
-    let [process, _] = threads;
+    let process = threads.first().ok_or("there is no process to protect")?;
     let is = |argument: u8, number: i32| rule([condition(argument, SeccompCmpOp::Eq, low(number))?]);
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for (call, arguments) in NAMES {
@@ -279,7 +291,7 @@ fn protected(threads: [nix::unistd::Pid; 2]) -> Result<BpfProgram, String> {
     }
     rules.insert(libc::SYS_setpgid, vec![is(1, process.as_raw())?]);
     let mut owners = vec![rule([condition(1, SeccompCmpOp::Eq, number(F_SETOWN_EX))?])?];
-    for owner in [threads[0].as_raw(), threads[1].as_raw(), -process.as_raw()] {
+    for owner in threads.iter().map(|thread| thread.as_raw()).chain([-process.as_raw()]) {
         owners.push(rule([
             condition(1, SeccompCmpOp::Eq, number(F_SETOWN))?,
             condition(2, SeccompCmpOp::Eq, low(owner))?,

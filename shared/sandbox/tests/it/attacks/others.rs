@@ -2,6 +2,8 @@
 
 use std::process::{Child, Command, Stdio};
 
+use bench_sandbox::isolation::ALLOW_LANDLOCK;
+
 use crate::host::{each_form, exec, is_alive, printed, processes_with, run, text};
 
 /// A process of this machine that does nothing.
@@ -210,6 +212,11 @@ async fn signals_to_the_first_process() {
         let sandbox = at.sandbox().await;
         let things = ["kill first 9", "tgkill thread", "pidfd first", "owner by kind", "all"];
         at.attack(&sandbox, SIGNALS_TO_THE_FIRST, &things).await;
+        // Commands that may use Landlock are started by another thread.
+        let mut asked = exec("python3 attack.py");
+        asked.env.insert(ALLOW_LANDLOCK.to_owned(), "1".to_owned());
+        let said = text(&sandbox.exec(&asked).await.unwrap().stdout);
+        assert!(said.ends_with("held all \n") && !said.contains("BROKEN"), "{}: {said}", at.form().name);
         assert_eq!(printed(&sandbox, "echo alive").await, "alive");
         // Programs may still end their own, in the group of another command too.
         let other = "sleep 100000 & echo $! > other; wait; echo ended";
