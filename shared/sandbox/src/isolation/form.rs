@@ -65,7 +65,7 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
         "memory cgroup",
         "No memory cgroup may be made: each process is bounded, and what all use together, with files in memory, sockets and \
          pipes, is watched. System V shared memory, files without a name, shared memory of no file, \
-         larger buffers of sockets and pipes, and Landlock (for commands without \
+         larger buffers of sockets and pipes, listeners of seccomp, and Landlock (for commands without \
          SANDY_ALLOW_LANDLOCK=1) are refused.",
     );
     say(

@@ -186,6 +186,9 @@ const F_SETSIG: libc::c_int = 10;
 
 /// Of `linux/landlock.h`: a rule for a port of the network. A ruleset takes 65,536 of them without an open file for each.
 const LANDLOCK_RULE_NET_PORT: libc::c_int = 2;
+/// Of `linux/seccomp.h`: gives an open file that keeps all filters of a thread, up to 1.3 MB, after the thread has ended.
+const SECCOMP_FILTER_FLAG_NEW_LISTENER: u32 = 1 << 3;
+
 /// Calls that name processes or threads to signal by their numbers, and which of their arguments those are. `kill` and
 /// `rt_sigqueueinfo` take the number of any thread of a process, and `pidfd_open` gives what `pidfd_send_signal` needs.
 const NAMES: [(i64, &[u8]); 6] = [
@@ -378,6 +381,11 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
         rules.insert(
             libc::SYS_landlock_add_rule,
             vec![rule([condition(1, SeccompCmpOp::Eq, number(LANDLOCK_RULE_NET_PORT))?])?],
+        );
+        let listener = u64::from(SECCOMP_FILTER_FLAG_NEW_LISTENER);
+        rules.insert(
+            libc::SYS_seccomp,
+            vec![rule([condition(1, SeccompCmpOp::MaskedEq(listener), listener)?])?],
         );
         rules.insert(libc::SYS_mmap, vec![rule([condition(3, SeccompCmpOp::MaskedEq(shared), shared)?])?]);
     }
