@@ -34,8 +34,8 @@ fn client(served: &Served) -> Sandy {
     Sandy::new(config.unwrap())
 }
 
-/// All steps of a job, each made twice; `None` when the job has ended its own sandbox.
-async fn run(sandy: &Sandy, spec: &JobSpec) -> Option<JobReport> {
+/// All steps of a job, those that start it made twice.
+async fn run(sandy: &Sandy, spec: &JobSpec) -> JobReport {
     let id = sandy.create(&NewSandbox::default()).await.unwrap();
     let job: JobName = "a-1".parse().unwrap();
     for _ in 0..2 {
@@ -48,15 +48,11 @@ async fn run(sandy: &Sandy, spec: &JobSpec) -> Option<JobReport> {
     for _ in 0..LOOKS_MAX {
         match job::look(sandy, &id, &job).await.map(JobStatus::once_started) {
             Ok(JobStatus::Over(end)) => {
-                let report = match job::harvest(sandy, &id, &job, spec, end).await {
-                    // Ended for what the job has left, before it was read.
-                    Err(error) if error.kind() == JobErrorKind::Gone => return None,
-                    report => report.unwrap(),
-                };
+                let report = job::harvest(sandy, &id, &job, spec, end).await.unwrap();
                 sandy.terminate(&id).await.unwrap();
-                return Some(report);
+                return report;
             }
-            Err(error) if error.kind() == JobErrorKind::Gone => return None,
+            Err(error) if error.kind() == JobErrorKind::Gone => panic!("{error}: {}", spec.script),
             // Where a job takes all processes or all memory, a look may fail.
             Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
@@ -65,7 +61,7 @@ async fn run(sandy: &Sandy, spec: &JobSpec) -> Option<JobReport> {
 }
 
 /// Runs a job in every form.
-async fn in_each_form(spec: JobSpec, check: impl Fn(&At, Option<JobReport>)) {
+async fn in_each_form(spec: JobSpec, check: impl Fn(&At, JobReport)) {
     each_form(|at| {
         let (spec, check) = (&spec, &check);
         async move {
@@ -83,7 +79,6 @@ async fn a_job_has_its_files_and_leaves_its_results() {
     let files = vec![JobFile { path: "in/much".to_owned(), content: FileContent::Bytes(much) }];
     let script = "echo x >> count; wc -c < in/much; seq 50000 > many; id -u >&2; exit 3";
     in_each_form(JobSpec { files, ..spec(script, &["count", "many"]) }, |at, report| {
-        let report = report.unwrap();
         assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(3), "3000000\n"), "{report:?}");
         assert_eq!((report.text("count"), report.text("many").map(str::len)), (Some("x\n"), Some(288_894)));
         assert_eq!(report.isolation.as_deref(), Some(at.form().name));
@@ -99,7 +94,6 @@ async fn a_job_has_landlock_where_it_needs_it_or_where_a_cgroup_counts_memory() 
         in_each_form(JobSpec { needs_landlock, ..spec(script, &[]) }, |at, report| {
             let has_it = needs_landlock || at.has("memory cgroup");
             let expected = if has_it { "True 0\n" } else { "False 38\n" };
-            let report = report.unwrap();
             assert_eq!(report.stdout_tail, expected, "{}: {report:?}", at.form().name);
         })
         .await;
@@ -112,7 +106,7 @@ async fn a_job_that_takes_all_processes_ends_with_its_time() {
     in_each_form(JobSpec { time_limit: Duration::from_secs(2), ..spec(script, &[]) }, |at, report| {
         // Where the kernel does not bound them, the sandbox ends that has too many, and it is known why.
         let is_watched = at.lacks("processes are watched");
-        assert_eq!(report.unwrap().end, if is_watched { JobEnd::OverLimit } else { JobEnd::TimedOut });
+        assert_eq!(report.end, if is_watched { JobEnd::OverLimit } else { JobEnd::TimedOut });
     })
     .await;
 }
@@ -123,7 +117,6 @@ async fn a_job_that_fills_its_folder_still_says_how_it_ended() {
         "head -c 1000000000 /dev/zero > all; for n in $(seq 2000); do echo $n > small-$n; done; exit 9";
     in_each_form(spec(script, &["all"]), |at, report| {
         // Where the folder has no bound of its own, the sandbox ends that goes beyond it.
-        let report = report.unwrap();
         if report.end == JobEnd::OverLimit {
             return assert!(at.is_confined() && report.files.is_empty());
         }
@@ -138,7 +131,6 @@ async fn a_job_that_kills_all_it_can_ends_as_it_says() {
     let script =
         "for signal in TERM HUP SEGV KILL; do kill -$signal -1; kill -$signal $PPID; done; echo on; exit 4";
     in_each_form(spec(script, &[]), |_, report| {
-        let report = report.unwrap();
         assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(4), "on\n"), "{report:?}");
     })
     .await;
@@ -148,7 +140,6 @@ async fn a_job_that_kills_all_it_can_ends_as_it_says() {
 async fn a_job_that_stops_its_wrapper_goes_on() {
     let script = "kill -STOP $PPID; kill -STOP $$; kill -STOP -1; echo on; exit 4";
     in_each_form(spec(script, &[]), |_, report| {
-        let report = report.unwrap();
         assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(4), "on\n"), "{report:?}");
     })
     .await;

@@ -9,7 +9,7 @@ use bench_domain::{Harvested, JobEnd, JobReport, JobSpec, ResultFile};
 use super::command::HARVEST;
 use super::run::{read_note, words};
 use super::{JobError, JobName, check};
-use crate::Sandy;
+use crate::{Sandy, SandyError};
 
 /// Bytes of files that one call gives, at most. Where a host cuts what commands write, the next smaller one is tried.
 const ROOMS: [u64; 3] = [384 << 10, 96 << 10, 24 << 10];
@@ -17,7 +17,8 @@ const ROOMS: [u64; 3] = [384 << 10, 96 << 10, 24 << 10];
 const ISOLATION_CHARS_MAX: usize = 64;
 
 /// Reads the result files, the ends of what the job wrote, and how long it ran. How it ended is what [`super::look`] said, or
-/// what the caller knows. A job that ended with its sandbox has left nothing.
+/// what the caller knows. A job that ended with its sandbox has left nothing, also where the sandbox ends only now, for what
+/// the job left in it.
 pub async fn harvest(
     sandy: &Sandy,
     sandbox: &str,
@@ -26,23 +27,41 @@ pub async fn harvest(
     end: JobEnd,
 ) -> Result<JobReport, JobError> {
     check(spec)?;
-    let mut harvest = Harvest { sandy, sandbox, job, rooms: &ROOMS };
-    let bounds: Vec<String> = spec.results.iter().map(|result| result.bytes_max.to_string()).collect();
-    let mut asked = Vec::new();
-    for (result, bound) in spec.results.iter().zip(&bounds) {
-        asked.extend([result.path.as_str(), bound]);
+    if end == JobEnd::OverLimit {
+        return Ok(empty(end));
     }
-    let mut report = JobReport {
+    match read(sandy, sandbox, job, spec, end).await {
+        Err(JobError::Sandy(SandyError::OverLimit(_))) => Ok(empty(JobEnd::OverLimit)),
+        read => read,
+    }
+}
+
+/// The report of a job that ended so, without anything that it left.
+fn empty(end: JobEnd) -> JobReport {
+    JobReport {
         end,
         files: BTreeMap::new(),
         stdout_tail: String::new(),
         stderr_tail: String::new(),
         elapsed_ms: None,
         isolation: None,
-    };
-    if end == JobEnd::OverLimit {
-        return Ok(report);
     }
+}
+
+async fn read(
+    sandy: &Sandy,
+    sandbox: &str,
+    job: &JobName,
+    spec: &JobSpec,
+    end: JobEnd,
+) -> Result<JobReport, JobError> {
+    let mut harvest = Harvest { sandy, sandbox, job, rooms: &ROOMS };
+    let bounds: Vec<String> = spec.results.iter().map(|result| result.bytes_max.to_string()).collect();
+    let mut asked = Vec::new();
+    for (result, bound) in spec.results.iter().zip(&bounds) {
+        asked.extend([result.path.as_str(), bound]);
+    }
+    let mut report = empty(end);
     for line in harvest.ask(&asked).await? {
         let words: Vec<&str> = line.iter().map(String::as_str).collect();
         match words.as_slice() {

@@ -1,10 +1,12 @@
 //! Jobs when all goes well, and those that are merely difficult.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bench_domain::{Harvested, JobEnd, JobSpec};
 use bench_sandy::job::{self, JobError, JobErrorKind, JobStatus, NoFiles};
-use bench_sandy::testing::{Endpoint, Options};
+use bench_sandy::testing::{Endpoint, Fault, Options, Rule};
 
 use crate::support::{World, file, result, spec};
 
@@ -173,4 +175,29 @@ async fn jobs_in_one_sandbox_do_not_meet() {
         let report = job::harvest(&world.sandy, &world.id, job, &spec(""), JobEnd::Exited(0)).await.unwrap();
         assert_eq!(report.stdout_tail, text);
     }
+}
+
+/// A program may leave more than its sandbox may hold, and be over before that is found.
+#[tokio::test]
+async fn a_sandbox_that_is_ended_for_a_limit_ends_its_job_at_any_step() {
+    let is_over = Arc::new(AtomicBool::new(false));
+    let rule: Rule = {
+        let is_over = is_over.clone();
+        Arc::new(move |_| match is_over.load(Ordering::SeqCst) {
+            true => Fault::Status(404, r#"{"detail": "Ended.", "overLimit": "too much"}"#.to_owned(), vec![]),
+            false => Fault::None,
+        })
+    };
+    let world = World::with(Options { rule: Some(rule), ..Options::default() }).await;
+    let spec = spec("exit 0");
+    world.upload(&spec).await;
+    world.start(&spec).await;
+    let end = world.end().await;
+    assert_eq!(end, JobEnd::Exited(0));
+    is_over.store(true, Ordering::SeqCst);
+    job::start(&world.sandy, &world.id, &world.job, &spec).await.unwrap();
+    assert_eq!(world.look().await, JobStatus::Over(JobEnd::OverLimit));
+    job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
+    assert_eq!(world.harvest(&spec, end).await.end, JobEnd::OverLimit);
+    world.sandy.terminate(&world.id).await.unwrap();
 }
