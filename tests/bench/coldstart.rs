@@ -126,8 +126,8 @@ fn event(name: &str) -> anyhow::Result<Value> {
     Ok(match name {
         "bench-exports" => events::http("GET", &format!("/api/runs/{run}/export"), &[], None),
         "bench-planner" => events::sqs("bench-plans", &[&Message::Plan { run, generation: 1 }.to_body()]),
-        "bench-worker" => events::sqs("bench-items", &[&Message::Sample(sample).to_body()]),
-        "bench-turns" => events::sqs("bench-turns", &[&Message::Turn(sample).to_body()]),
+        "bench-worker" => events::sqs("bench-items", &[&Message::Sample { sample, generation: 1 }.to_body()]),
+        "bench-turns" => events::sqs("bench-turns", &[&Message::Turn { sample, generation: 1 }.to_body()]),
         "bench-finisher" => {
             events::sqs("bench-finishes", &[&Message::Finish { run, generation: 1 }.to_body()])
         }

@@ -44,7 +44,7 @@ fn cancel_during_a_run_stays_canceled() {
         let late = [
             Message::Plan { run, generation: 1 },
             Message::Finish { run, generation: 1 },
-            Message::Sample(late),
+            Message::Sample { sample: late, generation: 1 },
         ];
         world.stack.queues.send_all(&late, Duration::ZERO).await.unwrap();
         assert_eq!(check(&world, run, Expected::CANCELED).await, samples);

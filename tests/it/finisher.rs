@@ -21,7 +21,7 @@ async fn complete() -> (World, Hands, RunId) {
     for benchmark in &found.benchmarks {
         for sample in world.samples(&found, benchmark.name.as_str()).await {
             let sample = World::sample_ref(&found, benchmark.name.as_str(), sample.position);
-            assert!(hands.handle(&Message::Sample(sample)).await);
+            assert!(hands.handle(&Message::Sample { sample, generation: 1 }).await);
         }
     }
     assert!(world.found(run).await.is_complete());

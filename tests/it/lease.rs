@@ -103,7 +103,7 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
         let finished = wrongly_finished(late, "0".repeat(64));
         assert_eq!(hands.state.commit(&sample, &sort, late, &finished).await.unwrap(), Commit::Lost);
         // The duplicate of a message meets a live lease and is dropped.
-        assert!(hands.handle(&Message::Sample(sample.clone())).await);
+        assert!(hands.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), 0);
         let effort = held.record.effort;
         assert!(hands.state.release(&sample, held.attempt, held.attempt, now, effort).await.unwrap());

@@ -54,14 +54,15 @@ async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u
         return attempt;
     }
     let messages: Vec<Message> = (0..u32::try_from(plan.items).unwrap())
-        .map(|item| {
-            Message::Sample(SampleRef {
+        .map(|item| Message::Sample {
+            sample: SampleRef {
                 run,
                 benchmark: name.clone(),
                 plan: attempt,
                 shards: plan.shards,
                 position: Position { item, sample: 0 },
-            })
+            },
+            generation: 1,
         })
         .collect();
     let some = if until == Until::HalfSent { messages.len() / 2 } else { messages.len() };
@@ -196,8 +197,8 @@ fn what_a_late_planner_writes_is_seen_by_nobody() {
             position: Position { item, sample: 0 },
         };
         for item in 0..3 {
-            assert!(late.handle(&Message::Sample(stray(item))).await);
-            assert!(late.bury(&Message::Sample(stray(item))).await);
+            assert!(late.handle(&Message::Sample { sample: stray(item), generation: 1 }).await);
+            assert!(late.bury(&Message::Sample { sample: stray(item), generation: 1 }).await);
         }
         assert_eq!(world.model.total(), 0);
         assert_eq!(world.found(run).await.benchmarks, before.benchmarks);

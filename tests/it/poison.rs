@@ -176,7 +176,7 @@ fn a_dead_letter_does_not_overwrite_what_was_finished() {
         let hands = crate::support::Hands::of(&world, 0);
         for sample in &before["mmlu_pro"] {
             let sample = World::sample_ref(&found, "mmlu_pro", sample.position);
-            assert!(hands.bury(&bench_queue::Message::Sample(sample)).await);
+            assert!(hands.bury(&bench_queue::Message::Sample { sample, generation: 1 }).await);
         }
         assert!(hands.bury(&bench_queue::Message::Finish { run, generation: 1 }).await);
         assert!(hands.bury(&bench_queue::Message::Plan { run, generation: 1 }).await);

@@ -122,6 +122,35 @@ fn a_run_that_is_taken_up_again_stops_when_its_first_samples_are_refused() {
     });
 }
 
+/// What a process knows of a run is good for a second; a run that is taken up sooner is known anew.
+#[test]
+fn nothing_that_was_known_of_a_run_outlives_its_being_taken_up() {
+    const ITEMS: usize = 16;
+    runtime().block_on(async {
+        let mood = Arc::new(AtomicU8::new(0));
+        let now = Arc::clone(&mood);
+        let world = World::open(settings(), move |ask| {
+            let number = data::number(&ask.item);
+            match now.load(Ordering::SeqCst) {
+                0 if number >= 2 => refusal(&format!("cannot read {}", word(number))),
+                1 => refusal("temperature is not supported with this model"),
+                _ => right(ask),
+            }
+        })
+        .await;
+        let hands = Hands::of(&world, 0);
+        let run = Order::mmlu_pro(ITEMS).place(&world).await;
+        hands.drain().await;
+        assert_eq!(world.found(run).await.run.state.status(), RunStatus::Failed);
+
+        mood.store(1, Ordering::SeqCst);
+        world.requeue(run, None).await;
+        hands.drain().await;
+        assert_eq!(world.found(run).await.run.state.failure_reason(), Some(FailureReason::Refused));
+        assert_eq!(world.model.total(), ITEMS as u64 + REFUSED, "samples are handled one by one");
+    });
+}
+
 /// A word of letters alone for each number.
 fn word(number: usize) -> String {
     number.to_string().bytes().map(|digit| char::from(digit - b'0' + b'a')).collect()
@@ -234,16 +263,16 @@ fn refusals_of_several_processes_add_up() {
         let (last, first) = refs.split_last().unwrap();
         let (mine, others) = first.split_at(4);
         for sample in mine {
-            assert!(one.handle(&Message::Sample(sample.clone())).await);
+            assert!(one.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
         }
-        assert!(two.handle(&Message::Sample(others[0].clone())).await);
+        assert!(two.handle(&Message::Sample { sample: others[0].clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), REFUSED);
         // The other process knows that there are five now. Answers to the first one may be under way, so the run goes on,
         // but it asks for nothing more.
-        assert!(two.handle(&Message::Sample(others[1].clone())).await);
+        assert!(two.handle(&Message::Sample { sample: others[1].clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), REFUSED, "nothing is asked meanwhile");
         assert!(world.found(run).await.run.state.status().is_open());
-        assert!(one.handle(&Message::Sample(last.clone())).await);
+        assert!(one.handle(&Message::Sample { sample: last.clone(), generation: 1 }).await);
         let state = world.found(run).await.run.state;
         assert_eq!(state.failure_reason(), Some(FailureReason::Refused), "{state:?}");
         assert!(state.error().unwrap().contains("refused the first 6 samples"), "{state:?}");

@@ -46,8 +46,8 @@ impl DeadLetters {
     pub async fn handle(&self, event: SqsEvent, deadline: Deadline) -> SqsBatchResponse {
         let handle = |message| async move {
             match message {
-                Message::Sample(sample) => self.end_sample(Stage::Answer, &sample, deadline).await,
-                Message::Turn(sample) => self.end_sample(Stage::Judge, &sample, deadline).await,
+                Message::Sample { sample, .. } => self.end_sample(Stage::Answer, &sample, deadline).await,
+                Message::Turn { sample, .. } => self.end_sample(Stage::Judge, &sample, deadline).await,
                 Message::Plan { run, generation } => {
                     let why = format!("the run could not be planned in {RECEIVES_MAX} tries");
                     self.fail_run(run, generation, &why).await
@@ -102,7 +102,8 @@ impl DeadLetters {
             // Deliveries that did not come to an attempt, as in an outage, say nothing about the sample.
             let due_at = now.plus(self.after_outage);
             if self.state.release(sample, attempt, record.cleared, due_at, record.effort).await? {
-                self.queues.send(&Message::of_stage(stage, sample.clone()), self.after_outage).await?;
+                let message = Message::of_stage(stage, sample.clone(), found.run.generation);
+                self.queues.send(&message, self.after_outage).await?;
             }
             return Ok(());
         }

@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn a_damaged_message_still_names_its_run_and_sample() {
         let sample = sample_ref();
-        let whole = Message::Sample(sample.clone()).to_body();
+        let whole = Message::Sample { sample: sample.clone(), generation: 1 }.to_body();
         let (run, found) = named(&whole);
         assert_eq!(run, Some(sample.run));
         assert!(found.as_ref().is_some_and(|found| found.starts_with("mmlu_pro ") && found.contains("17")));

@@ -22,8 +22,8 @@ use bench_domain::{BenchmarkName, Generation, Position, RunId, RunState, SampleR
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::{
-    BenchmarkRecord, EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, State, StateError,
-    Transition,
+    BenchmarkRecord, EventKind, NewEvent, PlanClaim, PlannedSample, RunRecord, RunWithBenchmarks, State,
+    StateError, Transition,
 };
 use futures_util::FutureExt;
 
@@ -177,9 +177,9 @@ impl Planner {
             },
         };
         if generation == 1 {
-            self.send_all_samples(run, &benchmark).await?;
+            self.send_all_samples(&found.run, &benchmark).await?;
         } else {
-            self.send_open_samples(run, &benchmark).await?;
+            self.send_open_samples(&found.run, &benchmark).await?;
         }
         self.state.note_enqueued(run, &benchmark, generation).await?;
         Ok(())
@@ -275,7 +275,7 @@ impl Planner {
         Ok(Ok((plan, chosen)))
     }
 
-    async fn send_all_samples(&self, run: RunId, benchmark: &BenchmarkRecord) -> Result<(), PlanError> {
+    async fn send_all_samples(&self, run: &RunRecord, benchmark: &BenchmarkRecord) -> Result<(), PlanError> {
         let Some(plan) = &benchmark.plan else { return Ok(()) };
         let items = u32::try_from(plan.items).unwrap_or(u32::MAX);
         let mut positions = (0..items)
@@ -313,14 +313,15 @@ fn over_limit(
 }
 
 fn message(
-    run: RunId,
+    run: &RunRecord,
     benchmark: &BenchmarkRecord,
     plan: &Plan,
     position: Position,
     stage: Stage,
 ) -> Message {
     let (benchmark, plan, shards) = (benchmark.name.clone(), plan.attempt, plan.shards);
-    Message::of_stage(stage, SampleRef { run, benchmark, plan, shards, position })
+    let sample = SampleRef { run: run.spec.id, benchmark, plan, shards, position };
+    Message::of_stage(stage, sample, run.generation)
 }
 
 /// The protocol's settings, replaced by the run's own where it has any.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench_domain::report::BenchmarkReport;
 use bench_domain::sample::SampleState;
 use bench_domain::{Outcome, Position, RunId, SampleRef, Timestamp};
-use bench_state::{BenchmarkRecord, Transition};
+use bench_state::{BenchmarkRecord, RunRecord, Transition};
 
 use crate::{MESSAGES_AT_ONCE, PlanError, Planner, RACES_MAX, message};
 
@@ -107,15 +107,16 @@ impl Planner {
     /// Sends a message for every sample that is not over.
     pub(crate) async fn send_open_samples(
         &self,
-        run: RunId,
+        run: &RunRecord,
         benchmark: &BenchmarkRecord,
     ) -> Result<(), PlanError> {
         let Some(plan) = &benchmark.plan else { return Ok(()) };
         for shard in 0..plan.shards {
             let mut from: Option<Position> = None;
             loop {
-                let (open, next) =
-                    self.state.shard_page(run, &benchmark.name, plan.attempt, shard, false, from).await?;
+                let page =
+                    self.state.shard_page(run.spec.id, &benchmark.name, plan.attempt, shard, false, from);
+                let (open, next) = page.await?;
                 let messages: Vec<_> = open
                     .iter()
                     .map(|record| message(run, benchmark, plan, record.position, record.stage()))

@@ -213,7 +213,7 @@ impl Scheduler {
         stages: Stages,
         resent: &mut Resent,
     ) -> Result<(), ReconcileError> {
-        let run = found.run.spec.id;
+        let (run, generation) = (found.run.spec.id, found.run.generation);
         for benchmark in &found.benchmarks {
             let (BenchmarkState::Running { .. }, Some(plan)) = (&benchmark.state, &benchmark.plan) else {
                 continue;
@@ -242,7 +242,7 @@ impl Scheduler {
                         };
                         // Noted first: a message too few is sent later, a note too few would repeat it each time.
                         if when == When::Now || self.state.note_resent(&sample, record).await? {
-                            messages.push(Message::of_stage(record.stage(), sample));
+                            messages.push(Message::of_stage(record.stage(), sample, generation));
                         }
                     }
                     self.queues.send_all(&messages, Duration::ZERO).await?;

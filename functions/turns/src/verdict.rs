@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bench_asking::{AskError, InHand, StoredBody};
 use bench_benchmarks::NoVerdict;
+use bench_domain::sample::Stage;
 use bench_domain::{Finish, Outcome, SampleBody, Timestamp, Usage, Verdict};
 use bench_lambda::metrics;
 use bench_queue::Message;
@@ -101,7 +102,8 @@ impl Turns {
             }
             HandedOver::Done => {
                 desk.told_tokens(usage);
-                desk.queues.send(&Message::Turn(sample.clone()), Duration::ZERO).await?;
+                let message = Message::of_stage(Stage::Judge, sample.clone(), hand.run.generation);
+                desk.queues.send(&message, Duration::ZERO).await?;
             }
         }
         Ok(())

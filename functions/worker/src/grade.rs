@@ -98,7 +98,8 @@ impl Worker {
                 if to.is_turn() {
                     metrics::count(metrics::SAMPLES_HANDED_OVER, 1.0);
                 }
-                desk.queues.send(&Message::of_stage(to, sample.clone()), Duration::ZERO).await?;
+                let message = Message::of_stage(to, sample.clone(), hand.run.generation);
+                desk.queues.send(&message, Duration::ZERO).await?;
             }
         }
         Ok(())

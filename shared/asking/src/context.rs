@@ -286,12 +286,17 @@ impl Contexts {
         Some(found)
     }
 
-    /// The run of a sample, open and with the sample in its plans; `None` when the message is not needed.
-    pub(crate) async fn open(&self, sample: &SampleRef) -> Result<Option<Arc<RunContext>>, AskError> {
+    /// The run of a sample in this generation or a later one, open and with the sample in its plans; `None` when the
+    /// message is not needed.
+    pub(crate) async fn open(
+        &self,
+        sample: &SampleRef,
+        generation: u32,
+    ) -> Result<Option<Arc<RunContext>>, AskError> {
         // What is known may be from before a benchmark was planned or the run was requeued: look again.
         for _ in 0..2 {
             let Some(run) = self.get(sample.run).await? else { return Ok(None) };
-            if run.plans(sample) && self.is_open(&run).await? {
+            if run.generation >= generation && run.plans(sample) && self.is_open(&run).await? {
                 return Ok(Some(run));
             }
             self.forget(sample.run);

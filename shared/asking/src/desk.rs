@@ -125,9 +125,9 @@ impl Desk {
         // Boxed: the future is deep, and callers nest it further.
         let mut work = Box::pin(handle_batch(event, queue, &self.queues, |message| async move {
             match (self.stage, message) {
-                (Stage::Answer, Message::Sample(sample))
-                | (Stage::Judge | Stage::Sandbox, Message::Turn(sample)) => {
-                    self.work(&sample, deadline, attempt).await
+                (Stage::Answer, Message::Sample { sample, generation })
+                | (Stage::Judge | Stage::Sandbox, Message::Turn { sample, generation }) => {
+                    self.work(&sample, generation, deadline, attempt).await
                 }
                 _ => Ok(()),
             }
@@ -151,19 +151,23 @@ impl Desk {
     async fn work(
         &self,
         sample: &SampleRef,
+        generation: u32,
         deadline: Deadline,
         attempt: &dyn Attempt,
     ) -> Result<(), AskError> {
-        let Some(run) = self.contexts.open(sample).await? else { return attempt.abandoned(sample).await };
+        let Some(run) = self.contexts.open(sample, generation).await? else {
+            return attempt.abandoned(sample).await;
+        };
         let now = Timestamp::now();
         let claimed = match self.state.claim_in(self.stage, sample, now, deadline.0).await? {
             Claim::Yours(claimed) => *claimed,
-            Claim::NotDue(due_at) => return self.send_later(sample, now, due_at).await,
+            Claim::NotDue(due_at) => return self.send_later(sample, run.generation, now, due_at).await,
             // Who holds it will finish it; reconciliation sends it again when the lease is over.
             Claim::Busy => return Ok(()),
             // Handed over, perhaps by an attempt that could not say so any more.
             Claim::Elsewhere(Stage::Judge | Stage::Sandbox) => {
-                return Ok(self.queues.send(&Message::Turn(sample.clone()), Duration::ZERO).await?);
+                let message = Message::of_stage(Stage::Judge, sample.clone(), run.generation);
+                return Ok(self.queues.send(&message, Duration::ZERO).await?);
             }
             Claim::Elsewhere(Stage::Answer) => return Ok(()),
             // Perhaps by an attempt that could not say any more that the run is complete.
@@ -216,6 +220,7 @@ impl Desk {
     async fn send_later(
         &self,
         sample: &SampleRef,
+        generation: u32,
         now: Timestamp,
         due_at: Timestamp,
     ) -> Result<(), AskError> {
@@ -224,7 +229,7 @@ impl Desk {
             Duration::ZERO => Duration::ZERO,
             wait => wait + Duration::from_secs(1),
         };
-        let message = Message::of_stage(self.stage, sample.clone());
+        let message = Message::of_stage(self.stage, sample.clone(), generation);
         self.queues.send(&message, delay.min(DELAY_MAX)).await?;
         Ok(())
     }
@@ -238,7 +243,7 @@ impl Desk {
         let due_at = now.plus(wait);
         let attempt = hand.claimed.attempt;
         if self.state.release(hand.sample, attempt, attempt, due_at, effort).await? {
-            self.send_later(hand.sample, now, due_at).await?;
+            self.send_later(hand.sample, hand.run.generation, now, due_at).await?;
         }
         Ok(())
     }
@@ -248,7 +253,7 @@ impl Desk {
     /// # Errors
     /// When the state fails.
     pub async fn is_open(&self, hand: &InHand<'_>) -> Result<bool, AskError> {
-        match self.contexts.open(hand.sample).await? {
+        match self.contexts.open(hand.sample, hand.run.generation).await? {
             Some(run) => Ok(run.generation == hand.run.generation),
             None => Ok(false),
         }

@@ -84,7 +84,7 @@ impl Desk {
         self.state.release(hand.sample, attempt, attempt, Timestamp::now(), effort).await?;
         // Requeued meanwhile: the new generation's message may have met this claim and been dropped.
         if self.state.run(hand.sample.run).await?.is_some_and(|found| found.state.status().is_open()) {
-            let message = Message::of_stage(self.stage, hand.sample.clone());
+            let message = Message::of_stage(self.stage, hand.sample.clone(), hand.run.generation);
             self.queues.send(&message, Duration::ZERO).await?;
         }
         Ok(())

@@ -20,9 +20,19 @@ pub enum Message {
         generation: u32,
     },
     /// A sample is to be answered and scored.
-    Sample(SampleRef),
+    Sample {
+        /// The sample.
+        sample: SampleRef,
+        /// The run's generation when the message was written: what is known of an older one is loaded anew.
+        generation: u32,
+    },
     /// A sample's answer is to be judged, or run in a sandbox.
-    Turn(SampleRef),
+    Turn {
+        /// The sample.
+        sample: SampleRef,
+        /// The run's generation when the message was written: what is known of an older one is loaded anew.
+        generation: u32,
+    },
     /// All samples of a run are over.
     Finish {
         /// The run.
@@ -57,17 +67,26 @@ struct Envelope<T> {
 #[serde(rename_all = "lowercase", tag = "kind")]
 enum Content {
     Plan { run: RunId, generation: u32 },
-    Sample(SampleRef),
-    Turn(SampleRef),
+    Sample(OfSample),
+    Turn(OfSample),
     Finish { run: RunId, generation: u32 },
 }
 
+#[derive(Serialize, Deserialize)]
+struct OfSample {
+    /// 0 in messages of an older program, where it is missing: any generation will do.
+    #[serde(default)]
+    generation: u32,
+    #[serde(flatten)]
+    sample: SampleRef,
+}
+
 impl Message {
-    /// The message of a sample in this stage.
-    pub const fn of_stage(stage: Stage, sample: SampleRef) -> Self {
+    /// The message of a sample in this stage, written in this generation of its run.
+    pub const fn of_stage(stage: Stage, sample: SampleRef, generation: u32) -> Self {
         match stage {
-            Stage::Answer => Self::Sample(sample),
-            Stage::Judge | Stage::Sandbox => Self::Turn(sample),
+            Stage::Answer => Self::Sample { sample, generation },
+            Stage::Judge | Stage::Sandbox => Self::Turn { sample, generation },
         }
     }
 
@@ -75,7 +94,7 @@ impl Message {
     pub const fn run(&self) -> RunId {
         match self {
             Self::Plan { run, .. } | Self::Finish { run, .. } => *run,
-            Self::Sample(sample) | Self::Turn(sample) => sample.run,
+            Self::Sample { sample, .. } | Self::Turn { sample, .. } => sample.run,
         }
     }
 
@@ -83,8 +102,8 @@ impl Message {
     pub const fn queue(&self) -> QueueName {
         match self {
             Self::Plan { .. } => QueueName::Plans,
-            Self::Sample(_) => QueueName::Items,
-            Self::Turn(_) => QueueName::Turns,
+            Self::Sample { .. } => QueueName::Items,
+            Self::Turn { .. } => QueueName::Turns,
             Self::Finish { .. } => QueueName::Finishes,
         }
     }
@@ -93,8 +112,8 @@ impl Message {
     pub fn to_body(&self) -> String {
         let content = match self.clone() {
             Self::Plan { run, generation } => Content::Plan { run, generation },
-            Self::Sample(sample) => Content::Sample(sample),
-            Self::Turn(sample) => Content::Turn(sample),
+            Self::Sample { sample, generation } => Content::Sample(OfSample { generation, sample }),
+            Self::Turn { sample, generation } => Content::Turn(OfSample { generation, sample }),
             Self::Finish { run, generation } => Content::Finish { run, generation },
         };
         // Ids, names and numbers only: this cannot fail.
@@ -115,8 +134,8 @@ impl Message {
         let envelope: Envelope<Content> = serde_json::from_str(body).map_err(malformed)?;
         Ok(match envelope.content {
             Content::Plan { run, generation } => Self::Plan { run, generation },
-            Content::Sample(sample) => Self::Sample(sample),
-            Content::Turn(sample) => Self::Turn(sample),
+            Content::Sample(OfSample { generation, sample }) => Self::Sample { sample, generation },
+            Content::Turn(OfSample { generation, sample }) => Self::Turn { sample, generation },
             Content::Finish { run, generation } => Self::Finish { run, generation },
         })
     }
@@ -140,8 +159,8 @@ mod tests {
         };
         for message in [
             Message::Plan { run, generation: 1 },
-            Message::Sample(sample.clone()),
-            Message::Turn(sample),
+            Message::Sample { sample: sample.clone(), generation: 3 },
+            Message::Turn { sample, generation: 1 },
             Message::Finish { run, generation: 2 },
         ] {
             assert_eq!(Message::from_body(&message.to_body()), Ok(message));

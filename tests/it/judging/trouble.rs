@@ -37,7 +37,10 @@ fn cancel_ends_what_is_being_judged() {
         // Whatever still comes of it changes nothing.
         let found = world.found(run).await;
         let late = World::sample_ref(&found, NAME, stored[NAME][0].position);
-        let late = [Message::Turn(late.clone()), Message::Sample(late)];
+        let late = [
+            Message::Turn { sample: late.clone(), generation: 1 },
+            Message::Sample { sample: late, generation: 1 },
+        ];
         world.stack.queues.send_all(&late, Duration::ZERO).await.unwrap();
         assert_eq!(check(&world, run, Expected::CANCELED).await, stored);
         assert_eq!(asked(&world), (ITEMS as u64, ITEMS as u64));
@@ -74,9 +77,9 @@ fn a_lost_turn_is_found() {
         let found = world.found(run).await;
         for sample in samples(&world, run).await {
             let sample = World::sample_ref(&found, NAME, sample.position);
-            assert!(hands.handle(&Message::Sample(sample.clone())).await);
+            assert!(hands.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
             // A second one for the same sample only says again whose turn it is.
-            assert!(hands.handle(&Message::Sample(sample)).await);
+            assert!(hands.handle(&Message::Sample { sample, generation: 1 }).await);
         }
         assert!(samples(&world, run).await.iter().all(|sample| sample.turn.is_some()));
         assert_eq!(asked(&world), (ITEMS as u64, 0));
@@ -106,7 +109,14 @@ fn a_turn_that_never_ends_is_a_dead_letter() {
         assert!(hands.handle(&Message::Plan { run, generation: 1 }).await);
         let found = world.found(run).await;
         for sample in samples(&world, run).await {
-            assert!(hands.handle(&Message::Sample(World::sample_ref(&found, NAME, sample.position))).await);
+            assert!(
+                hands
+                    .handle(&Message::Sample {
+                        sample: World::sample_ref(&found, NAME, sample.position),
+                        generation: 1
+                    })
+                    .await
+            );
         }
         let plan = found.benchmarks[0].plan.clone().unwrap();
         let blobs = &world.stack.blobs;

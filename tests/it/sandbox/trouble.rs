@@ -206,7 +206,7 @@ fn a_lost_turn_is_found() {
         assert!(hands.handle(&Message::Plan { run, generation: 1 }).await);
         let found = world.found(run).await;
         let sample = World::sample_ref(&found, NAME, samples(&world, run).await[0].position);
-        assert!(hands.handle(&Message::Sample(sample)).await);
+        assert!(hands.handle(&Message::Sample { sample, generation: 1 }).await);
         for queue in QueueName::ALL {
             let url = world.stack.queues.url(queue).unwrap();
             world.stack.queues.client().purge_queue().queue_url(url).send().await.unwrap();
