@@ -392,6 +392,15 @@ impl Stack {
         }
     }
 
+    /// Takes no more work and waits up to `grace` for what is being worked on. Returns whether all of it has ended. The
+    /// services stay open.
+    pub async fn settle(&mut self, grace: Duration) -> bool {
+        match &mut self.running {
+            Some(running) => running.host.settle(grace).await,
+            None => true,
+        }
+    }
+
     /// Takes no more work, gives what is being worked on up to `grace`, and closes the services. What was
     /// not finished goes on at the next start.
     pub async fn stop(mut self, grace: Duration) {

@@ -79,6 +79,8 @@ Exit code 0 when every run succeeded, 1 when one failed, 2 for wrong usage, 130 
 const INTERRUPT_GRACE: Duration = Duration::from_secs(10);
 /// How long the stack may take to close when all is done.
 const CLOSE_GRACE: Duration = Duration::from_secs(5);
+/// Waits for answers that are shorter than this are not told.
+const SETTLES_UNNOTICED: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -387,7 +389,26 @@ impl Session {
         let watch =
             watch::watch(&self.client, runs, &self.datasets, demo_wanted, interrupt, data_dir.as_deref());
         let watched = watch.await?;
-        let Watched::Over(over) = watched else { return Ok(ExitStatus::Interrupted) };
+        let Watched::Over(mut over) = watched else { return Ok(ExitStatus::Interrupted) };
+        if let Some(stack) = &mut self.stack
+            && over.iter().any(|run| run.status != RunStatus::Succeeded)
+        {
+            // Answers on their way are paid for: they are in the results, or the results and the archive would differ.
+            tokio::select! {
+                () = settle(stack) => {}
+                () = interrupt.wait() => {}
+            }
+            over = watch::look(&self.client, runs).await?;
+        }
         results::show(&self.client, self.stack.as_ref(), &over, &work.out, json).await
+    }
+}
+
+/// Gives what is being worked on some time to end, and says so when it takes long.
+async fn settle(stack: &mut Stack) {
+    if !stack.settle(SETTLES_UNNOTICED).await {
+        let seconds = INTERRUPT_GRACE.as_secs();
+        output::note(&format!("Answers on their way have {seconds} s. Ctrl-C shows the results at once."));
+        stack.settle(INTERRUPT_GRACE).await;
     }
 }

@@ -113,7 +113,8 @@ fn refuse_full_disk(dir: &Path, runs: &[RunId]) -> anyhow::Result<()> {
     Err(problem.hint(format!("make room, then go on with: {}", resume.join("; "))).into())
 }
 
-async fn look(client: &Client, runs: &[RunId]) -> anyhow::Result<Vec<Run>> {
+/// Asks for runs as they are now.
+pub(super) async fn look(client: &Client, runs: &[RunId]) -> anyhow::Result<Vec<Run>> {
     let mut all = Vec::with_capacity(runs.len());
     for run in runs {
         all.push(client.get(&format!("/api/runs/{run}")).await?);

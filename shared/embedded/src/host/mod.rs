@@ -59,12 +59,17 @@ impl Host {
         Self { stop, pollers }
     }
 
+    /// Receives no more and waits up to `grace` for what is being handled. Returns whether all of it has ended.
+    pub async fn settle(&mut self, grace: Duration) -> bool {
+        let _ = self.stop.send(true);
+        let all = async { while self.pollers.join_next().await.is_some() {} };
+        tokio::time::timeout(grace, all).await.is_ok()
+    }
+
     /// Receives no more, gives what is being handled up to `grace`, then ends it. What was not finished
     /// is delivered again after the next start.
     pub async fn stop(mut self, grace: Duration) {
-        let _ = self.stop.send(true);
-        let all = async { while self.pollers.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(grace, all).await;
+        self.settle(grace).await;
         self.pollers.shutdown().await;
     }
 }
