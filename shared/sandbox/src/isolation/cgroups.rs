@@ -8,9 +8,10 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::Limits;
 
-/// Maximum number of our own processes and threads in each sandbox. In namespaces: the guard, hakoniwa's, and the second stage
-/// with a thread that starts commands. Without: the guard, and the second stage with two such threads.
-pub(crate) const OWN_PROCESSES: u64 = 4;
+/// Maximum number of our own processes and threads in each sandbox. In namespaces: the guard, a thread of it that looks at
+/// everything but memory, hakoniwa's, and the second stage with a thread that starts commands. Without: the guard with its
+/// thread, and the second stage with two such threads.
+pub(crate) const OWN_PROCESSES: u64 = 5;
 /// Groups are removed when their last process is; it is waited for so long.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
 
@@ -442,7 +443,7 @@ mod tests {
         let group = cgroups.make("one", &limits()).unwrap();
         let own = folder.join("one");
         assert_eq!(group.joins(), [own.join("cgroup.procs")]);
-        for (file, value) in [("memory.max", "1073741824"), ("memory.swap.max", "0"), ("pids.max", "14")] {
+        for (file, value) in [("memory.max", "1073741824"), ("memory.swap.max", "0"), ("pids.max", "15")] {
             assert_eq!(std::fs::read_to_string(own.join(file)).unwrap(), value);
         }
         std::fs::write(own.join("cpu.stat"), "usage_usec 2500000\nuser_usec 1\n").unwrap();
@@ -513,7 +514,7 @@ mod tests {
             std::fs::read_to_string(at.path().join("one").join(file)).unwrap()
         };
         assert_eq!(read(&memory, "memory.limit_in_bytes"), "1073741824");
-        assert_eq!(read(&pids, "pids.max"), "14");
+        assert_eq!(read(&pids, "pids.max"), "15");
         assert_eq!((group.cpu_seconds(), group.memory_bytes()), (None, None));
     }
 }

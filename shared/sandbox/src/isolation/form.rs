@@ -10,6 +10,7 @@ pub(crate) struct Facts {
     pub(crate) own_user: bool,
     pub(crate) bounds_memory: bool,
     pub(crate) bounds_processes: bool,
+    pub(crate) yields: bool,
     pub(crate) allow_network: bool,
     /// Shared folders that are not where they were asked to be.
     pub(crate) moved: Vec<PathBuf>,
@@ -67,6 +68,11 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
          pipes, is watched. System V shared memory, files without a name, shared memory of no file, \
          larger buffers of sockets and pipes, listeners of seccomp, and Landlock (for commands without \
          SANDY_ALLOW_LANDLOCK=1) are refused.",
+    );
+    say(
+        !facts.yields,
+        "",
+        "The host may not raise its priority: that of programs is lowered, so that their memory is looked at in time.",
     );
     say(
         facts.bounds_processes,

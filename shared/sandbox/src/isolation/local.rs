@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -17,7 +17,7 @@ use super::cgroups::{Group, OWN_PROCESSES};
 use super::instance::Instance;
 use super::sandbox::LocalSandbox;
 use super::slots::{self, Slot, Slots};
-use super::stage::{Files, LAUNCH, STAGE_ARGUMENT, files_of, threads_of_user};
+use super::stage::{Files, GUARD_PRIORITY, LAUNCH, STAGE_ARGUMENT, files_of, threads_of_user};
 use super::wire::{self, AgentPlan, Kind, LimitsPlan, Plan, Ready, Tell};
 use super::{Form, Isolation, IsolationError, IsolationOptions, Limits, Sandbox};
 
@@ -29,6 +29,13 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin
 const PROCESSES_OF_OTHERS: u64 = 1_024;
 /// From this kernel on, processes are counted by user namespace and not by user alone.
 const COUNTED_BY_NAMESPACE_SINCE: (u32, u32) = (5, 14);
+
+/// Whether this process and its children may raise their priority. Tried in a thread, which has a priority of its own: a
+/// capability may be one of a user namespace, which does not count.
+static MAY_RAISE_PRIORITY: LazyLock<bool> = LazyLock::new(|| {
+    let tried = std::thread::spawn(|| rustix::process::setpriority_process(None, GUARD_PRIORITY).is_ok());
+    tried.join().unwrap_or(false)
+});
 
 /// Makes sandboxes of one form.
 pub(crate) struct Local {
@@ -80,6 +87,7 @@ impl Local {
             own_user: self.slots.is_some(),
             bounds_memory: self.instance.cgroups().bounds_memory(),
             bounds_processes: self.instance.cgroups().bounds_processes(),
+            yields: self.yields(),
             allow_network: self.options.allow_network,
             moved: self
                 .options
@@ -175,6 +183,7 @@ impl Local {
             uid: uid.filter(|_| self.kind == Kind::Confined),
             limits,
             processes_max: self.processes_max(&limits, uid),
+            yields: self.yields(),
             env: self.environment(id, &files),
             home: files.home,
             read: files.read,
@@ -193,6 +202,11 @@ impl Local {
             limits,
             agent,
         }
+    }
+
+    /// Whether programs must come after the guard, and it can't come before them.
+    fn yields(&self) -> bool {
+        !self.instance.cgroups().bounds_memory() && !*MAY_RAISE_PRIORITY
     }
 
     /// `RLIMIT_NPROC`, for which the kernel counts all processes of a user: also those outside of the sandbox, where it

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::launch::{Guard, leave_control};
-use super::watch::{Over, Watch};
+use super::watch::{Ends, Over, Watch};
 use super::{AGENT, Doing, STAGE_ARGUMENT, processes, user};
 use crate::isolation::wire::Plan;
 
@@ -42,16 +42,8 @@ pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     leave_control(control)?;
     // As the kernel names what is below it.
     let folder = plan.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
-    let watch = Watch {
-        limits: &plan.limits,
-        folder: folder.as_deref(),
-        in_memory: &[],
-        user: plan.uid,
-        own_processes: 1,
-        life: &life,
-        ended: &ended,
-    };
-    let over = watch.run();
+    let watch = Watch { limits: plan.limits, folder, in_memory: &[], user: plan.uid, own_processes: 1 };
+    let over = watch.run(&Ends { life: &life, ended: &ended });
     finish(&plan, &mut agent, ended)?;
     match over? {
         Over::Host | Over::Agent => Ok(None),

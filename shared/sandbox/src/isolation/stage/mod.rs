@@ -40,6 +40,7 @@ pub(crate) use confined::folder_bytes;
 pub(crate) use files::relative;
 pub(crate) use processes::{descendants, threads_of_user, used};
 pub(crate) use rules::{Files, files_of};
+pub(crate) use watch::GUARD_PRIORITY;
 
 /// Runs a stage of a sandbox when this process was started as one, and gives its exit code; `None` otherwise.
 ///

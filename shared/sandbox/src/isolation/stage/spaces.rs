@@ -9,7 +9,7 @@ use nix::sched::CloneFlags;
 use nix::unistd::{Gid, Uid};
 
 use super::launch::{Guard, leave_control};
-use super::watch::{Over, Watch, wait_closed};
+use super::watch::{Ends, Over, Watch, wait_closed};
 use super::{AGENT, Doing, STAGE_ARGUMENT, loopback, user};
 use crate::isolation::wire::Plan;
 
@@ -53,16 +53,9 @@ pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     let mut child = command.spawn().doing("the namespaces cannot be made")?;
     leave_control(control)?;
 
-    let watch = Watch {
-        limits: &plan.limits,
-        folder: None,
-        in_memory: &IN_MEMORY,
-        user: None,
-        own_processes: 2,
-        life: &life,
-        ended: &ended,
-    };
-    let over = watch.run()?;
+    let watch =
+        Watch { limits: plan.limits, folder: None, in_memory: &IN_MEMORY, user: None, own_processes: 2 };
+    let over = watch.run(&Ends { life: &life, ended: &ended })?;
     match &over {
         Over::Agent => {}
         // The second stage sees the host's end as well, and takes everything along.

@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, setpriority_process};
 
 use super::held::{Count, Held, Sockets};
 use super::locks::Locks;
@@ -30,24 +32,33 @@ const MEMORY_LOOK_MIN: Duration = Duration::from_millis(5);
 const RUNAWAY_SHARE: u64 = 2;
 /// Memory that stays above its limit for so long, whatever is killed, is in use by something that can't be.
 const OVER_MAX: Duration = Duration::from_secs(10);
-/// The highest priority.
-const PRIORITY: i32 = -20;
+/// The highest priority, which a guard has where it may.
+pub(crate) const GUARD_PRIORITY: i32 = -20;
+/// Where it may not, programs get the lowest as soon as a sandbox has more processes than this: what one takes is bounded by
+/// the kernel, and what many take together must be found in time.
+const PROCESSES_FEW: usize = 16;
+const LOWEST_PRIORITY: i32 = 19;
 /// So many files may be opened without another full look.
 const OPENED_MIN: u64 = 32;
 /// What can't be counted in so many looks, one after the other, is hidden from them.
 const UNCOUNTED_MAX: u32 = 10;
 
-/// What is watched, and until when.
-pub(super) struct Watch<'a> {
-    pub(super) limits: &'a LimitsPlan,
+/// What is watched.
+#[derive(Clone)]
+pub(super) struct Watch {
+    pub(super) limits: LimitsPlan,
     /// The sandbox's files, where they are in no file system of their own.
-    pub(super) folder: Option<&'a Path>,
+    pub(super) folder: Option<PathBuf>,
     /// File systems of the sandbox's own that are in memory, as its processes see them.
-    pub(super) in_memory: &'a [&'a str],
+    pub(super) in_memory: &'static [&'static str],
     /// The user that the sandbox is, where this process is another.
     pub(super) user: Option<u32>,
     /// Processes of ours in the sandbox, from the first on: each is the child of the one before.
     pub(super) own_processes: usize,
+}
+
+/// Until when.
+pub(super) struct Ends<'a> {
     /// Its other end is closed when the host is gone.
     pub(super) life: &'a OwnedFd,
     /// Its other end is closed when the second stage is gone.
@@ -65,94 +76,124 @@ pub(super) enum Over {
     Limit(String),
 }
 
-/// What the looks have found so far.
-#[derive(Default)]
+/// What the last full look has found.
+#[derive(Debug, Default)]
 struct Found {
-    /// Memory of the kernel by process, at the last full look.
+    /// Memory of the kernel by process.
     held: BTreeMap<u32, u64>,
-    /// Open files by process, at the last full look.
+    /// Open files by process.
     open_files: BTreeMap<u32, u64>,
-    /// Files in memory, in bytes, at the last full look.
+    /// The folder's files, where they are in memory, in bytes.
     files_bytes: u64,
-    /// Since when memory is above its limit.
-    over_since: Option<Instant>,
-    /// Looks in which some process could not be looked into, one after the other.
+    /// Why the sandbox must end.
+    over: Option<String>,
+}
+
+/// What could not be counted in the last looks, one after the other.
+#[derive(Debug, Default)]
+struct Uncounted {
+    /// Looks in which some process could not be looked into.
     hidden: u32,
     /// The same for looks at locks.
-    hidden_locks: u32,
+    locks: u32,
     /// The same for open files that belong to no process.
     in_flight: u32,
 }
 
-impl Watch<'_> {
+impl Ends<'_> {
+    /// Waits for one of them, and no longer than this.
+    fn wait(&self, wait: Duration) -> Result<Option<Over>, String> {
+        let mut waits =
+            [PollFd::new(self.life, PollFlags::empty()), PollFd::new(self.ended, PollFlags::empty())];
+        match poll(&mut waits, Some(&timespec(wait))) {
+            Err(rustix::io::Errno::INTR) => return Ok(None),
+            other => other.doing("the sandbox cannot be waited for")?,
+        };
+        let [host, agent] = waits.map(|wait| !wait.revents().is_empty());
+        Ok(if agent { Some(Over::Agent) } else { host.then_some(Over::Host) })
+    }
+}
+
+impl Watch {
     /// Looks until one of them is gone, or the folder, the number of processes or that of locks is over its limit. Where the
     /// processes use too much memory together, the one that uses most is killed, as the kernel would.
-    pub(super) fn run(&self) -> Result<Over, String> {
-        let limits = self.limits;
-        let sockets = Sockets::of_this_network();
-        if !limits.memory_is_bounded {
-            // Where that is allowed, this process comes before those that it watches: many of them at work would keep it
-            // from looking in time. (Those that are there already keep their priority.)
-            let _ = rustix::process::setpriority_process(None, PRIORITY);
+    pub(super) fn run(self, ends: &Ends<'_>) -> Result<Over, String> {
+        if self.limits.memory_is_bounded {
+            return self.look_for(ends);
         }
+        // This process comes before those that it watches: many of them at work would keep it from looking in time. (Those
+        // that are there already keep their priority.)
+        let comes_first = setpriority_process(None, GUARD_PRIORITY).is_ok();
+        let full = FullLooks::start(self.clone())?;
+        self.watch_memory(ends, &full, comes_first)
+    }
+
+    /// Full looks alone, now and then: a cgroup bounds memory.
+    fn look_for(&self, ends: &Ends<'_>) -> Result<Over, String> {
+        let only_locks = self.limits.processes_are_bounded && self.folder.is_none();
+        let every = if only_locks { LOCKS_LOOK_EVERY } else { LOOK_EVERY };
+        let sockets = Sockets::of_this_network();
+        let mut uncounted = Uncounted::default();
+        let mut wait = every;
+        loop {
+            if let Some(over) = ends.wait(wait)? {
+                return Ok(over);
+            }
+            let began = Instant::now();
+            if let Some(reason) = self.look(sockets, &mut uncounted).over {
+                return Ok(Over::Limit(reason));
+            }
+            wait = until_next(began, every);
+        }
+    }
+
+    /// Looks at memory, often, beside full looks, which may take much longer than it takes to use all memory there is.
+    fn watch_memory(&self, ends: &Ends<'_>, full: &FullLooks, comes_first: bool) -> Result<Over, String> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         #[allow(clippy::cast_precision_loss)] // a small number
         let growth = GROWTH_BYTES_PER_S * processors as f64;
-        let only_locks = limits.memory_is_bounded && limits.processes_are_bounded && self.folder.is_none();
-        let every = if only_locks { LOCKS_LOOK_EVERY } else { LOOK_EVERY };
-        let mut found = Found::default();
-        let mut wait = every;
-        // When the next full look is due.
-        let mut due = Instant::now() + every;
+        let mut over_since = None;
+        let mut wait = LOOK_EVERY;
         loop {
-            let mut waits =
-                [PollFd::new(self.life, PollFlags::empty()), PollFd::new(self.ended, PollFlags::empty())];
-            match poll(&mut waits, Some(&timespec(wait))) {
-                Err(rustix::io::Errno::INTR) => continue,
-                other => other.doing("the sandbox cannot be waited for")?,
-            };
-            if !waits[1].revents().is_empty() {
-                return Ok(Over::Agent);
-            }
-            if !waits[0].revents().is_empty() {
-                return Ok(Over::Host);
+            if let Some(over) = ends.wait(wait)? {
+                return Ok(over);
             }
             let began = Instant::now();
             let (own, others) = self.processes();
-            if !limits.memory_is_bounded && self.folder.is_none() {
-                found.files_bytes = self.files_in_memory(&own);
+            if !comes_first && others.len() > PROCESSES_FEW {
+                lower(&others);
             }
-            let memory = if limits.memory_is_bounded { BTreeMap::new() } else { memory(&others) };
-            if began >= due || self.may_hold_more(&memory, sockets, &found) {
-                if let Some(reason) = self.look(&own, &others, sockets, &mut found) {
-                    return Ok(Over::Limit(reason));
+            let memory = memory(&others);
+            let (used, files_bytes) = {
+                let found = full.found();
+                if let Some(reason) = &found.over {
+                    return Ok(Over::Limit(reason.clone()));
                 }
-                due = Instant::now() + (began.elapsed() * LOOK_SHARE).clamp(every, LOOK_WAIT_MAX);
-            }
-            wait = due.saturating_duration_since(Instant::now());
-            if !limits.memory_is_bounded {
-                let used = with_held(memory, &found);
-                if let Some(reason) = self.bound_memory(&used, &mut found) {
-                    return Ok(Over::Limit(reason));
+                let files_bytes = match self.folder {
+                    Some(_) => found.files_bytes,
+                    None => self.files_in_memory(&own),
+                };
+                let used = with_held(&memory, &found.held);
+                if self.may_hold_more(&memory, sum(&used, files_bytes), full.sockets, &found) {
+                    full.hurry();
                 }
-                let next = next_look(limits.memory_bytes, sum(&used, &found), growth, began.elapsed());
-                wait = wait.min(next);
+                (used, files_bytes)
+            };
+            if let Some(reason) = self.bound_memory(&used, files_bytes, &mut over_since) {
+                return Ok(Over::Limit(reason));
             }
+            wait = next_look(self.limits.memory_bytes, sum(&used, files_bytes), growth, began.elapsed());
         }
     }
 
     /// Whether what was opened since the last full look may be sockets that fill much of what is left. Kernels before 6.2 do
     /// not tell how many files are open; there the full looks alone find them.
-    fn may_hold_more(&self, memory: &BTreeMap<u32, u64>, sockets: Sockets, found: &Found) -> bool {
-        if self.limits.memory_is_bounded {
-            return false;
-        }
+    fn may_hold_more(&self, memory: &BTreeMap<u32, u64>, used: u64, sockets: Sockets, found: &Found) -> bool {
         let more = |pid: &u32| {
             let known = found.open_files.get(pid).copied().unwrap_or_default();
             processes::open_files(*pid).saturating_sub(known)
         };
         let more = memory.keys().map(more).fold(0, u64::saturating_add);
-        let used = sum(&with_held(memory.clone(), found), found);
         let left = self.limits.memory_bytes.saturating_sub(used);
         more > OPENED_MIN && more.saturating_mul(sockets.largest_bytes()) > left / 2
     }
@@ -169,15 +210,17 @@ impl Watch<'_> {
         (own, others)
     }
 
-    /// A look at everything but memory that changes fast. Gives the reason when the sandbox must end.
-    fn look(
-        &self,
-        own: &[u32],
-        others: &BTreeSet<u32>,
-        sockets: Sockets,
-        found: &mut Found,
-    ) -> Option<String> {
-        let limits = self.limits;
+    /// A look at everything but memory that changes fast.
+    fn look(&self, sockets: Sockets, uncounted: &mut Uncounted) -> Found {
+        let mut found = Found::default();
+        found.over = self.look_into(sockets, uncounted, &mut found);
+        found
+    }
+
+    /// The same; gives the reason when the sandbox must end.
+    fn look_into(&self, sockets: Sockets, uncounted: &mut Uncounted, found: &mut Found) -> Option<String> {
+        let limits = &self.limits;
+        let (own, others) = &self.processes();
         if !limits.processes_are_bounded && processes::threads(others.iter().copied()) > limits.processes {
             return Some("there were more processes than the limit".to_owned());
         }
@@ -188,8 +231,8 @@ impl Watch<'_> {
                     .to_owned(),
             );
         }
-        found.hidden_locks = if self.is_hidden(own, &locks.hidden) { found.hidden_locks + 1 } else { 0 };
-        if found.hidden_locks > UNCOUNTED_MAX {
+        uncounted.locks = if self.is_hidden(own, &locks.hidden) { uncounted.locks + 1 } else { 0 };
+        if uncounted.locks > UNCOUNTED_MAX {
             return Some("a process held locks on files where they cannot be counted".to_owned());
         }
         if self.folder.is_none() && limits.memory_is_bounded {
@@ -197,10 +240,11 @@ impl Watch<'_> {
         }
         // What is above that is no more counted: the sandbox ends.
         let memory_bytes_max = if limits.memory_is_bounded { u64::MAX } else { self.runaway_bytes() };
-        let count = Count { folder: self.folder, disk_bytes: limits.disk_bytes, memory_bytes_max, sockets };
+        let folder = self.folder.as_deref();
+        let count = Count { folder, disk_bytes: limits.disk_bytes, memory_bytes_max, sockets };
         found.open_files = others.iter().map(|pid| (*pid, processes::open_files(*pid))).collect();
         let held = Held::by(others, count, self.user);
-        if let Some(folder) = self.folder {
+        if let Some(folder) = folder {
             let bytes = folder_bytes(folder).saturating_add(held.deleted_bytes);
             if bytes > limits.disk_bytes {
                 return Some(
@@ -211,9 +255,9 @@ impl Watch<'_> {
             }
             found.files_bytes = if is_in_memory(folder) { bytes } else { 0 };
             let is_hidden = self.is_hidden(own, &held.hidden);
-            found.hidden = if is_hidden { found.hidden + 1 } else { 0 };
-            found.in_flight = if held.in_flight > 0 { found.in_flight + 1 } else { 0 };
-            if found.hidden.max(found.in_flight) > UNCOUNTED_MAX {
+            uncounted.hidden = if is_hidden { uncounted.hidden + 1 } else { 0 };
+            uncounted.in_flight = if held.in_flight > 0 { uncounted.in_flight + 1 } else { 0 };
+            if uncounted.hidden.max(uncounted.in_flight) > UNCOUNTED_MAX {
                 return Some("a process held files where they cannot be counted".to_owned());
             }
         }
@@ -257,16 +301,21 @@ impl Watch<'_> {
 
     /// Kills the processes that use most, until the rest fits, where all together use too much. Gives the reason when that
     /// does not help.
-    fn bound_memory(&self, used: &BTreeMap<u32, u64>, found: &mut Found) -> Option<String> {
+    fn bound_memory(
+        &self,
+        used: &BTreeMap<u32, u64>,
+        files_bytes: u64,
+        over_since: &mut Option<Instant>,
+    ) -> Option<String> {
         const REASON: &str = "the sandbox used more memory than its limit";
         let limit = self.limits.memory_bytes;
-        let total = sum(used, found);
+        let total = sum(used, files_bytes);
         if total <= limit {
-            found.over_since = None;
+            *over_since = None;
             return None;
         }
-        let since = *found.over_since.get_or_insert_with(Instant::now);
-        if found.files_bytes > limit || total > self.runaway_bytes() || since.elapsed() > OVER_MAX {
+        let since = *over_since.get_or_insert_with(Instant::now);
+        if files_bytes > limit || total > self.runaway_bytes() || since.elapsed() > OVER_MAX {
             return Some(REASON.to_owned());
         }
         for pid in largest(used, total - limit).into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
@@ -275,6 +324,61 @@ impl Watch<'_> {
         }
         None
     }
+}
+
+/// Full looks in a thread of their own, which ends with the process.
+struct FullLooks {
+    found: Arc<Mutex<Found>>,
+    sooner: SyncSender<()>,
+    sockets: Sockets,
+}
+
+impl FullLooks {
+    fn start(watch: Watch) -> Result<Self, String> {
+        let found = Arc::new(Mutex::new(Found::default()));
+        let (sooner, hurried) = mpsc::sync_channel(1);
+        let sockets = Sockets::of_this_network();
+        let shared = Arc::clone(&found);
+        let look = move || {
+            let mut uncounted = Uncounted::default();
+            let mut wait = LOOK_EVERY;
+            while hurried.recv_timeout(wait) != Err(RecvTimeoutError::Disconnected) {
+                let began = Instant::now();
+                let now = watch.look(sockets, &mut uncounted);
+                let is_over = now.over.is_some();
+                *shared.lock().unwrap_or_else(PoisonError::into_inner) = now;
+                if is_over {
+                    return;
+                }
+                wait = until_next(began, LOOK_EVERY);
+            }
+        };
+        std::thread::Builder::new().spawn(look).doing("the sandbox cannot be watched")?;
+        Ok(Self { found, sooner, sockets })
+    }
+
+    fn found(&self) -> MutexGuard<'_, Found> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has the next look made at once, or right after the one that is under way.
+    fn hurry(&self) {
+        // Full: it is on its way.
+        let _ = self.sooner.try_send(());
+    }
+}
+
+/// Gives processes the lowest priority; what they start inherits it.
+fn lower(processes: &BTreeSet<u32>) {
+    for pid in processes.iter().filter_map(|pid| i32::try_from(*pid).ok()) {
+        // Gone meanwhile, perhaps.
+        let _ = Pid::from_raw(pid).map(|pid| setpriority_process(Some(pid), LOWEST_PRIORITY));
+    }
+}
+
+/// When the next full look is due after one that began then.
+fn until_next(began: Instant, every: Duration) -> Duration {
+    (began.elapsed() * LOOK_SHARE).clamp(every, LOOK_WAIT_MAX)
 }
 
 /// The processes that use most, as many as use so many bytes together.
@@ -296,16 +400,14 @@ fn memory(processes: &BTreeSet<u32>) -> BTreeMap<u32, u64> {
 }
 
 /// The same with what each held at the last full look.
-fn with_held(mut memory: BTreeMap<u32, u64>, found: &Found) -> BTreeMap<u32, u64> {
-    for (pid, bytes) in &mut memory {
-        *bytes = bytes.saturating_add(found.held.get(pid).copied().unwrap_or_default());
-    }
-    memory
+fn with_held(memory: &BTreeMap<u32, u64>, held: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+    let held = |pid| held.get(pid).copied().unwrap_or_default();
+    memory.iter().map(|(pid, bytes)| (*pid, bytes.saturating_add(held(pid)))).collect()
 }
 
 /// Memory of all processes and files together.
-fn sum(used: &BTreeMap<u32, u64>, found: &Found) -> u64 {
-    used.values().fold(found.files_bytes, |sum, bytes| sum.saturating_add(*bytes))
+fn sum(used: &BTreeMap<u32, u64>, files_bytes: u64) -> u64 {
+    used.values().fold(files_bytes, |sum, bytes| sum.saturating_add(*bytes))
 }
 
 /// When memory is to be looked at again: before it can have reached its limit, and not without any rest.
