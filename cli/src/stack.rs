@@ -401,10 +401,17 @@ impl Stack {
         }
     }
 
+    /// Ends what is being worked on now. It goes on at the next start.
+    pub async fn break_off(&mut self) {
+        if let Some(running) = &mut self.running {
+            running.host.stop(Duration::ZERO).await;
+        }
+    }
+
     /// Takes no more work, gives what is being worked on up to `grace`, and closes the services. What was
     /// not finished goes on at the next start.
     pub async fn stop(mut self, grace: Duration) {
-        if let Some(running) = self.running.take() {
+        if let Some(mut running) = self.running.take() {
             drop(running.wakes);
             running.host.stop(grace).await;
         }

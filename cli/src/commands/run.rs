@@ -398,6 +398,8 @@ impl Session {
                 () = settle(stack) => {}
                 () = interrupt.wait() => {}
             }
+            // What is shown stays as it is.
+            stack.break_off().await;
             over = watch::look(&self.client, runs).await?;
         }
         results::show(&self.client, self.stack.as_ref(), &over, &work.out, json).await

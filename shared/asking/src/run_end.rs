@@ -83,8 +83,9 @@ impl Desk {
         let (attempt, effort) = (hand.claimed.attempt, hand.claimed.record.effort);
         self.state.release(hand.sample, attempt, attempt, Timestamp::now(), effort).await?;
         // Requeued meanwhile: the new generation's message may have met this claim and been dropped.
-        if self.state.run(hand.sample.run).await?.is_some_and(|found| found.state.status().is_open()) {
-            let message = Message::of_stage(self.stage, hand.sample.clone(), hand.run.generation);
+        let found = self.state.run(hand.sample.run).await?;
+        if let Some(found) = found.filter(|found| found.state.status().is_open()) {
+            let message = Message::of_stage(self.stage, hand.sample.clone(), found.generation);
             self.queues.send(&message, Duration::ZERO).await?;
         }
         Ok(())

@@ -148,6 +148,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn messages_of_an_older_program_are_for_any_generation() {
+        let run = RunId::random();
+        let body = format!(
+            r#"{{"v":1,"kind":"turn","run":"{run}","benchmark":"hle","plan":1,"shards":4,"position":{{"item":2,"sample":0}}}}"#
+        );
+        let Ok(Message::Turn { sample, generation: 0 }) = Message::from_body(&body) else {
+            panic!("{:?}", Message::from_body(&body))
+        };
+        assert_eq!((sample.run, sample.shards), (run, 4));
+    }
+
+    #[test]
     fn messages_survive_the_queue() {
         let run = RunId::random();
         let sample = SampleRef {

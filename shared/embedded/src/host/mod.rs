@@ -67,8 +67,8 @@ impl Host {
     }
 
     /// Receives no more, gives what is being handled up to `grace`, then ends it. What was not finished
-    /// is delivered again after the next start.
-    pub async fn stop(mut self, grace: Duration) {
+    /// is delivered again after the next start. Safe to repeat.
+    pub async fn stop(&mut self, grace: Duration) {
         self.settle(grace).await;
         self.pollers.shutdown().await;
     }

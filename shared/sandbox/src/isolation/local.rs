@@ -17,7 +17,10 @@ use super::cgroups::{Group, OWN_PROCESSES};
 use super::instance::Instance;
 use super::sandbox::LocalSandbox;
 use super::slots::{self, Slot, Slots};
-use super::stage::{Files, GUARD_PRIORITY, LAUNCH, STAGE_ARGUMENT, files_of, threads_of_user};
+use super::stage::{
+    Files, GUARD_PRIORITY, LAUNCH, LOWEST_PRIORITY, STAGE_ARGUMENT, YIELDING_PRIORITY, files_of,
+    threads_of_user,
+};
 use super::wire::{self, AgentPlan, Kind, LimitsPlan, Plan, Ready, Tell};
 use super::{Form, Isolation, IsolationError, IsolationOptions, Limits, Sandbox};
 
@@ -183,7 +186,7 @@ impl Local {
             uid: uid.filter(|_| self.kind == Kind::Confined),
             limits,
             processes_max: self.processes_max(&limits, uid),
-            yields: self.yields(),
+            priority: self.priority(uid),
             env: self.environment(id, &files),
             home: files.home,
             read: files.read,
@@ -207,6 +210,17 @@ impl Local {
     /// Whether programs must come after the guard, and it can't come before them.
     fn yields(&self) -> bool {
         !self.instance.cgroups().bounds_memory() && !*MAY_RAISE_PRIORITY
+    }
+
+    /// Priority of programs: this process' own, or less.
+    fn priority(&self, uid: Option<u32>) -> i32 {
+        let own = rustix::process::getpriority_process(None).unwrap_or_default();
+        match (self.yields(), uid) {
+            (false, _) => own,
+            // A guard that is another user could not lower it further, once there are many.
+            (true, Some(_)) if self.kind == Kind::Confined => LOWEST_PRIORITY,
+            (true, _) => own.max(YIELDING_PRIORITY),
+        }
     }
 
     /// `RLIMIT_NPROC`, for which the kernel counts all processes of a user: also those outside of the sandbox, where it

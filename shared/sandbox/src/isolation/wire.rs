@@ -84,8 +84,8 @@ pub(crate) struct AgentPlan {
     pub(crate) limits: LimitsPlan,
     /// `RLIMIT_NPROC`.
     pub(crate) processes_max: u64,
-    /// Whether programs get less of the processors than the guard, which could not get more than them.
-    pub(crate) yields: bool,
+    /// Priority of programs (a nice value), where no cgroup bounds memory.
+    pub(crate) priority: i32,
     pub(crate) home: PathBuf,
     /// Variables of every command.
     pub(crate) env: BTreeMap<String, String>,

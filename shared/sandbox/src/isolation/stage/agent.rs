@@ -18,7 +18,7 @@ use rustix::process::{Pid, WaitOptions};
 
 use super::files::{self, Home};
 use super::seccomp::{self, Filter};
-use super::{Doing, alive, bounds, control, landlock, user};
+use super::{Doing, alive, bounds, control, landlock, priority, user};
 use crate::isolation::ALLOW_LANDLOCK;
 use crate::isolation::wire::{
     self, AgentPlan, Ask, ExecBody, Kind, Parcel, Ready, Refusal, Tell, WriteBody, WriteRefusal,
@@ -49,9 +49,13 @@ pub(super) fn run() -> Result<(), String> {
     }
     if plan.kind == Kind::Confined {
         nix::sys::prctl::set_child_subreaper(true).doing("processes cannot be adopted")?;
-        // A group that no program is in: the filter keeps programs from joining it, and from sending signals to it.
-        nix::unistd::setpgid(nix::unistd::Pid::from_raw(0), nix::unistd::Pid::from_raw(0))
-            .doing("the group of the guard cannot be left")?;
+    }
+    if plan.kind == Kind::Confined || !plan.limits.memory_is_bounded {
+        // Its group is one that no program is in: the filter keeps programs from joining it, and from sending signals to it.
+        nix::unistd::setsid().doing("the session of the guard cannot be left")?;
+    }
+    if !plan.limits.memory_is_bounded {
+        priority::come_after(plan.priority)?;
     }
     // No process of the sandbox looks into this one.
     nix::sys::prctl::set_dumpable(false).doing("the memory cannot be closed to others")?;

@@ -1,14 +1,9 @@
 //! Limits of each process (`setrlimit`), below those of the sandbox.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rustix::process::{getpriority_process, setpriority_process};
 
 use super::Doing;
 use crate::isolation::wire::AgentPlan;
-
-/// Priority of programs that come after a guard of the usual priority, 0: enough for it to look in time beside a hundred of
-/// them, and not so little that whatever else the machine does brings them to a standstill.
-const YIELDING: i32 = 10;
 
 /// Sets the limits of this process and of all that it starts. A limit is never raised above the one that holds already.
 pub(super) fn apply(plan: &AgentPlan) -> Result<(), String> {
@@ -30,10 +25,6 @@ pub(super) fn apply(plan: &AgentPlan) -> Result<(), String> {
         let limit = limit.min(hard);
         setrlimit(resource, limit, limit)
             .doing(&format!("the limit {resource:?} cannot be set to {limit}"))?;
-    }
-    // A host that has less itself can't give more.
-    if plan.yields && getpriority_process(None).is_ok_and(|own| own < YIELDING) {
-        setpriority_process(None, YIELDING).doing("the priority cannot be lowered")?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::stat::Mode;
 
-use super::{Doing, confined, control, spaces};
+use super::{Doing, confined, control, priority, spaces};
 use crate::isolation::wire::{self, Kind, Plan};
 
 /// Programs in sandboxes are killed before the host when the machine has no memory left.
@@ -38,6 +38,9 @@ pub(super) fn run() -> Result<Option<String>, String> {
     nix::sys::stat::umask(Mode::from_bits_truncate(0o022));
     // A group of its own: a Ctrl-C at the terminal is for the host, which then ends its sandboxes.
     nix::unistd::setsid().doing("the session of the host cannot be left")?;
+    if !plan.limits.memory_is_bounded {
+        priority::come_first();
+    }
     for file in &plan.joins {
         std::fs::write(file, "0").doing(&format!("the cgroup at {} cannot be joined", file.display()))?;
     }

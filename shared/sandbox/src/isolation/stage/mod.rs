@@ -3,7 +3,7 @@
 //! The first stage (`launch`) is outside: it joins the cgroups, gives up its user, makes the namespaces and watches over
 //! the sandbox. The second (`agent`) is the sandbox's first process: it binds itself (landlock, seccomp, limits) before
 //! it runs a command of others. Each gives up what it gives up while it has one
-//! thread, so that all of it gives it up.
+//! thread, so that all of it gives it up; threads come after.
 
 mod agent;
 mod bounds;
@@ -14,6 +14,7 @@ mod landlock;
 mod launch;
 mod locks;
 mod loopback;
+mod priority;
 mod processes;
 mod rules;
 mod seccomp;
@@ -38,9 +39,11 @@ pub(crate) const SWEEP: &str = "sweep";
 
 pub(crate) use confined::folder_bytes;
 pub(crate) use files::relative;
+pub(crate) use priority::{
+    GUARD as GUARD_PRIORITY, LOWEST as LOWEST_PRIORITY, YIELDING as YIELDING_PRIORITY,
+};
 pub(crate) use processes::{descendants, threads_of_user, used};
 pub(crate) use rules::{Files, files_of};
-pub(crate) use watch::GUARD_PRIORITY;
 
 /// Runs a stage of a sandbox when this process was started as one, and gives its exit code; `None` otherwise.
 ///

@@ -5,14 +5,15 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process, setpriority_process};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::held::{Count, Held, Sockets};
 use super::locks::Locks;
-use super::{Doing, folder_bytes, processes};
+use super::{Doing, folder_bytes, priority, processes};
 use crate::isolation::wire::LimitsPlan;
 
 /// How often the guard looks.
@@ -32,12 +33,9 @@ const MEMORY_LOOK_MIN: Duration = Duration::from_millis(5);
 const RUNAWAY_SHARE: u64 = 2;
 /// Memory that stays above its limit for so long, whatever is killed, is in use by something that can't be.
 const OVER_MAX: Duration = Duration::from_secs(10);
-/// The highest priority, which a guard has where it may.
-pub(crate) const GUARD_PRIORITY: i32 = -20;
-/// Where it may not, programs get the lowest as soon as a sandbox has more processes than this: what one takes is bounded by
-/// the kernel, and what many take together must be found in time.
+/// Where the guard may not come first, programs get the lowest priority as soon as a sandbox has more processes than this:
+/// what one takes is bounded by the kernel, and what many take together must be found in time.
 const PROCESSES_FEW: usize = 16;
-const LOWEST_PRIORITY: i32 = 19;
 /// So many files may be opened without another full look.
 const OPENED_MIN: u64 = 32;
 /// What can't be counted in so many looks, one after the other, is hidden from them.
@@ -115,17 +113,14 @@ impl Ends<'_> {
 }
 
 impl Watch {
-    /// Looks until one of them is gone, or the folder, the number of processes or that of locks is over its limit. Where the
+    /// Looks until the host or the second stage is gone, or the folder, the number of processes or that of locks is over its limit. Where the
     /// processes use too much memory together, the one that uses most is killed, as the kernel would.
     pub(super) fn run(self, ends: &Ends<'_>) -> Result<Over, String> {
         if self.limits.memory_is_bounded {
             return self.look_for(ends);
         }
-        // This process comes before those that it watches: many of them at work would keep it from looking in time. (Those
-        // that are there already keep their priority.)
-        let comes_first = setpriority_process(None, GUARD_PRIORITY).is_ok();
         let full = FullLooks::start(self.clone())?;
-        self.watch_memory(ends, &full, comes_first)
+        self.watch_memory(ends, &full, priority::comes_first())
     }
 
     /// Full looks alone, now and then: a cgroup bounds memory.
@@ -161,13 +156,16 @@ impl Watch {
             let began = Instant::now();
             let (own, others) = self.processes();
             if !comes_first && others.len() > PROCESSES_FEW {
-                lower(&others);
+                priority::lower(&others);
             }
             let memory = memory(&others);
             let (used, files_bytes) = {
                 let found = full.found();
                 if let Some(reason) = &found.over {
                     return Ok(Over::Limit(reason.clone()));
+                }
+                if full.looks.is_finished() {
+                    return Err("the looks at the sandbox have ended".to_owned());
                 }
                 let files_bytes = match self.folder {
                     Some(_) => found.files_bytes,
@@ -328,6 +326,7 @@ impl Watch {
 
 /// Full looks in a thread of their own, which ends with the process.
 struct FullLooks {
+    looks: JoinHandle<()>,
     found: Arc<Mutex<Found>>,
     sooner: SyncSender<()>,
     sockets: Sockets,
@@ -351,10 +350,12 @@ impl FullLooks {
                     return;
                 }
                 wait = until_next(began, LOOK_EVERY);
+                // However much it is hurried.
+                std::thread::sleep(began.elapsed().min(LOOK_EVERY));
             }
         };
-        std::thread::Builder::new().spawn(look).doing("the sandbox cannot be watched")?;
-        Ok(Self { found, sooner, sockets })
+        let looks = std::thread::Builder::new().spawn(look).doing("the sandbox cannot be watched")?;
+        Ok(Self { looks, found, sooner, sockets })
     }
 
     fn found(&self) -> MutexGuard<'_, Found> {
@@ -368,15 +369,7 @@ impl FullLooks {
     }
 }
 
-/// Gives processes the lowest priority; what they start inherits it.
-fn lower(processes: &BTreeSet<u32>) {
-    for pid in processes.iter().filter_map(|pid| i32::try_from(*pid).ok()) {
-        // Gone meanwhile, perhaps.
-        let _ = Pid::from_raw(pid).map(|pid| setpriority_process(Some(pid), LOWEST_PRIORITY));
-    }
-}
-
-/// When the next full look is due after one that began then.
+/// How long to wait after a full look that began then.
 fn until_next(began: Instant, every: Duration) -> Duration {
     (began.elapsed() * LOOK_SHARE).clamp(every, LOOK_WAIT_MAX)
 }
