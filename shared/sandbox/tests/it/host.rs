@@ -224,6 +224,14 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// A command whose processes have a mark in their variables, which no others on this machine have.
+pub(crate) fn marked(command: &str) -> (Exec, String) {
+    let mark = uuid::Uuid::new_v4().to_string();
+    let mut exec = exec(command);
+    exec.env.insert("MARK".to_owned(), mark.clone());
+    (exec, format!("MARK={mark}"))
+}
+
 /// Processes of the machine that have this in their variables.
 pub(crate) fn processes_with(variable: &str) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap();

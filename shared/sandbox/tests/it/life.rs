@@ -2,17 +2,9 @@
 
 use std::time::Duration;
 
-use bench_sandbox::isolation::{Exec, IsolationError};
+use bench_sandbox::isolation::IsolationError;
 
-use crate::host::{each_form, exec, printed, processes_with, run, text, until};
-
-/// A mark that the processes of one command have in their variables.
-fn marked(command: &str) -> (Exec, String) {
-    let mark = uuid::Uuid::new_v4().to_string();
-    let mut exec = exec(command);
-    exec.env.insert("MARK".to_owned(), mark.clone());
-    (exec, format!("MARK={mark}"))
-}
+use crate::host::{each_form, exec, marked, printed, processes_with, run, text, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_has_its_folder_variables_and_exit_code() {

@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use bench_sandbox::isolation::ALLOW_LANDLOCK;
 
-use crate::host::{each_form, exec, is_alive, printed, processes_with, run, text};
+use crate::host::{each_form, exec, is_alive, marked, printed, processes_with, run, text};
 
 /// A process of this machine that does nothing.
 struct Bystander(Child);
@@ -127,19 +127,18 @@ os.kill(child, signal.SIGUSR1)
 async fn a_program_that_kills_its_parent() {
     each_form(|at| async move {
         let (sandbox, neighbour) = (at.sandbox().await, at.sandbox().await);
-        let mut asked = exec(
+        let (asked, mark) = marked(
             "setsid sleep 100000 >/dev/null 2>&1 & \
              for signal in STOP TERM INT HUP SEGV KILL; do kill -$signal $PPID 1; kill -$signal -$PPID; done 2>/dev/null; \
              sleep 0.2; echo survived",
         );
-        asked.env.insert("PATRICIDE".to_owned(), at.form().name.to_owned());
         let outcome = sandbox.exec(&asked).await;
         // It would be the sandbox that is lost, and nobody could tell that a program is to blame.
         assert_eq!(text(&outcome.unwrap().stdout), "survived\n");
         assert_eq!(printed(&sandbox, "echo alive").await, "alive");
         assert_eq!(printed(&neighbour, "echo alive").await, "alive");
         sandbox.end().await;
-        assert_eq!(processes_with(&format!("PATRICIDE={}", at.form().name)), [0; 0]);
+        assert_eq!(processes_with(&mark), [0; 0]);
     })
     .await;
 }

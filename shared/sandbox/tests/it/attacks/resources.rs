@@ -3,7 +3,7 @@
 use bench_sandbox::isolation::{ALLOW_LANDLOCK, IsolationError, Limits};
 
 use crate::host::{
-    LONG, PRELUDE, each_form, exec, is_root, limits, printed, processes_with, run, text, until,
+    LONG, PRELUDE, each_form, exec, is_root, limits, marked, printed, processes_with, run, text, until,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -16,14 +16,11 @@ async fn fork_bomb() {
                        if pid == 0:\n  time.sleep(100000)\n n += 1\nopen('counted', 'w').write(str(n))\n\
                        time.sleep(100000)";
         sandbox.write("bomb.py", program.as_bytes()).await.unwrap();
-        let mark = uuid::Uuid::new_v4().to_string();
-        let mut asked = exec("exec python3 bomb.py");
-        asked.env.insert("BOMB".to_owned(), mark.clone());
+        let (asked, mark) = marked("exec python3 bomb.py");
         let bomb = tokio::spawn({
             let sandbox = sandbox.clone();
             async move { sandbox.exec(&asked).await }
         });
-        let mark = format!("BOMB={mark}");
         if at.lacks("processes are watched") {
             until("the end of the sandbox", || sandbox.is_over()).await;
         } else {
@@ -45,8 +42,7 @@ async fn fork_bomb() {
 async fn fork_bomb_that_never_rests() {
     each_form(|at| async move {
         let sandbox = at.sandbox().await;
-        let mut asked = exec("bomb() { bomb | bomb & }; bomb; while :; do (setsid true &) ; done");
-        asked.env.insert("RESTLESS".to_owned(), at.form().name.to_owned());
+        let (mut asked, mark) = marked("bomb() { bomb | bomb & }; bomb; while :; do (setsid true &) ; done");
         asked.timeout = std::time::Duration::from_millis(500);
         match sandbox.exec(&asked).await {
             Ok(output) => assert_eq!(output.exit_code, None),
@@ -54,7 +50,7 @@ async fn fork_bomb_that_never_rests() {
             Err(error) => assert!(error == IsolationError::Gone && at.lacks("processes are watched")),
         }
         sandbox.end().await;
-        assert_eq!(processes_with(&format!("RESTLESS={}", at.form().name)), [0; 0]);
+        assert_eq!(processes_with(&mark), [0; 0]);
     })
     .await;
 }
@@ -81,11 +77,10 @@ async fn memory_of_many_processes() {
     each_form(|at| async move {
         let sandbox = at.sandbox().await;
         let hold = "held = b'x' * (64 << 20); open('held-%d' % __import__('os').getpid(), 'w'); import time; time.sleep(100000)";
-        let mut asked = exec(&format!(
+        let (asked, mark) = marked(&format!(
             "for i in $(seq 10); do setsid python3 -c \"{hold}\" >/dev/null 2>&1 & wait_for=$!; \
              until [ -e held-$wait_for ] || ! kill -0 $wait_for 2>/dev/null; do sleep 0.02; done; done; sleep 0.5"
         ));
-        asked.env.insert("HOG".to_owned(), at.form().name.to_owned());
         // The shell that waits may be killed as well.
         let _ = sandbox.exec(&asked).await.unwrap();
         let holding = || {
@@ -94,7 +89,7 @@ async fn memory_of_many_processes() {
                 let pages: u64 = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or_default();
                 pages * 4_096
             };
-            processes_with(&format!("HOG={}", at.form().name)).iter().map(resident).sum::<u64>()
+            processes_with(&mark).iter().map(resident).sum::<u64>()
         };
         // Pages of programs are counted once for each process here, and once for all there.
         let shared = 48 << 20;
@@ -616,12 +611,11 @@ async fn a_daemon_that_outlives_its_command() {
                       for fd in range(256):\n try: os.close(fd)\n except OSError: pass\n\
                       open('daemon', 'w')\nwhile True: time.sleep(1)";
         sandbox.write("daemon.py", daemon.as_bytes()).await.unwrap();
-        let mut asked = exec("python3 daemon.py; until [ -e daemon ]; do sleep 0.01; done; trap '' TERM HUP INT; sleep 100000");
-        asked.env.insert("DAEMON".to_owned(), at.form().name.to_owned());
+        let (mut asked, mark) = marked("python3 daemon.py; until [ -e daemon ]; do sleep 0.01; done; trap '' TERM HUP INT; sleep 100000");
         asked.timeout = std::time::Duration::from_millis(1_500);
         assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, None);
         sandbox.end().await;
-        assert_eq!(processes_with(&format!("DAEMON={}", at.form().name)), [0; 0]);
+        assert_eq!(processes_with(&mark), [0; 0]);
         assert!(asked.timeout < LONG);
     })
     .await;
