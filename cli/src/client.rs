@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bench_inference::Secret;
+use bench_domain::Secret;
 use bench_web::auth::{ADMIN_HEADER, JUDGE_HEADER};
 use bytes_stream::ByteStream;
 use clap::Args;

@@ -109,7 +109,7 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
         let world = World::open(settings(), |ask| Reply::Text(data::right(&ask.item))).await;
         let run = Order::mmlu_pro(3).with_key(KEY).place(&world).await;
         let credentials = &world.stack.credentials;
-        let key = bench_state::credentials::ApiKey::new(OTHER_KEY);
+        let key = bench_domain::Secret::new(OTHER_KEY).unwrap();
         let sealed = credentials.seal(run, 2, &key).await.unwrap();
         let state = &world.stack.state;
         for (generation, sealed) in [(1, None), (2, Some(&sealed))] {

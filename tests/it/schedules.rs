@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Delivery, Firing, FiringState, FiringStatus, NoticeKind, Schedule, Timing};
-use bench_domain::{RunId, RunStatus, ScheduleId, Timestamp};
+use bench_domain::{RunId, RunStatus, ScheduleId, Secret, Timestamp};
 use bench_embedded::faults::FaultKind;
 use bench_scheduler::{Done, Ticked};
-use bench_state::credentials::ApiKey;
 use bench_state::{FiringRef, NewEvent, RunFilter, ScheduleWrite, Transition};
 use bench_tests::files::files_with;
 use bench_tests::model_server::{Ask, Reply};
@@ -59,7 +58,9 @@ async fn nightly(world: &World, items: usize, change: impl FnOnce(&mut Schedule)
     schedule.next_at = schedule.next_after(at(MADE));
     let sealed = match schedule.auth {
         AuthMode::System => None,
-        AuthMode::ApiKey => Some(world.stack.credentials.seal_for(id, &ApiKey::new(KEY)).await.unwrap()),
+        AuthMode::ApiKey => {
+            Some(world.stack.credentials.seal_for(id, &Secret::new(KEY).unwrap()).await.unwrap())
+        }
     };
     let create = || world.stack.state.create_schedule(&schedule, sealed.clone());
     assert_eq!(world.insist("create the schedule", create).await, ScheduleWrite::Done);
@@ -249,7 +250,7 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
             Settings { vars: &[("OPENAI_COMPATIBLE_API_KEY", OPERATORS_KEY)], ..Settings::default() };
         let world = World::start(settings, right).await;
         let hooks = Hooks::start(&[]).await;
-        let owner = world.stack.api.access.owner_of(&ApiKey::new(KEY));
+        let owner = world.stack.api.access.owner_of(&Secret::new(KEY).unwrap());
         let schedule = nightly(&world, 3, |schedule| {
             schedule.auth = AuthMode::ApiKey;
             schedule.owner = owner.clone();
@@ -263,7 +264,7 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
             assert_eq!(world.found(run).await.run.spec.owner, owner);
             // The run's copy is gone with it.
             assert_eq!(credentials.get(run).await.unwrap(), None);
-            assert_eq!(credentials.get_for(schedule.id).await.unwrap(), Some(ApiKey::new(KEY)));
+            assert_eq!(credentials.get_for(schedule.id).await.unwrap(), Some(Secret::new(KEY).unwrap()));
         }
         let log = world.model.log();
         assert_eq!(log.len(), 6);
@@ -515,7 +516,7 @@ fn keys_that_are_left_over_are_removed() {
         };
         assert_eq!(reap().await, (1, 0));
         // It comes back, as it never should: together with some other record.
-        let sealed = credentials.seal(run, 1, &ApiKey::new(KEY)).await.unwrap();
+        let sealed = credentials.seal(run, 1, &Secret::new(KEY).unwrap()).await.unwrap();
         let mut schedule = nightly(&world, 3, |schedule| schedule.enabled = false).await;
         schedule.id = ScheduleId::random();
         schedule.name = "another".into();

@@ -16,9 +16,8 @@ use bench_cli::stack::{Stack, StackOptions};
 use bench_cost::{MeasuredRun, Tallies, Tally};
 use bench_datasets::NoProgress;
 use bench_domain::run::DatasetChoice;
-use bench_domain::{BenchmarkName, RunId};
+use bench_domain::{BenchmarkName, RunId, Secret};
 use bench_embedded::{Answered, Durability, KMS_KEY_ID, Recorder, Service};
-use bench_state::credentials::ApiKey;
 use tower::ServiceExt;
 
 use crate::items::mmlu_pro_like;
@@ -112,7 +111,7 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     };
     // What opening the stack asked is no part of a run.
     take(&noted);
-    let key = ApiKey::new("a-caller-key-of-this-measurement");
+    let key = Secret::new("a-caller-key-of-this-measurement").context("a key is no blank text")?;
     let orderer = Orderer { owner: stack.api.access.owner_of(&key), api_key: Some(key), ..Orderer::local() };
     let created = create_run(&stack.api, order, orderer).await;
     let created = created.map_err(|error| anyhow::anyhow!("the order was refused: {}", error.message()))?;

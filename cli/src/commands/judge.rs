@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::env;
 
 use bench_api::JudgeOrder;
-use bench_domain::Generation;
-use bench_inference::{ModelName, ModelNameError, ProviderKind, Secret};
+use bench_domain::{Generation, Secret};
+use bench_inference::{ModelName, ModelNameError, ProviderKind};
 use clap::Args;
 use serde_json::{Map, Value, json};
 

@@ -3,9 +3,7 @@
 use bench_api::{Api, RejudgeOrder, rejudge_run};
 use bench_domain::RunId;
 use bench_domain::statistics::PairedComparison;
-use bench_inference::Secret;
 use bench_state::Scope;
-use bench_state::credentials::ApiKey;
 use clap::Args;
 use comfy_table::Cell;
 use http::StatusCode;
@@ -92,13 +90,12 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
     let ordered = match (session.api(), base_url) {
         // Only the command line may say where the judge answers: no request can.
         (Some(api), Some(base_url)) => {
-            let secret = |key: Option<Secret>| key.map(|key| ApiKey::new(key.expose()));
             let order = RejudgeOrder {
                 judge: judge.order().unwrap_or_default(),
                 budget: args.budget.budget(),
                 base_url: Some(base_url),
-                api_key: secret(key),
-                judge_key: secret(judge_key),
+                api_key: key,
+                judge_key,
                 idempotency_key: None,
                 warnings: Vec::new(),
             };

@@ -6,9 +6,8 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use bench_domain::Timestamp;
+use bench_domain::{Secret, Timestamp};
 use bench_state::access::{AccessEntry, AccessKind, ENTRIES_MAX, is_access_token, new_access_token};
-use bench_state::credentials::ApiKey;
 use bench_web::ApiError;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
@@ -150,13 +149,16 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     }
     let (oracle, gated) = (fields.flag("oracle"), fields.flag("gated"));
     let expires_in = fields.maybe_integer("expires_in_seconds", EXPIRES_MIN_S, EXPIRES_MAX_S);
-    let key = fields.maybe_text("key", KEY_CHARS_MAX).map(|key| ApiKey::new(key.trim()));
-    if key.as_ref().is_some_and(|key| !is_key(key)) {
+    let key = match fields.maybe_text("key", KEY_CHARS_MAX).map(|key| Secret::new(key).filter(is_key)) {
+        None => None,
+        Some(Some(key)) => Some(key),
         // Without its value: it may be a key all the same.
-        return Err(ApiError::unprocessable(
-            "key: a provider's key has visible ASCII characters only, and is no access token",
-        ));
-    }
+        Some(None) => {
+            return Err(ApiError::unprocessable(
+                "key: a provider's key has visible ASCII characters only, and is no access token",
+            ));
+        }
+    };
     fields.refuse_unknown(&["name", "oracle", "gated", "expires_in_seconds", "key"]);
     fields.finish()?;
     let listed = api.state.list_access().await?;
@@ -193,7 +195,7 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }
 
-fn is_key(key: &ApiKey) -> bool {
+fn is_key(key: &Secret) -> bool {
     let text = key.expose();
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) && !is_access_token(key)
 }

@@ -8,10 +8,9 @@ use std::time::{Duration, Instant};
 use bench_benchmarks::Benchmark;
 use bench_domain::run::{DatasetChoice, ModelRef, Owner};
 use bench_domain::schedule::RunTemplate;
-use bench_domain::{BenchmarkName, Timestamp};
+use bench_domain::{BenchmarkName, Secret, Timestamp};
 use bench_inference::{KeyCheck, ProviderKind};
 use bench_state::access::{AccessEntry, AccessKind, AccessRow, OrderLimits, Reached};
-use bench_state::credentials::ApiKey;
 use bench_web::attempts::address_of;
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::{ApiError, Caller};
@@ -216,7 +215,7 @@ async fn confirm(
     api: &Api,
     parts: &Parts,
     orderer: &Orderer,
-    key: &ApiKey,
+    key: &Secret,
     wanted: Wanted<'_>,
 ) -> Result<(), ApiError> {
     let holder = (wanted.kind, api.access.owner_key.owner_of(key));

@@ -9,9 +9,8 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, Owner};
 use bench_domain::schedule::RunTemplate;
-use bench_domain::{BenchmarkName, RunId, RunSpec, Timestamp};
+use bench_domain::{BenchmarkName, RunId, RunSpec, Secret, Timestamp};
 use bench_queue::Message;
-use bench_state::credentials::ApiKey;
 use bench_state::{Creation, Idempotency, NewEvent, RunWithBenchmarks};
 use bench_web::ApiError;
 use bench_web::auth::{bearer_key, judge_key, provider_key};
@@ -174,7 +173,7 @@ pub(crate) struct Ordered {
     /// The names in the order that are no benchmarks.
     pub(crate) ignored: Vec<String>,
     /// The caller's own key for the judge, if that is to be used.
-    pub(crate) judge_key: Option<ApiKey>,
+    pub(crate) judge_key: Option<Secret>,
 }
 
 /// `parts` are those of the request, if there is one: what orders in this process may do so.

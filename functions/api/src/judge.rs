@@ -1,9 +1,8 @@
 //! Who judges: read from orders, found as models are, and asked with whose key.
 
 use bench_domain::run::{AuthMode, JudgeSpec, ModelRef};
-use bench_domain::{BenchmarkName, Budget, Generation};
+use bench_domain::{BenchmarkName, Budget, Generation, Secret};
 use bench_inference::{ModelName, ProviderKind};
-use bench_state::credentials::ApiKey;
 use bench_web::{ApiError, FieldReader};
 use http::StatusCode;
 use serde::Serialize;
@@ -58,7 +57,7 @@ pub(crate) struct JudgeBody {
 #[derive(Debug, Clone)]
 pub(crate) struct FoundJudge {
     pub(crate) spec: JudgeSpec,
-    pub(crate) key: Option<ApiKey>,
+    pub(crate) key: Option<Secret>,
 }
 
 /// What a judge is looked up for.

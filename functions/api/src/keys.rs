@@ -1,7 +1,7 @@
 //! Callers' own keys on their way into the store.
 
-use bench_domain::RunId;
-use bench_state::credentials::{ApiKey, SealedKey};
+use bench_domain::{RunId, Secret};
+use bench_state::credentials::SealedKey;
 use bench_web::ApiError;
 
 use crate::Api;
@@ -10,9 +10,9 @@ use crate::Api;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Keys {
     /// For the model.
-    pub(crate) own: Option<ApiKey>,
+    pub(crate) own: Option<Secret>,
     /// For the judge.
-    pub(crate) judge: Option<ApiKey>,
+    pub(crate) judge: Option<Secret>,
 }
 
 impl Keys {

@@ -7,9 +7,8 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use bench_domain::run::{AuthMode, Owner};
-use bench_domain::{Budget, RunId, RunSpec, Timestamp};
+use bench_domain::{Budget, RunId, RunSpec, Secret, Timestamp};
 use bench_queue::Message;
-use bench_state::credentials::ApiKey;
 use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, TakenUp, Transition};
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
@@ -262,7 +261,7 @@ async fn read_requeue(headers: &HeaderMap, body: Body) -> Result<Requeue, ApiErr
 ///
 /// # Errors
 /// 400 when there is no such run, it is neither failed nor canceled, its key is missing, or its budget is spent.
-pub async fn requeue_run(api: &Api, run: RunId, key: Option<ApiKey>) -> Result<(), ApiError> {
+pub async fn requeue_run(api: &Api, run: RunId, key: Option<Secret>) -> Result<(), ApiError> {
     requeue_run_with(api, run, key, Requeue::default()).await
 }
 
@@ -274,7 +273,7 @@ pub async fn requeue_run(api: &Api, run: RunId, key: Option<ApiKey>) -> Result<(
 pub async fn requeue_run_with(
     api: &Api,
     run: RunId,
-    key: Option<ApiKey>,
+    key: Option<Secret>,
     what: impl Into<Requeue>,
 ) -> Result<(), ApiError> {
     requeue_run_keyed(api, run, Keys { own: key, judge: None }, what.into(), None).await

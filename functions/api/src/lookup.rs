@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bench_domain::run::ModelRef;
 use bench_domain::{ModelId, Price};
-use bench_inference::{Endpoint, EndpointError, ModelName, ProviderKind, Secret};
+use bench_inference::{Endpoint, EndpointError, ModelName, ProviderKind};
 use bench_state::ModelRecord;
 use bench_web::ApiError;
 use uuid::Uuid;
@@ -78,7 +78,7 @@ pub(crate) fn endpoint(
     if kind == ProviderKind::LmStudio && !api.config.server.local && is_default() {
         return Err(EndpointError::NoBaseUrl { provider: kind });
     }
-    match orderer.and_then(|orderer| Secret::new(orderer.api_key.as_ref()?.expose())) {
+    match orderer.and_then(|orderer| orderer.api_key.clone()) {
         Some(key) => inference.endpoint_with_key(kind, key),
         None => inference.endpoint(kind),
     }

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::run::{AuthMode, DatasetChoice, Owner, SAMPLES_PER_ITEM_MAX};
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS};
-use bench_domain::{BenchmarkName, Budget, Generation, Price, Subset};
-use bench_state::credentials::ApiKey;
+use bench_domain::{BenchmarkName, Budget, Generation, Price, Secret, Subset};
 use bench_web::{ApiError, FieldReader};
 use http::HeaderMap;
 use serde::Serialize;
@@ -96,10 +95,10 @@ pub struct Orderer {
     /// Who may change the run.
     pub owner: Owner,
     /// The caller's own key; `None` uses the operator's.
-    pub api_key: Option<ApiKey>,
+    pub api_key: Option<Secret>,
     /// The caller's own key for the judge; `None` uses the one above where judge and model have the same provider,
     /// else the operator's.
-    pub judge_key: Option<ApiKey>,
+    pub judge_key: Option<Secret>,
     /// What the server knows of the caller.
     pub standing: Standing,
 }

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bench_domain::run::{AuthMode, Owner, Plan};
-use bench_domain::{BenchmarkName, Budget, RunId, RunSpec, Timestamp};
-use bench_state::credentials::ApiKey;
+use bench_domain::{BenchmarkName, Budget, RunId, RunSpec, Secret, Timestamp};
 use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::read_object_or_nothing;
@@ -38,9 +37,9 @@ pub struct RejudgeOrder {
     /// Where the judge answers. Only the command line may set it.
     pub base_url: Option<String>,
     /// The caller's own keys: for the model's provider, and for the judge.
-    pub api_key: Option<ApiKey>,
+    pub api_key: Option<Secret>,
     /// See above.
-    pub judge_key: Option<ApiKey>,
+    pub judge_key: Option<Secret>,
     /// The caller's key for this order: a repeat makes no second run.
     pub idempotency_key: Option<String>,
     /// Fields of the request that were ignored, each in one sentence.

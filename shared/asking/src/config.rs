@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bench_inference::{Keys, Secret};
+use bench_domain::Secret;
+use bench_inference::Keys;
 
 use crate::WorkerIdentity;
 

@@ -11,9 +11,11 @@ use bench_blobs::Blobs;
 use bench_datasets::{Item, SupportCache, load_item, load_templates};
 use bench_domain::run::{AuthMode, ItemNaming, ModelRef, Owner, Plan};
 use bench_domain::sample::Stage;
-use bench_domain::{Answer, BenchmarkName, Prompt, RunId, RunSpec, SampleRef, Spending, Timestamp, Usage};
+use bench_domain::{
+    Answer, BenchmarkName, Prompt, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp, Usage,
+};
 use bench_inference::tokens::usage_or_estimate;
-use bench_inference::{Endpoint, Failure, InferenceConfig, Keys, ProviderKind, Replay, Secret};
+use bench_inference::{Endpoint, Failure, InferenceConfig, Keys, ProviderKind, Replay};
 use bench_state::credentials::Credentials;
 use bench_state::{State, TakenUp};
 use tokio::sync::OnceCell;
@@ -445,10 +447,10 @@ impl Contexts {
     async fn own_keys(&self, spec: &RunSpec) -> Result<OwnKeys, AskError> {
         let mut own = OwnKeys::default();
         if spec.auth == AuthMode::ApiKey {
-            own.model = self.credentials.get(spec.id).await?.and_then(|key| Secret::new(key.expose()));
+            own.model = self.credentials.get(spec.id).await?;
         }
         if spec.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey) {
-            own.judge = self.credentials.judge(spec.id).await?.and_then(|key| Secret::new(key.expose()));
+            own.judge = self.credentials.judge(spec.id).await?;
         }
         Ok(own)
     }

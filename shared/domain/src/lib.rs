@@ -16,6 +16,7 @@ pub mod run;
 pub mod sample;
 pub mod sampling;
 pub mod schedule;
+pub mod secret;
 pub mod statistics;
 pub mod time;
 pub mod usage;
@@ -35,5 +36,6 @@ pub use run::{
 pub use sample::{Position, SampleRef};
 pub use sampling::Subset;
 pub use schedule::Schedule;
+pub use secret::Secret;
 pub use time::Timestamp;
 pub use usage::{Cost, Price, TOKENS_PER_CALL_MAX, Usage};

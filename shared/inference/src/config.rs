@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use bench_domain::Secret;
 use reqwest::Url;
 
 use crate::endpoint::{join, parse_base};
 use crate::tokens::TokenLimits;
-use crate::{Endpoint, EndpointError, HttpOptions, Keys, ProviderKind, Secret};
+use crate::{Endpoint, EndpointError, HttpOptions, Keys, ProviderKind};
 
 /// Longest time that a variable may set, in seconds: one day.
 const SETTING_SECONDS_MAX: u64 = 86_400;

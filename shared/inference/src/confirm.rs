@@ -1,12 +1,12 @@
 //! Confirming a caller's key: one authenticated call to its own provider.
 
-use bench_domain::{Generation, Prompt};
+use bench_domain::{Generation, Prompt, Secret};
 use reqwest::Url;
 
 use crate::catalogue::CatalogueError;
 use crate::client::authorization;
 use crate::failure::{Failure, FailureKind, GaveUpBy};
-use crate::{ChatClient, ChatRequest, Endpoint, Secret};
+use crate::{ChatClient, ChatRequest, Endpoint};
 
 /// A text that is nobody's key, for asking a server whether it tells keys apart at all.
 const NO_KEY: &str = "bench-runner-is-no-key";

@@ -1,8 +1,10 @@
 //! Where a model is asked, and with which key.
 
+use bench_domain::Secret;
+use bench_domain::secret::MASK;
 use reqwest::Url;
 
-use crate::{Keys, ProviderKind, Secret};
+use crate::{Keys, ProviderKind};
 
 /// A provider's address and key. The key is sent to this address and to nowhere else.
 #[derive(Debug, Clone)]
@@ -128,7 +130,7 @@ fn printable(base_url: &str) -> String {
     let shown = match (base_url.find("://"), base_url.rfind('@')) {
         (Some(scheme), Some(at)) if scheme + 3 <= at => {
             let (head, tail) = (base_url.get(..scheme + 3), base_url.get(at..));
-            format!("{}{}{}", head.unwrap_or(""), crate::secret::MASK, tail.unwrap_or(""))
+            format!("{}{}{}", head.unwrap_or(""), MASK, tail.unwrap_or(""))
         }
         _ => base_url.to_owned(),
     };

@@ -153,7 +153,7 @@ pub(crate) fn quote(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Secret;
+    use bench_domain::Secret;
 
     #[test]
     fn http_causes_follow_the_vectors() {

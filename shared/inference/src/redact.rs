@@ -11,11 +11,9 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
-use bench_domain::{Answer, Finish, Harvested, JobReport};
+use bench_domain::{Answer, Finish, Harvested, JobReport, Secret};
 use memchr::{memchr3_iter, memmem};
 use zeroize::Zeroizing;
-
-use crate::Secret;
 
 /// What stands where a key was.
 pub const REDACTED: &str = "[redacted]";

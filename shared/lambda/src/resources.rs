@@ -87,7 +87,7 @@ fn master_key(vars: &Vars) -> anyhow::Result<Option<[u8; KEY_BYTES]>> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use bench_state::credentials::ApiKey;
+    use bench_domain::Secret;
 
     use super::*;
 
@@ -95,14 +95,14 @@ mod tests {
         let pairs = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let vars = Vars::from(pairs.collect::<BTreeMap<_, _>>());
         let key = owner_key(&vars).map_err(|error| format!("{error:#}"))?;
-        Ok(key.owner_of(&ApiKey::new("sk-secret")))
+        Ok(key.owner_of(&Secret::new("sk-secret").unwrap()))
     }
 
     #[test]
     fn owners_come_from_their_own_key_else_from_the_master_key() {
         let master = base64::engine::general_purpose::STANDARD.encode([7; KEY_BYTES]);
         let text = "a-secret-of-more-than-thirty-two-characters";
-        let of_master = OwnerKey::of_master(&[7; KEY_BYTES]).owner_of(&ApiKey::new("sk-secret"));
+        let of_master = OwnerKey::of_master(&[7; KEY_BYTES]).owner_of(&Secret::new("sk-secret").unwrap());
         assert_eq!(owner(&[("BENCH_MASTER_KEY", &master)]).unwrap(), of_master);
         let both = owner(&[("BENCH_MASTER_KEY", &master), ("BENCH_OWNER_KEY", text)]).unwrap();
         assert_eq!(both, owner(&[("BENCH_OWNER_KEY", text)]).unwrap());

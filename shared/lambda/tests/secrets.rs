@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use bench_domain::RunId;
+use bench_domain::{RunId, Secret};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions, KMS_KEY_ID};
 use bench_lambda::{KmsKey, Vars};
 use bench_state::StateError;
-use bench_state::credentials::{ApiKey, Credentials, KEY_BYTES, KeyWrapper, NoKey};
+use bench_state::credentials::{Credentials, KEY_BYTES, KeyWrapper, NoKey};
 
 fn open(dir: &std::path::Path, faults: &str) -> Embedded {
     let options = EmbeddedOptions::new(dir)
@@ -115,7 +115,7 @@ async fn who_only_removes_keys_needs_none() {
     let run = RunId::random();
     credentials.delete_of(run, 1).await.unwrap();
     credentials.delete(run).await.unwrap();
-    let sealed = credentials.seal(run, 1, &ApiKey::new("sk-secret")).await.unwrap_err();
+    let sealed = credentials.seal(run, 1, &Secret::new("sk-secret").unwrap()).await.unwrap_err();
     assert!(matches!(sealed, StateError::Secret { verb: "sealed", .. }), "{sealed}");
     assert_eq!(embedded.fault_counts().by_name().get("deny"), None, "KMS was not asked");
 }

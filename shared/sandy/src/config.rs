@@ -1,6 +1,6 @@
 //! Where the service is.
 
-use bench_inference::Secret;
+use bench_domain::Secret;
 use reqwest::Url;
 
 use crate::SandyError;

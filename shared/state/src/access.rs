@@ -5,13 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
-use bench_domain::Timestamp;
 use bench_domain::run::Owner;
+use bench_domain::{Secret, Timestamp};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::attributes::{Reader, Record, number, text, time};
 use crate::client::{condition_held, expires_at};
-use crate::credentials::ApiKey;
 use crate::keys::{ACCESS, OPEN, key};
 use crate::{State, StateError};
 
@@ -30,7 +29,7 @@ const FORGET_RATE_AFTER_S: i64 = 3_600;
 const MINUTE_US: i64 = 60_000_000;
 
 /// Returns whether a bearer text is an access token rather than a provider's key.
-pub fn is_access_token(key: &ApiKey) -> bool {
+pub fn is_access_token(key: &Secret) -> bool {
     key.expose().starts_with(TOKEN_PREFIX)
 }
 
@@ -38,14 +37,13 @@ pub fn is_access_token(key: &ApiKey) -> bool {
 ///
 /// # Errors
 /// When the system provides no random numbers.
-pub fn new_access_token() -> Result<ApiKey, StateError> {
+pub fn new_access_token() -> Result<Secret, StateError> {
     let mut bytes = [0_u8; TOKEN_BYTES];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| StateError::Secret {
-        verb: "generated",
-        problem: "the system gives no random numbers".to_owned(),
-    })?;
+    let none =
+        || StateError::Secret { verb: "generated", problem: "the system gives no random numbers".to_owned() };
+    SystemRandom::new().fill(&mut bytes).map_err(|_| none())?;
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(ApiKey::new(format!("{TOKEN_PREFIX}{digits}")))
+    Secret::new(format!("{TOKEN_PREFIX}{digits}")).ok_or_else(none)
 }
 
 /// Kind of secret that an entry stands for.
@@ -448,7 +446,7 @@ mod tests {
         let (one, other) = (new_access_token().unwrap(), new_access_token().unwrap());
         assert_ne!(one, other);
         assert_eq!(one.expose().len(), TOKEN_PREFIX.len() + 64);
-        assert!(is_access_token(&one) && !is_access_token(&ApiKey::new("sk-bra_")));
+        assert!(is_access_token(&one) && !is_access_token(&Secret::new("sk-bra_").unwrap()));
     }
 
     #[test]

@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::types::{
 };
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bench_domain::{RunId, ScheduleId};
+use bench_domain::{RunId, ScheduleId, Secret};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
 
@@ -33,28 +33,6 @@ pub use owners::{OWNER_TEXT_BYTES_MIN, OwnerKey};
 
 /// Bytes of a data key and of a master key.
 pub const KEY_BYTES: usize = 32;
-
-/// A caller's key in clear. Shows itself as `***`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct ApiKey(String);
-
-impl ApiKey {
-    /// A key as it was given.
-    pub fn new(key: impl Into<String>) -> Self {
-        Self(key.into())
-    }
-
-    /// The key itself, for the request to its own provider.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
 
 /// What a [`KeyWrapper`] comes back with.
 pub type Wrapped<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, StateError>> + Send + 'a>>;
@@ -182,14 +160,14 @@ impl Credentials {
 
     /// Encrypts a caller's key for this generation of a run, to be stored in one write with what it is for: no
     /// run without its key, and no key without its run.
-    pub async fn seal(&self, run: RunId, generation: u32, api_key: &ApiKey) -> Result<SealedKey, StateError> {
+    pub async fn seal(&self, run: RunId, generation: u32, api_key: &Secret) -> Result<SealedKey, StateError> {
         let mut record = Self::key(run);
         record.insert("generation".to_owned(), number(generation));
         self.seal_in(record, &run.to_string(), api_key).await
     }
 
     /// The same for a schedule's own key.
-    pub async fn seal_for(&self, schedule: ScheduleId, api_key: &ApiKey) -> Result<SealedKey, StateError> {
+    pub async fn seal_for(&self, schedule: ScheduleId, api_key: &Secret) -> Result<SealedKey, StateError> {
         self.seal_in(Self::key_of_schedule(schedule), &schedule.to_string(), api_key).await
     }
 
@@ -197,7 +175,7 @@ impl Credentials {
         &self,
         record: Record,
         context: &str,
-        api_key: &ApiKey,
+        api_key: &Secret,
     ) -> Result<SealedKey, StateError> {
         let data_key = random()?;
         let wrapped = self.wrapper.wrap(&data_key, context).await?;
@@ -225,7 +203,7 @@ impl Credentials {
     }
 
     /// The caller's key of a run, `None` when there is none (any more).
-    pub async fn get(&self, run: RunId) -> Result<Option<ApiKey>, StateError> {
+    pub async fn get(&self, run: RunId) -> Result<Option<Secret>, StateError> {
         self.open_in(Self::key(run), &run.to_string()).await
     }
 
@@ -249,11 +227,11 @@ impl Credentials {
     }
 
     /// A schedule's own key, `None` when it has none (any more).
-    pub async fn get_for(&self, schedule: ScheduleId) -> Result<Option<ApiKey>, StateError> {
+    pub async fn get_for(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
         self.open_in(Self::key_of_schedule(schedule), &schedule.to_string()).await
     }
 
-    async fn open_in(&self, key: Record, context: &str) -> Result<Option<ApiKey>, StateError> {
+    async fn open_in(&self, key: Record, context: &str) -> Result<Option<Secret>, StateError> {
         let got = self
             .client
             .get_item()
@@ -273,7 +251,7 @@ impl Credentials {
         let data_key: [u8; KEY_BYTES] =
             data_key.try_into().map_err(|_| secret("opened", "its data key has the wrong length"))?;
         let clear = open(&aead_key(&data_key)?, &bytes("sealed")?, context)?;
-        String::from_utf8(clear).map(|key| Some(ApiKey(key))).map_err(|_| secret("opened", "it is no text"))
+        String::from_utf8(clear).map(Secret::new).map_err(|_| secret("opened", "it is no text"))
     }
 
     /// Removes the caller's keys of a run, its judge's among them, unless they were stored for a generation after
@@ -359,6 +337,6 @@ mod tests {
 
     #[test]
     fn a_key_does_not_show_itself() {
-        assert_eq!(format!("{:?}", ApiKey::new("sk-secret")), "***");
+        assert_eq!(format!("{:?}", Secret::new("sk-secret").unwrap()), "***");
     }
 }

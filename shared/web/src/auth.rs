@@ -6,9 +6,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use bench_domain::Secret;
 use bench_domain::run::Owner;
 use bench_state::access::is_access_token;
-use bench_state::credentials::{ApiKey, OwnerKey};
+use bench_state::credentials::OwnerKey;
 use http::{HeaderMap, HeaderValue, header};
 use subtle::ConstantTimeEq;
 
@@ -86,7 +87,7 @@ impl Access {
     }
 
     /// The owner that the holder of a key is.
-    pub fn owner_of(&self, key: &ApiKey) -> Owner {
+    pub fn owner_of(&self, key: &Secret) -> Owner {
         Owner::Key(self.owner_key.owner_of(key))
     }
 
@@ -139,7 +140,7 @@ impl Caller {
 ///
 /// # Errors
 /// 401 when there is none or it cannot be one.
-pub fn bearer_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
+pub fn bearer_key(headers: &HeaderMap) -> Result<Secret, ApiError> {
     let value = headers
         .get(header::AUTHORIZATION)
         .ok_or_else(|| ApiError::unauthorized("Missing Authorization header"))?;
@@ -150,7 +151,7 @@ pub fn bearer_key(headers: &HeaderMap) -> Result<ApiKey, ApiError> {
 ///
 /// # Errors
 /// 401 when it cannot be one.
-pub fn judge_key(headers: &HeaderMap) -> Result<Option<ApiKey>, ApiError> {
+pub fn judge_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
     let value = headers.get(JUDGE_HEADER);
     let key = value.map(|value| key_in(value, "Invalid X-Judge-Authorization header")).transpose()?;
     if key.as_ref().is_some_and(is_access_token) {
@@ -165,23 +166,22 @@ pub fn judge_key(headers: &HeaderMap) -> Result<Option<ApiKey>, ApiError> {
 ///
 /// # Errors
 /// 401 when it cannot be one.
-pub fn provider_key(headers: &HeaderMap) -> Result<Option<ApiKey>, ApiError> {
+pub fn provider_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
     if !headers.contains_key(header::AUTHORIZATION) {
         return Ok(None);
     }
     Ok(Some(bearer_key(headers)?).filter(|key| !is_access_token(key)))
 }
 
-fn key_in(value: &HeaderValue, refusal: &str) -> Result<ApiKey, ApiError> {
+fn key_in(value: &HeaderValue, refusal: &str) -> Result<Secret, ApiError> {
     let invalid = || ApiError::unauthorized(refusal);
     let (scheme, key) = value.to_str().map_err(|_| invalid())?.trim().split_once(' ').ok_or_else(invalid)?;
     let key = key.trim();
-    let plausible =
-        !key.is_empty() && key.len() <= KEY_BYTES_MAX && key.bytes().all(|b| b.is_ascii_graphic());
+    let plausible = key.len() <= KEY_BYTES_MAX && key.bytes().all(|b| b.is_ascii_graphic());
     if !scheme.eq_ignore_ascii_case("bearer") || !plausible {
         return Err(invalid());
     }
-    Ok(ApiKey::new(key))
+    Secret::new(key).ok_or_else(invalid)
 }
 
 #[cfg(test)]
@@ -223,7 +223,7 @@ mod tests {
     fn the_judges_key_has_a_header_of_its_own() {
         let text =
             |value| judge_key(&headers(&[("x-judge-authorization", value), ("authorization", "Bearer a")]));
-        assert_eq!(text("Bearer sk-j").unwrap(), Some(ApiKey::new("sk-j")));
+        assert_eq!(text("Bearer sk-j").unwrap(), Some(Secret::new("sk-j").unwrap()));
         assert_eq!(judge_key(&headers(&[("authorization", "Bearer a")])).unwrap(), None);
         assert_eq!(text("sk-j").unwrap_err().message(), "Invalid X-Judge-Authorization header");
     }
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(provider_key(&headers(&[("authorization", "Bearer bra_1")])).unwrap(), None);
         assert_eq!(
             provider_key(&headers(&[("authorization", "Bearer sk-1")])).unwrap(),
-            Some(ApiKey::new("sk-1"))
+            Some(Secret::new("sk-1").unwrap())
         );
         assert_eq!(provider_key(&HeaderMap::new()).unwrap(), None);
         let judge = judge_key(&headers(&[("x-judge-authorization", "Bearer bra_1")])).unwrap_err();
@@ -256,7 +256,7 @@ mod tests {
         let (deployed, at_home) = (access(false, None), access(true, None));
         let (a, b) = (headers(&[("authorization", "Bearer a")]), headers(&[("authorization", "Bearer b")]));
         let nobody = HeaderMap::new();
-        let of_a = deployed.owner_of(&ApiKey::new("a"));
+        let of_a = deployed.owner_of(&Secret::new("a").unwrap());
         let may = |access: &Access, sent: &HeaderMap, owner: &Owner| access.caller(sent).unwrap().owns(owner);
         assert!(may(&deployed, &a, &of_a));
         assert!(!may(&deployed, &b, &of_a));

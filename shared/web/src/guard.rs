@@ -9,10 +9,9 @@ use axum::Router;
 use axum::extract::{Request, State as Shared};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use bench_domain::Timestamp;
+use bench_domain::{Secret, Timestamp};
 use bench_state::State;
 use bench_state::access::{AccessEntry, AccessKind, is_access_token};
-use bench_state::credentials::ApiKey;
 use http::{Method, header};
 use tokio::sync::Semaphore;
 
@@ -133,7 +132,7 @@ impl Guard {
     }
 
     /// The entry of an access token; `None` if the token is not valid.
-    async fn entry(&self, token: &ApiKey) -> Result<Option<AccessEntry>, ApiError> {
+    async fn entry(&self, token: &Secret) -> Result<Option<AccessEntry>, ApiError> {
         let entry = self.state.access(&self.access.owner_key.owner_of(token)).await?;
         Ok(entry.filter(|entry| entry.kind == AccessKind::Token && entry.is_valid(Timestamp::now())))
     }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use bench_api::{JudgeOrder, RejudgeOrder, compare_runs, judgings, rejudge_run};
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Schedule, Timing};
-use bench_domain::{Outcome, RunStatus, ScheduleId, Timestamp};
+use bench_domain::{Outcome, RunStatus, ScheduleId, Secret, Timestamp};
 use bench_state::ScheduleWrite;
-use bench_state::credentials::ApiKey;
 use bench_tests::model_server::{Ask, Reply};
 
 use super::{NAME, asked};
@@ -36,7 +35,7 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
         let order = RejudgeOrder {
             judge: JudgeOrder { model: Some(old.model.qualified()), ..JudgeOrder::default() },
             base_url: old.model.base_url.clone(),
-            judge_key: Some(ApiKey::new(KEY)),
+            judge_key: Some(Secret::new(KEY).unwrap()),
             ..RejudgeOrder::default()
         };
         let made = rejudge_run(&world.stack.api, first, order).await.unwrap();
@@ -99,7 +98,7 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
         };
         schedule.next_at = schedule.next_after(made);
         let credentials = &world.stack.credentials;
-        let sealed = credentials.seal_judge_for(id, &ApiKey::new(KEY)).await.unwrap();
+        let sealed = credentials.seal_judge_for(id, &Secret::new(KEY).unwrap()).await.unwrap();
         let created = world.stack.state.create_schedule(&schedule, Some(sealed)).await.unwrap();
         assert_eq!(created, ScheduleWrite::Done);
         let night = made.plus(Duration::from_secs(2 * 3_600));
@@ -111,7 +110,7 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
             assert_eq!(ask.key.as_deref() == Some(KEY), ask.is_judge, "each with its own");
         }
         assert_eq!(credentials.judge(run).await.unwrap(), None, "the run's copy is gone with it");
-        assert_eq!(credentials.judge_for(id).await.unwrap(), Some(ApiKey::new(KEY)));
+        assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new(KEY).unwrap()));
         let record = world.stack.state.schedule(id).await.unwrap().unwrap();
         let removal = credentials.removal_for(id).unwrap();
         world.stack.state.delete_schedule(&record, removal).await.unwrap();

@@ -7,9 +7,11 @@ use std::time::Duration;
 use bench_datasets::NoProgress;
 use bench_domain::run::{AuthMode, DatasetChoice, JudgeSpec, ModelRef, Owner, Rejudges};
 use bench_domain::schedule::RunTemplate;
-use bench_domain::{BenchmarkName, Budget, Generation, ModelId, Price, RunId, RunSpec, Subset, Timestamp};
+use bench_domain::{
+    BenchmarkName, Budget, Generation, ModelId, Price, RunId, RunSpec, Secret, Subset, Timestamp,
+};
 use bench_queue::Message;
-use bench_state::credentials::{ApiKey, SealedKey};
+use bench_state::credentials::SealedKey;
 use bench_state::{EventKind, NewEvent};
 use bench_tests::model_server::JUDGE;
 
@@ -189,7 +191,7 @@ impl Order {
     pub(crate) async fn create(&self, world: &World) -> RunId {
         let (benchmarks, datasets) = self.take_in(world).await;
         let id = RunId::random();
-        let key = self.key.as_ref().map(ApiKey::new);
+        let key = self.key.as_ref().and_then(Secret::new);
         let spec = RunSpec {
             id,
             model: model(world),
@@ -222,7 +224,9 @@ impl Order {
             None => None,
         };
         let judges_key = match &self.judge_key {
-            Some(key) => Some(world.stack.credentials.seal_judge(id, 1, &ApiKey::new(key)).await.unwrap()),
+            Some(key) => {
+                Some(world.stack.credentials.seal_judge(id, 1, &Secret::new(key).unwrap()).await.unwrap())
+            }
             None => None,
         };
         let sealed = SealedKey::all([sealed, judges_key]);

@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use bench_cli::stack::{Stack, StackOptions};
-use bench_domain::{BenchmarkName, Position, RunId, RunStatus, SampleRef};
+use bench_domain::{BenchmarkName, Position, RunId, RunStatus, SampleRef, Secret};
 use bench_embedded::{Durability, Recorder};
 use bench_queue::{Depth, QueueName};
 use bench_sandy::testing::{self, Options, SandyServer};
 use bench_scheduler::Scheduler;
-use bench_state::credentials::ApiKey;
 use bench_state::{RunWithBenchmarks, SampleRecord};
 use bench_tests::model_server::{Ask, ModelServer, Reply};
 
@@ -266,7 +265,7 @@ impl World {
 
     /// Requeues a run.
     pub(crate) async fn requeue(&self, run: RunId, key: Option<&str>) {
-        bench_api::requeue_run(&self.stack.api, run, key.map(ApiKey::new)).await.unwrap();
+        bench_api::requeue_run(&self.stack.api, run, key.and_then(Secret::new)).await.unwrap();
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::env;
 
-use bench_inference::{Endpoint, EndpointError, InferenceConfig, ProviderKind, Secret};
+use bench_domain::Secret;
+use bench_inference::{Endpoint, EndpointError, InferenceConfig, ProviderKind};
 
 use super::order::{Model, Plan};
 use crate::commands::judge::{MODEL_VARIABLE, NamedJudge};

@@ -9,9 +9,8 @@ use bench_api::{Order, Orderer, Trusted, create_run, default_benchmarks};
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
 use bench_datasets::{ItemNames, NameProblems, Prepared};
 use bench_domain::run::{DatasetChoice, Owner};
-use bench_domain::{BenchmarkName, Generation, Price, RunId, Subset};
-use bench_inference::{ModelName, ProviderKind, Replay, Secret};
-use bench_state::credentials::ApiKey;
+use bench_domain::{BenchmarkName, Generation, Price, RunId, Secret, Subset};
+use bench_inference::{ModelName, ProviderKind, Replay};
 use serde_json::{Map, Value, json};
 
 use super::RunArgs;
@@ -429,9 +428,8 @@ impl Plan {
     ) -> anyhow::Result<Vec<RunId>> {
         let datasets = self.take_in(stack, progress).await?;
         responses::check(self, stack, &datasets, progress).await?;
-        let secret = |key: &Option<Secret>| key.as_ref().map(|key| ApiKey::new(key.expose()));
-        let local = Orderer { judge_key: secret(&judge_key), ..Orderer::local() };
-        let orderer = Orderer { owner: Owner::Local, api_key: secret(&key), ..local.clone() };
+        let local = Orderer { judge_key, ..Orderer::local() };
+        let orderer = Orderer { owner: Owner::Local, api_key: key.clone(), ..local.clone() };
         let mut runs = Vec::with_capacity(self.models.len());
         for model in &self.models {
             let replay_key = match &model.replay {

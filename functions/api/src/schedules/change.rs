@@ -2,9 +2,9 @@
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
-use bench_domain::{ScheduleId, Timestamp};
+use bench_domain::{ScheduleId, Secret, Timestamp};
 use bench_inference::ProviderKind;
-use bench_state::credentials::{ApiKey, SealedKey};
+use bench_state::credentials::SealedKey;
 use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
 use bench_web::auth::provider_key;
 use bench_web::{ApiError, Caller};
@@ -186,7 +186,7 @@ async fn orderer_of(
 async fn seal_judge(
     api: &Api,
     schedule: ScheduleId,
-    key: Option<&ApiKey>,
+    key: Option<&Secret>,
 ) -> Result<Option<SealedKey>, ApiError> {
     Ok(match key {
         Some(key) => Some(api.credentials.seal_judge_for(schedule, key).await?),

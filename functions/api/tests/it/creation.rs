@@ -3,9 +3,8 @@
 use crate::server::Server;
 use bench_api::{Order, Orderer, Trusted, create_run};
 use bench_domain::run::{AuthMode, DatasetChoice, Owner};
-use bench_domain::{BenchmarkName, RunId};
+use bench_domain::{BenchmarkName, RunId, Secret};
 use bench_queue::{Message, QueueName};
-use bench_state::credentials::ApiKey;
 use serde_json::json;
 
 const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
@@ -197,7 +196,7 @@ async fn the_callers_key_is_stored_for_the_run_and_nowhere_else() {
     assert_eq!(record.spec.auth, AuthMode::ApiKey);
     assert!(matches!(record.spec.owner, Owner::Key(_)));
     assert!(!format!("{record:?}").contains("sk-caller"));
-    assert_eq!(server.api.credentials.get(id).await.unwrap(), Some(ApiKey::new("sk-caller")));
+    assert_eq!(server.api.credentials.get(id).await.unwrap(), Some(Secret::new("sk-caller").unwrap()));
     // Nothing of what the services keep on the disk holds it in clear.
     let mut files = vec![server.embedded.data_dir().to_owned()];
     let mut seen = 0;

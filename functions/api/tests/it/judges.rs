@@ -2,9 +2,8 @@
 
 use crate::server::Server;
 use bench_api::{JudgeOrder, Order, Orderer, Trusted, create_run};
-use bench_domain::RunId;
 use bench_domain::run::AuthMode;
-use bench_state::credentials::ApiKey;
+use bench_domain::{RunId, Secret};
 use serde_json::{Value, json};
 
 const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
@@ -91,7 +90,7 @@ async fn the_judges_key_is_sealed_apart_and_goes_to_its_own_provider() {
     let server = Server::new(true, &[("OPENROUTER_API_KEY", "k")]).await;
     let keys = async |run| {
         let credentials = &server.api.credentials;
-        let text = |key: Option<ApiKey>| key.map(|key| key.expose().to_owned()).unwrap_or_default();
+        let text = |key: Option<Secret>| key.map(|key| key.expose().to_owned()).unwrap_or_default();
         (text(credentials.get(run).await.unwrap()), text(credentials.judge(run).await.unwrap()))
     };
     let auth = async |run| server.api.state.run(run).await.unwrap().unwrap().spec.judge.unwrap().auth;
@@ -218,7 +217,7 @@ async fn a_run_is_taken_up_again_with_its_judges_key() {
     assert_eq!(missing.status, 400);
     assert!(missing.detail().contains("X-Judge-Authorization"), "{}", missing.detail());
     assert_eq!(server.post(&path, &[JUDGE_KEY]).await.status, 200);
-    assert_eq!(credentials.judge(run).await.unwrap(), Some(ApiKey::new("sk-judge")));
+    assert_eq!(credentials.judge(run).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
     assert_eq!(credentials.get(run).await.unwrap(), None);
 }
 
@@ -240,7 +239,7 @@ async fn schedules_have_judges_and_protocols() {
     );
     let id = made["id"].as_str().unwrap().parse().unwrap();
     let credentials = &server.api.credentials;
-    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(ApiKey::new("sk-judge")));
+    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
     let path = format!("/api/schedules/{id}");
     let patch = async |headers: &[(&str, &str)], change: Value| {
         let mut all = vec![("content-type", "application/json")];
@@ -252,7 +251,7 @@ async fn schedules_have_judges_and_protocols() {
     // What is not touched stays, its key with it.
     let changed = patch(&[], json!({ "subset_count": 3 })).await;
     assert_eq!((&changed["judge"], &changed["protocols"]), (&made["judge"], &made["protocols"]));
-    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(ApiKey::new("sk-judge")));
+    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
     let changed =
         patch(&[("x-judge-authorization", "Bearer sk-other")], json!({ "judge": { "seed": 2 } })).await;
     let renamed = json!({ "judge": { "model": "openrouter/k" } });
@@ -264,7 +263,7 @@ async fn schedules_have_judges_and_protocols() {
     )
     .await;
     assert_eq!((&changed["judge"]["model"], &changed["judge"]["seed"]), (&json!("openrouter/j"), &json!(2)));
-    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(ApiKey::new("sk-other")));
+    assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new("sk-other").unwrap()));
     // Benchmarks that are gone take protocol and judge with them.
     let changed = patch(&[], json!({ "selected_benchmarks": ["mmlu_pro"] })).await;
     assert_eq!((&changed["judge"], &changed["protocols"]), (&json!(null), &json!({})));

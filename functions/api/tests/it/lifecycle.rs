@@ -1,9 +1,8 @@
 //! Cancel, delete and requeue.
 
 use crate::server::Server;
-use bench_domain::Outcome;
+use bench_domain::{Outcome, Secret};
 use bench_queue::{Message, QueueName};
-use bench_state::credentials::ApiKey;
 use serde_json::json;
 
 const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
@@ -130,7 +129,7 @@ async fn the_callers_key_goes_with_the_run_and_comes_back_with_a_requeue() {
     assert_eq!(stored().await, None);
     assert_eq!(server.get(&format!("/api/runs/{run}")).await.json()["status"], "canceled");
     assert_eq!(server.post(&path, &[KEY]).await.status, 200);
-    assert_eq!(stored().await, Some(ApiKey::new("sk-caller")));
+    assert_eq!(stored().await, Some(Secret::new("sk-caller").unwrap()));
     // A second requeue, too late, does not take the key of the open run away.
     assert_eq!(server.post(&path, &[KEY]).await.status, 400);
     assert!(stored().await.is_some());

@@ -3,10 +3,9 @@
 use crate::server::Server;
 use bench_api::{RejudgeOrder, rejudge_run};
 use bench_domain::Outcome::{Correct, Incorrect, Unsupported};
-use bench_domain::RunId;
 use bench_domain::run::AuthMode;
+use bench_domain::{RunId, Secret};
 use bench_queue::{Message, QueueName};
-use bench_state::credentials::ApiKey;
 use serde_json::{Value, json};
 
 const JUDGE_KEY: (&str, &str) = ("x-judge-authorization", "Bearer sk-judge");
@@ -51,7 +50,7 @@ async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
         (&old.owner, &old.subset, old.samples, &old.generation)
     );
     assert_eq!((new.auth, new.judge.unwrap().auth), (AuthMode::System, AuthMode::ApiKey));
-    assert_eq!(server.api.credentials.judge(second).await.unwrap(), Some(ApiKey::new("sk-judge")));
+    assert_eq!(server.api.credentials.judge(second).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
     assert!(server.messages(QueueName::Plans).await.contains(&Message::Plan { run: second, generation: 1 }));
     let events = server.get(&format!("/api/runs/{second}/events?cursor=")).await.json();
     assert_eq!(events["events"][0]["data"]["rejudges"], json!({ "run": first, "version": 2 }));

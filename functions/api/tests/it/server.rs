@@ -14,13 +14,13 @@ use bench_domain::report::ReportBuilder;
 use bench_domain::run::{DatasetUse, JudgeUse, Plan};
 use bench_domain::sample::shards_for;
 use bench_domain::{
-    Answer, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Usage,
-    Verdict,
+    Answer, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret, Timestamp,
+    Usage, Verdict,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
 use bench_state::access::{AccessEntry, AccessKind};
-use bench_state::credentials::{ApiKey, Credentials, LocalKey, OwnerKey};
+use bench_state::credentials::{Credentials, LocalKey, OwnerKey};
 use bench_state::{BodyRef, Claim, EventKind, Finished, NewEvent, PlannedSample, SampleRecord, State};
 use bench_web::SecretLimits;
 use http::{Request, StatusCode};
@@ -84,7 +84,7 @@ impl Server {
         gated: bool,
     ) -> AccessEntry {
         let entry = AccessEntry {
-            owner: self.api.access.owner_key.owner_of(&ApiKey::new(secret)),
+            owner: self.api.access.owner_key.owner_of(&Secret::new(secret).unwrap()),
             name: secret.to_owned(),
             kind,
             oracle,

@@ -16,12 +16,12 @@ use bench_domain::run::{
 use bench_domain::sample::{Stage, shards_for};
 use bench_domain::{
     Answer, BenchmarkName, Finish, Generation, ModelId, Outcome, Position, Prompt, RunId, RunSpec,
-    SampleBody, SampleRef, Subset, Timestamp, Usage, Verdict,
+    SampleBody, SampleRef, Secret, Subset, Timestamp, Usage, Verdict,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_exports::{Exports, ExportsConfig};
 use bench_signing::{KeyError, KeyRing, RingConfig, TrustedKey};
-use bench_state::credentials::{ApiKey, OwnerKey};
+use bench_state::credentials::OwnerKey;
 use bench_state::{
     Answered, BodyRef, Claim, Commit, EventKind, Finished, HandedOver, NewEvent, PlanClaim, PlannedSample,
     State, Transition,
@@ -52,7 +52,7 @@ pub fn trusted() -> Vec<TrustedKey> {
 
 /// What the holder of a key is known by.
 pub fn owner_of(key: &str) -> Owner {
-    access().owner_of(&ApiKey::new(key))
+    access().owner_of(&Secret::new(key).unwrap())
 }
 
 fn access() -> Access {

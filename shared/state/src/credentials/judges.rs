@@ -1,8 +1,8 @@
 //! The keys of judges: like callers' keys, in slots of their own.
 
-use bench_domain::{RunId, ScheduleId};
+use bench_domain::{RunId, ScheduleId, Secret};
 
-use super::{ApiKey, Credentials, SealedKey};
+use super::{Credentials, SealedKey};
 use crate::StateError;
 use crate::attributes::{Record, number, text};
 
@@ -37,7 +37,7 @@ impl Credentials {
         &self,
         run: RunId,
         generation: u32,
-        api_key: &ApiKey,
+        api_key: &Secret,
     ) -> Result<SealedKey, StateError> {
         let mut record = Self::judge_key(run);
         record.insert("generation".to_owned(), number(generation));
@@ -48,18 +48,18 @@ impl Credentials {
     pub async fn seal_judge_for(
         &self,
         schedule: ScheduleId,
-        api_key: &ApiKey,
+        api_key: &Secret,
     ) -> Result<SealedKey, StateError> {
         self.seal_in(Self::judge_key_of_schedule(schedule), &context(schedule), api_key).await
     }
 
     /// The key of a run's judge, `None` when there is none (any more).
-    pub async fn judge(&self, run: RunId) -> Result<Option<ApiKey>, StateError> {
+    pub async fn judge(&self, run: RunId) -> Result<Option<Secret>, StateError> {
         self.open_in(Self::judge_key(run), &context(run)).await
     }
 
     /// The key of the judge of a schedule's runs, `None` when there is none (any more).
-    pub async fn judge_for(&self, schedule: ScheduleId) -> Result<Option<ApiKey>, StateError> {
+    pub async fn judge_for(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
         self.open_in(Self::judge_key_of_schedule(schedule), &context(schedule)).await
     }
 }

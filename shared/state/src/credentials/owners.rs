@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use bench_domain::Secret;
 use ring::hmac;
 
-use super::{ApiKey, KEY_BYTES};
+use super::KEY_BYTES;
 use crate::StateError;
 
 /// The shortest text that an [`OwnerKey`] is made from, in bytes.
@@ -47,7 +48,7 @@ impl OwnerKey {
     }
 
     /// The keyed hash of a caller's key: 32 hex digits.
-    pub fn owner_of(&self, key: &ApiKey) -> String {
+    pub fn owner_of(&self, key: &Secret) -> String {
         let tag = hmac::sign(&self.0, key.expose().as_bytes());
         tag.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
@@ -60,7 +61,7 @@ mod tests {
     #[test]
     fn owners_are_known_by_a_keyed_hash() {
         let (one, other) = (OwnerKey::of_master(&[1; KEY_BYTES]), OwnerKey::of_master(&[2; KEY_BYTES]));
-        let key = ApiKey::new("sk-secret");
+        let key = Secret::new("sk-secret").unwrap();
         assert_eq!(one.owner_of(&key), one.owner_of(&key));
         assert_ne!(one.owner_of(&key), other.owner_of(&key));
         assert_eq!(one.owner_of(&key).len(), 32);
@@ -69,7 +70,7 @@ mod tests {
     /// Owners of stored runs must stay the same: HMAC-SHA256 under the key that HMAC-SHA256 of the purpose makes.
     #[test]
     fn a_key_has_the_same_owner_in_every_version() {
-        let owner = OwnerKey::of_master(&[7; KEY_BYTES]).owner_of(&ApiKey::new("sk-secret"));
+        let owner = OwnerKey::of_master(&[7; KEY_BYTES]).owner_of(&Secret::new("sk-secret").unwrap());
         assert_eq!(owner, "b7ffbc29d46a198903f71a69509e5345");
     }
 
@@ -78,7 +79,7 @@ mod tests {
         let text = "0123456789abcdef0123456789abcdef";
         let (one, padded) =
             (OwnerKey::of_text(text).unwrap(), OwnerKey::of_text(&format!(" {text}\n")).unwrap());
-        let key = ApiKey::new("sk-secret");
+        let key = Secret::new("sk-secret").unwrap();
         assert_eq!(one.owner_of(&key), padded.owner_of(&key));
         let short = OwnerKey::of_text(&text[1..]).unwrap_err().to_string();
         assert!(short.contains("32") && !short.contains(&text[1..]), "{short}");

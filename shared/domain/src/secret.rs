@@ -5,13 +5,13 @@ use std::fmt;
 use zeroize::Zeroizing;
 
 /// What stands where a key was.
-pub(crate) const MASK: &str = "***";
+pub const MASK: &str = "***";
 
-/// A provider's key. It prints as `***`, has no serialised form and is overwritten when it is dropped.
+/// A key of a caller or of the operator, such as a provider's. It prints as `***`, has no serialised form and is overwritten when it is dropped.
 ///
 /// What the HTTP client makes of it for a request is a copy in that client's buffers, which are not
 /// overwritten.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
