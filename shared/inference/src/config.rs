@@ -6,13 +6,10 @@ use bench_domain::Secret;
 use reqwest::Url;
 
 use crate::endpoint::{join, parse_base};
-use crate::tokens::TokenLimits;
 use crate::{Endpoint, EndpointError, HttpOptions, Keys, ProviderKind};
 
 /// Longest time that a variable may set, in seconds: one day.
 const SETTING_SECONDS_MAX: u64 = 86_400;
-/// Largest number of tokens that a variable may set.
-const SETTING_TOKENS_MAX: u64 = 10_000_000;
 
 /// One provider's address and key.
 #[derive(Debug, Clone)]
@@ -39,9 +36,6 @@ pub struct ProviderConfig {
 /// | `OPENAI_COMPATIBLE_API_KEY` | – | if that server wants one |
 /// | `CHUTES_INFERENCE_TIMEOUT_SECONDS` | 300 | longest silence between two pieces of an answer, any provider |
 /// | `CHUTES_RATE_LIMIT_SLEEP_SECONDS` | 30 | shortest wait after 429 or 503, any provider |
-/// | `CHUTES_MAX_TOKENS_MARGIN` | 2048 | tokens left free in the context |
-/// | `CHUTES_MAX_OUTPUT_TOKENS_CAP` | 65535 | most tokens ever asked for |
-/// | `CHUTES_IMAGE_TOKEN_ESTIMATE` | 1024 | tokens counted for an image |
 ///
 /// A variable that is empty counts as not set.
 #[derive(Debug, Clone)]
@@ -62,8 +56,6 @@ pub struct InferenceConfig {
     pub idle_timeout: Duration,
     /// Shortest wait after a provider said that it is busy.
     pub rate_limit_sleep: Duration,
-    /// Bounds of token counts.
-    pub tokens: TokenLimits,
 }
 
 /// A variable that cannot be used. Values of key variables never appear here.
@@ -89,7 +81,6 @@ impl InferenceConfig {
                 key: vars.key(key)?,
             })
         };
-        let tokens = TokenLimits::default();
         Ok(Self {
             chutes: provider(ProviderKind::Chutes, "CHUTES_API_BASE_URL", "CHUTES_API_KEY")?,
             openrouter: provider(ProviderKind::OpenRouter, "OPENROUTER_BASE_URL", "OPENROUTER_API_KEY")?,
@@ -105,11 +96,6 @@ impl InferenceConfig {
             models_cache_ttl: vars.seconds("CHUTES_MODELS_CACHE_TTL_SECONDS", 0, 600)?,
             idle_timeout: vars.seconds("CHUTES_INFERENCE_TIMEOUT_SECONDS", 1, 300)?,
             rate_limit_sleep: vars.seconds("CHUTES_RATE_LIMIT_SLEEP_SECONDS", 0, 30)?,
-            tokens: TokenLimits {
-                margin: vars.tokens("CHUTES_MAX_TOKENS_MARGIN", 0, tokens.margin)?,
-                output_cap: vars.tokens("CHUTES_MAX_OUTPUT_TOKENS_CAP", 1, tokens.output_cap)?,
-                per_image: vars.tokens("CHUTES_IMAGE_TOKEN_ESTIMATE", 0, tokens.per_image)?,
-            },
         })
     }
 
@@ -232,10 +218,6 @@ impl<F: Fn(&str) -> Option<String>> Vars<F> {
         let seconds = self.number(variable, min, SETTING_SECONDS_MAX)?;
         Ok(Duration::from_secs(seconds.unwrap_or(default)))
     }
-
-    fn tokens(&self, variable: &'static str, min: u64, default: u64) -> Result<u64, ConfigError> {
-        Ok(self.number(variable, min, SETTING_TOKENS_MAX)?.unwrap_or(default))
-    }
 }
 
 #[cfg(test)]
@@ -254,10 +236,6 @@ mod tests {
         assert_eq!(config.idle_timeout, Duration::from_secs(300));
         assert_eq!(config.rate_limit_sleep, Duration::from_secs(30));
         assert_eq!(config.models_api_url, "https://api.chutes.ai");
-        assert_eq!(
-            (config.tokens.margin, config.tokens.output_cap, config.tokens.per_image),
-            (2048, 65535, 1024)
-        );
         assert!(config.is_configured(ProviderKind::LmStudio));
         assert!(config.is_configured(ProviderKind::Oracle));
         assert_eq!(

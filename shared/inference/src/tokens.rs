@@ -7,33 +7,6 @@ const CHARS_PER_TOKEN: u64 = 4;
 /// Tokens that an image is taken for: what a middling one costs at most providers.
 pub const IMAGE_TOKENS: u64 = 1024;
 
-/// Bounds of token counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TokenLimits {
-    /// Tokens left free in the context, because the estimate of the prompt is one.
-    pub margin: u64,
-    /// Most tokens ever asked for.
-    pub output_cap: u64,
-    /// Tokens counted for an image.
-    pub per_image: u64,
-}
-
-impl Default for TokenLimits {
-    fn default() -> Self {
-        Self { margin: 2048, output_cap: 65_535, per_image: IMAGE_TOKENS }
-    }
-}
-
-/// A prompt that by its estimate fills the whole context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("Prompt length {prompt_tokens} exceeds model context length {context_length}")]
-pub struct PromptTooLong {
-    /// The estimate.
-    pub prompt_tokens: u64,
-    /// What the model takes.
-    pub context_length: u64,
-}
-
 /// Tokens of a text: a quarter of its characters, at least 1, and 0 for nothing.
 pub fn estimate_tokens(text: &str) -> u64 {
     estimate_for_chars(text.chars().count() as u64)
@@ -63,38 +36,6 @@ const fn estimate_for_chars(chars: u64) -> u64 {
         1..CHARS_PER_TOKEN => 1,
         more => more / CHARS_PER_TOKEN,
     }
-}
-
-/// What is left of `limit` after the input and a margin of at most the limit itself; at least 1.
-pub const fn safe_max_tokens(limit: u64, input_tokens: u64, margin: u64) -> u64 {
-    let margin = if margin < limit { margin } else { limit };
-    match limit.saturating_sub(input_tokens).saturating_sub(margin) {
-        0 => 1,
-        left => left,
-    }
-}
-
-/// How many tokens to ask for: what is wanted, what the context leaves and the cap, whichever is least.
-///
-/// A model's own output limit is not applied when its context length is unknown, as the compatible
-/// system does it.
-///
-/// # Errors
-/// [`PromptTooLong`] when the input alone fills the context; there is nothing to ask then.
-pub fn max_tokens_for(
-    wanted: u64,
-    input_tokens: u64,
-    context_length: Option<u64>,
-    max_output: Option<u64>,
-    limits: TokenLimits,
-) -> Result<u64, PromptTooLong> {
-    let Some(context_length) = context_length else { return Ok(wanted.min(limits.output_cap)) };
-    if input_tokens >= context_length {
-        return Err(PromptTooLong { prompt_tokens: input_tokens, context_length });
-    }
-    let safe = |limit| safe_max_tokens(limit, input_tokens, limits.margin);
-    let room = max_output.map_or(u64::MAX, safe).min(safe(context_length));
-    Ok(wanted.min(room).min(limits.output_cap))
 }
 
 #[cfg(test)]
@@ -144,27 +85,5 @@ mod tests {
         let image = bench_domain::Image { data_url: "A".repeat(100_000) };
         prompt.messages[0].images = vec![image.clone(), image];
         assert_eq!(estimate_prompt(&prompt), 10 + 2 * IMAGE_TOKENS);
-    }
-
-    #[test]
-    fn safe_limits_follow_the_vectors() {
-        let cases = vectors("safe_max_tokens");
-        assert!(cases.len() >= 9);
-        for case in cases {
-            let number = |name: &str| case[name].as_u64().unwrap();
-            let safe = safe_max_tokens(number("limit"), number("input_tokens"), number("margin"));
-            assert_eq!(safe, number("result"), "{case}");
-        }
-    }
-
-    #[test]
-    fn what_is_asked_for_fits_every_known_limit() {
-        let limits = TokenLimits::default();
-        assert_eq!(max_tokens_for(100_000, 50, None, Some(4096), limits), Ok(65_535));
-        assert_eq!(max_tokens_for(32_768, 60, Some(40_960), None, limits), Ok(32_768));
-        assert_eq!(max_tokens_for(65_535, 60, Some(40_960), None, limits), Ok(38_852));
-        assert_eq!(max_tokens_for(65_535, 60, Some(131_072), Some(8192), limits), Ok(8192 - 60 - 2048));
-        let error = max_tokens_for(10, 900, Some(800), None, limits).unwrap_err();
-        assert_eq!(error.to_string(), "Prompt length 900 exceeds model context length 800");
     }
 }
