@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::sample::Effort;
+use bench_domain::sample::{Effort, Stage};
 use bench_domain::{Answer, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Verdict};
 use bench_exports::ExportFormat;
 use bench_queue::Message;
@@ -28,7 +28,7 @@ async fn planned() -> (World, Hands, RunId, SampleRef) {
 async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
     let now = Timestamp::now();
     let Claim::Yours(claimed) =
-        hands.state.claim(sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
+        hands.state.claim(Stage::Answer, sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
     else {
         panic!("the sample is free")
     };
@@ -96,7 +96,7 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
         let late = claimed_and_outlived(&hands, &sample).await;
         let now = Timestamp::now();
         let until = now.plus(Duration::from_secs(600));
-        let Claim::Yours(held) = hands.state.claim(&sample, now, until).await.unwrap() else {
+        let Claim::Yours(held) = hands.state.claim(Stage::Answer, &sample, now, until).await.unwrap() else {
             panic!("the lease is over")
         };
         let sort = world.found(run).await.benchmarks[0].sort();
@@ -119,7 +119,7 @@ fn a_commit_that_is_repeated_counts_once() {
         let (world, hands, run, sample) = planned().await;
         let now = Timestamp::now();
         let Claim::Yours(claimed) =
-            hands.state.claim(&sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
+            hands.state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
         else {
             panic!("the sample is free")
         };
@@ -160,7 +160,8 @@ async fn killed(kills: u32) -> (World, bench_state::SampleRecord) {
     for start in 1..=u64::from(kills) {
         let state = Hands::of(&world, start).state;
         let now = Timestamp::now();
-        let claim = state.claim(&sample, now, now.plus(Duration::from_secs(600))).await.unwrap();
+        let claim =
+            state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap();
         assert!(matches!(claim, Claim::Yours(_)), "the lease of an earlier start is void");
     }
     let hands = Hands::of(&world, u64::from(kills) + 1);
@@ -203,8 +204,11 @@ fn only_killed_attempts_are_lost() {
         let (_world, hands, _, sample) = planned().await;
         for _ in 0..3 {
             let now = Timestamp::now();
-            let Claim::Yours(held) =
-                hands.state.claim(&sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
+            let Claim::Yours(held) = hands
+                .state
+                .claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600)))
+                .await
+                .unwrap()
             else {
                 panic!("the sample is free")
             };
@@ -215,7 +219,7 @@ fn only_killed_attempts_are_lost() {
         claimed_and_outlived(&hands, &sample).await;
         let now = Timestamp::now();
         let Claim::Yours(held) =
-            hands.state.claim(&sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
+            hands.state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
         else {
             panic!("the lease is over")
         };

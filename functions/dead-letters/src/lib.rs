@@ -89,7 +89,7 @@ impl DeadLetters {
             return Ok(());
         }
         let now = Timestamp::now();
-        let claimed = match self.state.claim_in(stage, sample, now, deadline.0).await? {
+        let claimed = match self.state.claim(stage, sample, now, deadline.0).await? {
             Claim::Yours(claimed) => claimed,
             // A planned wait has another message, and so has who has the next turn: at the latest reconciliation
             // sends it.

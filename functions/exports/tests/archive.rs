@@ -634,11 +634,10 @@ async fn attempts_of_a_judge_are_not_those_of_the_model() {
         position: Position { item: 0, sample: 0 },
     };
     // The first turn gives it back, the second one ends it with a body of its own.
-    let turn =
-        async || match stack.state.claim_in(Stage::Judge, &sample, after(30), after(600)).await.unwrap() {
-            Claim::Yours(claimed) => claimed,
-            other => panic!("{other:?}"),
-        };
+    let turn = async || match stack.state.claim(Stage::Judge, &sample, after(30), after(600)).await.unwrap() {
+        Claim::Yours(claimed) => claimed,
+        other => panic!("{other:?}"),
+    };
     let first = turn().await;
     let stored = first.record.stored().unwrap().clone();
     let noted = Reply { body: stored.clone(), usage: None, spent: Usage::default() };

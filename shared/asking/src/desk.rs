@@ -159,7 +159,7 @@ impl Desk {
             return attempt.abandoned(sample).await;
         };
         let now = Timestamp::now();
-        let claimed = match self.state.claim_in(self.stage, sample, now, deadline.0).await? {
+        let claimed = match self.state.claim(self.stage, sample, now, deadline.0).await? {
             Claim::Yours(claimed) => *claimed,
             Claim::NotDue(due_at) => return self.send_later(sample, run.generation, now, due_at).await,
             // Who holds it will finish it; reconciliation sends it again when the lease is over.

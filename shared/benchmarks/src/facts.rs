@@ -13,8 +13,6 @@ pub struct Facts {
     pub display_name: &'static str,
     /// One or two sentences.
     pub description: &'static str,
-    /// Heading under which it is listed.
-    pub category: &'static str,
     /// Short name of the protocol, by which a run chooses it.
     pub protocol_name: &'static str,
     /// Name of the protocol, with what it is pinned to.
@@ -36,8 +34,6 @@ pub struct Facts {
     pub item_timeout_seconds: u64,
     /// Where this program does something else than the official one.
     pub deviations: &'static [&'static str],
-    /// Whether a part of the items can be run.
-    pub supports_subset: bool,
     /// Whether it is part of a run that names no benchmark.
     pub default_selected: bool,
     /// What an operator has to do first; empty when nothing.

@@ -417,20 +417,11 @@ impl Finished {
 }
 
 impl State {
-    /// Takes a sample that the model has to answer until `lease_until`, if it is due or its lease is over.
+    /// Takes a sample that is in this stage, or in any that is a turn if this one is, until `lease_until`. It must be due, or
+    /// its lease must be over.
     ///
     /// The claim carries a random token: a repeat after a lost answer finds its own claim and has it.
     pub async fn claim(
-        &self,
-        sample: &SampleRef,
-        now: Timestamp,
-        lease_until: Timestamp,
-    ) -> Result<Claim, StateError> {
-        self.claim_in(Stage::Answer, sample, now, lease_until).await
-    }
-
-    /// The same for a sample in this stage, or in any that is a turn if this one is.
-    pub async fn claim_in(
         &self,
         stage: Stage,
         sample: &SampleRef,

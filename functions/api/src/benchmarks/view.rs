@@ -8,6 +8,9 @@ use bench_web::views::GenerationView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+/// The heading of every benchmark, as the compatible system has it.
+const CATEGORY: &str = "Core Benchmarks";
+
 /// A benchmark that can be run. What is said of prompt, settings, metrics and dataset is that of its default
 /// protocol, unless another one was asked for; `protocols` has all of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -280,9 +283,9 @@ pub(super) fn describe_under(
         name: facts.name.to_owned(),
         display_name: facts.display_name.to_owned(),
         description: Some(facts.description.to_owned()),
-        category: facts.category.to_owned(),
+        category: CATEGORY.to_owned(),
         is_enabled: true,
-        supports_subset: facts.supports_subset,
+        supports_subset: true,
         requires_setup: notes.is_some(),
         setup_notes: notes,
         default_selected: facts.default_selected,

@@ -12,7 +12,7 @@ use bench_datasets::{Library, LibraryConfig};
 use bench_domain::body::Judgement;
 use bench_domain::report::ReportBuilder;
 use bench_domain::run::{DatasetUse, JudgeUse, Plan};
-use bench_domain::sample::shards_for;
+use bench_domain::sample::{Stage, shards_for};
 use bench_domain::{
     Answer, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret, Timestamp,
     Usage, Verdict,
@@ -323,7 +323,8 @@ impl Server {
             position,
         };
         let now = Timestamp::now();
-        let claimed = state.claim(&sample, now, now.plus(Duration::from_secs(60))).await.unwrap();
+        let claimed =
+            state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(60))).await.unwrap();
         let Claim::Yours(claimed) = claimed else { panic!("{claimed:?}") };
         let mut answer = Answer::local(text);
         answer.finish = if outcome == Outcome::Truncated { Finish::Length } else { Finish::Stop };

@@ -356,7 +356,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
             shards: plan.shards,
             position,
         };
-        let claim = stack.state.claim(&sample, after(2), after(600)).await.unwrap();
+        let claim = stack.state.claim(Stage::Answer, &sample, after(2), after(600)).await.unwrap();
         let Claim::Yours(claimed) = claim else { panic!("{sample} was taken: {claim:?}") };
         let body = match said.has_body {
             false => None,

@@ -43,7 +43,6 @@ static FACTS_2025: Facts = Facts {
     name: "aime_2025",
     display_name: "AIME 2025",
     description: "The 30 problems of both American Invitational Mathematics Examinations of 2025; each is asked four times.",
-    category: "Core Benchmarks",
     protocol_name: "matharena",
     parser: "MathArena's parser of boxed answers, lenient",
     protocol: "MathArena e9276603, aime_2025: boxed answer, lenient parser, mean over 4 samples",
@@ -58,7 +57,6 @@ static FACTS_2025: Facts = Facts {
     support: None,
     item_timeout_seconds: 3600,
     deviations: &DEVIATIONS,
-    supports_subset: true,
     default_selected: true,
     setup_notes: "",
     item_id: "row index from 0, part I before part II; problem_idx or id, where the copy of the dataset has one, is the dataset's own id",
@@ -69,7 +67,6 @@ static FACTS_2022_2024: Facts = Facts {
     name: "aime_2022_2024",
     display_name: "AIME 2022-2024",
     description: "The 90 problems of 2022, 2023 and 2024, a common validation set; most models have seen them in training.",
-    category: "Core Benchmarks",
     protocol_name: "matharena",
     parser: "MathArena's parser of boxed answers, lenient",
     protocol: "MathArena e9276603, the parser and prompt of aime_2025: boxed answer, mean over 4 samples",
@@ -86,7 +83,6 @@ static FACTS_2022_2024: Facts = Facts {
     support: None,
     item_timeout_seconds: 3600,
     deviations: &DEVIATIONS,
-    supports_subset: true,
     setup_notes: "",
 };
 

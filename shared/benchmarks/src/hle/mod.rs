@@ -48,7 +48,6 @@ const fn facts(text_only: bool) -> Facts {
         } else {
             "2,500 questions at the edge of what experts know, about one in seven with an image. A judge compares each answer with the right one."
         },
-        category: "Core Benchmarks",
         protocol_name: if text_only { "text-only" } else { "official" },
         protocol: if text_only {
             "centerforaisafety/hle 87c92ead: answer with explanation and confidence, structured verdict of a judge; questions without an image only"
@@ -83,7 +82,6 @@ const fn facts(text_only: bool) -> Facts {
             "An empty answer is wrong without asking the judge.",
             "The instructions are a system message for every model; the official program sends them as the user's to models called o1.",
         ],
-        supports_subset: true,
         default_selected: false,
         setup_notes: "Accept the terms of cais/hle and give a token. Choose a judge; o3-mini-2025-01-31 is the official one. Its rows must not be published. A model without vision ends the questions with an image as unsupported, which leaves too few for a score: choose the protocol text-only for it.",
         item_id: "row index in the test split, from 0; id is the dataset's own id",

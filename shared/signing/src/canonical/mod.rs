@@ -104,14 +104,6 @@ pub fn canonicalise(text: &str) -> Result<String, CanonicalError> {
     into_string(out)
 }
 
-/// Like [`canonicalise`], into a writer. Nothing is written when the text is refused.
-///
-/// # Errors
-/// As [`canonicalise`], and when the writer fails.
-pub fn canonicalise_to_writer(text: &str, mut writer: impl Write) -> Result<(), CanonicalError> {
-    Ok(writer.write_all(canonicalise(text)?.as_bytes())?)
-}
-
 fn into_string(bytes: Vec<u8>) -> Result<String, CanonicalError> {
     String::from_utf8(bytes).map_err(|_| CanonicalError::Misuse("the text is not ASCII"))
 }
