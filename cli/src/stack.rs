@@ -142,7 +142,7 @@ pub struct Stack {
     sandy: SandyConfig,
     sandboxes: Option<BuiltIn>,
     concurrency: usize,
-    answer_timeout: Duration,
+    answer_time: Duration,
     sync_models: bool,
     functions: Functions,
     running: Option<Running>,
@@ -193,7 +193,7 @@ impl Stack {
         let mut worker_config = WorkerConfig::from_vars(var)?;
         worker_config.identity.item_concurrency = concurrency as u64;
         let inference = InferenceConfig::from_vars(var)?;
-        let timeout = worker_config.answer_timeout + 2 * RESERVE;
+        let timeout = worker_config.answer_time.longest() + 2 * RESERVE;
         let settings = QueueSettings {
             visibility_timeout: 6 * timeout.max(LONG_INVOCATION).min(Duration::from_secs(7_200)),
             again: options.again,
@@ -334,7 +334,7 @@ impl Stack {
             sandy,
             sandboxes,
             concurrency,
-            answer_timeout: worker_config.answer_timeout,
+            answer_time: worker_config.answer_time.longest(),
             sync_models,
             functions,
             running: None,
@@ -436,7 +436,7 @@ impl Stack {
             let queue_url = self.queues.url(queue)?.to_owned();
             anyhow::Ok(Mapping { name, queue_url, handler, batch_size: 1, concurrency, timeout })
         };
-        let answers = self.answer_timeout + 2 * RESERVE;
+        let answers = self.answer_time + 2 * RESERVE;
         let mut mappings = vec![
             mapping(
                 "planner",

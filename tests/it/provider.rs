@@ -140,6 +140,27 @@ fn failures_that_stay_end_as_infrastructure_errors_with_their_cause() {
     });
 }
 
+/// A sample is not asked again for an answer that takes too long: it was paid for, and would take as long.
+#[test]
+fn an_answer_takes_as_long_as_the_operator_allows() {
+    runtime().block_on(async {
+        let settings = Settings { vars: &[("WORKER_ITEM_TIMEOUT_SECONDS", "3")], ..Settings::default() };
+        let world = World::start(settings, |ask| match data::number(&ask.item) {
+            7 => Reply::Hang(Duration::from_secs(600)),
+            _ => right(ask),
+        })
+        .await;
+        let run = Order::mmlu_pro(20).place(&world).await;
+        assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
+        let samples = check(&world, run, Expected::SUCCEEDED).await;
+        let late = samples["mmlu_pro"].iter().find(|sample| sample.item_id == "7").unwrap();
+        let (outcome, reason) = end(late);
+        assert_eq!(outcome, Outcome::TooLong);
+        assert!(reason.contains("in the time given"), "{reason}");
+        assert_eq!(world.model.asked().get("7"), Some(&1));
+    });
+}
+
 #[test]
 fn a_refused_key_fails_the_run_at_once() {
     const CONCURRENCY: usize = 4;

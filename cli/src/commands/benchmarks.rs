@@ -5,6 +5,7 @@ mod show;
 use std::time::Duration;
 
 use bench_api::{BenchmarkView, Stored};
+use bench_benchmarks::{AnswerTime, Benchmark};
 use bench_datasets::LibraryConfig;
 use bench_domain::run::DatasetChoice;
 use clap::Args;
@@ -61,7 +62,8 @@ async fn list(args: &BenchmarksArgs) -> anyhow::Result<()> {
         }
         None => {
             let stored = stored(&args.data).await?;
-            bench_benchmarks::all().iter().map(|benchmark| describe(*benchmark, &stored)).collect()
+            let all = bench_benchmarks::all().iter();
+            all.map(|benchmark| describe(*benchmark, &stored)).collect::<anyhow::Result<_>>()?
         }
     };
     if args.json {
@@ -109,7 +111,7 @@ async fn one(args: &BenchmarksArgs, name: &str) -> anyhow::Result<()> {
         }
         None => {
             let benchmark = super::find_benchmark(name)?;
-            describe(benchmark, &stored(&args.data).await?)
+            describe(benchmark, &stored(&args.data).await?)?
         }
     };
     let Some(wanted) = &args.protocol else {
@@ -129,10 +131,11 @@ async fn one(args: &BenchmarksArgs, name: &str) -> anyhow::Result<()> {
     if args.json { output::json(protocol) } else { output::print(&show::detail(&view, protocol)) }
 }
 
-fn describe(benchmark: &'static dyn bench_benchmarks::Benchmark, stored: &Stored) -> BenchmarkView {
+fn describe(benchmark: &'static dyn Benchmark, stored: &Stored) -> anyhow::Result<BenchmarkView> {
     let config = LibraryConfig::from_vars(".", std::env::vars());
     let missing = bench_datasets::check(&config, benchmark, &DatasetChoice::Hub).err();
-    bench_api::describe(benchmark, stored, missing.map(|error| error.to_string()))
+    let answer_time = AnswerTime::from_vars(|name| std::env::var(name).ok()).map_err(Problem::usage)?;
+    Ok(bench_api::describe(benchmark, stored, answer_time, missing.map(|error| error.to_string())))
 }
 
 /// What is stored on this machine; nothing when it cannot be told, such as while a server uses the directory.

@@ -124,5 +124,5 @@ fn view(
     stored: &Stored,
 ) -> BenchmarkView {
     let missing = api.library.check(shown, &DatasetChoice::Hub).err().map(|error| error.to_string());
-    describe_under(benchmark, shown, stored, missing)
+    describe_under(benchmark, shown, stored, api.config.answer_time, missing)
 }

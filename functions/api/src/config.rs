@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bench_benchmarks::AnswerTime;
 use bench_domain::run::COVERAGE_MIN_DEFAULT;
 use bench_inference::{InferenceConfig, ModelName, ProviderKind};
 use bench_sandy::SandyConfig;
@@ -27,6 +28,7 @@ const ITEM_CONCURRENCY_DEFAULT: u64 = 4;
 /// | `DEFAULT_MODEL`, `BENCH_MODELS` | none | models that are listed besides the catalogue, `provider/model`, comma-separated |
 /// | `WORKER_MAX_CONCURRENT` | 3 | runs evaluated at a time, for the estimate of the queue |
 /// | `WORKER_ITEM_CONCURRENCY` | 4 | samples that a worker works on at once, as operators are told |
+/// | `WORKER_ITEM_TIMEOUT_SECONDS` | none | most time for one answer, as callers are told |
 /// | `BENCH_COVERAGE_MIN` | 0.9 | coverage below which a benchmark has no score |
 /// | `BENCH_JUDGE_MODEL` | none | judge of runs that name none, `provider/model` or `oracle` |
 /// | `SKIP_MODEL_SYNC` | false | the provider's list of models is never asked for |
@@ -58,6 +60,8 @@ pub struct ApiConfig {
     pub item_concurrency: u64,
     /// The sandbox service.
     pub sandy: SandyConfig,
+    /// How long one answer may take.
+    pub answer_time: AnswerTime,
     /// Coverage below which a benchmark has no score, 0 to 1.
     pub coverage_min: f64,
     /// Providers.
@@ -126,6 +130,7 @@ impl ApiConfig {
                 })?,
             },
             sandy: SandyConfig::from_vars(var)?,
+            answer_time: AnswerTime::from_vars(var)?,
             coverage_min: match var("BENCH_COVERAGE_MIN") {
                 None => COVERAGE_MIN_DEFAULT,
                 Some(text) => text

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use bench_benchmarks::AnswerTime;
 use bench_domain::Secret;
 use bench_inference::Keys;
 
@@ -14,8 +15,8 @@ pub struct AskingConfig {
     pub attempts_max: u32,
     /// How long a sample waits for a provider that says it is busy. `BENCH_RATE_LIMIT_PATIENCE_SECONDS`.
     pub patience: Duration,
-    /// How long one answer may take. `WORKER_ITEM_TIMEOUT_SECONDS`.
-    pub answer_timeout: Duration,
+    /// How long one answer may take.
+    pub answer_time: AnswerTime,
     /// Part of an invocation that is kept for storing and committing what came late.
     pub reserve: Duration,
     /// Who works, as operators see it.
@@ -42,7 +43,7 @@ impl Default for AskingConfig {
         Self {
             attempts_max: 5,
             patience: Duration::from_secs(6 * 3_600),
-            answer_timeout: Duration::from_secs(1_200),
+            answer_time: AnswerTime::default(),
             reserve: Duration::from_secs(60),
             identity: WorkerIdentity::default(),
             keys: Keys::default(),
@@ -83,9 +84,7 @@ impl AskingConfig {
                 "BENCH_RATE_LIMIT_PATIENCE_SECONDS",
                 default.patience.as_secs(),
             )?),
-            answer_timeout: Duration::from_secs(
-                number("WORKER_ITEM_TIMEOUT_SECONDS", default.answer_timeout.as_secs())?.max(1),
-            ),
+            answer_time: AnswerTime::from_vars(&var).map_err(anyhow::Error::msg)?,
             reserve: default.reserve,
             identity: WorkerIdentity::from_vars(&var)?,
             keys: Keys::new(

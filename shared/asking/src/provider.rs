@@ -67,7 +67,11 @@ impl Desk {
             Some(HeldUp::RunOver) => return Ok(Reached::RunOver),
             None => {}
         }
-        let time = hand.deadline.left(self.config.reserve).min(self.config.answer_timeout);
+        let time = hand.deadline.left(self.config.reserve);
+        let time = match hand.run.benchmark(&hand.sample.benchmark) {
+            Some(context) => time.min(self.config.answer_time.of(context.benchmark)),
+            None => time,
+        };
         let Question { model, prompt, generation, reply_schema } = *question;
         let request = ChatRequest { model, prompt, generation, reply_schema };
         let call = self.chat.complete(endpoint, &request, Some(Instant::now() + time));

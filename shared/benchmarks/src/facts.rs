@@ -30,7 +30,7 @@ pub struct Facts {
     pub generation: fn() -> Generation,
     /// What prompts need besides the item; `None` when nothing.
     pub support: Option<&'static str>,
-    /// How long one answer may take unless a run says otherwise, in seconds.
+    /// How long one answer may take, in seconds, unless the operator allows less ([`AnswerTime`](crate::AnswerTime)).
     pub item_timeout_seconds: u64,
     /// Where this program does something else than the official one.
     pub deviations: &'static [&'static str],

@@ -10,6 +10,7 @@
 mod aa_lcr;
 mod aa_omniscience;
 mod aime;
+mod answer_time;
 mod benchmark;
 mod facts;
 mod gpqa_diamond;
@@ -41,6 +42,7 @@ use bench_domain::run::DatasetUse;
 pub use aa_lcr::AaLcr;
 pub use aa_omniscience::AaOmniscience;
 pub use aime::{Aime2022To2024, Aime2025};
+pub use answer_time::AnswerTime;
 pub use bench_datasets::{Item, Layout, Row, RowError};
 pub use benchmark::{Benchmark, Grading, ItemProblem};
 pub use facts::{Facts, Link, NO_TEXT_DIGEST, Template, TemplateSource};

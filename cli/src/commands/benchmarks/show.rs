@@ -233,12 +233,14 @@ impl Page {
 mod tests {
     use bench_api::Stored;
 
+    use bench_benchmarks::AnswerTime;
+
     use super::*;
 
     #[test]
     fn every_benchmark_says_what_a_score_depends_on() {
         for benchmark in bench_benchmarks::all() {
-            let view = bench_api::describe(*benchmark, &Stored::default(), None);
+            let view = bench_api::describe(*benchmark, &Stored::default(), AnswerTime::default(), None);
             assert!(view.protocols[0].is_default);
             for protocol in &view.protocols {
                 let text = detail(&view, protocol);
@@ -264,7 +266,7 @@ mod tests {
     #[test]
     fn demo_data_that_are_stored_are_not_nothing() {
         let hle = bench_benchmarks::find("hle").unwrap();
-        let mut view = bench_api::describe(hle, &Stored::default(), None);
+        let mut view = bench_api::describe(hle, &Stored::default(), AnswerTime::default(), None);
         view.protocols[0].dataset.pinned_revision = None;
         assert!(detail(&view, &view.protocols[0]).contains("main; nothing is stored here"));
         view.protocols[0].dataset.stored.push(bench_api::StoredDataset {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{Benchmark, Link, SandboxFacts, Template, Templates};
+use bench_benchmarks::{AnswerTime, Benchmark, Link, SandboxFacts, Template, Templates};
 use bench_datasets::{CachedDataset, DatasetError, Library, NoProgress, Reach};
 use bench_web::views::GenerationView;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct BenchmarkView {
     pub samples_per_item: u32,
     /// Settings of the answers.
     pub generation: GenerationView,
-    /// How long one answer may take.
+    /// How long one answer may take here: the benchmark's time, or less where the operator allows less.
     pub item_timeout_seconds: u64,
     /// Where the prompt template comes from: `official` or `own`.
     pub prompt_source: String,
@@ -89,7 +89,7 @@ pub struct ProtocolView {
     pub samples_per_item: u32,
     /// Settings of the answers.
     pub generation: GenerationView,
-    /// How long one answer may take.
+    /// How long one answer may take here: the benchmark's time, or less where the operator allows less.
     pub item_timeout_seconds: u64,
     /// Who says what an answer is worth; null where the parser does.
     pub judge: Option<JudgeView>,
@@ -261,10 +261,15 @@ fn protocols(benchmark: &'static dyn Benchmark) -> impl Iterator<Item = &'static
     std::iter::once(benchmark).chain(benchmark.other_protocols().iter().copied())
 }
 
-/// What is told of a benchmark. `setup` is what the operator has to do before it can be run, as far as the
+/// What is told of a benchmark where one answer may take so long. `setup` is what the operator has to do before it can be run, as far as the
 /// dataset's terms are concerned.
-pub fn describe(benchmark: &'static dyn Benchmark, stored: &Stored, setup: Option<String>) -> BenchmarkView {
-    describe_under(benchmark, benchmark, stored, setup)
+pub fn describe(
+    benchmark: &'static dyn Benchmark,
+    stored: &Stored,
+    answer_time: AnswerTime,
+    setup: Option<String>,
+) -> BenchmarkView {
+    describe_under(benchmark, benchmark, stored, answer_time, setup)
 }
 
 /// The same, with what is said beside the list of protocols being that of one of them.
@@ -272,12 +277,14 @@ pub(super) fn describe_under(
     benchmark: &'static dyn Benchmark,
     shown: &'static dyn Benchmark,
     stored: &Stored,
+    answer_time: AnswerTime,
     setup: Option<String>,
 ) -> BenchmarkView {
     let (facts, spec) = (shown.facts(), shown.spec());
     let notes = setup.or_else(|| (!facts.setup_notes.is_empty()).then(|| facts.setup_notes.to_owned()));
-    let all: Vec<ProtocolView> = protocols(benchmark).map(|one| protocol(one, benchmark, stored)).collect();
-    let shown = protocol(shown, benchmark, stored);
+    let all: Vec<ProtocolView> =
+        protocols(benchmark).map(|one| protocol(one, benchmark, stored, answer_time)).collect();
+    let shown = protocol(shown, benchmark, stored, answer_time);
     let from_hub = shown.dataset.stored.iter().rev().find(|dataset| dataset.source == "hub");
     BenchmarkView {
         name: facts.name.to_owned(),
@@ -308,7 +315,12 @@ pub(super) fn describe_under(
     }
 }
 
-fn protocol(one: &'static dyn Benchmark, default: &'static dyn Benchmark, stored: &Stored) -> ProtocolView {
+fn protocol(
+    one: &'static dyn Benchmark,
+    default: &'static dyn Benchmark,
+    stored: &Stored,
+    answer_time: AnswerTime,
+) -> ProtocolView {
     let facts = one.facts();
     let none = Templates::new();
     let texts = stored.texts.get(&(facts.name, facts.protocol_name)).unwrap_or(&none);
@@ -361,7 +373,7 @@ fn protocol(one: &'static dyn Benchmark, default: &'static dyn Benchmark, stored
         parser: facts.parser.to_owned(),
         samples_per_item: facts.samples_per_item,
         generation: GenerationView::from(&(facts.generation)()),
-        item_timeout_seconds: facts.item_timeout_seconds,
+        item_timeout_seconds: answer_time.of(one).as_secs(),
         judge,
         sandbox,
         options: options.collect(),

@@ -68,6 +68,18 @@ async fn models_are_never_empty() {
 }
 
 #[tokio::test]
+async fn the_time_for_an_answer_is_told_as_it_applies_here() {
+    for (operator, aime, mmlu_pro) in [("", 3_600, 1_200), ("840", 840, 840), ("1500", 1_500, 1_200)] {
+        let server = Server::new(true, &[("WORKER_ITEM_TIMEOUT_SECONDS", operator)]).await;
+        for (name, seconds) in [("aime_2025", aime), ("mmlu_pro", mmlu_pro)] {
+            let told = server.get(&format!("/api/benchmarks/{name}")).await.json();
+            assert_eq!(told["item_timeout_seconds"], seconds, "{name} with `{operator}`");
+            assert_eq!(told["protocols"][0]["item_timeout_seconds"], seconds, "{name} with `{operator}`");
+        }
+    }
+}
+
+#[tokio::test]
 async fn benchmarks_say_what_they_are() {
     let server = Server::local().await;
     let all = server.get("/api/benchmarks").await.json()["benchmarks"].clone();

@@ -37,7 +37,7 @@ static FACTS: Facts = Facts {
     samples_per_item: 1,
     generation: || Generation { temperature: Some(0.0), ..Generation::default() },
     support: None,
-    item_timeout_seconds: 600,
+    item_timeout_seconds: 1_200,
     deviations: &[
         "words:start_verb (6 items) needs the part-of-speech tagger model of NLTK, which is not part of this program: such an item is an infrastructure error and counts nowhere.",
         "A parameter that is missing or negative, for which the official program makes one up at random, is an error of that item.",

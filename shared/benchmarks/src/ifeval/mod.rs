@@ -40,7 +40,7 @@ static FACTS: Facts = Facts {
     samples_per_item: 1,
     generation: || Generation { temperature: Some(0.0), ..Generation::default() },
     support: None,
-    item_timeout_seconds: 600,
+    item_timeout_seconds: 1_200,
     deviations: &[
         "A letter to be counted that is no letter (keys 1122 and 1129) is counted as it stands; the official program puts a random letter in its place. At most 2 of 834 instructions.",
         "The language detector has a fixed seed; the official program draws at random, which matters for few, short texts.",

@@ -42,7 +42,7 @@ static FACTS: Facts = Facts {
         ..Generation::default()
     },
     support: Some("the worked examples of the item's category, from the validation split"),
-    item_timeout_seconds: 600,
+    item_timeout_seconds: 1_200,
     deviations: &[
         "A missing answer counts as wrong; the official scripts put a random option in its place, which cannot be repeated. The expected value of that is shown as accuracy_chance_adjusted.",
         "Reasoning that a provider delivers apart from the answer is not graded; the official script never sees it.",
