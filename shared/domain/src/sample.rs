@@ -121,6 +121,9 @@ impl Lease {
 }
 
 /// Where a sample stands.
+///
+/// Its transitions are the model of those in the table, which are condition expressions: a property test of the crate
+/// that holds the table (`shared/state/tests`) carries out random sequences in both.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SampleState {
     /// To be worked on, not before `due_at`.
@@ -174,6 +177,11 @@ impl SampleState {
             Self::Claimed(lease) if lease.attempt == attempt => Ok(Self::Open { due_at }),
             other => Err(other.illegal("be released")),
         }
+    }
+
+    /// Claimed by `attempt` → open now, for who has the next turn.
+    pub fn hand_over(&self, attempt: u32, now: Timestamp) -> Result<Self, IllegalTransition> {
+        self.release(attempt, now)
     }
 
     /// Claimed by `attempt` → done.

@@ -1,0 +1,6 @@
+//! Run state in a real table: DynamoDB in one process.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod machine;
+mod table;
