@@ -2,13 +2,14 @@
 //!
 //! The first stage (`launch`) is outside: it joins the cgroups, gives up its user, makes the namespaces and watches over
 //! the sandbox. The second (`agent`) is the sandbox's first process: it binds itself (landlock, seccomp, limits) before
-//! it runs a command of others. Each gives up what it gives up while it has one
-//! thread, so that all of it gives it up; threads come after.
+//! it runs a command of others. Each gives up what it gives up while it has one thread, so that all of it gives it up; threads
+//! come after.
 
 mod agent;
 mod bounds;
 mod confined;
 mod files;
+mod full_look;
 mod held;
 mod landlock;
 mod launch;
