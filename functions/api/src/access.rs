@@ -149,16 +149,14 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     }
     let (oracle, gated) = (fields.flag("oracle"), fields.flag("gated"));
     let expires_in = fields.maybe_integer("expires_in_seconds", EXPIRES_MIN_S, EXPIRES_MAX_S);
-    let key = match fields.maybe_text("key", KEY_CHARS_MAX).map(|key| Secret::new(key).filter(is_key)) {
-        None => None,
-        Some(Some(key)) => Some(key),
-        // Without its value: it may be a key all the same.
-        Some(None) => {
-            return Err(ApiError::unprocessable(
-                "key: a provider's key has visible ASCII characters only, and is no access token",
-            ));
-        }
+    // Without its value: it may be a key all the same.
+    let no_key = || {
+        ApiError::unprocessable(
+            "key: a provider's key has visible ASCII characters only, and is no access token",
+        )
     };
+    let key = fields.maybe_text("key", KEY_CHARS_MAX);
+    let key = key.map(|key| Secret::new(key).filter(is_key).ok_or_else(no_key)).transpose()?;
     fields.refuse_unknown(&["name", "oracle", "gated", "expires_in_seconds", "key"]);
     fields.finish()?;
     let listed = api.state.list_access().await?;
@@ -196,8 +194,7 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
 }
 
 fn is_key(key: &Secret) -> bool {
-    let text = key.expose();
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic()) && !is_access_token(key)
+    key.expose().bytes().all(|byte| byte.is_ascii_graphic()) && !is_access_token(key)
 }
 
 /// Revokes an entry, at once. Its holder's runs stay, and go on.

@@ -84,6 +84,11 @@ pub enum Harvested {
     NotAFile,
 }
 
+/// Variable of a command in a sandbox that may restrict itself with Landlock, by the value `1`. Other commands have no
+/// Landlock where no cgroup counts memory. Only a request's variables count: a program can't set it for others. Hosts that
+/// don't know it ignore it.
+pub const ALLOW_LANDLOCK: &str = "SANDY_ALLOW_LANDLOCK";
+
 /// How a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -429,7 +429,7 @@ impl Plan {
         let datasets = self.take_in(stack, progress).await?;
         responses::check(self, stack, &datasets, progress).await?;
         let local = Orderer { judge_key, ..Orderer::local() };
-        let orderer = Orderer { owner: Owner::Local, api_key: key.clone(), ..local.clone() };
+        let orderer = Orderer { owner: Owner::Local, api_key: key, ..local.clone() };
         let mut runs = Vec::with_capacity(self.models.len());
         for model in &self.models {
             let replay_key = match &model.replay {

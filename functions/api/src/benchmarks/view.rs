@@ -261,8 +261,8 @@ fn protocols(benchmark: &'static dyn Benchmark) -> impl Iterator<Item = &'static
     std::iter::once(benchmark).chain(benchmark.other_protocols().iter().copied())
 }
 
-/// What is told of a benchmark where one answer may take so long. `setup` is what the operator has to do before it can be run, as far as the
-/// dataset's terms are concerned.
+/// Describes a benchmark. `answer_time` bounds the time for one answer here; `setup` is what the operator has to do before
+/// the benchmark can be run, as far as the dataset's terms are concerned.
 pub fn describe(
     benchmark: &'static dyn Benchmark,
     stored: &Stored,

@@ -24,10 +24,6 @@ pub use options::{IsolationOptions, SharedFolder};
 pub use probe::{FormOutcome, forms, probe};
 pub use stage::stage_main;
 
-/// Variable of a command that may restrict itself with Landlock, by the value `1`. Other commands have no Landlock where no
-/// cgroup counts memory. Only a request's variables count: a program can't set it for others.
-pub const ALLOW_LANDLOCK: &str = "SANDY_ALLOW_LANDLOCK";
-
 /// What one sandbox may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -55,7 +51,8 @@ pub struct Exec {
     pub command: String,
     /// Folder; relative to the working folder. The working folder itself when `None`.
     pub cwd: Option<String>,
-    /// Variables beside those that every command has. [`ALLOW_LANDLOCK`] is one that the sandbox itself reads.
+    /// Variables beside those that every command has. [`ALLOW_LANDLOCK`](bench_domain::job::ALLOW_LANDLOCK) is one that the
+    /// sandbox itself reads.
     pub env: BTreeMap<String, String>,
     /// After so long the command's process group is killed. What it left in the background goes on.
     pub timeout: Duration,

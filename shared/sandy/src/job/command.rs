@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use bench_domain::job::ALLOW_LANDLOCK;
 use uuid::Uuid;
 
 use super::JobError;
@@ -13,9 +14,6 @@ use crate::{ExecRequest, Sandy};
 const ANSWER_BYTES_MAX: usize = 2 << 20;
 /// Characters of what a command says about its failure.
 const REASON_CHARS_MAX: usize = 200;
-/// Variable of a request that allows Landlock to the command where a sandbox refuses it to others. Hosts that don't know it
-/// ignore it.
-const ALLOW_LANDLOCK: &str = "SANDY_ALLOW_LANDLOCK";
 /// What shells say when there is no such program.
 const EXIT_NO_PROGRAM: i32 = 127;
 

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use bench_domain::job::ALLOW_LANDLOCK;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
@@ -19,7 +20,6 @@ use rustix::process::{Pid, WaitOptions};
 use super::files::{self, Home};
 use super::seccomp::{self, Filter};
 use super::{Doing, alive, bounds, control, landlock, priority, user};
-use crate::isolation::ALLOW_LANDLOCK;
 use crate::isolation::wire::{
     self, AgentPlan, Ask, ExecBody, Kind, Parcel, Ready, Refusal, Tell, WriteBody, WriteRefusal,
 };

@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use bench_sandbox::isolation::ALLOW_LANDLOCK;
+use bench_domain::job::ALLOW_LANDLOCK;
 
 use crate::host::{each_form, exec, is_alive, marked, printed, processes_with, run, text};
 

@@ -1,6 +1,7 @@
 //! Attacks on what the machine has: processes, memory, room, time of whoever reads.
 
-use bench_sandbox::isolation::{ALLOW_LANDLOCK, IsolationError, Limits};
+use bench_domain::job::ALLOW_LANDLOCK;
+use bench_sandbox::isolation::{IsolationError, Limits};
 
 use crate::host::{
     LONG, PRELUDE, each_form, exec, is_root, limits, marked, printed, processes_with, run, text, until,
