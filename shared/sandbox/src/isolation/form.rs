@@ -73,8 +73,8 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
         !facts.yields,
         "",
         "The host may not raise its priority: that of programs is lowered, so that their memory is looked at in time. Where \
-         the kernel shares processors out by session (autogroups), hundreds of programs in sessions of their own can delay \
-         that, and take more than their limit meanwhile.",
+         the kernel shares processors out by session (autogroups), a sandbox ends when its programs are in more than 32 \
+         sessions.",
     );
     say(
         facts.bounds_processes,

@@ -16,6 +16,8 @@ pub(crate) const YIELDING: i32 = 10;
 pub(crate) const LOWEST: i32 = 19;
 /// Where the kernel shares processors out among sessions first, the priority of this process' session.
 const OF_SESSION: &str = "/proc/self/autogroup";
+/// Tells whether it does.
+const BY_SESSION: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
 /// Raises the priority of this process, and of its session, where that is allowed: many programs at work would keep it from
 /// looking in time. What it starts inherits its own.
@@ -27,6 +29,12 @@ pub(super) fn come_first() {
 /// Whether that was allowed.
 pub(super) fn comes_first() -> bool {
     getpriority_process(None) == Ok(GUARD)
+}
+
+/// Whether the kernel shares processors out among sessions first: there a process competes with each session of a program
+/// as with one process, whatever their priorities.
+pub(super) fn is_by_session() -> bool {
+    std::fs::read_to_string(BY_SESSION).is_ok_and(|enabled| enabled.trim() == "1")
 }
 
 /// Gives this process, and its session, the priority of programs.

@@ -20,16 +20,34 @@ pub(crate) struct Used {
 /// The children, grandchildren and so on of a process, itself not among them. What starts or ends meanwhile may be
 /// missing.
 pub(crate) fn descendants(of: u32) -> BTreeSet<u32> {
+    some_descendants(of, PROCESSES_MAX)
+}
+
+/// So many of them at most, which takes less time than all.
+pub(crate) fn some_descendants(of: u32, max: usize) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut left = vec![of];
-    while let Some(parent) = left.pop() {
+    while let Some(parent) = left.pop().filter(|_| found.len() < max) {
         for child in children(parent) {
-            if found.len() < PROCESSES_MAX && found.insert(child) {
+            if found.len() < max && found.insert(child) {
                 left.push(child);
             }
         }
     }
     found
+}
+
+/// Whether these processes are in more than so many sessions.
+pub(crate) fn are_in_more_sessions_than(processes: &BTreeSet<u32>, max: usize) -> bool {
+    if processes.len() <= max {
+        return false;
+    }
+    let mut sessions = BTreeSet::new();
+    processes.iter().any(|pid| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        sessions.extend(session(&stat));
+        sessions.len() > max
+    })
 }
 
 /// Of all its threads.
@@ -83,7 +101,7 @@ pub(crate) fn is_in_deep_sleep(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
     threads.flatten().any(|thread| {
         let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('D'))
+        after_name(&stat).is_some_and(|fields| fields.trim_start().starts_with('D'))
     })
 }
 
@@ -117,11 +135,19 @@ pub(crate) fn threads_of_user(uid: u32) -> u64 {
         .sum()
 }
 
+/// What follows the name in `/proc/PID/stat`, which is in parentheses and may hold any character.
+fn after_name(stat: &str) -> Option<&str> {
+    stat.rsplit_once(')').map(|(_, fields)| fields)
+}
+
+/// The session of a process, from `/proc/PID/stat`.
+fn session(stat: &str) -> Option<u32> {
+    after_name(stat)?.split_whitespace().nth(3)?.parse().ok()
+}
+
 /// User and system time of a process and of the children it waited for, from `/proc/PID/stat`.
 fn cpu_seconds(stat: &str) -> Option<f64> {
-    // The name is in parentheses and may hold any character.
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    let fields: Vec<&str> = after_name.split_whitespace().collect();
+    let fields: Vec<&str> = after_name(stat)?.split_whitespace().collect();
     let ticks: u64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
     Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
@@ -144,6 +170,14 @@ mod tests {
         assert_eq!(cpu_seconds(stat), Some(350.0 / ticks));
         assert_eq!(cpu_seconds(""), None);
         assert_eq!(cpu_seconds("1 (x"), None);
+    }
+
+    #[test]
+    fn sessions_are_counted() {
+        assert_eq!(session("12 (a) b (c)) S 1 12 13 0 -1"), Some(13));
+        assert_eq!(session("12 (a) S 1"), None);
+        let own = BTreeSet::from([std::process::id()]);
+        assert!(are_in_more_sessions_than(&own, 0) && !are_in_more_sessions_than(&own, 1));
     }
 
     #[test]

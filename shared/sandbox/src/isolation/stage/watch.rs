@@ -29,8 +29,19 @@ const OVER_MAX: Duration = Duration::from_secs(10);
 /// Where the guard may not come first, programs get the lowest priority as soon as a sandbox has more processes than this:
 /// what one takes is bounded by the kernel, and what many take together must be found in time.
 const PROCESSES_FEW: usize = 16;
+/// A guard that may not come first is one session among those of the programs where processors are shared out by session:
+/// beside more than so many, it would look too late.
+const SESSIONS_MAX: usize = 32;
+/// There it looks at least so often while there are programs, or else hundreds could start before the first look.
+const SESSIONS_LOOK_EVERY: Duration = Duration::from_millis(20);
+/// So many processes are enough to find too many sessions early, mostly; all are looked at afterward.
+const PROCESSES_EARLY: usize = 2 * SESSIONS_MAX;
 /// So many files may be opened without another full look.
 const OPENED_MIN: u64 = 32;
+/// Why a sandbox with more ends.
+const TOO_MANY_SESSIONS: &str =
+    "its programs were in more than 32 sessions, beside which their memory cannot be watched in time";
+
 /// What is watched.
 #[derive(Clone)]
 pub(super) struct Watch {
@@ -113,6 +124,10 @@ impl Watch {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         #[allow(clippy::cast_precision_loss)] // a small number
         let growth = GROWTH_BYTES_PER_S * processors as f64;
+        let by_session = !comes_first && priority::is_by_session();
+        let too_many_sessions = |processes: &BTreeSet<u32>| {
+            by_session && processes::are_in_more_sessions_than(processes, SESSIONS_MAX)
+        };
         let mut over_since = None;
         let mut wait = LOOK_EVERY;
         loop {
@@ -120,7 +135,13 @@ impl Watch {
                 return Ok(over);
             }
             let began = Instant::now();
+            if too_many_sessions(&processes::some_descendants(std::process::id(), PROCESSES_EARLY)) {
+                return Ok(Over::Limit(TOO_MANY_SESSIONS.to_owned()));
+            }
             let (own, others) = self.processes();
+            if too_many_sessions(&others) {
+                return Ok(Over::Limit(TOO_MANY_SESSIONS.to_owned()));
+            }
             if !comes_first && others.len() > PROCESSES_FEW {
                 priority::lower(&others);
             }
@@ -147,6 +168,9 @@ impl Watch {
                 return Ok(Over::Limit(reason));
             }
             wait = next_look(self.limits.memory_bytes, sum(&used, files_bytes), growth, began.elapsed());
+            if by_session && !others.is_empty() {
+                wait = wait.min(SESSIONS_LOOK_EVERY);
+            }
         }
     }
 

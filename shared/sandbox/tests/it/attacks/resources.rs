@@ -48,7 +48,10 @@ async fn fork_bomb_that_never_rests() {
         match sandbox.exec(&asked).await {
             Ok(output) => assert_eq!(output.exit_code, None),
             // Ended for it.
-            Err(error) => assert!(error == IsolationError::Gone && at.lacks("processes are watched")),
+            Err(error) => {
+                assert_eq!(error, IsolationError::Gone);
+                assert!(at.lacks("processes are watched") || at.lacks("more than 32 sessions"));
+            }
         }
         sandbox.end().await;
         assert_eq!(processes_with(&mark), [0; 0]);
@@ -127,6 +130,26 @@ async fn the_guard_of_memory_comes_before_many_processes() {
              [ $nice = {many} ] && break; sleep 0.02; done; kill $(jobs -p); echo $nice"
         );
         assert_eq!(printed(&sandbox, &command).await, many.to_string());
+    })
+    .await;
+}
+
+/// A guard that is one session among those of the programs ends a sandbox before there are so many that it looks too late.
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_beside_a_guard_that_may_not_come_first() {
+    let by_session = std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled")
+        .is_ok_and(|enabled| enabled.trim() == "1");
+    each_form(|at| async move {
+        let sandbox = at.sandbox().await;
+        let start = |count: u32| format!("for i in $(seq {count}); do setsid sleep 100000 & done");
+        assert_eq!(printed(&sandbox, &format!("{}; sleep 0.5; echo over", start(20))).await, "over");
+        if at.lacks("more than 32 sessions") && by_session {
+            let (asked, mark) = marked(&format!("{}; sleep 100000", start(20)));
+            assert_eq!(sandbox.exec(&asked).await.unwrap_err(), IsolationError::Gone);
+            until("all ended", || processes_with(&mark).is_empty()).await;
+        } else {
+            assert_eq!(printed(&sandbox, &format!("{}; sleep 0.5; echo over", start(20))).await, "over");
+        }
     })
     .await;
 }
