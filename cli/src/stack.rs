@@ -18,7 +18,6 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use axum::Router;
 use bench_api::{Api, ApiConfig};
-use bench_asking::{Ledgers, Services};
 use bench_blobs::Blobs;
 use bench_datasets::{Library, LibraryConfig, NoProgress, Progress};
 use bench_dead_letters::DeadLetters;
@@ -30,6 +29,7 @@ use bench_finisher::Finisher;
 use bench_http_server::Limits;
 use bench_inference::{ChatClient, InferenceConfig, ProviderKind};
 use bench_lambda::{Deadline, KmsKey, SqsBatchResponse, SqsEvent};
+use bench_pipeline::{Ledgers, PipelineConfig, SandboxHost, Services, Turns, Worker};
 use bench_planner::Planner;
 use bench_queue::{QueueName, QueueSettings, Queues};
 use bench_sandy::SandyConfig;
@@ -37,8 +37,6 @@ use bench_scheduler::{Scheduler, SchedulerConfig};
 use bench_signing::{KeyRing, RingConfig};
 use bench_state::credentials::{Credentials, KEY_BYTES, KeyWrapper, LocalKey, OwnerKey};
 use bench_state::{RunFilter, Scope, State};
-use bench_turns::{SandboxHost, Turns};
-use bench_worker::{Worker, WorkerConfig};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -190,7 +188,7 @@ impl Stack {
         let (sandy, sandboxes) =
             open_sandboxes(&options.data_dir, options.sandbox_helper, concurrency, var).await?;
         let config = embedded.sdk_config();
-        let mut worker_config = WorkerConfig::from_vars(var)?;
+        let mut worker_config = PipelineConfig::from_vars(var)?;
         worker_config.identity.item_concurrency = concurrency as u64;
         let inference = InferenceConfig::from_vars(var)?;
         let timeout = worker_config.answer_time.longest() + 2 * RESERVE;

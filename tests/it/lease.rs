@@ -5,10 +5,10 @@ use std::time::Duration;
 use bench_domain::sample::{Effort, Stage};
 use bench_domain::{Answer, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Verdict};
 use bench_exports::ExportFormat;
+use bench_pipeline::PipelineConfig;
 use bench_queue::Message;
 use bench_state::{BodyRef, Claim, Commit, Finished};
 use bench_tests::model_server::Reply;
-use bench_worker::WorkerConfig;
 
 use crate::support::{Expected, Hands, Order, Settings, World, check, data, runtime};
 
@@ -181,7 +181,7 @@ async fn killed(kills: u32) -> (World, bench_state::SampleRecord) {
 #[test]
 fn killed_attempts_count_and_are_bounded() {
     runtime().block_on(async {
-        let most = WorkerConfig::default().lost_max();
+        let most = PipelineConfig::default().lost_max();
         assert_eq!(most, 20);
         let (world, record) = killed(most - 1).await;
         assert_eq!((record.effort.lost, record.effort.attempts, record.effort.failures), (most - 1, most, 0));

@@ -13,7 +13,7 @@ use crate::support::{Expected, Hands, Order, Settings, World, check, data, runti
 
 const CONCURRENCY: usize = 8;
 /// Samples that have to be refused alike.
-const REFUSED: u64 = bench_asking::REFUSED_SAMPLES;
+const REFUSED: u64 = bench_pipeline::REFUSED_SAMPLES;
 
 fn refusal(sentence: &str) -> Reply {
     let body = serde_json::json!({ "error": { "message": sentence, "type": "invalid_request_error" } });

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use bench_asking::{Ledgers, Services};
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Init, Warm, run_sqs};
+use bench_pipeline::{Ledgers, PipelineConfig, SandboxHost, Services, Turns};
 use bench_queue::QueueName;
 use bench_sandy::SandyConfig;
-use bench_turns::{SandboxHost, Turns, TurnsConfig};
 
 // One event at a time, and nearly all of it waiting: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
@@ -24,7 +23,7 @@ async fn main() -> anyhow::Result<()> {
         ledgers: Ledgers::default(),
     };
     let sandy = SandyConfig::from_vars(init.vars.lookup()).map_err(anyhow::Error::msg)?;
-    let config = TurnsConfig::from_vars(init.vars.lookup())?;
+    let config = PipelineConfig::from_vars(init.vars.lookup())?;
     let turns = Arc::new(Turns::new(services, config, SandboxHost::new(sandy)));
     run_sqs(|event, deadline| {
         let turns = Arc::clone(&turns);

@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use bench_asking::{Ledgers, Services};
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Init, Warm, run_sqs};
+use bench_pipeline::{Ledgers, PipelineConfig, Services, Worker};
 use bench_queue::QueueName;
-use bench_worker::{Worker, WorkerConfig};
 
 // One event at a time, and nearly all of it waiting: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
@@ -22,7 +21,7 @@ async fn main() -> anyhow::Result<()> {
         inference,
         ledgers: Ledgers::default(),
     };
-    let worker = Arc::new(Worker::new(services, WorkerConfig::from_vars(init.vars.lookup())?));
+    let worker = Arc::new(Worker::new(services, PipelineConfig::from_vars(init.vars.lookup())?));
     run_sqs(|event, deadline| {
         let worker = Arc::clone(&worker);
         async move {

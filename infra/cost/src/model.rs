@@ -16,7 +16,7 @@ const BATCH_MAX: f64 = 10.0;
 const LOG_BYTES_PER_INVOCATION: f64 = 350.0;
 /// One line of metrics, in bytes.
 const LOG_BYTES_PER_METRICS: f64 = 400.0;
-/// Seconds between two looks of an invocation at whether its run was canceled (`functions/worker`).
+/// Seconds between two looks of an invocation at whether its run was canceled (`shared/pipeline`).
 const CANCEL_LOOK_S: f64 = 2.0;
 /// Samples of a shard (`bench_domain::sample`), for the counters that a progress event reads.
 const SAMPLES_PER_SHARD: f64 = 200.0;

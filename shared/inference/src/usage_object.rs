@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// What a `usage` object says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
+pub enum Said {
     /// It counts neither prompt nor answer.
     Nothing,
     /// Counts that can be right.
@@ -19,7 +19,7 @@ pub(crate) enum Said {
 
 impl Said {
     /// The counts, where they can be right.
-    pub(crate) const fn counted(self) -> Option<Usage> {
+    pub const fn counted(self) -> Option<Usage> {
         match self {
             Self::Counted(usage) => Some(usage),
             Self::Nothing | Self::Impossible => None,
@@ -37,7 +37,7 @@ enum Count {
 type Fields<'a> = HashMap<&'a str, &'a RawValue>;
 
 /// Reads a `usage` object.
-pub(crate) fn parse_usage(json: &str) -> Said {
+pub fn parse_usage(json: &str) -> Said {
     let Ok(fields) = serde_json::from_str::<Fields<'_>>(json) else { return Said::Nothing };
     let details = fields.get("completion_tokens_details").map_or("null", |details| details.get());
     let details: Fields<'_> = serde_json::from_str(details).unwrap_or_default();

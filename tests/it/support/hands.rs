@@ -3,20 +3,18 @@
 use aws_sdk_sqs::types::MessageSystemAttributeName;
 use std::time::Duration;
 
-use bench_asking::{Ledgers, Services};
 use bench_datasets::{Library, LibraryConfig};
 use bench_dead_letters::DeadLetters;
 use bench_finisher::Finisher;
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, SqsMessage};
+use bench_pipeline::{Ledgers, PipelineConfig, SandboxHost, Services, Turns, Worker};
 use bench_planner::Planner;
 use bench_queue::{Message, QueueName, Queues};
 use bench_sandy::SandyConfig;
 use bench_sandy::testing::KEY;
 use bench_scheduler::{Scheduler, SchedulerConfig};
 use bench_state::State;
-use bench_turns::{SandboxHost, Turns, TurnsConfig};
-use bench_worker::{Worker, WorkerConfig};
 
 use super::World;
 
@@ -76,8 +74,8 @@ impl Hands {
         };
         Self {
             planner: Planner::new(state.clone(), queues.clone(), Library::new(blobs.clone(), library)),
-            worker: Worker::new(services(), WorkerConfig::default()),
-            turns: Turns::new(services(), TurnsConfig::default(), sandbox_host(world)),
+            worker: Worker::new(services(), PipelineConfig::default()),
+            turns: Turns::new(services(), PipelineConfig::default(), sandbox_host(world)),
             finisher: Finisher {
                 state: state.clone(),
                 queues: queues.clone(),

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use bench_asking::{SUPPORT_BYTES_MAX, Supplies};
 use bench_benchmarks::{Benchmark, Foreseen, Options, foreseen};
 use bench_datasets::{Item, SupportCache, load_item};
 use bench_domain::run::{DatasetChoice, ItemNaming};
 use bench_domain::{BenchmarkName, Image, Prompt, RunId};
+use bench_pipeline::{SUPPORT_BYTES_MAX, Supplies};
 use bench_planner::{Outline, Selection, outline};
 use bench_state::PlannedSample;
 use serde::Serialize;

@@ -10,7 +10,8 @@ use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
 use bench_datasets::{ItemNames, NameProblems, Prepared};
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Secret, Subset};
-use bench_inference::{ModelName, ProviderKind, Replay};
+use bench_inference::{ModelName, ProviderKind};
+use bench_pipeline::Replay;
 use serde_json::{Map, Value, json};
 
 use super::RunArgs;

@@ -7,7 +7,7 @@ use bench_benchmarks::Benchmark;
 use bench_datasets::{ItemNames, NameProblems, Prepared};
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetChoice;
-use bench_inference::{NamedItem, Replay};
+use bench_pipeline::{NamedItem, Replay};
 
 use super::order::{Plan, Responses};
 use crate::exit::Problem;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_asking::{AskError, InHand, StoredBody};
+use crate::{AskError, InHand, StoredBody};
 use bench_benchmarks::NoVerdict;
 use bench_domain::sample::Stage;
 use bench_domain::{Finish, Outcome, SampleBody, Timestamp, Usage, Verdict};

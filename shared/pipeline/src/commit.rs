@@ -10,7 +10,7 @@ use bench_lambda::metrics;
 use bench_queue::Message;
 use bench_state::{Commit, EventKind, Finished, NewEvent, ShardCount};
 
-use crate::context::BenchmarkContext;
+use crate::load::run::BenchmarkContext;
 use crate::{AskError, Desk, InHand};
 
 /// How often storing an answer is tried: it was paid for.

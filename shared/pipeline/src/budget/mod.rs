@@ -2,6 +2,8 @@
 //!
 //! A run without a budget comes by here without any call to a service.
 
+pub(crate) mod ledger;
+
 use std::time::Duration;
 
 use bench_domain::budget::grouped;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_asking::{AskError, InHand};
+use crate::{AskError, InHand};
 use bench_domain::job::poll_wait;
 use bench_domain::sample::Effort;
 use bench_domain::{Execution, Job, JobEnd, JobState, SampleBody, Timestamp};

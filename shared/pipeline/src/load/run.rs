@@ -15,15 +15,16 @@ use bench_domain::{
     Answer, BenchmarkName, Prompt, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp, Usage,
 };
 use bench_inference::tokens::usage_or_estimate;
-use bench_inference::{Endpoint, Failure, InferenceConfig, Keys, ProviderKind, Replay};
+use bench_inference::{Endpoint, Failure, InferenceConfig, Keys, ProviderKind};
 use bench_state::credentials::Credentials;
 use bench_state::{State, TakenUp};
 use tokio::sync::OnceCell;
 
-use crate::ledger::{Ledger, Ledgers, Receipt};
-use crate::original::Original;
-use crate::refusals::Refusals;
-use crate::supplies::{SUPPORT_BYTES_MAX, Supplies};
+use crate::answer::earlier_run::Original;
+use crate::answer::recorded::Replay;
+use crate::budget::ledger::{Ledger, Ledgers, Receipt};
+use crate::load::material::{SUPPORT_BYTES_MAX, Supplies};
+use crate::provider::refusals::Refusals;
 use crate::{AskError, InHand};
 
 /// How old the knowledge that a run is open may be.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_asking::{AskError, BenchmarkContext, InHand, Party, Stage, StoredBody};
+use crate::{AskError, BenchmarkContext, InHand, Party, Stage, StoredBody};
 use bench_benchmarks::Grading;
 use bench_datasets::Item;
 use bench_domain::sampling::item_hash;

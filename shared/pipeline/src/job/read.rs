@@ -1,6 +1,6 @@
 //! Reading what a job left: a verdict, or another round.
 
-use bench_asking::{AskError, InHand, StoredBody};
+use crate::{AskError, InHand, StoredBody};
 use bench_benchmarks::Round;
 use bench_domain::{Job, Outcome, Timestamp, Usage, Verdict};
 use bench_state::{BodyRef, Finished};

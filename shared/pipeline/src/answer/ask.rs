@@ -1,6 +1,6 @@
 //! Asking a model, and what its failures mean for the sample.
 
-use bench_asking::{AskError, InHand, Original, Party, Question, Reached, Replayed};
+use crate::{AskError, InHand, Original, Party, Question, Reached, Replayed};
 use bench_datasets::ROW_SIGN;
 use bench_domain::{Answer, Outcome, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};

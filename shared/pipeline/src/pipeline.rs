@@ -15,9 +15,9 @@ use bench_state::credentials::Credentials;
 use bench_state::{Claim, ClaimedSample, State, StateError};
 use futures_util::FutureExt;
 
-use crate::context::{Contexts, RunContext};
-use crate::vitals::{self, Vitals};
-use crate::{AskingConfig, Ledgers, StoredBody};
+use crate::heartbeat::{self, Vitals};
+use crate::load::run::{Contexts, RunContext};
+use crate::{Ledgers, PipelineConfig, StoredBody};
 
 /// The clients of a function that asks models.
 pub struct Services {
@@ -46,7 +46,7 @@ pub struct Desk {
     /// Items, prompts, answers.
     pub blobs: Blobs,
     /// What may be tried, and how long.
-    pub config: AskingConfig,
+    pub config: PipelineConfig,
     /// What is known of runs.
     pub contexts: Contexts,
     pub(crate) chat: ChatClient,
@@ -102,7 +102,7 @@ pub trait Attempt: Send + Sync {
 
 impl Desk {
     /// A desk for one stage with its clients.
-    pub fn new(stage: Stage, services: Services, config: AskingConfig) -> Self {
+    pub fn new(stage: Stage, services: Services, config: PipelineConfig) -> Self {
         let Services { state, queues, blobs, credentials, chat, inference, ledgers } = services;
         let keys = inference.keys().and(&config.keys);
         let contexts =
@@ -135,7 +135,7 @@ impl Desk {
         let response = loop {
             tokio::select! {
                 response = &mut work => break response,
-                () = tokio::time::sleep(vitals::LOOK_EVERY) => self.vitals.beat_beside(),
+                () = tokio::time::sleep(heartbeat::LOOK_EVERY) => self.vitals.beat_beside(),
             }
         };
         Box::pin(self.vitals.beat()).await;

@@ -1,6 +1,6 @@
 //! Items that take several questions: one attempt asks one of them.
 
-use bench_asking::{AskError, BenchmarkContext, InHand};
+use crate::{AskError, BenchmarkContext, InHand};
 use bench_benchmarks::{ItemProblem, Material, NextQuestion, next_question};
 use bench_datasets::Item;
 use bench_domain::{Answer, Prompt, SampleBody, Step};

@@ -1,5 +1,8 @@
 //! One question to a provider, for as long as its run wants the answer.
 
+mod failure;
+pub(crate) mod refusals;
+
 use std::time::Duration;
 
 use bench_domain::{Answer, Generation, Prompt, Timestamp};
@@ -7,7 +10,7 @@ use bench_inference::{ChatRequest, Endpoint, Failure, FailureKind, GaveUpBy};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::refusals::HeldUp;
+use crate::provider::refusals::HeldUp;
 use crate::{AskError, Desk, InHand};
 
 /// How often a call in flight looks whether its run is still open.

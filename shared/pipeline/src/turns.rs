@@ -11,27 +11,20 @@
 //!
 //! **A sandbox's turns** are in `job`.
 
-mod job;
-mod judge;
-mod verdict;
-
+use crate::{AskError, Attempt, Desk, InHand, PipelineConfig, SandboxHost, Services, Stage};
 use async_trait::async_trait;
-use bench_asking::{AskError, Attempt, Desk, InHand, Services, Stage};
 use bench_domain::SampleRef;
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent};
 
-pub use bench_asking::AskingConfig as TurnsConfig;
-pub use job::SandboxHost;
-
 /// The function that asks judges and has jobs run.
 pub struct Turns {
-    desk: Desk,
-    host: SandboxHost,
+    pub(crate) desk: Desk,
+    pub(crate) host: SandboxHost,
 }
 
 impl Turns {
     /// The function with its clients.
-    pub fn new(services: Services, config: TurnsConfig, host: SandboxHost) -> Self {
+    pub fn new(services: Services, config: PipelineConfig, host: SandboxHost) -> Self {
         Self { desk: Desk::new(Stage::Judge, services, config), host }
     }
 

@@ -6,23 +6,23 @@
 //! goes on behind the last one that was finished: an answer that was stored is graded, not asked for again.
 
 mod ask;
+pub(crate) mod earlier_run;
 mod grade;
-mod steps;
+mod question;
+pub(crate) mod recorded;
 
+use crate::{AskError, Attempt, Desk, InHand, PipelineConfig, Services, Stage};
 use async_trait::async_trait;
-use bench_asking::{AskError, Attempt, Desk, InHand, Services, Stage};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent};
-
-pub use bench_asking::{AskingConfig as WorkerConfig, WorkerIdentity};
 
 /// The worker's function.
 pub struct Worker {
-    desk: Desk,
+    pub(crate) desk: Desk,
 }
 
 impl Worker {
     /// A worker with its clients.
-    pub fn new(services: Services, config: WorkerConfig) -> Self {
+    pub fn new(services: Services, config: PipelineConfig) -> Self {
         Self { desk: Desk::new(Stage::Answer, services, config) }
     }
 

@@ -10,7 +10,7 @@ use crate::WorkerIdentity;
 
 /// What a function that asks models may try, and how long.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AskingConfig {
+pub struct PipelineConfig {
     /// Failed attempts of a sample before it ends as infrastructure-error. `WORKER_ITEM_ATTEMPTS`.
     pub attempts_max: u32,
     /// How long a sample waits for a provider that says it is busy. `BENCH_RATE_LIMIT_PATIENCE_SECONDS`.
@@ -38,7 +38,7 @@ const KEY_VARIABLES: [&str; 8] = [
     "BENCH_SIGNING_PRIVATE_KEY",
 ];
 
-impl Default for AskingConfig {
+impl Default for PipelineConfig {
     fn default() -> Self {
         Self {
             attempts_max: 5,
@@ -56,7 +56,7 @@ const LOST_MIN: u32 = 20;
 /// Lost attempts for each failed one that is allowed.
 const LOST_FACTOR: u32 = 4;
 
-impl AskingConfig {
+impl PipelineConfig {
     /// Lost attempts of a sample before it ends as infrastructure-error: four times as many as failed ones, and at least
     /// 20. A lost attempt was cut off with its process, which usually says nothing about the sample; but one that kills
     /// or hangs its process each time must not be paid for without end.

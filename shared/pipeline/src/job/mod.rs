@@ -24,7 +24,7 @@ mod trouble;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bench_asking::{AskError, BenchmarkContext, InHand, StoredBody};
+use crate::{AskError, BenchmarkContext, InHand, StoredBody};
 use bench_benchmarks::{JobMaterial, SandboxGrader};
 use bench_datasets::Item;
 use bench_domain::{Job, JobSpec, JobState, SampleBody, SampleRef};

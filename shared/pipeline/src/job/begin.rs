@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_asking::{AskError, InHand};
+use crate::{AskError, InHand};
 use bench_domain::{Job, JobSpec, JobState, Timestamp};
 use bench_sandy::job::{self, JobError, Uploaded};
 use bench_sandy::{ExecRequest, NewSandbox};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_asking::{AskError, InHand};
+use crate::{AskError, InHand};
 use bench_domain::Job;
 use bench_domain::sample::{Effort, backoff};
 use bench_lambda::metrics;

@@ -1,6 +1,8 @@
 //! Asking the judge.
 
-use bench_asking::{AskError, BenchmarkContext, InHand, Party, Question, Reached};
+mod verdict;
+
+use crate::{AskError, BenchmarkContext, InHand, Party, Question, Reached};
 use bench_benchmarks::Judge;
 use bench_datasets::Item;
 use bench_domain::body::Judgement;

@@ -20,7 +20,7 @@ use bench_domain::{Answer, Finish};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::usage_object::{Said, parse_usage};
+use bench_inference::{Said, parse_usage};
 
 /// Longest line in bytes.
 const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;

@@ -1,0 +1,4 @@
+//! What an attempt needs before it can ask: the run, the benchmark, the item and what its prompt needs besides it.
+
+pub(crate) mod material;
+pub(crate) mod run;
