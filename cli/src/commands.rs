@@ -34,7 +34,7 @@ use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
-use crate::stack::{Stack, StackOptions};
+use bench_stack::{Stack, StackOptions};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 
 use crate::commands::judge::{MODEL_VARIABLE, check_variable};
 use crate::exit::Problem;
-use crate::stack::{Stack, StackOptions, keys_dir};
+use bench_stack::{Stack, StackOptions, keys_dir};
 
 /// Which data directory.
 #[derive(Debug, Clone, Args)]

@@ -4,6 +4,8 @@ use std::fmt;
 use std::process::ExitCode;
 
 use bench_embedded::EmbeddedError;
+use bench_stack::sandboxes::SandboxesError;
+use bench_stack::sandboxes::python::PythonEnvironmentError;
 use http::StatusCode;
 
 use crate::client::Refused;
@@ -81,6 +83,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
         None if is_refused_as(error, StatusCode::UNAUTHORIZED) => Some(
             "BENCH_API_KEY is for an access token or a provider's key, BENCH_ADMIN_SECRET for the operator's secret",
         ),
+        None if is_unusable_python(error) => Some("`bench sandy setup` makes one"),
         None if in_use => Some(
             "wait until it is done, use another --data-dir, or give the address of a running `bench serve` with --server",
         ),
@@ -94,7 +97,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     let unprocessable = is_refused_as(error, StatusCode::UNPROCESSABLE_ENTITY);
     match problem {
         Some(problem) => problem.status,
-        None if unprocessable => ExitStatus::Usage,
+        None if unprocessable || is_unusable_python(error) => ExitStatus::Usage,
         None => ExitStatus::Failure,
     }
 }
@@ -102,6 +105,17 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
 /// Whether a server refused a request with this status.
 fn is_refused_as(error: &anyhow::Error, status: StatusCode) -> bool {
     error.chain().any(|cause| cause.downcast_ref::<Refused>().is_some_and(|refused| refused.status == status))
+}
+
+/// Whether a Python environment for sandboxes was named that cannot be used.
+fn is_unusable_python(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let error = match cause.downcast_ref::<SandboxesError>() {
+            Some(SandboxesError::Python(error)) => Some(error),
+            _ => cause.downcast_ref(),
+        };
+        matches!(error, Some(PythonEnvironmentError::Unusable { .. }))
+    })
 }
 
 /// An error and its causes in one line; causes that a text already carries are not told twice.
@@ -121,7 +135,10 @@ pub(crate) fn sentence(error: &anyhow::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use anyhow::Context;
+    use bench_stack::sandboxes::python::PythonEnvironment;
 
     use super::*;
 
@@ -138,5 +155,12 @@ mod tests {
         let usage = anyhow::Error::new(Problem::usage("no such benchmark")).context("cannot start");
         assert_eq!(report(&usage), ExitStatus::Usage);
         assert_eq!(report(&anyhow::anyhow!("anything")), ExitStatus::Failure);
+    }
+
+    #[test]
+    fn a_python_environment_that_cannot_be_used_is_wrong_usage() {
+        let unusable = || PythonEnvironment::open(Path::new("/nowhere")).unwrap_err();
+        assert_eq!(report(&anyhow::Error::new(unusable()).context("cannot start")), ExitStatus::Usage);
+        assert_eq!(report(&anyhow::Error::new(SandboxesError::from(unusable()))), ExitStatus::Usage);
     }
 }

@@ -2,12 +2,10 @@
 //!
 //! | module | what for |
 //! | --- | --- |
-//! | [`stack`] | the whole system in one process |
 //! | `args` | the command line as a whole, `.env`, logs |
 //! | `logs`, `causes` | what many samples end with is told once: in logs, and why a run failed |
 //! | `commands` | one file per command |
 //! | `client` | the HTTP API: of a server, or of the stack in this process |
-//! | `sandboxes` | how sandboxes of this machine are made: what they share and may use |
 //! | `views` | what the API answers, as far as it is shown |
 //! | `show`, `progress`, `output` | tables, progress and everything else that is printed |
 //!
@@ -25,9 +23,7 @@ mod format;
 mod logs;
 mod output;
 mod progress;
-mod sandboxes;
 mod show;
-pub mod stack;
 mod views;
 
 use std::process::ExitCode;

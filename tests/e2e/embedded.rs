@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bench_cli::stack::{Stack, StackOptions};
 use bench_domain::Timestamp;
 use bench_embedded::{Durability, Recorder, Right};
 use bench_sandy::testing::{KEY, Options, SandyServer};
 use bench_scheduler::Scheduler;
+use bench_stack::{Stack, StackOptions};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;

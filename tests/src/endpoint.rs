@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Context;
-use bench_cli::stack::{Stack, StackOptions};
 use bench_embedded::http::{Connections, serve};
 use bench_embedded::{ACCOUNT_ID, Durability, KMS_KEY_ID, REGION, Recorder};
 use bench_queue::QueueName;
+use bench_stack::{Stack, StackOptions};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 

@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail, ensure};
 use axum::body::Body;
 use bench_api::{Order, Orderer, Trusted, create_run};
-use bench_cli::stack::{Stack, StackOptions};
 use bench_cost::{MeasuredRun, Tallies, Tally};
 use bench_datasets::NoProgress;
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, RunId, Secret};
 use bench_embedded::{Answered, Durability, KMS_KEY_ID, Recorder, Service};
+use bench_stack::{Stack, StackOptions};
 use tower::ServiceExt;
 
 use crate::items::mmlu_pro_like;

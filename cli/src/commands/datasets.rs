@@ -16,8 +16,8 @@ use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::progress::DatasetProgress;
 use crate::show::number;
-use crate::stack::Stack;
 use crate::{format, output, show};
+use bench_stack::Stack;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -4,9 +4,9 @@ use bench_api::list_runs;
 use bench_domain::{RunId, RunStatus};
 use bench_state::RunFilter;
 
-use crate::stack::Stack;
 use crate::views::Run;
 use crate::{format, output, show};
+use bench_stack::Stack;
 
 /// Maximum number of runs that are looked at.
 const RUNS_MAX: u64 = 1_000;

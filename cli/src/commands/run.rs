@@ -32,9 +32,9 @@ use crate::client::{Client, ServerArgs};
 use crate::data_dir::{DataArgs, DurabilityArg};
 use crate::exit::{ExitStatus, Problem};
 use crate::progress::DatasetProgress;
-use crate::stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
 use crate::views::Run;
 use crate::{format, output};
+use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

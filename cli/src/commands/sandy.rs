@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench_sandbox::host::{ApiKey, SandboxHost, router};
-use bench_sandbox::isolation::{Isolation, IsolationError};
+use bench_sandbox::isolation::Isolation;
 use bench_web::ServerConfig;
 use clap::{Args, Subcommand};
 
@@ -19,7 +19,7 @@ use crate::commands::serve::{ConnectionsArgs, addresses, bind};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
-use crate::sandboxes::{MIB_MAX, SLOTS_MAX, SandboxSettings};
+use bench_stack::sandboxes::{MIB_MAX, SLOTS_MAX, SandboxSettings, SandboxesError};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -169,12 +169,12 @@ fn key(no_key: bool, local: bool, variable: Option<&str>) -> anyhow::Result<Opti
 }
 
 /// A machine on which nothing safe is possible, in one sentence.
-fn unsafe_machine(error: anyhow::Error) -> anyhow::Error {
-    match error.downcast::<IsolationError>() {
-        Ok(reason) => Problem::failure(reason.to_string())
+fn unsafe_machine(error: SandboxesError) -> anyhow::Error {
+    match error {
+        SandboxesError::Isolation(reason) => Problem::failure(reason.to_string())
             .hint("run it on a Linux machine or in a container that allows user namespaces or landlock")
             .into(),
-        Err(error) => error,
+        error => error.into(),
     }
 }
 

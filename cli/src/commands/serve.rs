@@ -20,7 +20,7 @@ use crate::data_dir::{DataArgs, DurabilityArg};
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
 use crate::progress::DatasetProgress;
-use crate::stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
+use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

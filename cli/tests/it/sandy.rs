@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use bench_cli::stack::{Stack, StackOptions};
 use bench_sandy::{Sandy, SandyError};
+use bench_stack::{Stack, StackOptions};
 use serde_json::{Value, json};
 
 use crate::serve::Server;

@@ -198,9 +198,9 @@ fn a_presigned_address_works_on_this_machine_until_it_is_changed() {
     let place = Place::new();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (stack, address) = runtime.block_on(async {
-        let mut options = bench_cli::stack::StackOptions::new(place.path("data"));
+        let mut options = bench_stack::StackOptions::new(place.path("data"));
         options.s3_listener = true;
-        let stack = bench_cli::stack::Stack::open(options).await.unwrap();
+        let stack = bench_stack::Stack::open(options).await.unwrap();
         stack.blobs.put("exports/x.txt", "signed for you".into(), "text/plain").await.unwrap();
         let valid = std::time::Duration::from_secs(60);
         let address = stack.blobs.presign_get("exports/x.txt", "x.txt", valid).await.unwrap();

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use aws_sdk_sqs::types::QueueAttributeName;
-use bench_cli::stack::{Stack, StackOptions};
 use bench_domain::{BenchmarkName, Position, RunId, RunStatus, SampleRef, Secret};
 use bench_embedded::{Durability, Recorder};
 use bench_queue::{Depth, QueueName};
 use bench_sandy::testing::{self, Options, SandyServer};
 use bench_scheduler::Scheduler;
+use bench_stack::{Stack, StackOptions};
 use bench_state::{RunWithBenchmarks, SampleRecord};
 use bench_tests::model_server::{Ask, ModelServer, Reply};
 

@@ -9,9 +9,9 @@ use super::order::{Model, Plan};
 use crate::commands::judge::{MODEL_VARIABLE, NamedJudge};
 use crate::exit::Problem;
 use crate::output;
-use crate::sandboxes::SandboxSettings;
-use crate::sandboxes::python::lacking;
-use crate::stack::StackOptions;
+use bench_stack::StackOptions;
+use bench_stack::sandboxes::SandboxSettings;
+use bench_stack::sandboxes::python::lacking;
 
 /// Says before anything is queued that a provider cannot be asked.
 pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Result<()> {

@@ -21,8 +21,8 @@ use super::RunArgs;
 use super::order::{self, Plan};
 use crate::exit::{ExitStatus, Problem};
 use crate::progress::DatasetProgress;
-use crate::stack::Stack;
 use crate::{format, output};
+use bench_stack::Stack;
 
 /// Shows what would be asked.
 pub(super) async fn run(args: &RunArgs) -> anyhow::Result<ExitStatus> {

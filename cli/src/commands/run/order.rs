@@ -25,8 +25,8 @@ use crate::commands::{check_exists, find_benchmark, warn_of_ignored};
 use crate::exit::Problem;
 use crate::output;
 use crate::progress::DatasetProgress;
-use crate::stack::Stack;
 use crate::views::Run;
+use bench_stack::Stack;
 
 /// Arguments that say what is ordered: a run that goes on has its own.
 const ORDER_ARGS: [&str; 20] = [

@@ -13,7 +13,7 @@ use super::order::{Plan, Responses};
 use crate::exit::Problem;
 use crate::format;
 use crate::progress::DatasetProgress;
-use crate::stack::Stack;
+use bench_stack::Stack;
 
 /// Names of benchmarks that a message lists.
 const BENCHMARKS_SHOWN_MAX: usize = 5;

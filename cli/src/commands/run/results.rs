@@ -13,9 +13,9 @@ use super::failure;
 use crate::client::Client;
 use crate::data_dir::key_ring;
 use crate::exit::{ExitStatus, Problem};
-use crate::stack::Stack;
 use crate::views::Run;
 use crate::{output, show};
+use bench_stack::Stack;
 
 /// Where a run's results were left.
 struct Files {

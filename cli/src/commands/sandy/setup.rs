@@ -15,7 +15,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::Context;
-use bench_sandbox::isolation::{Exec, IsolationError};
+use bench_sandbox::isolation::Exec;
 use clap::Args;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde::{Deserialize, Serialize};
@@ -27,8 +27,8 @@ use self::packages::{IMPORTS, MINOR_MAX, MINOR_MIN, packages};
 use crate::commands::run::interrupt::Interrupt;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
-use crate::sandboxes::python::{PythonEnvironment, current_link, folder};
-use crate::sandboxes::{SandboxSettings, make_data_dir};
+use bench_stack::sandboxes::python::{PythonEnvironment, current_link, folder};
+use bench_stack::sandboxes::{SandboxSettings, SandboxesError};
 
 /// Tells what an environment was made of; only a whole one has it.
 const MARKER: &str = "bench-environment.json";
@@ -115,7 +115,7 @@ pub(super) async fn run(args: &SetupArgs, settings: &SandboxSettings) -> anyhow:
 }
 
 async fn make(args: &SetupArgs, settings: &SandboxSettings) -> anyhow::Result<()> {
-    make_data_dir(&settings.data_dir)?;
+    bench_embedded::secure_data_dir(&settings.data_dir)?;
     let all = folder(&settings.data_dir);
     fs::create_dir_all(&all).with_context(|| format!("could not make {}", all.display()))?;
     let _lock = lock(&all)?;
@@ -201,11 +201,11 @@ async fn try_in_sandbox(place: &Path, settings: &SandboxSettings) -> anyhow::Res
     let isolation = match isolation {
         Ok(isolation) => isolation,
         // It may be made for another machine, and says so when it is used here.
-        Err(error) if error.is::<IsolationError>() => {
-            output::warn(&format!("not tried in a sandbox: {}", crate::exit::sentence(&error)));
+        Err(SandboxesError::Isolation(reason)) => {
+            output::warn(&format!("not tried in a sandbox: {reason}"));
             return Ok(());
         }
-        Err(error) => return Err(error),
+        Err(error) => return Err(error.into()),
     };
     let config = settings.config(None);
     let sandbox = isolation.create(&config.limits).await?;

@@ -16,7 +16,7 @@ use super::lines::Lines;
 use crate::data_dir::DataArgs;
 use crate::exit::{Problem, sentence};
 use crate::progress::DatasetProgress;
-use crate::stack::Stack;
+use bench_stack::Stack;
 
 /// Items that are kept in memory: several responses to one item come close to each other.
 const KEPT_MAX: usize = 10_000;

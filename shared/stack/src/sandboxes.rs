@@ -1,21 +1,21 @@
 //! Sandboxes of this machine, as `bench sandy` and the stack have them: what they share, what they may use.
 
-pub(crate) mod python;
+pub mod python;
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
-use anyhow::Context;
+use bench_embedded::{EmbeddedError, secure_data_dir};
 use bench_sandbox::host::{ApiKey, HostConfig, SandboxHost, refusing};
 use bench_sandbox::isolation::{Isolation, IsolationError, IsolationOptions, SharedFolder, probe};
 
-use self::python::PythonEnvironment;
+use self::python::{PythonEnvironment, PythonEnvironmentError};
 
 /// Large files that jobs need, each named by its SHA-256, within the data directory.
-pub(crate) const FILES: &str = "sandbox-files";
+pub const FILES: &str = "sandbox-files";
 /// What sandboxes need outside, within the data directory.
 const STATE: &str = "sandboxes";
 /// Where sandboxes see the large files.
@@ -23,9 +23,42 @@ const FILES_INSIDE: &str = "/opt/sandbox-files";
 /// Where sandboxes see the Python environment.
 const PYTHON_INSIDE: &str = "/opt/sandbox-python";
 /// Most slots that can be asked for.
-pub(crate) const SLOTS_MAX: u64 = 1_000;
+pub const SLOTS_MAX: u64 = 1_000;
 /// Bounds of a sandbox's memory and disk, in MiB.
-pub(crate) const MIB_MAX: u64 = 1 << 20;
+pub const MIB_MAX: u64 = 1 << 20;
+
+/// Why no sandbox can be made as it was set.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxesError {
+    /// A variable cannot be used.
+    #[error("{name} is a whole number from 1 to {max}")]
+    Variable {
+        /// Its name.
+        name: &'static str,
+        /// The largest value.
+        max: u64,
+    },
+    /// This program's own file is not known.
+    #[error("this program's own file cannot be told: {0}")]
+    Helper(io::Error),
+    /// The Python environment cannot be used.
+    #[error(transparent)]
+    Python(#[from] PythonEnvironmentError),
+    /// The data directory cannot be used.
+    #[error(transparent)]
+    DataDir(#[from] EmbeddedError),
+    /// A folder in it cannot be used.
+    #[error("could not use {}: {source}", folder.display())]
+    Folder {
+        /// Its path.
+        folder: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nothing safe is possible on this machine.
+    #[error(transparent)]
+    Isolation(#[from] IsolationError),
+}
 
 /// How sandboxes are made on this machine.
 ///
@@ -36,15 +69,21 @@ pub(crate) const MIB_MAX: u64 = 1 << 20;
 /// | `BENCH_SANDBOX_DISK_MIB` | 1024 | what the working folder of each holds |
 /// | `BENCH_SANDBOX_PYTHON` | what `bench sandy setup` made | the Python environment that programs find |
 #[derive(Debug, Clone)]
-pub(crate) struct SandboxSettings {
-    pub(crate) data_dir: PathBuf,
+pub struct SandboxSettings {
+    /// Where everything is kept.
+    pub data_dir: PathBuf,
     /// Program that is run as a helper: `bench` itself.
-    pub(crate) helper: PathBuf,
-    pub(crate) slots: Option<u64>,
-    pub(crate) memory_mib: Option<u64>,
-    pub(crate) disk_mib: Option<u64>,
-    pub(crate) python: Option<PathBuf>,
-    pub(crate) allow_network: bool,
+    pub helper: PathBuf,
+    /// Sandboxes that may work at once.
+    pub slots: Option<u64>,
+    /// Memory of each, in MiB.
+    pub memory_mib: Option<u64>,
+    /// What the working folder of each holds, in MiB.
+    pub disk_mib: Option<u64>,
+    /// The Python environment that programs find, where one was named.
+    pub python: Option<PathBuf>,
+    /// Whether programs reach the network.
+    pub allow_network: bool,
 }
 
 impl SandboxSettings {
@@ -52,15 +91,15 @@ impl SandboxSettings {
     ///
     /// # Errors
     /// One sentence that names the variable that cannot be used.
-    pub(crate) fn from_vars(
+    pub fn from_vars(
         data_dir: &Path,
         helper: Option<PathBuf>,
         var: impl Fn(&str) -> Option<String>,
-    ) -> anyhow::Result<Self> {
-        let number = |name: &str, max: u64| -> anyhow::Result<Option<u64>> {
+    ) -> Result<Self, SandboxesError> {
+        let number = |name, max| {
             let Some(text) = var(name) else { return Ok(None) };
             let number = text.trim().parse().ok().filter(|number| (1..=max).contains(number));
-            Ok(Some(number.with_context(|| format!("{name} is a whole number from 1 to {max}"))?))
+            number.map(Some).ok_or(SandboxesError::Variable { name, max })
         };
         Ok(Self {
             data_dir: data_dir.to_owned(),
@@ -74,15 +113,18 @@ impl SandboxSettings {
     }
 
     /// This program.
-    pub(crate) fn own_helper() -> anyhow::Result<PathBuf> {
-        std::env::current_exe().context("this program's own file cannot be told")
+    ///
+    /// # Errors
+    /// When the system does not tell where it is.
+    pub fn own_helper() -> Result<PathBuf, SandboxesError> {
+        std::env::current_exe().map_err(SandboxesError::Helper)
     }
 
     /// The Python environment that sandboxes get.
     ///
     /// # Errors
     /// When the one that was named cannot be used.
-    pub(crate) fn python(&self) -> anyhow::Result<Option<PythonEnvironment>> {
+    pub fn python(&self) -> Result<Option<PythonEnvironment>, PythonEnvironmentError> {
         match &self.python {
             Some(folder) => PythonEnvironment::open(folder).map(Some),
             None => PythonEnvironment::current(&self.data_dir),
@@ -92,13 +134,14 @@ impl SandboxSettings {
     /// The strongest form that this machine allows; it is tried out, which takes a moment and blocks.
     ///
     /// # Errors
-    /// [`IsolationError`] where nothing safe is possible; anything else when a folder or the Python environment cannot be
-    /// used.
-    pub(crate) fn isolation(&self) -> anyhow::Result<Arc<dyn Isolation>> {
-        make_data_dir(&self.data_dir)?;
+    /// [`SandboxesError::Isolation`] where nothing safe is possible; another when a folder or the Python environment
+    /// cannot be used.
+    pub fn isolation(&self) -> Result<Arc<dyn Isolation>, SandboxesError> {
+        secure_data_dir(&self.data_dir)?;
         let files = self.data_dir.join(FILES);
-        fs::create_dir_all(&files).with_context(|| format!("could not make {}", files.display()))?;
-        let files = files.canonicalize().with_context(|| format!("could not use {}", files.display()))?;
+        let files = fs::create_dir_all(&files)
+            .and_then(|()| files.canonicalize())
+            .map_err(|source| SandboxesError::Folder { folder: files, source })?;
         let mut options = IsolationOptions::new(&self.helper, self.data_dir.join(STATE));
         // The first one is what SANDY_FILES names.
         options.shared.push(SharedFolder { host: files, inside: PathBuf::from(FILES_INSIDE) });
@@ -127,7 +170,8 @@ impl SandboxSettings {
     }
 
     /// Bounds of the host.
-    pub(crate) fn config(&self, key: Option<ApiKey>) -> HostConfig {
+    #[must_use]
+    pub fn config(&self, key: Option<ApiKey>) -> HostConfig {
         let slots = self.slots.and_then(|slots| usize::try_from(slots).ok());
         let mut config = slots.map_or_else(HostConfig::default, HostConfig::with_slots);
         if let Some(mib) = self.memory_mib {
@@ -143,13 +187,12 @@ impl SandboxSettings {
 
     /// A host that answers in any case: where nothing can be made it says why, each time. Blocks as
     /// [`SandboxSettings::isolation`] does; call it within a Tokio runtime.
-    pub(crate) fn host(&self, key: ApiKey) -> Arc<SandboxHost> {
+    pub fn host(&self, key: ApiKey) -> Arc<SandboxHost> {
         let isolation = self.isolation().unwrap_or_else(|error| {
-            let sentence = crate::exit::sentence(&error);
-            tracing::warn!(error = sentence, "No code can be run on this machine: {sentence}");
-            let reason = match error.downcast::<IsolationError>() {
-                Ok(reason) => reason,
-                Err(_) => IsolationError::Unsafe(sentence),
+            tracing::warn!(%error, "No code can be run on this machine: {error}");
+            let reason = match error {
+                SandboxesError::Isolation(reason) => reason,
+                error => IsolationError::Unsafe(error.to_string()),
             };
             refusing(&reason)
         });
@@ -164,11 +207,6 @@ fn closed_folder(path: &Path) -> Option<PathBuf> {
     let is_closed =
         |folder: &&Path| fs::metadata(folder).is_ok_and(|folder| folder.permissions().mode() & 0o001 == 0);
     path.ancestors().collect::<Vec<_>>().into_iter().rev().find(is_closed).map(Path::to_owned)
-}
-
-/// Makes the data directory where there is none, for its owner alone.
-pub(crate) fn make_data_dir(data_dir: &Path) -> anyhow::Result<()> {
-    Ok(bench_embedded::secure_data_dir(data_dir)?)
 }
 
 #[cfg(test)]

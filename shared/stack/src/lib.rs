@@ -3,46 +3,50 @@
 //! What Lambda and the template do in the cloud happens here: queues drive the functions, HTTP
 //! functions share a router, the scheduler is woken by the clock. The functions are the same.
 
-mod sandboxes;
+mod built_in;
+mod keys;
+mod mappings;
+mod options;
+pub mod sandboxes;
 mod wakes;
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::io::Write;
+pub use self::keys::keys_dir;
+pub use self::options::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, StackOptions};
+
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use axum::Router;
 use bench_api::{Api, ApiConfig};
 use bench_blobs::Blobs;
-use bench_datasets::{Library, LibraryConfig, NoProgress, Progress};
+use bench_datasets::{Library, LibraryConfig, Progress};
 use bench_dead_letters::DeadLetters;
 use bench_domain::{RunId, RunStatus};
-use bench_embedded::host::{Handler, Host, Mapping};
-use bench_embedded::{Durability, Embedded, EmbeddedOptions, Faults, Recorder};
+use bench_embedded::host::Host;
+use bench_embedded::{Embedded, EmbeddedOptions};
 use bench_exports::{Exports, ExportsConfig};
 use bench_finisher::Finisher;
 use bench_http_server::Limits;
 use bench_inference::{ChatClient, InferenceConfig, ProviderKind};
-use bench_lambda::{Deadline, KmsKey, SqsBatchResponse, SqsEvent};
+use bench_lambda::KmsKey;
 use bench_pipeline::{Ledgers, PipelineConfig, SandboxHost, Services, Turns, Worker};
 use bench_planner::Planner;
-use bench_queue::{QueueName, QueueSettings, Queues};
+use bench_queue::{QueueSettings, Queues};
 use bench_sandy::SandyConfig;
 use bench_scheduler::{Scheduler, SchedulerConfig};
-use bench_signing::{KeyRing, RingConfig};
-use bench_state::credentials::{Credentials, KEY_BYTES, KeyWrapper, LocalKey, OwnerKey};
-use bench_state::{RunFilter, Scope, State};
+use bench_state::credentials::{Credentials, KeyWrapper, LocalKey, OwnerKey};
+use bench_state::{RunFilter, State};
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
-use self::sandboxes::BuiltIn;
+use self::built_in::BuiltIn;
+use self::keys::{key_ring, master_key};
+use self::mappings::{LONG_INVOCATION, RESERVE};
+use self::sandboxes::{FILES, SandboxSettings};
 use self::wakes::Wakes;
-use crate::sandboxes::{FILES, SandboxSettings};
 
 /// Version of this program, as runs and exports name it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -51,70 +55,8 @@ const TABLE: &str = "bench-runner";
 const CREDENTIALS_TABLE: &str = "bench-runner-credentials";
 const BUCKET: &str = "bench-runner";
 const QUEUE_PREFIX: &str = "bench-";
-/// Samples worked on at once unless said otherwise.
-pub const CONCURRENCY_DEFAULT: usize = 16;
 /// Connections to the bucket's listener: `bench`, and programs of this machine that have a presigned address.
 const S3_CONNECTIONS_MAX: usize = 128;
-/// Upper bound of samples worked on at once.
-pub const CONCURRENCY_MAX: usize = 2_000;
-/// How long planning or closing a run may take: a large dataset is downloaded within it.
-const LONG_INVOCATION: Duration = Duration::from_secs(3_600);
-/// How long a dead letter may take.
-const SHORT_INVOCATION: Duration = Duration::from_secs(300);
-/// What an invocation has besides its answers' time limit.
-const RESERVE: Duration = Duration::from_secs(60);
-
-/// How a stack is opened.
-pub struct StackOptions {
-    /// Where everything is kept.
-    pub data_dir: PathBuf,
-    /// What an acknowledged write survives.
-    pub durability: Durability,
-    /// Faults to inject; for tests.
-    pub faults: Option<Faults>,
-    /// Observer of every call to the services; for tests.
-    pub recorder: Option<Recorder>,
-    /// Secrets that Secrets Manager holds, by name; for functions that run in processes of their own.
-    pub secrets: BTreeMap<String, String>,
-    /// Samples worked on at once.
-    pub concurrency: usize,
-    /// Hears of dataset downloads.
-    pub progress: Arc<dyn Progress>,
-    /// Bound to loopback: whoever sits at this machine needs no key.
-    pub local: bool,
-    /// The runs that it works on. The others of the data directory stay as they are: not asked, not paid for.
-    pub scope: Scope,
-    /// When a message that failed comes again the first time; shorter for tests.
-    pub again: Duration,
-    /// Lets programs on this machine reach the bucket, on a free loopback port: presigned addresses work there.
-    pub s3_listener: bool,
-    /// Program that the built-in sandbox host runs as its helper; this program itself where it is not said. For tests,
-    /// whose own program is no `bench`.
-    pub sandbox_helper: Option<PathBuf>,
-    /// Variables of the environment, as every function reads them.
-    pub vars: BTreeMap<String, String>,
-}
-
-impl StackOptions {
-    /// The defaults, with the variables of this process.
-    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
-        Self {
-            data_dir: data_dir.into(),
-            durability: Durability::Full,
-            faults: None,
-            recorder: None,
-            secrets: BTreeMap::new(),
-            concurrency: CONCURRENCY_DEFAULT,
-            progress: Arc::new(NoProgress),
-            local: true,
-            scope: Scope::Server,
-            again: QueueSettings::default().again,
-            s3_listener: false,
-            sandbox_helper: None,
-            vars: std::env::vars().collect(),
-        }
-    }
-}
 
 /// The system, opened.
 pub struct Stack {
@@ -425,71 +367,6 @@ impl Stack {
         }
         self.embedded.close();
     }
-
-    fn mappings(&self) -> anyhow::Result<Vec<Mapping>> {
-        let functions = &self.functions;
-        let (planner, worker) = (Arc::clone(&functions.planner), Arc::clone(&functions.worker));
-        let (turns, finisher) = (Arc::clone(&functions.turns), Arc::clone(&functions.finisher));
-        let mapping = |name, queue, handler, concurrency, timeout| {
-            let queue_url = self.queues.url(queue)?.to_owned();
-            anyhow::Ok(Mapping { name, queue_url, handler, batch_size: 1, concurrency, timeout })
-        };
-        let answers = self.answer_time + 2 * RESERVE;
-        let mut mappings = vec![
-            mapping(
-                "planner",
-                QueueName::Plans,
-                handler(
-                    planner,
-                    |planner, event, deadline| async move { planner.handle(event, deadline).await },
-                ),
-                4,
-                LONG_INVOCATION,
-            )?,
-            mapping(
-                "worker",
-                QueueName::Items,
-                handler(
-                    worker,
-                    |worker, event, deadline| async move { worker.handle(event, deadline).await },
-                ),
-                self.concurrency,
-                answers,
-            )?,
-            mapping(
-                "turns",
-                QueueName::Turns,
-                handler(turns, |turns, event, deadline| async move { turns.handle(event, deadline).await }),
-                self.concurrency,
-                answers,
-            )?,
-            mapping(
-                "finisher",
-                QueueName::Finishes,
-                handler(finisher, |finisher, event, deadline| async move {
-                    finisher.handle(event, deadline).await
-                }),
-                2,
-                LONG_INVOCATION,
-            )?,
-        ];
-        for queue in QueueName::ALL {
-            let dead_letters = Arc::clone(&functions.dead_letters);
-            let handler = handler(dead_letters, |dead_letters, event, deadline| async move {
-                dead_letters.handle(event, deadline).await
-            });
-            let queue_url = self.queues.dead_letter_url(queue)?;
-            mappings.push(Mapping {
-                name: "dead-letters",
-                queue_url,
-                handler,
-                batch_size: 10,
-                concurrency: 10,
-                timeout: SHORT_INVOCATION,
-            });
-        }
-        Ok(mappings)
-    }
 }
 
 /// Where sandboxes are made, and the host that makes them if it is the stack's own.
@@ -504,66 +381,4 @@ async fn open_sandboxes(
     }
     let built_in = BuiltIn::open(SandboxSettings::from_vars(data_dir, helper, var)?, concurrency).await?;
     Ok((built_in.config.clone(), Some(built_in)))
-}
-
-/// A function as the host calls it.
-fn handler<T, F, Fut>(function: Arc<T>, call: F) -> Handler
-where
-    T: Send + Sync + 'static,
-    F: Fn(Arc<T>, SqsEvent, Deadline) -> Fut + Send + Sync + 'static,
-    Fut: Future<Output = SqsBatchResponse> + Send + 'static,
-{
-    Arc::new(move |event, until| Box::pin(call(Arc::clone(&function), event, Deadline(until))))
-}
-
-/// Where this installation's signing keys are.
-pub fn keys_dir(data_dir: &Path) -> PathBuf {
-    data_dir.join("keys")
-}
-
-/// The keys of the environment when it names any, else those of the data directory.
-fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
-    let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));
-    if private.is_none() && public.is_none() {
-        let dir = keys_dir(data_dir);
-        return KeyRing::open(&dir, jiff::Timestamp::now())
-            .with_context(|| format!("could not open the signing keys in {}", dir.display()));
-    }
-    let old = var("BENCH_SIGNING_OLD_PUBLIC_KEYS");
-    Ok(KeyRing::from_config(&RingConfig {
-        private_key: private.as_deref(),
-        public_key: public.as_deref(),
-        old_public_keys: old.as_deref(),
-        valid_from: None,
-    })?)
-}
-
-/// The key that protects callers' keys: made on the first start, readable by its owner alone.
-fn master_key(data_dir: &Path) -> anyhow::Result<[u8; KEY_BYTES]> {
-    let path = data_dir.join("master.key");
-    let shown = path.display();
-    if !path.exists() {
-        // Under another name first: a key that is there is whole. The data directory's lock keeps others out.
-        let key = LocalKey::generate()?;
-        let new = data_dir.join("master.key.new");
-        let mut file = fs::OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&new)
-            .with_context(|| format!("could not write {shown}"))?;
-        file.write_all(&key)
-            .and_then(|()| file.sync_all())
-            .and_then(|()| fs::rename(&new, &path))
-            .with_context(|| format!("could not write {shown}"))?;
-    }
-    let mode = fs::metadata(&path).with_context(|| format!("could not read {shown}"))?.permissions().mode();
-    if mode & 0o077 != 0 {
-        bail!("{shown} can be read by others: run `chmod 600 {shown}`");
-    }
-    let key = fs::read(&path).with_context(|| format!("could not read {shown}"))?;
-    key.try_into().map_err(|_| {
-        anyhow::anyhow!("{shown} is damaged: remove it; keys of open runs must then be given again")
-    })
 }

@@ -1,14 +1,11 @@
 //! The Python environment that programs in sandboxes find.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
+use std::{fs, io};
 
-use anyhow::Context;
 use tokio::process::Command;
-
-use crate::exit::Problem;
 
 /// Python environments, within the data directory.
 const FOLDER: &str = "python";
@@ -28,22 +25,45 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(20);
 /// Says which packages cannot be found.
 const LOOK: &str = "import sys\nfrom importlib.util import find_spec\nprint(*[name for name in sys.argv[1:] if find_spec(name) is None])";
 
+/// Why a Python environment cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PythonEnvironmentError {
+    /// It is none that sandboxes can use.
+    #[error("{} is no Python environment that sandboxes can use: {why}", folder.display())]
+    Unusable {
+        /// Its folder.
+        folder: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The link to it cannot be read.
+    #[error("could not look at {}: {source}", link.display())]
+    Link {
+        /// The link.
+        link: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
 /// A Python environment (venv).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PythonEnvironment {
+pub struct PythonEnvironment {
     /// Its folder; no link.
-    pub(crate) folder: PathBuf,
+    pub folder: PathBuf,
     /// Where its Python was installed, if not among the machine's programs: sandboxes need it, too.
-    pub(crate) base: Option<PathBuf>,
+    pub base: Option<PathBuf>,
 }
 
 /// The folder of all environments of a data directory.
-pub(crate) fn folder(data_dir: &Path) -> PathBuf {
+#[must_use]
+pub fn folder(data_dir: &Path) -> PathBuf {
     data_dir.join(FOLDER)
 }
 
 /// The link to the environment that is used.
-pub(crate) fn current_link(data_dir: &Path) -> PathBuf {
+#[must_use]
+pub fn current_link(data_dir: &Path) -> PathBuf {
     folder(data_dir).join(CURRENT)
 }
 
@@ -51,18 +71,14 @@ impl PythonEnvironment {
     /// The environment in this folder.
     ///
     /// # Errors
-    /// One sentence why it is none that a sandbox can use.
-    pub(crate) fn open(folder: &Path) -> anyhow::Result<Self> {
-        let shown = folder.display();
-        let none = |why: String| {
-            Problem::usage(format!("{shown} is no Python environment that sandboxes can use: {why}"))
-                .hint("`bench sandy setup` makes one")
-        };
+    /// [`PythonEnvironmentError::Unusable`] where it is none that a sandbox can use.
+    pub fn open(folder: &Path) -> Result<Self, PythonEnvironmentError> {
+        let none = |why| PythonEnvironmentError::Unusable { folder: folder.to_owned(), why };
         let real = folder.canonicalize().map_err(|error| none(error.to_string()))?;
         let config = real.join("pyvenv.cfg");
         let is_short = fs::metadata(&config).is_ok_and(|config| config.len() <= CONFIG_BYTES_MAX);
         if !is_short {
-            return Err(none("it has no pyvenv.cfg".to_owned()).into());
+            return Err(none("it has no pyvenv.cfg".to_owned()));
         }
         let program = real.join("bin/python3");
         let program = program.canonicalize().map_err(|error| none(format!("bin/python3: {error}")))?;
@@ -79,17 +95,20 @@ impl PythonEnvironment {
                 "its Python is {}, and sandboxes have a folder of their own there",
                 program.display()
             );
-            return Err(none(why).into());
+            return Err(none(why));
         }
         Ok(Self { folder: real, base })
     }
 
     /// The environment that `bench sandy setup` made, if it did.
-    pub(crate) fn current(data_dir: &Path) -> anyhow::Result<Option<Self>> {
+    ///
+    /// # Errors
+    /// When it cannot be used any more.
+    pub fn current(data_dir: &Path) -> Result<Option<Self>, PythonEnvironmentError> {
         let link = current_link(data_dir);
         match link.symlink_metadata() {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error).with_context(|| format!("could not look at {}", link.display())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(source) => Err(PythonEnvironmentError::Link { link, source }),
             Ok(_) => Self::open(&link).map(Some),
         }
     }
@@ -97,7 +116,7 @@ impl PythonEnvironment {
 
 /// Which of these packages the Python that sandboxes get does not have: that of the environment, else the machine's. All
 /// of them where there is no Python, none where that cannot be told.
-pub(crate) async fn lacking(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {
+pub async fn lacking(environment: Option<&PythonEnvironment>, packages: &[&str]) -> Vec<String> {
     let program = environment.map_or_else(|| PathBuf::from("python3"), |own| own.folder.join("bin/python3"));
     let mut look = Command::new(program);
     look.args(["-I", "-c", LOOK]).args(packages).env("PATH", SANDBOX_PATH);

@@ -1,0 +1,62 @@
+//! The keys of an installation: what signs its archives, and what protects callers' keys.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use bench_signing::{KeyRing, RingConfig};
+use bench_state::credentials::{KEY_BYTES, LocalKey};
+
+/// Where this installation's signing keys are.
+pub fn keys_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("keys")
+}
+
+/// The keys of the environment when it names any, else those of the data directory.
+pub(crate) fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
+    let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));
+    if private.is_none() && public.is_none() {
+        let dir = keys_dir(data_dir);
+        return KeyRing::open(&dir, jiff::Timestamp::now())
+            .with_context(|| format!("could not open the signing keys in {}", dir.display()));
+    }
+    let old = var("BENCH_SIGNING_OLD_PUBLIC_KEYS");
+    Ok(KeyRing::from_config(&RingConfig {
+        private_key: private.as_deref(),
+        public_key: public.as_deref(),
+        old_public_keys: old.as_deref(),
+        valid_from: None,
+    })?)
+}
+
+/// The key that protects callers' keys: made on the first start, readable by its owner alone.
+pub(crate) fn master_key(data_dir: &Path) -> anyhow::Result<[u8; KEY_BYTES]> {
+    let path = data_dir.join("master.key");
+    let shown = path.display();
+    if !path.exists() {
+        // Under another name first: a key that is there is whole. The data directory's lock keeps others out.
+        let key = LocalKey::generate()?;
+        let new = data_dir.join("master.key.new");
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)
+            .with_context(|| format!("could not write {shown}"))?;
+        file.write_all(&key)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| fs::rename(&new, &path))
+            .with_context(|| format!("could not write {shown}"))?;
+    }
+    let mode = fs::metadata(&path).with_context(|| format!("could not read {shown}"))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        bail!("{shown} can be read by others: run `chmod 600 {shown}`");
+    }
+    let key = fs::read(&path).with_context(|| format!("could not read {shown}"))?;
+    key.try_into().map_err(|_| {
+        anyhow::anyhow!("{shown} is damaged: remove it; keys of open runs must then be given again")
+    })
+}
