@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use bench_domain::Code;
 use bytes::Bytes;
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
@@ -49,6 +50,7 @@ impl Answer {
         let body = self.expect(status);
         let detail = body["detail"].as_str().map_or_else(|| body["detail"].to_string(), str::to_owned);
         assert!(detail.len() > 3 && body["detail"] != Value::Null, "an error without a detail: {body}");
+        assert!(body["code"].as_str().and_then(Code::from_name).is_some(), "an error without a code: {body}");
         detail
     }
 }

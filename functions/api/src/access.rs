@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
-use bench_domain::{Secret, Timestamp};
+use bench_domain::{Code, Secret, Timestamp};
 use bench_state::access::{AccessEntry, AccessKind, ENTRIES_MAX, is_access_token, new_access_token};
 use bench_web::ApiError;
 use bench_web::body::read_object;
@@ -151,7 +151,8 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     let expires_in = fields.maybe_integer("expires_in_seconds", EXPIRES_MIN_S, EXPIRES_MAX_S);
     // Without its value: it may be a key all the same.
     let no_key = || {
-        ApiError::unprocessable(
+        ApiError::new(
+            Code::InvalidRequest,
             "key: a provider's key has visible ASCII characters only, and is no access token",
         )
     };
@@ -161,14 +162,16 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     fields.finish()?;
     let listed = api.state.list_access().await?;
     if listed.iter().any(|entry| entry.name == name) {
-        return Err(ApiError::conflict(format!(
-            "`{name}` is listed already; revoke it first or choose another name."
-        )));
+        return Err(ApiError::new(
+            Code::AccessEntryExists,
+            format!("`{name}` is listed already; revoke it first or choose another name."),
+        ));
     }
     if listed.len() >= ENTRIES_MAX {
-        return Err(ApiError::conflict(format!(
-            "There are {ENTRIES_MAX} entries already; revoke one first."
-        )));
+        return Err(ApiError::new(
+            Code::AccessEntriesLimit,
+            format!("There are {ENTRIES_MAX} entries already; revoke one first."),
+        ));
     }
     let (kind, secret) = match key {
         Some(key) => (AccessKind::Key, key),
@@ -185,7 +188,10 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
         ends_at: expires_in.map(|seconds| now.plus(Duration::from_secs(seconds))),
     };
     if !api.state.add_access(&entry).await? {
-        return Err(ApiError::conflict("This key is listed already; revoke its entry first."));
+        return Err(ApiError::new(
+            Code::AccessEntryExists,
+            "This key is listed already; revoke its entry first.",
+        ));
     }
     tracing::info!(access.id = entry.id(), access.kind = kind.as_str(), "Listed a caller");
     let token = (kind == AccessKind::Token).then(|| secret.expose().to_owned());
@@ -216,7 +222,7 @@ pub(crate) async fn delete_entry(
     let entries = api.state.list_access().await?;
     let by = |matches: &dyn Fn(&AccessEntry) -> bool| entries.iter().find(|entry| matches(entry));
     let found = by(&|entry| entry.id() == wanted).or_else(|| by(&|entry| entry.name == wanted));
-    let entry = found.ok_or_else(|| ApiError::not_found("Access entry not found"))?;
+    let entry = found.ok_or_else(|| ApiError::new(Code::AccessEntryNotFound, "Access entry not found"))?;
     api.state.revoke_access(&entry.owner).await?;
     tracing::info!(access.id = entry.id(), "Revoked a caller's entry");
     Ok(Json(RevokedView { success: true, id: entry.id().to_owned() }))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bench_benchmarks::Benchmark;
 use bench_domain::run::{DatasetChoice, ModelRef, Owner};
 use bench_domain::schedule::RunTemplate;
-use bench_domain::{BenchmarkName, Secret, Timestamp};
+use bench_domain::{BenchmarkName, Code, Secret, Timestamp};
 use bench_inference::{KeyCheck, ProviderKind};
 use bench_state::access::{AccessEntry, AccessKind, AccessRow, OrderLimits, Reached};
 use bench_web::attempts::address_of;
@@ -107,7 +107,7 @@ pub(crate) async fn orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiErro
             let (api_key, judge_key) = (provider_key(headers)?, judge_key(headers)?);
             Ok(Orderer { owner: Owner::Key(owner), api_key, judge_key, standing })
         }
-        Caller::Anonymous => Err(ApiError::unauthorized("Missing Authorization header")),
+        Caller::Anonymous => Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header")),
     }
 }
 
@@ -172,15 +172,16 @@ pub(crate) async fn admit(
             AccessRow::Token => "an access token",
             AccessRow::ProviderKey => "a provider's key",
         };
-        return Err(ApiError::forbidden(format!(
-            "This server takes no orders from callers with {who}; its access policy is: {policy}."
-        )));
+        return Err(ApiError::new(
+            Code::OrderNotAllowed,
+            format!("This server takes no orders from callers with {who}; its access policy is: {policy}."),
+        ));
     }
     if !wanted.kind.is_remote() && !orderer.standing.permissions().oracle {
-        return Err(ApiError::forbidden(format!(
-            "Runs of {} are for admins and listed callers on this server.",
-            wanted.kind
-        )));
+        return Err(ApiError::new(
+            Code::OrderNotAllowed,
+            format!("Runs of {} are for admins and listed callers on this server.", wanted.kind),
+        ));
     }
     refuse_gated(orderer, wanted.benchmarks)?;
     match &orderer.api_key {
@@ -195,9 +196,12 @@ pub(crate) async fn admit(
 /// 403 with the benchmark's name.
 pub(crate) fn refuse_gated(orderer: &Orderer, benchmarks: &[BenchmarkName]) -> Result<(), ApiError> {
     match benchmarks.iter().find(|name| !may_order(orderer, name)) {
-        Some(name) => Err(ApiError::forbidden(format!(
-            "The dataset of {name} is gated: runs of it are for admins and listed callers on this server."
-        ))),
+        Some(name) => Err(ApiError::new(
+            Code::GatedBenchmark,
+            format!(
+                "The dataset of {name} is gated: runs of it are for admins and listed callers on this server."
+            ),
+        )),
         None => Ok(()),
     }
 }
@@ -225,12 +229,13 @@ async fn confirm(
         return Ok(());
     }
     let name = wanted.kind.display_name();
-    let endpoint = endpoint(api, wanted.kind, Some(orderer))
-        .map_err(|error| ApiError::bad_request(format!("This model cannot be asked: {error}.")))?;
+    let endpoint = endpoint(api, wanted.kind, Some(orderer)).map_err(|error| {
+        ApiError::new(Code::ProviderNotConfigured, format!("This model cannot be asked: {error}."))
+    })?;
     let unreachable = || {
         let detail =
             format!("The API key could not be confirmed: {name} did not answer as expected; try again.");
-        ApiError::unavailable(detail).after(Duration::from_secs(10))
+        ApiError::new(Code::ProviderUnreachable, detail).after(Duration::from_secs(10))
     };
     let wait = api.config.confirmation_wait;
     let Ok(permit) = tokio::time::timeout(wait, api.confirming.acquire()).await else {
@@ -243,7 +248,8 @@ async fn confirm(
     }
     let address = address_of(parts);
     api.refused_keys.note(&address, REFUSALS_PER_MINUTE).map_err(|wait| {
-        ApiError::too_many("Too many keys that no provider confirms; try again later.", wait)
+        ApiError::new(Code::TooManyAttempts, "Too many keys that no provider confirms; try again later.")
+            .after(wait)
     })?;
     let account = api.config.inference.account_url(wanted.kind);
     let asked = api.chat.confirm_key(&endpoint, account, wanted.slug);
@@ -265,15 +271,21 @@ async fn confirm(
             confirmed.insert(holder, Instant::now());
             Ok(())
         }
-        KeyCheck::Refused => Err(ApiError::forbidden(match wanted.kind {
-            // As the compatible system says it.
-            ProviderKind::Chutes => "Chutes API key is not authorized for this model.".to_owned(),
-            _ => format!("The API key is refused by its provider, {name}."),
-        })),
-        KeyCheck::AnyKey => Err(ApiError::forbidden(format!(
-            "The API key cannot be confirmed: {name} accepts any key. Order with an access token of this server's \
+        KeyCheck::Refused => Err(ApiError::new(
+            Code::InvalidKey,
+            match wanted.kind {
+                // As the compatible system says it.
+                ProviderKind::Chutes => "Chutes API key is not authorized for this model.".to_owned(),
+                _ => format!("The API key is refused by its provider, {name}."),
+            },
+        )),
+        KeyCheck::AnyKey => Err(ApiError::new(
+            Code::KeyNotConfirmable,
+            format!(
+                "The API key cannot be confirmed: {name} accepts any key. Order with an access token of this server's \
              operator."
-        ))),
+            ),
+        )),
     }
 }
 
@@ -302,7 +314,8 @@ pub(crate) async fn count_order(api: &Api, owner: &Owner) -> Result<(), ApiError
         }
     };
     let second = now.as_seconds().rem_euclid(60);
-    Err(ApiError::too_many(detail, Duration::from_secs(u64::try_from(60 - second).unwrap_or(60))))
+    let wait = Duration::from_secs(u64::try_from(60 - second).unwrap_or(60));
+    Err(ApiError::new(Code::OrderRateLimit, detail).after(wait))
 }
 
 /// The refusal of an order that reached a limit of open runs.
@@ -317,7 +330,7 @@ pub(crate) fn too_many_open(api: &Api, owner: &Owner, reached: Reached) -> ApiEr
             format!("This server has {} open runs, as many as it takes; try again later.", limits.open_runs)
         }
     };
-    ApiError::too_many(detail, OPEN_RUNS_WAIT)
+    ApiError::new(Code::OpenRunsLimit, detail).after(OPEN_RUNS_WAIT)
 }
 
 /// Refuses an order with more samples than its owner may plan in one, as far as the sizes of its datasets are known.
@@ -337,10 +350,13 @@ pub(crate) fn refuse_samples(planned: u64, limit: u64) -> Result<(), ApiError> {
     if planned <= limit {
         return Ok(());
     }
-    Err(ApiError::unprocessable(format!(
-        "This order has {planned} samples, and the server takes {limit} in one order: choose fewer benchmarks, fewer \
+    Err(ApiError::new(
+        Code::SamplesLimit,
+        format!(
+            "This order has {planned} samples, and the server takes {limit} in one order: choose fewer benchmarks, fewer \
          items (subset_count, subset_pct) or fewer samples of each (samples)."
-    )))
+        ),
+    ))
 }
 
 /// Samples of a benchmark, 0 where the size of its dataset is not known.

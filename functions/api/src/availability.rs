@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use bench_domain::{Generation, Prompt};
+use bench_domain::{Code, Generation, Prompt};
 use bench_inference::catalogue::CatalogueError;
 use bench_inference::{ChatRequest, Endpoint, ProviderKind};
 use bench_web::ApiError;
@@ -25,17 +25,21 @@ pub(crate) async fn check(api: &Api, found: &FoundModel, orderer: &Orderer) -> R
     if !found.kind.is_remote() || found.model.base_url.is_some() {
         return Ok(());
     }
-    let endpoint = endpoint(api, found.kind, Some(orderer))
-        .map_err(|error| ApiError::bad_request(format!("This model cannot be asked: {error}.")))?;
+    let endpoint = endpoint(api, found.kind, Some(orderer)).map_err(|error| {
+        ApiError::new(Code::ProviderNotConfigured, format!("This model cannot be asked: {error}."))
+    })?;
     if found.kind != ProviderKind::Chutes || !api.config.sync_models {
         return Ok(());
     }
     let refused = || {
-        ApiError::forbidden(if orderer.api_key.is_some() {
-            "Chutes API key is not authorized for this model."
-        } else {
-            "Chutes credentials are not authorized for this model."
-        })
+        ApiError::new(
+            Code::InvalidKey,
+            if orderer.api_key.is_some() {
+                "Chutes API key is not authorized for this model."
+            } else {
+                "Chutes credentials are not authorized for this model."
+            },
+        )
     };
     let offered = match offered(api, &endpoint, orderer).await {
         Ok(offered) => offered,
@@ -51,7 +55,7 @@ pub(crate) async fn check(api: &Api, found: &FoundModel, orderer: &Orderer) -> R
     }
     match probe(api, &endpoint, &found.model.slug).await {
         Some(401 | 403) => Err(refused()),
-        Some(404) => Err(ApiError::not_found("Model not available for inference on Chutes.")),
+        Some(404) => Err(ApiError::new(Code::ModelNotFound, "Model not available for inference on Chutes.")),
         _ => Ok(()),
     }
 }

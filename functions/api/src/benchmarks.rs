@@ -9,7 +9,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use bench_benchmarks::{Benchmark, Options};
 use bench_domain::run::DatasetChoice;
-use bench_domain::{BenchmarkName, RunSpec};
+use bench_domain::{BenchmarkName, Code, RunSpec};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
 use http::Uri;
@@ -62,13 +62,13 @@ pub(crate) async fn get_benchmark(
     Path(name): Path<String>,
     uri: Uri,
 ) -> Result<Json<BenchmarkView>, ApiError> {
-    let benchmark =
-        bench_benchmarks::find(&name).ok_or_else(|| ApiError::not_found("Benchmark not found"))?;
+    let benchmark = bench_benchmarks::find(&name)
+        .ok_or_else(|| ApiError::new(Code::BenchmarkNotFound, "Benchmark not found"))?;
     let mut fields = FieldReader::of_query(&uri);
     let protocol = fields.maybe_text("protocol", PROTOCOL_CHARS_MAX);
     fields.finish()?;
     let shown = bench_benchmarks::under_protocol(benchmark, protocol.as_deref().map(str::trim))
-        .map_err(|unknown| ApiError::not_found(unknown.to_string()))?;
+        .map_err(|unknown| ApiError::new(Code::ProtocolNotFound, unknown.to_string()))?;
     let stored = stored(&api).await?;
     Ok(Json(view(&api, benchmark, shown, &stored)))
 }

@@ -2,7 +2,7 @@
 
 use bench_domain::budget::{BUDGET_USD_MAX, dollars, grouped};
 use bench_domain::run::ModelRef;
-use bench_domain::{Budget, Price, Prices, RunSpec, Spending};
+use bench_domain::{Budget, Code, Price, Prices, RunSpec, Spending};
 use bench_inference::ProviderKind;
 use bench_state::{RunWithBenchmarks, Shards};
 use bench_web::{ApiError, FieldReader};
@@ -48,7 +48,7 @@ pub(crate) async fn price_for(
         Some(_) => None,
         None => listed_price(api, found.kind, &found.model.slug, orderer).await,
     };
-    asked.map(Some).ok_or_else(|| ApiError::bad_request(NO_PRICE))
+    asked.map(Some).ok_or_else(|| ApiError::new(Code::PriceUnknown, NO_PRICE))
 }
 
 async fn listed_price(api: &Api, kind: ProviderKind, slug: &str, orderer: &Orderer) -> Option<Price> {
@@ -85,15 +85,15 @@ pub(crate) fn renewed(
     let model_costs = old.rejudges.is_none() && is_remote(&old.model);
     let judge = old.judge.as_ref().filter(|judge| is_remote(&judge.model));
     if new.usd.is_some() && model_costs && old.price.is_none() {
-        return Err(ApiError::bad_request(NO_PRICE));
+        return Err(ApiError::new(Code::PriceUnknown, NO_PRICE));
     }
     if new.usd.is_some() && judge.is_some_and(|judge| judge.price.is_none()) {
-        return Err(ApiError::bad_request(NO_JUDGE_PRICE));
+        return Err(ApiError::new(Code::PriceUnknown, NO_JUDGE_PRICE));
     }
     if budget.is_set() {
         let prices = old.prices();
         if budget.reached_by(spent, prices).is_some() {
-            return Err(ApiError::bad_request(too_small(spent, prices)));
+            return Err(ApiError::new(Code::BudgetTooSmall, too_small(spent, prices)));
         }
     }
     Ok(new.is_set().then(|| RunSpec { budget, ..old.clone() }))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use bench_domain::statistics::PairedComparison;
-use bench_domain::{BenchmarkName, RunId};
+use bench_domain::{BenchmarkName, Code, RunId};
 use bench_state::{BenchmarkRecord, CompareError, Compared, RunWithBenchmarks};
 use bench_web::ApiError;
 use bench_web::error::ErrorBody;
@@ -135,9 +135,12 @@ pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonVie
         };
         let samples = in_both(&a, &b).saturating_add(in_both(&b, &a));
         if samples > SAMPLES_IN_TIME_MAX {
-            return Err(ApiError::bad_request(format!(
-                "The runs have {samples} samples to compare; at most {SAMPLES_IN_TIME_MAX} can be compared here. Export both and compare them elsewhere."
-            )));
+            return Err(ApiError::new(
+                Code::ComparisonTooLarge,
+                format!(
+                    "The runs have {samples} samples to compare; at most {SAMPLES_IN_TIME_MAX} can be compared here. Export both and compare them elsewhere."
+                ),
+            ));
         }
     }
     let mut benchmarks = Vec::new();
@@ -147,7 +150,7 @@ pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonVie
         }
     }
     if benchmarks.is_empty() {
-        return Err(ApiError::bad_request("The runs have no benchmark in common"));
+        return Err(ApiError::new(Code::NothingToCompare, "The runs have no benchmark in common"));
     }
     let only = |of: &RunWithBenchmarks, other: &RunWithBenchmarks| {
         let names = of.benchmarks.iter().map(|record| &record.name);
@@ -160,7 +163,7 @@ pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonVie
 async fn over(api: &Api, run: RunId) -> Result<RunWithBenchmarks, ApiError> {
     let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
     if found.run.state.status().is_open() {
-        return Err(ApiError::bad_request("Run must be completed before comparison"));
+        return Err(ApiError::new(Code::RunNotOver, "Run must be completed before comparison"));
     }
     Ok(found)
 }
@@ -186,7 +189,9 @@ async fn compare_benchmarks(
     let Compared { same_dataset, same_protocol, same_judge, warnings, paired } =
         compared.map_err(|error| match error {
             CompareError::State(error) => error.into(),
-            too_many @ CompareError::TooMany { .. } => ApiError::bad_request(too_many.to_string()),
+            too_many @ CompareError::TooMany { .. } => {
+                ApiError::new(Code::ComparisonTooLarge, too_many.to_string())
+            }
         })?;
     let dataset =
         |record: &BenchmarkRecord| record.plan.as_ref().map(|plan| DatasetView::from(&plan.dataset));

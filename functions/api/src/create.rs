@@ -9,7 +9,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, Owner};
 use bench_domain::schedule::RunTemplate;
-use bench_domain::{BenchmarkName, RunId, RunSpec, Secret, Timestamp};
+use bench_domain::{BenchmarkName, Code, RunId, RunSpec, Secret, Timestamp};
 use bench_queue::Message;
 use bench_state::{Creation, Idempotency, NewEvent, RunWithBenchmarks};
 use bench_web::ApiError;
@@ -146,7 +146,7 @@ pub(crate) async fn answer(api: &Api, created: Created) -> Result<Response, ApiE
 
 pub(crate) fn refuse_in_maintenance(api: &Api) -> Result<(), ApiError> {
     if api.config.maintenance_mode {
-        return Err(ApiError::unavailable(api.config.maintenance_message.clone()));
+        return Err(ApiError::new(Code::Maintenance, api.config.maintenance_message.clone()));
     }
     Ok(())
 }
@@ -261,7 +261,9 @@ async fn place(
             Some(idempotency) => earlier_run(api, idempotency).await?,
             None => None,
         };
-        return earlier.ok_or_else(|| ApiError::conflict("The run was not created; send the order again."));
+        return earlier.ok_or_else(|| {
+            ApiError::new(Code::ConcurrentChange, "The run was not created; send the order again.")
+        });
     }
     Ok(Created { warnings, ..announce(api, &spec, ignored).await? })
 }
@@ -341,11 +343,15 @@ pub(crate) async fn template(
 pub(crate) async fn earlier_run(api: &Api, idempotency: &Idempotency) -> Result<Option<Created>, ApiError> {
     let Some((run, digest)) = api.state.run_of_key(idempotency).await? else { return Ok(None) };
     if digest != idempotency.digest {
-        return Err(ApiError::unprocessable("This Idempotency-Key was used for another order."));
+        return Err(ApiError::new(
+            Code::IdempotencyKeyReused,
+            "This Idempotency-Key was used for another order.",
+        ));
     }
     let run = api.state.run_with_benchmarks(run).await?;
-    let run =
-        run.ok_or_else(|| ApiError::conflict("The run made under this Idempotency-Key was deleted."))?;
+    let run = run.ok_or_else(|| {
+        ApiError::new(Code::RunDeleted, "The run made under this Idempotency-Key was deleted.")
+    })?;
     Ok(Some(Created { run, is_new: false, ignored: Vec::new(), warnings: Vec::new() }))
 }
 
@@ -365,7 +371,7 @@ fn select(names: Option<&[String]>) -> Result<(Vec<BenchmarkName>, Vec<String>),
         }
     }
     if known.is_empty() {
-        return Err(ApiError::bad_request(NO_BENCHMARKS));
+        return Err(ApiError::new(Code::NoBenchmarks, NO_BENCHMARKS));
     }
     Ok((known, ignored))
 }
@@ -384,9 +390,11 @@ fn datasets(
 ) -> Result<BTreeMap<BenchmarkName, DatasetChoice>, ApiError> {
     let given = &order.trusted.datasets;
     if let Some(other) = given.keys().find(|name| !benchmarks.contains(name)) {
-        return Err(ApiError::bad_request(format!(
-            "A dataset was given for {other}, which is not to be run."
-        )));
+        return Err(ApiError::new(
+            Code::BenchmarkNotOrdered,
+            format!("A dataset was given for {other}, which is not to be run."),
+        )
+        .with_status(StatusCode::BAD_REQUEST));
     }
     let mut datasets = BTreeMap::new();
     for name in benchmarks {
@@ -407,7 +415,7 @@ fn can_be_had(api: &Api, order: &Order, name: &BenchmarkName) -> Result<DatasetC
     };
     if let Some(benchmark) = bench_benchmarks::find(name.as_str()) {
         let check = api.library.check(benchmark, &choice);
-        check.map_err(|error| ApiError::bad_request(error.to_string()))?;
+        check.map_err(|error| ApiError::new(Code::DatasetUnavailable, error.to_string()))?;
     }
     Ok(choice)
 }

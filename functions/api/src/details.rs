@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::{Path, State};
 use bench_blobs::{BlobError, body_key};
-use bench_domain::{RunId, SampleRef};
+use bench_domain::{Code, RunId, SampleRef};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
 use bench_web::error::ErrorBody;
 use bench_web::size::{CARRIED_BYTES_MAX, carried_bytes};
@@ -100,7 +100,7 @@ pub(crate) async fn get_details(
 }
 
 fn not_found() -> ApiError {
-    ApiError::not_found("Benchmark not found in run")
+    ApiError::new(Code::BenchmarkNotInRun, "Benchmark not found in run")
 }
 
 /// One benchmark of a run with its samples from `offset` on, `limit` at most, as `caller` may see them.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
+use bench_domain::Code;
 use bench_web::ApiError;
 use bench_web::error::ErrorBody;
-use http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -64,11 +64,11 @@ pub(crate) async fn auth_status() -> Json<AuthView> {
 /// Sign-in: not configured.
 #[utoipa::path(get, path = "/api/auth/login", tag = "server", responses((status = 501, body = ErrorBody)))]
 pub(crate) async fn auth_login() -> ApiError {
-    ApiError::new(StatusCode::NOT_IMPLEMENTED, "Sign-in is not configured; use a key as a bearer token.")
+    ApiError::new(Code::SignInNotConfigured, "Sign-in is not configured; use a key as a bearer token.")
 }
 
 /// The signed-in user: nobody.
 #[utoipa::path(get, path = "/api/auth/me", tag = "server", responses((status = 401, body = ErrorBody)))]
 pub(crate) async fn auth_me() -> ApiError {
-    ApiError::unauthorized("Not authenticated")
+    ApiError::new(Code::MissingCredentials, "Not authenticated")
 }

@@ -1,10 +1,9 @@
 //! Who judges: read from orders, found as models are, and asked with whose key.
 
 use bench_domain::run::{AuthMode, JudgeSpec, ModelRef};
-use bench_domain::{BenchmarkName, Budget, Generation, Secret};
+use bench_domain::{BenchmarkName, Budget, Code, Generation, Secret};
 use bench_inference::{ModelName, ProviderKind};
 use bench_web::{ApiError, FieldReader};
-use http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -165,16 +164,19 @@ pub(crate) async fn find_judge(
         || orderer.standing.spends_operators_money()
         || default.is_some_and(|default| default == found.model.qualified());
     if found.kind.is_remote() && key.is_none() && !is_offered {
-        return Err(ApiError::bad_request(format!(
-            "The judge {} needs a key of your own: send it as X-Judge-Authorization: Bearer, or leave judge.model_id out.",
-            found.model.qualified()
-        )));
+        return Err(ApiError::new(
+            Code::JudgeKeyRequired,
+            format!(
+                "The judge {} needs a key of your own: send it as X-Judge-Authorization: Bearer, or leave judge.model_id out.",
+                found.model.qualified()
+            ),
+        ));
     }
     let asker = asker(key);
     availability::check(api, &found, &asker).await.map_err(about)?;
     let price = match price_for(api, &order, &found, &asker).await {
-        Err(error) if error.status() == StatusCode::BAD_REQUEST => {
-            return Err(ApiError::bad_request(NO_JUDGE_PRICE));
+        Err(error) if error.code() == Code::PriceUnknown => {
+            return Err(ApiError::new(Code::PriceUnknown, NO_JUDGE_PRICE));
         }
         price => price?,
     };
@@ -191,8 +193,11 @@ fn no_judge(benchmark: &BenchmarkName) -> ApiError {
     let judge = bench_benchmarks::find(benchmark.as_str()).and_then(|benchmark| benchmark.judge());
     let official =
         judge.map_or_else(String::new, |judge| format!(" Its authors use {}.", judge.facts().official_model));
-    ApiError::bad_request(format!(
-        "Answers to {benchmark} are judged by a model, and none was named: set judge.model_id (on the command line \
+    ApiError::new(
+        Code::JudgeMissing,
+        format!(
+            "Answers to {benchmark} are judged by a model, and none was named: set judge.model_id (on the command line \
          --judge-model PROVIDER/MODEL) or the variable BENCH_JUDGE_MODEL.{official}"
-    ))
+        ),
+    )
 }

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use bench_domain::run::{AuthMode, Owner};
-use bench_domain::{Budget, RunId, RunSpec, Secret, Timestamp};
+use bench_domain::{Budget, Code, RunId, RunSpec, Secret, Timestamp};
 use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, TakenUp, Transition};
 use bench_web::auth::{judge_key, provider_key};
@@ -40,19 +40,19 @@ fn done(message: &str) -> Json<DoneView> {
 }
 
 fn not_cancelable() -> ApiError {
-    ApiError::bad_request("Run cannot be canceled (may already be completed or not found)")
+    ApiError::new(Code::RunNotCancelable, "Run cannot be canceled (may already be completed or not found)")
 }
 
 fn not_requeueable() -> ApiError {
-    ApiError::bad_request("Run cannot be requeued (must be failed or canceled)")
+    ApiError::new(Code::RunNotRequeueable, "Run cannot be requeued (must be failed or canceled)")
 }
 
 fn no_errors() -> ApiError {
-    ApiError::bad_request("Run has no infrastructure-errors that could be asked again")
+    ApiError::new(Code::NothingToRequeue, "Run has no infrastructure-errors that could be asked again")
 }
 
 fn raced() -> ApiError {
-    ApiError::conflict("The run kept changing; try again.")
+    ApiError::new(Code::ConcurrentChange, "The run kept changing; try again.")
 }
 
 /// Cancels a run that is queued or running. It stays canceled; what was answered is kept.
@@ -152,7 +152,10 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
     for _ in 0..RACES_MAX {
         let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
         if record.state.status().is_open() {
-            return Err(ApiError::bad_request("Run cannot be deleted before it is over; cancel it first"));
+            return Err(ApiError::new(
+                Code::RunNotOver,
+                "Run cannot be deleted before it is over; cancel it first",
+            ));
         }
         if api.state.mark_deleted(&record).await? == Transition::Done {
             finish(api, &record).await;
@@ -198,7 +201,7 @@ pub(crate) async fn post_requeue(
     let headers = &parts.headers;
     let caller = api.access.caller(headers)?;
     if caller == Caller::Anonymous {
-        return Err(ApiError::unauthorized("Invalid admin secret"));
+        return Err(ApiError::new(Code::InvalidAdminSecret, "Invalid admin secret"));
     }
     let run = run_id(&run).map_err(|_| not_requeueable())?;
     let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
@@ -284,7 +287,7 @@ fn keys_again(spec: &RunSpec, given: &Keys) -> Result<Keys, ApiError> {
     let mut keys = Keys::default();
     if spec.auth == AuthMode::ApiKey {
         keys.own = Some(given.own.clone().ok_or_else(|| {
-            ApiError::bad_request(
+            ApiError::new(Code::KeyRequired,
                 "Run was made with a key of its own, which was not kept: send it again as Authorization: Bearer",
             )
         })?);
@@ -293,7 +296,8 @@ fn keys_again(spec: &RunSpec, given: &Keys) -> Result<Keys, ApiError> {
         let same = judge.model.provider == spec.model.provider && judge.model.base_url == spec.model.base_url;
         let key = given.judge.clone().or_else(|| given.own.clone().filter(|_| same));
         keys.judge = Some(key.ok_or_else(|| {
-            ApiError::bad_request(
+            ApiError::new(
+                Code::JudgeKeyRequired,
                 "The run's judge was asked with a key of its own, which was not kept: send it again as \
                  X-Judge-Authorization: Bearer (on the command line BENCH_JUDGE_API_KEY)",
             )

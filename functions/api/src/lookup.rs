@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bench_domain::run::ModelRef;
-use bench_domain::{ModelId, Price};
+use bench_domain::{Code, ModelId, Price};
 use bench_inference::{Endpoint, EndpointError, ModelName, ProviderKind};
 use bench_state::ModelRecord;
 use bench_web::ApiError;
@@ -63,7 +63,7 @@ async fn find(api: &Api, order: &Order, orderer: Option<&Orderer>) -> Result<Fou
             Err(error) => tracing::warn!(%error, "The catalogue could not be read again: {error}"),
         }
     }
-    Err(ApiError::not_found(if with_key { NOT_FOUND_WITH_KEY } else { NOT_FOUND }))
+    Err(ApiError::new(Code::ModelNotFound, if with_key { NOT_FOUND_WITH_KEY } else { NOT_FOUND }))
 }
 
 /// The provider's address with the key that the run will use.
@@ -88,11 +88,11 @@ fn wanted_provider(name: Option<&str>) -> Result<Option<ProviderKind>, ApiError>
     match name.map(str::trim) {
         None | Some("") => Ok(None),
         Some("gremium-openai" | "gremium-anthropic") => {
-            Err(ApiError::bad_request("Gremium provider is not enabled."))
+            Err(ApiError::new(Code::UnsupportedProvider, "Gremium provider is not enabled."))
         }
         Some(name) => match ProviderKind::from_name(name) {
             Some(kind) if kind != ProviderKind::Replay => Ok(Some(kind)),
-            _ => Err(ApiError::bad_request("Unsupported provider")),
+            _ => Err(ApiError::new(Code::UnsupportedProvider, "Unsupported provider")),
         },
     }
 }
@@ -100,9 +100,11 @@ fn wanted_provider(name: Option<&str>) -> Result<Option<ProviderKind>, ApiError>
 /// Stored responses: only the command line has them.
 fn replay(order: &Order) -> Result<Option<FoundModel>, ApiError> {
     let Some(replay_key) = &order.trusted.replay_key else { return Ok(None) };
-    let name = ModelName::parse(&order.model).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    let name = ModelName::parse(&order.model)
+        .map_err(|error| ApiError::new(Code::InvalidModel, error.to_string()))?;
     if name.provider != ProviderKind::Replay {
-        return Err(ApiError::bad_request(
+        return Err(ApiError::new(
+            Code::InvalidModel,
             "Stored responses were given for a model that is not replay:FILE.",
         ));
     }
@@ -138,7 +140,7 @@ fn in_catalogue<'a>(
     if let Ok(id) = Uuid::try_parse(wanted) {
         if let Some(model) = models.iter().find(|model| model.id == ModelId(id)) {
             let matches = provider.is_none_or(|kind| kind.as_str() == model.provider);
-            return if matches { Ok(Some(model)) } else { Err(ApiError::bad_request(MISMATCH)) };
+            return if matches { Ok(Some(model)) } else { Err(ApiError::new(Code::InvalidModel, MISMATCH)) };
         }
         let is_chute =
             |text: &Option<String>| text.as_deref().and_then(|text| Uuid::try_parse(text).ok()) == Some(id);
@@ -175,7 +177,7 @@ fn by_name(
         (Ok(name), None) => name,
         (Ok(name), Some(kind)) if name.provider == kind => name,
         (Ok(name), Some(_)) if name.provider != ProviderKind::Oracle && !is_slug_of(&name, provider) => {
-            return Err(ApiError::bad_request(MISMATCH));
+            return Err(ApiError::new(Code::InvalidModel, MISMATCH));
         }
         // The public catalogue of Chutes says what there is; of the others nobody does.
         (_, Some(kind))
@@ -189,7 +191,8 @@ fn by_name(
         return Ok(None);
     }
     if name.provider.is_remote() && order.trusted.base_url.is_none() {
-        endpoint(api, name.provider, orderer).map_err(|error| ApiError::bad_request(error.to_string()))?;
+        endpoint(api, name.provider, orderer)
+            .map_err(|error| ApiError::new(Code::ProviderNotConfigured, error.to_string()))?;
     }
     let model = ModelRef {
         id: ModelId::of(name.provider.as_str(), &name.slug),

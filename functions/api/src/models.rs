@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use bench_catalogue::{CATALOGUE_PROVIDER, SyncError};
-use bench_domain::{ModelId, Price, Timestamp};
+use bench_domain::{Code, ModelId, Price, Timestamp};
 use bench_inference::catalogue::CatalogueError;
 use bench_inference::{ModelName, ProviderKind};
 use bench_state::ModelRecord;
@@ -234,12 +234,13 @@ pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
     bench_catalogue::sync_models(&api.state, &api.chat, &api.config.inference).await.map_err(|error| {
         match error {
             SyncError::List(CatalogueError::Request(failure)) => ApiError::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
+                Code::ProviderUnreachable,
                 format!(
                     "Chutes can't be reached at {}, so the list of models stays as it is: {failure}",
                     api.config.inference.models_api_url
                 ),
-            ),
+            )
+            .with_status(StatusCode::INTERNAL_SERVER_ERROR),
             other => ApiError::internal(other),
         }
     })

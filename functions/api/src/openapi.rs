@@ -23,7 +23,8 @@ use crate::{
         title = "Bench Runner",
         description = "Measures language models on benchmark suites and hands out results that others can check.\n\n\
             Reading is public; a run belongs to the key that made it. Every field of an object is always present, \
-            null when there is nothing to tell. Times are UTC. An error has the form {\"detail\": …}.",
+            null when there is nothing to tell. Times are UTC. An error has the form {\"detail\": …, \"code\": …}: act on \
+            the code, the detail may be reworded.",
         license(name = "MIT OR Apache-2.0"),
     ),
     paths(

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bench_benchmarks::{Benchmark, Options, chosen_options};
-use bench_domain::BenchmarkName;
+use bench_domain::{BenchmarkName, Code};
 use bench_web::{ApiError, FieldReader};
 
 use crate::protocols::named;
@@ -72,13 +72,16 @@ pub(crate) fn chosen(
     let mut chosen = BTreeMap::new();
     for (name, options) in given {
         let (name, options) = known(name, options, protocols)
-            .map_err(|problem| ApiError::unprocessable(format!("{FIELD}.{name}: {problem}")))?;
+            .map_err(|problem| ApiError::new(Code::InvalidRequest, format!("{FIELD}.{name}: {problem}")))?;
         if !benchmarks.contains(&name) {
             let names: Vec<&str> = benchmarks.iter().map(BenchmarkName::as_str).collect();
-            return Err(ApiError::unprocessable(format!(
-                "Options were given for {name}, which is not to be run; to be run are {}",
-                names.join(", ")
-            )));
+            return Err(ApiError::new(
+                Code::BenchmarkNotOrdered,
+                format!(
+                    "Options were given for {name}, which is not to be run; to be run are {}",
+                    names.join(", ")
+                ),
+            ));
         }
         if !options.is_empty() {
             chosen.insert(name, options);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::run::{AuthMode, DatasetChoice, Owner, SAMPLES_PER_ITEM_MAX};
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS};
-use bench_domain::{BenchmarkName, Budget, Generation, Price, Secret, Subset};
+use bench_domain::{BenchmarkName, Budget, Code, Generation, Price, Secret, Subset};
 use bench_web::{ApiError, FieldReader};
 use http::HeaderMap;
 use serde::Serialize;
@@ -226,7 +226,7 @@ impl Order {
         });
         fields.finish()?;
         let subset = Subset::new(u32::try_from(pct).unwrap_or(100), count, seed.as_deref())
-            .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+            .map_err(|error| ApiError::new(Code::InvalidRequest, error.to_string()))?;
         let narrow = |number: u64| u32::try_from(number).ok();
         Ok(Self {
             model,
@@ -342,9 +342,10 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Api
         && key.len() <= IDEMPOTENCY_CHARS_MAX
         && key.bytes().all(|byte| byte.is_ascii_graphic());
     if !legal {
-        return Err(ApiError::unprocessable(format!(
-            "Idempotency-Key must be 1 to {IDEMPOTENCY_CHARS_MAX} visible ASCII characters."
-        )));
+        return Err(ApiError::new(
+            Code::InvalidRequest,
+            format!("Idempotency-Key must be 1 to {IDEMPOTENCY_CHARS_MAX} visible ASCII characters."),
+        ));
     }
     Ok(Some(key.to_owned()))
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bench_benchmarks::Benchmark;
-use bench_domain::BenchmarkName;
+use bench_domain::{BenchmarkName, Code};
 use bench_web::{ApiError, FieldReader};
 
 const NAME_CHARS_MAX: usize = 128;
@@ -53,13 +53,16 @@ pub(crate) fn chosen(
     let mut chosen = BTreeMap::new();
     for (name, protocol) in given {
         let (name, protocol) = known(name, protocol)
-            .map_err(|problem| ApiError::unprocessable(format!("protocols: {problem}")))?;
+            .map_err(|problem| ApiError::new(Code::InvalidRequest, format!("protocols: {problem}")))?;
         if !benchmarks.contains(&name) {
             let names: Vec<&str> = benchmarks.iter().map(BenchmarkName::as_str).collect();
-            return Err(ApiError::unprocessable(format!(
-                "A protocol was given for {name}, which is not to be run; to be run are {}",
-                names.join(", ")
-            )));
+            return Err(ApiError::new(
+                Code::BenchmarkNotOrdered,
+                format!(
+                    "A protocol was given for {name}, which is not to be run; to be run are {}",
+                    names.join(", ")
+                ),
+            ));
         }
         chosen.extend(protocol.map(|protocol| (name, protocol)));
     }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use bench_domain::run::{AuthMode, Owner, Plan};
-use bench_domain::{BenchmarkName, Budget, RunId, RunSpec, Secret, Timestamp};
+use bench_domain::{BenchmarkName, Budget, Code, RunId, RunSpec, Secret, Timestamp};
 use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::read_object_or_nothing;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
+use http::StatusCode;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -155,11 +156,15 @@ async fn rejudge(
     let found = api.state.run_with_benchmarks(first).await?.ok_or_else(answers_gone)?;
     for record in [&asked, &found.run] {
         if record.state.status().is_open() {
-            return Err(ApiError::conflict(format!(
-                "Run {} is {}: its answers can be judged again when it is over",
-                record.spec.id,
-                record.state.status()
-            )));
+            return Err(ApiError::new(
+                Code::RunNotOver,
+                format!(
+                    "Run {} is {}: its answers can be judged again when it is over",
+                    record.spec.id,
+                    record.state.status()
+                ),
+            )
+            .with_status(StatusCode::CONFLICT));
         }
     }
     let benchmarks = judged(&found)?;
@@ -219,7 +224,9 @@ async fn rejudge(
                 Some(idempotency) => earlier_run(api, idempotency).await?,
                 None => None,
             };
-            earlier.ok_or_else(|| ApiError::conflict("The run was not created; send the order again."))
+            earlier.ok_or_else(|| {
+                ApiError::new(Code::ConcurrentChange, "The run was not created; send the order again.")
+            })
         }
     }
 }
@@ -257,19 +264,24 @@ fn judged(found: &RunWithBenchmarks) -> Result<Vec<BenchmarkName>, ApiError> {
     let planned: Vec<BenchmarkName> =
         judged.into_iter().filter(|record| record.plan.is_some()).map(|record| record.name.clone()).collect();
     if planned.is_empty() {
-        return Err(ApiError::bad_request("The run ended before it had any answer that could be judged"));
+        return Err(ApiError::new(
+            Code::NothingToJudge,
+            "The run ended before it had any answer that could be judged",
+        ));
     }
     Ok(planned)
 }
 
 fn nothing_judged() -> ApiError {
-    ApiError::bad_request(
+    ApiError::new(
+        Code::NothingToJudge,
         "None of the run's benchmarks is judged by a model: there is nothing to judge again",
     )
 }
 
 fn answers_gone() -> ApiError {
-    ApiError::bad_request("The run that asked the model was deleted, and its answers with it")
+    ApiError::new(Code::RunDeleted, "The run that asked the model was deleted, and its answers with it")
+        .with_status(StatusCode::BAD_REQUEST)
 }
 
 #[cfg(test)]

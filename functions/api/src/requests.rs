@@ -1,6 +1,6 @@
 //! Parts of requests that several handlers read.
 
-use bench_domain::RunId;
+use bench_domain::{Code, RunId};
 use bench_web::ApiError;
 
 /// The run that a path names.
@@ -16,5 +16,5 @@ pub(crate) fn run_id(text: &str) -> Result<RunId, ApiError> {
 }
 
 pub(crate) fn run_not_found() -> ApiError {
-    ApiError::not_found("Run not found")
+    ApiError::new(Code::RunNotFound, "Run not found")
 }

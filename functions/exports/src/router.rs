@@ -6,6 +6,7 @@ use axum::Json;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::routing::{get, post};
+use bench_domain::Code;
 use bench_lambda::metrics;
 use bench_signing::KeyError;
 use bench_web::error::ErrorBody;
@@ -92,11 +93,15 @@ async fn not_head() -> StatusCode {
 impl From<ExportError> for ApiError {
     fn from(error: ExportError) -> Self {
         match error {
-            ExportError::NotFound(_) => Self::not_found("Run not found"),
-            ExportError::NotCompleted => Self::bad_request(error.to_string()),
-            ExportError::NotSettled => Self::conflict(error.to_string()),
-            ExportError::Changed => Self::conflict("The run changed while its export was built; ask again"),
-            ExportError::Keys(_) => Self::unavailable(error.to_string()),
+            ExportError::NotFound(_) => Self::new(Code::RunNotFound, "Run not found"),
+            ExportError::NotCompleted => Self::new(Code::RunNotOver, error.to_string()),
+            ExportError::NotSettled => {
+                Self::new(Code::RunNotOver, error.to_string()).with_status(StatusCode::CONFLICT)
+            }
+            ExportError::Changed => {
+                Self::new(Code::ConcurrentChange, "The run changed while its export was built; ask again")
+            }
+            ExportError::Keys(_) => Self::new(Code::SigningKeyInvalid, error.to_string()),
             other => Self::internal(other),
         }
     }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use bench_domain::RunId;
+use bench_domain::{Code, RunId};
 use bench_state::RunWithBenchmarks;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldError, FieldReader};
@@ -57,7 +57,7 @@ pub(crate) async fn export(
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let format = read_format(&uri)?;
-    let run: RunId = run.parse().map_err(|_| ApiError::not_found("Run not found"))?;
+    let run: RunId = run.parse().map_err(|_| ApiError::new(Code::RunNotFound, "Run not found"))?;
     let found = exports.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
     match completed_at(&found) {
         Err(error @ ExportError::NotSettled) => return Ok(not_yet(format!("{error} in {AGAIN_S} seconds."))),

@@ -9,6 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bench_domain::Code;
 use bench_web::ApiError;
 use bench_web::attempts::network_of;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
@@ -174,7 +175,10 @@ pub(crate) fn too_large(bytes_max: u64) -> ApiError {
 }
 
 fn busy() -> ApiError {
-    ApiError::unavailable("The server is receiving as many archives as it can; try again in a minute.")
+    ApiError::new(
+        Code::ServerBusy,
+        "The server is receiving as many archives as it can; try again in a minute.",
+    )
 }
 
 fn failed(error: io::Error) -> ApiError {

@@ -10,7 +10,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_blobs::{Content, PresignedPut};
-use bench_domain::{RunId, Timestamp};
+use bench_domain::{Code, RunId, Timestamp};
 use bench_web::attempts::address_of;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
@@ -119,13 +119,18 @@ pub(crate) async fn post_upload(
     let owner = owner(&exports, &parts.headers)?;
     if !exports.config.direct_uploads {
         let bytes = exports.config.upload_bytes_max;
-        return Err(ApiError::not_found(format!(
-            "There is nowhere to upload to: this server takes files of up to {bytes} bytes in the request itself."
-        )));
+        return Err(ApiError::new(
+            Code::UploadsNotOffered,
+            format!(
+                "There is nowhere to upload to: this server takes files of up to {bytes} bytes in the request itself."
+            ),
+        ));
     }
     if !exports.config.access.local {
         let counted = exports.uploads.note(&address_of(&parts), UPLOADS_PER_MINUTE);
-        counted.map_err(|wait| ApiError::too_many("Too many uploads; try again later.", wait))?;
+        counted.map_err(|wait| {
+            ApiError::new(Code::UploadRateLimit, "Too many uploads; try again later.").after(wait)
+        })?;
     }
     let id = format!("{}-{}", purpose.as_str(), RunId::random());
     let put = exports.blobs.presign_put(&key(&owner, &id), &content, UPLOAD_VALID).await;
@@ -153,11 +158,11 @@ fn read(mut fields: FieldReader) -> Result<(Purpose, Content), ApiError> {
     }
     fields.finish()?;
     let (Some(purpose), Some(length)) = (purpose, bytes) else {
-        return Err(ApiError::unprocessable("purpose and bytes are required"));
+        return Err(ApiError::new(Code::InvalidRequest, "purpose and bytes are required"));
     };
     if length > purpose.bytes_max() {
         return Err(ApiError::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
+            Code::BodyTooLarge,
             format!("A file to {} may have {} bytes at most.", purpose.as_str(), purpose.bytes_max()),
         ));
     }
@@ -170,7 +175,7 @@ fn owner(exports: &Exports, headers: &HeaderMap) -> Result<String, ApiError> {
         Caller::Admin => Ok("admin".to_owned()),
         Caller::Local => Ok("local".to_owned()),
         Caller::Key { owner, .. } => Ok(format!("key-{owner}")),
-        Caller::Anonymous => Err(ApiError::unauthorized("Missing Authorization header")),
+        Caller::Anonymous => Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header")),
     }
 }
 
@@ -188,7 +193,8 @@ pub(crate) fn uploaded_key(exports: &Exports, headers: &HeaderMap, id: &str) -> 
 }
 
 pub(crate) fn no_upload() -> ApiError {
-    ApiError::not_found(
+    ApiError::new(
+        Code::UploadNotFound,
         "Upload not found: it was not sent, was verified already, has expired, or is somebody else's",
     )
 }

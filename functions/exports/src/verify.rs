@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::multipart::{Field, Multipart, MultipartError, MultipartRejection};
 use axum::extract::{ConnectInfo, FromRequest, Request, State};
+use bench_domain::Code;
 use bench_signing::verify_configured;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
@@ -81,7 +82,7 @@ async fn verify_upload(
     let verified = match stored {
         Ok(archive) => examine(exports, archive).await,
         // The caller may come again with the same upload.
-        Err(error) if error.status() == StatusCode::SERVICE_UNAVAILABLE => return Err(error),
+        Err(error) if error.code() == Code::ServerBusy => return Err(error),
         Err(error) => Err(error),
     };
     if let Err(error) = exports.blobs.delete(&key).await {
@@ -151,7 +152,7 @@ async fn store(mut spool: Spool, mut part: Field<'_>, bytes_max: u64) -> Result<
 fn refusal(error: &MultipartError, bytes_max: u64) -> ApiError {
     match error.status() {
         StatusCode::PAYLOAD_TOO_LARGE => too_large(bytes_max),
-        _ => ApiError::bad_request("There was an error parsing the body"),
+        _ => ApiError::new(Code::InvalidForm, "There was an error parsing the body"),
     }
 }
 

@@ -48,7 +48,11 @@ async fn bytes(response: Response) -> Vec<u8> {
 
 async fn json_of(response: Response) -> (StatusCode, Value) {
     let status = response.status();
-    (status, serde_json::from_slice(&bytes(response).await).unwrap())
+    let body: Value = serde_json::from_slice(&bytes(response).await).unwrap();
+    if status.is_client_error() || status.is_server_error() {
+        assert!(body["code"].as_str().and_then(bench_domain::Code::from_name).is_some(), "{body}");
+    }
+    (status, body)
 }
 
 async fn upload(app: &Router, part: &str, content: &[u8]) -> Response {
@@ -82,7 +86,7 @@ async fn an_export_is_checked_in_order_and_answered_as_a_file() {
     for path in [path.as_str(), "/api/runs/abc/export?format=zip"] {
         assert_eq!(
             json_of(get(&app, path, &[]).await).await,
-            (StatusCode::NOT_FOUND, json!({ "detail": "Run not found" }))
+            (StatusCode::NOT_FOUND, json!({ "detail": "Run not found", "code": "run_not_found" }))
         );
     }
     let (status, _) = json_of(get(&app, "/api/runs/abc/export?format=pdf", &[]).await).await;
@@ -92,7 +96,10 @@ async fn an_export_is_checked_in_order_and_answered_as_a_file() {
     let refused = json_of(get(&app, &path, &[]).await).await;
     assert_eq!(
         refused,
-        (StatusCode::BAD_REQUEST, json!({ "detail": "Run must be completed before export" }))
+        (
+            StatusCode::BAD_REQUEST,
+            json!({ "detail": "Run must be completed before export", "code": "run_not_over" })
+        )
     );
 
     let stack = Stack::open().await;
@@ -294,8 +301,10 @@ async fn trouble_with_keys_is_told() {
     let script = script(1, |_| Some(Said::right("A")));
     script.play(&stack).await;
     let app = app(stack.exports_with(Err(KeyError::InvalidPrivateKey), config()));
-    let unavailable =
-        (StatusCode::SERVICE_UNAVAILABLE, json!({ "detail": "Invalid BENCH_SIGNING_PRIVATE_KEY" }));
+    let unavailable = (
+        StatusCode::SERVICE_UNAVAILABLE,
+        json!({ "detail": "Invalid BENCH_SIGNING_PRIVATE_KEY", "code": "signing_key_invalid" }),
+    );
     let export = format!("/api/runs/{}/export?format=zip", script.run);
     for path in ["/api/exports/public-key", "/.well-known/bench-runner-keys.json", &export] {
         assert_eq!(json_of(get(&app, path, &[]).await).await, unavailable, "{path}");

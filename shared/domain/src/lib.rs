@@ -7,6 +7,7 @@ pub mod answer;
 pub mod body;
 pub mod budget;
 pub mod causes;
+pub mod code;
 pub mod eta;
 pub mod ids;
 pub mod job;
@@ -25,6 +26,7 @@ pub use answer::{Answer, ChatMessage, Finish, Generation, Image, Prompt, Role, T
 pub use body::{Execution, SampleBody, Step};
 pub use budget::{Budget, LimitReached, Prices, Spending};
 pub use causes::{CauseCounts, ErrorCause};
+pub use code::Code;
 pub use ids::{BenchmarkName, InvalidId, ModelId, RunId, ScheduleId};
 pub use job::{
     FileContent, Harvested, Job, JobEnd, JobFile, JobReport, JobSpec, JobState, ResultFile, StoredFile,

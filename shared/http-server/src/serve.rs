@@ -13,6 +13,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::{IntoResponse, Response};
+use bench_domain::Code;
 use http::{HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -38,9 +39,9 @@ const REFUSALS_MAX: usize = 32;
 /// Time for a refused client to take its answer.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const REFUSAL: &[u8] =
-    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 66\r\n\
+    b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 87\r\n\
     retry-after: 1\r\nconnection: close\r\n\r\n\
-    {\"detail\":\"This server has too many connections; try again soon.\"}";
+    {\"detail\":\"This server has too many connections; try again soon.\",\"code\":\"server_busy\"}";
 /// Pause after a failed accept, doubled from the first to the last.
 const ACCEPT_PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
@@ -187,7 +188,9 @@ async fn respond(
 
 fn timed_out() -> Response {
     let detail = "The request body did not arrive in time.";
-    let mut response = (StatusCode::REQUEST_TIMEOUT, Json(json!({ "detail": detail }))).into_response();
+    let mut response =
+        (StatusCode::REQUEST_TIMEOUT, Json(json!({ "detail": detail, "code": Code::BodyTimeout })))
+            .into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }

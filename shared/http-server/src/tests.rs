@@ -165,7 +165,11 @@ async fn a_body_that_stalls_is_answered_408_and_its_permit_is_free() {
         server.send("POST /take HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 3\r\n\r\nabc");
     let (first, second) = tokio::join!(rest(stalled), async { rest(after.await).await });
     assert!(first.starts_with("HTTP/1.1 408 ") && first.contains("connection: close"), "{first}");
-    assert!(first.ends_with(r#"{"detail":"The request body did not arrive in time."}"#), "{first}");
+    let body: serde_json::Value = serde_json::from_str(first.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let expected = serde_json::json!({
+        "detail": "The request body did not arrive in time.", "code": bench_domain::Code::BodyTimeout,
+    });
+    assert_eq!(body, expected);
     assert!(second.ends_with("\r\n\r\n3"), "{second}");
     assert_eq!(permits.available_permits(), 1);
 }
@@ -218,6 +222,8 @@ async fn busy_connections_stay_and_a_further_one_is_refused_at_once() {
     assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("retry-after: 1"), "{refused}");
     let (head, body) = refused.split_once("\r\n\r\n").unwrap();
     assert!(head.contains(&format!("content-length: {}", body.len())), "{refused}");
+    let code = serde_json::from_str::<serde_json::Value>(body).unwrap()["code"].clone();
+    assert_eq!(code, bench_domain::Code::ServerBusy.as_str());
     release.add_permits(2);
     for held in held {
         assert!(rest(held).await.ends_with("held"));

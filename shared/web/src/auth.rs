@@ -6,8 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use bench_domain::Secret;
 use bench_domain::run::Owner;
+use bench_domain::{Code, Secret};
 use bench_state::access::is_access_token;
 use bench_state::credentials::OwnerKey;
 use http::{HeaderMap, HeaderValue, header};
@@ -71,7 +71,7 @@ impl Access {
             return if self.is_admin(headers) {
                 Ok(Caller::Admin)
             } else {
-                Err(ApiError::unauthorized("Invalid admin secret"))
+                Err(ApiError::new(Code::InvalidAdminSecret, "Invalid admin secret"))
             };
         }
         if headers.contains_key(header::AUTHORIZATION) {
@@ -119,8 +119,8 @@ impl Caller {
     pub fn must_own(&self, owner: &Owner) -> Result<(), ApiError> {
         match self {
             caller if caller.owns(owner) => Ok(()),
-            Self::Anonymous => Err(ApiError::unauthorized("Missing Authorization header")),
-            _ => Err(ApiError::forbidden("This run belongs to somebody else")),
+            Self::Anonymous => Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header")),
+            _ => Err(ApiError::new(Code::NotOwner, "This run belongs to somebody else")),
         }
     }
 
@@ -131,7 +131,7 @@ impl Caller {
     pub fn must_operate(&self) -> Result<(), ApiError> {
         match self {
             Self::Admin | Self::Local => Ok(()),
-            _ => Err(ApiError::unauthorized("Invalid admin secret")),
+            _ => Err(ApiError::new(Code::InvalidAdminSecret, "Invalid admin secret")),
         }
     }
 }
@@ -143,7 +143,7 @@ impl Caller {
 pub fn bearer_key(headers: &HeaderMap) -> Result<Secret, ApiError> {
     let value = headers
         .get(header::AUTHORIZATION)
-        .ok_or_else(|| ApiError::unauthorized("Missing Authorization header"))?;
+        .ok_or_else(|| ApiError::new(Code::MissingCredentials, "Missing Authorization header"))?;
     key_in(value, "Invalid Authorization header")
 }
 
@@ -155,7 +155,8 @@ pub fn judge_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
     let value = headers.get(JUDGE_HEADER);
     let key = value.map(|value| key_in(value, "Invalid X-Judge-Authorization header")).transpose()?;
     if key.as_ref().is_some_and(is_access_token) {
-        return Err(ApiError::unauthorized(
+        return Err(ApiError::new(
+            Code::InvalidCredentials,
             "An access token is no key of a provider: leave X-Judge-Authorization out.",
         ));
     }
@@ -174,7 +175,7 @@ pub fn provider_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
 }
 
 fn key_in(value: &HeaderValue, refusal: &str) -> Result<Secret, ApiError> {
-    let invalid = || ApiError::unauthorized(refusal);
+    let invalid = || ApiError::new(Code::InvalidCredentials, refusal);
     let (scheme, key) = value.to_str().map_err(|_| invalid())?.trim().split_once(' ').ok_or_else(invalid)?;
     let key = key.trim();
     let plausible = key.len() <= KEY_BYTES_MAX && key.bytes().all(|b| b.is_ascii_graphic());

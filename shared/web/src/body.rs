@@ -1,6 +1,7 @@
 //! JSON bodies: read whole, with a bound, and told apart from what is none.
 
 use axum::body::{Body, to_bytes};
+use bench_domain::Code;
 use http::{HeaderMap, header};
 use http_body_util::LengthLimitError;
 use serde_json::{Map, Value, json};
@@ -48,7 +49,7 @@ pub async fn read_bytes(headers: &HeaderMap, body: Body, bytes_max: usize) -> Re
             }
             cause = found.source();
         }
-        ApiError::bad_request("The request body ended early.")
+        ApiError::new(Code::IncompleteBody, "The request body ended early.")
     })
 }
 
@@ -68,13 +69,14 @@ fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError>
     }
     let value: Value = serde_json::from_slice(bytes).map_err(|error| {
         let place = offset_of(bytes, error.line(), error.column());
-        ApiError::validation(vec![FieldError {
+        let problem = FieldError {
             kind: "json_invalid",
             loc: vec!["body".into(), place.into()],
             msg: "JSON decode error".to_owned(),
             input: Value::Object(Map::new()),
             ctx: Some(json!({ "error": error.to_string() })),
-        }])
+        };
+        ApiError::validation(vec![problem]).with_code(Code::InvalidJson)
     })?;
     match value {
         Value::Object(fields) => Ok(FieldReader::of_body(fields)),

@@ -1,26 +1,31 @@
 //! Errors as callers see them.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
+use bench_domain::Code;
 use bench_state::StateError;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::fields::FieldError;
 
 /// What stands in an answer instead of an internal cause.
 const INTERNAL: &str = "The server could not answer because of an internal error.";
 
-/// A refusal or a failure: a status and what is told of it.
+/// Refusal or failure of a request: code, status and sentence.
 ///
-/// Made by what it means ([`ApiError::not_found`] and the like). An internal error carries its cause for the
-/// log; the caller never sees it.
+/// Programs act on the code; the sentence is for people. An internal error carries its cause for the log; the caller
+/// never sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiError {
+    code: Code,
     status: StatusCode,
     detail: Detail,
     cause: Option<String>,
@@ -41,37 +46,60 @@ pub struct ErrorBody {
     /// `type`, `loc`, `msg` and `input`.
     #[schema(value_type = Object)]
     detail: Detail,
+    /// Stable code; `detail` may be reworded.
+    #[schema(value_type = CodeSchema)]
+    code: Code,
 }
 
 impl ApiError {
-    /// An error with a status of the caller's choice.
-    pub fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: Detail::Text(detail.into()), cause: None, retry_after: None }
+    /// An error with this code and its usual status.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            status: status_of(code),
+            detail: Detail::Text(detail.into()),
+            cause: None,
+            retry_after: None,
+        }
+    }
+
+    /// The same with another status than the code's usual one.
+    #[must_use]
+    pub const fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The same with another code than the constructor's. The status stays.
+    #[must_use]
+    pub const fn with_code(mut self, code: Code) -> Self {
+        self.code = code;
+        self
     }
 
     /// 400: it makes no sense, or not now.
     pub fn bad_request(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, detail)
+        Self::new(Code::InvalidRequest, detail).with_status(StatusCode::BAD_REQUEST)
     }
 
     /// 401: the caller has not said who it is.
     pub fn unauthorized(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, detail)
+        Self::new(Code::MissingCredentials, detail).with_status(StatusCode::UNAUTHORIZED)
     }
 
     /// 403: the caller may not do that.
     pub fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::FORBIDDEN, detail)
+        Self::new(Code::OrderNotAllowed, detail).with_status(StatusCode::FORBIDDEN)
     }
 
     /// 404: there is no such thing.
     pub fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::NOT_FOUND, detail)
+        Self::new(Code::RouteNotFound, detail).with_status(StatusCode::NOT_FOUND)
     }
 
     /// 409: somebody else is changing the same thing.
     pub fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::CONFLICT, detail)
+        Self::new(Code::ConcurrentChange, detail).with_status(StatusCode::CONFLICT)
     }
 
     /// 413: more bytes than are read.
@@ -79,22 +107,22 @@ impl ApiError {
         let detail = format!(
             "The request body is larger than {limit_bytes} bytes. Files go through POST /api/uploads, not into a body."
         );
-        Self::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        Self::new(Code::BodyTooLarge, detail)
     }
 
     /// 422 in one sentence.
     pub fn unprocessable(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+        Self::new(Code::InvalidRequest, detail).with_status(StatusCode::UNPROCESSABLE_ENTITY)
     }
 
     /// 503: not now.
     pub fn unavailable(detail: impl Into<String>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+        Self::new(Code::ServerBusy, detail).with_status(StatusCode::SERVICE_UNAVAILABLE)
     }
 
     /// 429: too many requests; the caller may try again after `wait`.
     pub fn too_many(detail: impl Into<String>, wait: Duration) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, detail).after(wait)
+        Self::new(Code::TooManyAttempts, detail).after(wait)
     }
 
     /// The same, with the time after which the caller may try again.
@@ -107,6 +135,7 @@ impl ApiError {
     /// 422 with every problem of the request.
     pub fn validation(problems: Vec<FieldError>) -> Self {
         Self {
+            code: Code::InvalidRequest,
             status: StatusCode::UNPROCESSABLE_ENTITY,
             detail: Detail::Fields(problems),
             cause: None,
@@ -117,6 +146,7 @@ impl ApiError {
     /// 500. The cause goes to the log, when the answer is made.
     pub fn internal(cause: impl Display) -> Self {
         Self {
+            code: Code::InternalError,
             status: StatusCode::INTERNAL_SERVER_ERROR,
             detail: Detail::Text(INTERNAL.to_owned()),
             cause: Some(cause.to_string()),
@@ -131,6 +161,11 @@ impl ApiError {
             *text = format!("{what}: {text}");
         }
         self
+    }
+
+    /// The code.
+    pub const fn code(&self) -> Code {
+        self.code
     }
 
     /// The status.
@@ -170,7 +205,8 @@ impl IntoResponse for ApiError {
         if let Some(cause) = &self.cause {
             tracing::error!(http.status = self.status.as_u16(), error = %cause, "A request failed: {cause}");
         }
-        let mut response = (self.status, Json(ErrorBody { detail: self.detail })).into_response();
+        let mut response =
+            (self.status, Json(ErrorBody { detail: self.detail, code: self.code })).into_response();
         if let Some(wait) = self.retry_after {
             // Whole seconds, rounded up: never an invitation to come too early.
             let seconds = HeaderValue::from(wait.as_millis().div_ceil(1_000).max(1) as u64);
@@ -180,6 +216,32 @@ impl IntoResponse for ApiError {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response
+    }
+}
+
+/// A code without a usual status is of no response: a response with it is a mistake of the server.
+fn status_of(code: Code) -> StatusCode {
+    let status = code.status().and_then(|status| StatusCode::from_u16(status).ok());
+    status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+/// Schema of [`Code`] in the OpenAPI document: a text with one of the known names.
+#[derive(Debug)]
+pub struct CodeSchema;
+
+impl PartialSchema for CodeSchema {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("Stable code of an error. Later versions may add codes."))
+            .enum_values(Some(Code::ALL.iter().map(|code| code.as_str())))
+            .into()
+    }
+}
+
+impl ToSchema for CodeSchema {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("Code")
     }
 }
 
@@ -195,14 +257,14 @@ mod tests {
         assert_eq!(response.status(), 500);
         let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(body, serde_json::json!({ "detail": INTERNAL }));
+        assert_eq!(body, serde_json::json!({ "detail": INTERNAL, "code": "internal_error" }));
     }
 
     #[tokio::test]
-    async fn a_refusal_is_one_sentence() {
-        let response = ApiError::not_found("Run not found").into_response();
+    async fn a_refusal_is_one_sentence_and_a_code() {
+        let response = ApiError::new(Code::RunNotFound, "Run not found").into_response();
         assert_eq!(response.status(), 404);
         let body = axum::body::to_bytes(response.into_body(), 1_000).await.unwrap();
-        assert_eq!(&body[..], br#"{"detail":"Run not found"}"#);
+        assert_eq!(&body[..], br#"{"detail":"Run not found","code":"run_not_found"}"#);
     }
 }

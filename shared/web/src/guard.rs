@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::{Request, State as Shared};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use bench_domain::{Secret, Timestamp};
+use bench_domain::{Code, Secret, Timestamp};
 use bench_state::State;
 use bench_state::access::{AccessEntry, AccessKind, is_access_token};
 use http::{Method, header};
@@ -101,7 +101,9 @@ impl Guard {
                 "A request came with a wrong admin secret"
             );
         }
-        let too_many = |wait| ApiError::too_many("Too many wrong admin secrets; try again later.", wait);
+        let too_many = |wait| {
+            ApiError::new(Code::TooManyAttempts, "Too many wrong admin secrets; try again later.").after(wait)
+        };
         // Only so many connections are held at once, from however many addresses.
         let Ok(_permit) = self.delayed.try_acquire() else { return Err(too_many(self.longest_delay())) };
         if self.writes {
@@ -157,8 +159,11 @@ async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Ne
                 request.headers_mut().remove(header::AUTHORIZATION);
             }
             Ok(None) => {
-                return ApiError::unauthorized("This access token is unknown, was revoked or has expired.")
-                    .into_response();
+                return ApiError::new(
+                    Code::InvalidAccessToken,
+                    "This access token is unknown, was revoked or has expired.",
+                )
+                .into_response();
             }
             Err(error) => return error.into_response(),
         }

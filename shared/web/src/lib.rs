@@ -2,7 +2,7 @@
 //!
 //! | module | what for |
 //! | --- | --- |
-//! | [`error`] | [`ApiError`]: a status and `{"detail": …}` |
+//! | [`error`] | [`ApiError`]: a status and `{"detail": …, "code": …}` |
 //! | [`fields`] | reading JSON bodies and query strings, with every problem told at once |
 //! | [`auth`] | who calls, and what that caller may change |
 //! | [`guard`] | secrets checked before a handler: wrong admin secrets are delayed, access tokens looked up |

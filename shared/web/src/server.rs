@@ -6,9 +6,11 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use bench_domain::Code;
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 
@@ -55,10 +57,13 @@ impl ServerConfig {
     }
 }
 
+/// Bytes of an extractor's refusal.
+const REFUSAL_BYTES_MAX: usize = 4 * 1024;
+
 /// Completes a router: call it once, on the router that has all routes.
 ///
 /// A panic in a handler becomes a 500; an unknown path 404, a wrong method 405, both as JSON; a path with a
-/// slash too many 307 to the one without. A response that brings a `Content-Security-Policy` keeps it.
+/// slash too many 307 to the one without; the refusal of an extractor gets the form of every other error. A response that brings a `Content-Security-Policy` keeps it.
 pub fn finish(routes: Router, config: ServerConfig) -> Router {
     routes
         .fallback(unknown_path)
@@ -69,12 +74,12 @@ pub fn finish(routes: Router, config: ServerConfig) -> Router {
 async fn unknown_path(uri: Uri) -> Response {
     match without_last_slash(&uri) {
         Some(location) => (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, location)]).into_response(),
-        None => ApiError::not_found("Not Found").into_response(),
+        None => ApiError::new(Code::RouteNotFound, "Not Found").into_response(),
     }
 }
 
 async fn wrong_method() -> ApiError {
-    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
+    ApiError::new(Code::MethodNotAllowed, "Method Not Allowed")
 }
 
 /// The same path without its last slash, if that is a path on this server for every browser: `//host/` is not.
@@ -95,17 +100,35 @@ async fn around(State(config): State<Arc<ServerConfig>>, request: Request, next:
         origin.as_ref().filter(|origin| origin.to_str().is_ok_and(|text| config.allows(text))).cloned();
     let mut response = if config.local && !is_local(&config, &request) {
         let detail = "This server answers only requests that are addressed to this machine by name.";
-        ApiError::forbidden(detail).into_response()
+        ApiError::new(Code::HostNotAllowed, detail).into_response()
     } else if is_preflight(&request) {
         preflight(request.headers(), allowed.as_ref())
     } else {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|panic| {
+        let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|panic| {
             ApiError::internal(panic_text(&method, &path, panic.as_ref())).into_response()
-        })
+        });
+        in_error_form(answer).await
     };
     add_headers(response.headers_mut(), allowed, !config.allowed_origins.is_empty());
     response
+}
+
+/// Gives the refusal of an extractor, which is plain text, the form of every other error.
+async fn in_error_form(response: Response) -> Response {
+    let status = response.status();
+    let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    if !(status.is_client_error() || status.is_server_error()) || !kind.starts_with(b"text/plain") {
+        return response;
+    }
+    let text = to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
+    let detail = String::from_utf8_lossy(&text);
+    let error = match status {
+        StatusCode::BAD_REQUEST => ApiError::new(Code::InvalidPath, detail),
+        status if status.is_client_error() => ApiError::new(Code::InvalidRequest, detail).with_status(status),
+        _ => ApiError::internal(detail),
+    };
+    error.into_response()
 }
 
 fn panic_text(method: &Method, path: &str, panic: &(dyn Any + Send)) -> String {
@@ -194,6 +217,7 @@ fn add_headers(headers: &mut HeaderMap, allowed: Option<HeaderValue>, varies: bo
 mod tests {
     use super::*;
     use axum::body::Body;
+    use axum::extract::Path;
     use axum::routing::get;
     use tower::ServiceExt;
 
@@ -201,7 +225,16 @@ mod tests {
         async fn panics() -> &'static str {
             panic!("at the disco")
         }
-        finish(Router::new().route("/x", get(|| async { "x" })).route("/panic", get(panics)), config)
+        async fn named(Path(id): Path<String>) -> String {
+            id
+        }
+        finish(
+            Router::new()
+                .route("/x", get(|| async { "x" }))
+                .route("/panic", get(panics))
+                .route("/of/{id}", get(named)),
+            config,
+        )
     }
 
     async fn ask(config: &ServerConfig, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
@@ -222,10 +255,10 @@ mod tests {
         let open = ServerConfig::default();
         let unknown = ask(&open, "GET", "/nope", &[]).await;
         assert_eq!(unknown.status(), 404);
-        assert_eq!(text(unknown).await, r#"{"detail":"Not Found"}"#);
+        assert_eq!(text(unknown).await, r#"{"detail":"Not Found","code":"route_not_found"}"#);
         let wrong = ask(&open, "POST", "/x", &[]).await;
         assert_eq!(wrong.status(), 405);
-        assert_eq!(text(wrong).await, r#"{"detail":"Method Not Allowed"}"#);
+        assert_eq!(text(wrong).await, r#"{"detail":"Method Not Allowed","code":"method_not_allowed"}"#);
         let moved = ask(&open, "GET", "/x/?a=1", &[]).await;
         assert_eq!(moved.status(), 307);
         assert_eq!(moved.headers()["location"], "/x?a=1");
@@ -233,6 +266,17 @@ mod tests {
             let Ok(uri) = elsewhere.parse::<Uri>() else { continue };
             assert_eq!(without_last_slash(&uri), None, "{elsewhere}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_path_that_is_no_text_gets_an_error_like_others() {
+        let open = ServerConfig::default();
+        assert_eq!(text(ask(&open, "GET", "/of/%C3%A9", &[]).await).await, "é");
+        let refused = ask(&open, "GET", "/of/%FF", &[]).await;
+        assert_eq!(refused.status(), 400);
+        let body: serde_json::Value = serde_json::from_str(&text(refused).await).unwrap();
+        assert_eq!(body["code"], Code::InvalidPath.as_str());
+        assert!(body["detail"].as_str().unwrap().contains("UTF-8"), "{body}");
     }
 
     #[tokio::test]

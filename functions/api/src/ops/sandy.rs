@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
+use bench_domain::Code;
 use bench_sandy::{HostMetric, Resources, SandboxStats, SandyError};
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, Uri};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -118,10 +119,10 @@ where
         }
     };
     answer.map(Json).map_err(|error| {
-        let status = match error {
-            SandyError::Shape(_) | SandyError::TooLong => StatusCode::BAD_GATEWAY,
-            _ => StatusCode::SERVICE_UNAVAILABLE,
+        let code = match error {
+            SandyError::Shape(_) | SandyError::TooLong => Code::SandboxBadResponse,
+            _ => Code::SandboxUnavailable,
         };
-        ApiError::new(status, error.to_string())
+        ApiError::new(code, error.to_string())
     })
 }

@@ -1,5 +1,6 @@
 //! What a schedule is asked to be: read from a request, or from a change laid over what it is.
 
+use bench_domain::Code;
 use bench_domain::run::DatasetChoice;
 use bench_domain::schedule::{
     CRON_CHARS_MAX, InvalidTiming, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, checked_name,
@@ -100,7 +101,7 @@ impl ScheduleBody {
         // Tells the problems noted so far, too.
         let order = Order::read(fields)?;
         let (Some(name), Some(timing)) = (name, timing) else {
-            return Err(ApiError::unprocessable("name and cron are required"));
+            return Err(ApiError::new(Code::InvalidRequest, "name and cron are required"));
         };
         Ok(Self { name, timing, webhook, enabled, order })
     }

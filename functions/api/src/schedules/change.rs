@@ -2,7 +2,7 @@
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
-use bench_domain::{ScheduleId, Secret, Timestamp};
+use bench_domain::{Code, ScheduleId, Secret, Timestamp};
 use bench_inference::ProviderKind;
 use bench_state::credentials::SealedKey;
 use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
@@ -45,7 +45,10 @@ pub(super) async fn create(
     let orderer = orderer(api, parts).await?;
     let owned = api.state.list_schedules().await?;
     if owned.iter().filter(|record| record.schedule.owner == orderer.owner).count() >= OWNED_MAX {
-        return Err(ApiError::conflict(format!("You have {OWNED_MAX} schedules already; delete one first.")));
+        return Err(ApiError::new(
+            Code::SchedulesLimit,
+            format!("You have {OWNED_MAX} schedules already; delete one first."),
+        ));
     }
     refuse_known_name(&owned, &orderer.owner, None, &body.name)?;
     let found = find_model(api, &body.order, Some(&orderer)).await?;
@@ -81,17 +84,19 @@ pub(super) async fn create(
             Ok((schedule, ignored))
         }
         ScheduleWrite::NameTaken => Err(name_taken(&schedule.name)),
-        ScheduleWrite::TooMany => {
-            Err(ApiError::conflict(format!("There are {SCHEDULES_MAX} schedules already; delete one first.")))
-        }
+        ScheduleWrite::TooMany => Err(ApiError::new(
+            Code::SchedulesLimit,
+            format!("There are {SCHEDULES_MAX} schedules already; delete one first."),
+        )),
         ScheduleWrite::Raced => Err(raced()),
     }
 }
 
 fn name_taken(name: &str) -> ApiError {
-    ApiError::conflict(format!(
-        "You have a schedule named `{name}` already; change that one or choose another name."
-    ))
+    ApiError::new(
+        Code::ScheduleNameTaken,
+        format!("You have a schedule named `{name}` already; change that one or choose another name."),
+    )
 }
 
 /// Refuses a name that another schedule of the same owner has: people and commands find schedules by name. The write
@@ -239,7 +244,10 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
         let (record, _) = find_owned(api, id, &parts.headers).await?;
         let schedule = &record.schedule;
         if !schedule.enabled {
-            return Err(ApiError::bad_request("The schedule is switched off; switch it on first"));
+            return Err(ApiError::new(
+                Code::ScheduleDisabled,
+                "The schedule is switched off; switch it on first",
+            ));
         }
         if !is_admitted {
             let (model, benchmarks) = (&schedule.run.model, &schedule.run.benchmarks);
@@ -263,5 +271,5 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
 }
 
 fn raced() -> ApiError {
-    ApiError::conflict("The schedule kept changing; try again.")
+    ApiError::new(Code::ConcurrentChange, "The schedule kept changing; try again.")
 }

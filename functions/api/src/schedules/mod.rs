@@ -13,7 +13,7 @@ use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_domain::schedule::Firing;
-use bench_domain::{ScheduleId, Timestamp};
+use bench_domain::{Code, ScheduleId, Timestamp};
 use bench_state::ScheduleRecord;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
@@ -76,7 +76,7 @@ pub(crate) struct DeletedView {
 }
 
 fn not_found() -> ApiError {
-    ApiError::not_found("Schedule not found")
+    ApiError::new(Code::ScheduleNotFound, "Schedule not found")
 }
 
 async fn find(api: &Api, id: &str) -> Result<ScheduleRecord, ApiError> {
@@ -90,8 +90,10 @@ async fn find_owned(api: &Api, id: &str, headers: &HeaderMap) -> Result<(Schedul
     let record = find(api, id).await?;
     match &caller {
         caller if caller.owns(&record.schedule.owner) => {}
-        Caller::Anonymous => return Err(ApiError::unauthorized("Missing Authorization header")),
-        _ => return Err(ApiError::forbidden("This schedule belongs to somebody else")),
+        Caller::Anonymous => {
+            return Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header"));
+        }
+        _ => return Err(ApiError::new(Code::NotOwner, "This schedule belongs to somebody else")),
     }
     Ok((record, caller))
 }

@@ -121,7 +121,7 @@ async fn benchmarks_say_what_they_are() {
     for unknown in ["nope", "MMLU_PRO", "%2e%2e", "mmlu_pro%00"] {
         let reply = server.get(&format!("/api/benchmarks/{unknown}")).await;
         assert_eq!(reply.status, 404, "{unknown}");
-        assert_eq!(reply.json(), json!({ "detail": "Benchmark not found" }));
+        assert_eq!(reply.json(), json!({ "detail": "Benchmark not found", "code": "benchmark_not_found" }));
     }
 }
 

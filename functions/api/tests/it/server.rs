@@ -14,8 +14,8 @@ use bench_domain::report::ReportBuilder;
 use bench_domain::run::{DatasetUse, JudgeUse, Plan};
 use bench_domain::sample::{Stage, shards_for};
 use bench_domain::{
-    Answer, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret, Timestamp,
-    Usage, Verdict,
+    Answer, Code, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret,
+    Timestamp, Usage, Verdict,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
@@ -48,6 +48,19 @@ impl Reply {
 
     pub(crate) fn detail(&self) -> String {
         self.json()["detail"].as_str().unwrap_or_else(|| panic!("no text: {}", self.text)).to_owned()
+    }
+
+    pub(crate) fn code(&self) -> Option<Code> {
+        self.json()["code"].as_str().and_then(Code::from_name)
+    }
+
+    /// Every error has a sentence or a list of problems, and a code that the table has.
+    fn check_error(&self) {
+        if (self.status.is_client_error() || self.status.is_server_error()) && !self.text.is_empty() {
+            let body = self.json();
+            assert!(body["detail"].is_string() || body["detail"].is_array(), "{body}");
+            assert!(self.code().is_some(), "{body}");
+        }
     }
 
     /// The kinds of problems that a 422 tells.
@@ -168,7 +181,9 @@ impl Server {
         let response = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
         let (status, headers) = (response.status(), response.headers().clone());
         let bytes = axum::body::to_bytes(response.into_body(), 64 << 20).await.unwrap();
-        Reply { status, headers, text: String::from_utf8(bytes.to_vec()).unwrap() }
+        let reply = Reply { status, headers, text: String::from_utf8(bytes.to_vec()).unwrap() };
+        reply.check_error();
+        reply
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {

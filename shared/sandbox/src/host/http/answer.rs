@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
+use bench_domain::Code;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use crate::host::HostError;
 
-/// A status, one sentence, and when to ask again.
+/// A code with its status, one sentence, and when to ask again.
 #[derive(Debug)]
 pub(super) struct ApiError {
+    code: Code,
     status: StatusCode,
     detail: String,
     retry_after: Option<Duration>,
@@ -20,8 +22,11 @@ pub(super) struct ApiError {
 }
 
 impl ApiError {
-    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self { status, detail: detail.into(), retry_after: None, over_limit: None }
+    /// An error with this code and its usual status.
+    pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
+        let status = code.status().and_then(|status| StatusCode::from_u16(status).ok());
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Self { code, status, detail: detail.into(), retry_after: None, over_limit: None }
     }
 
     pub(super) fn retry_after(self, wait: Duration) -> Self {
@@ -31,15 +36,20 @@ impl ApiError {
 
 impl From<HostError> for ApiError {
     fn from(error: HostError) -> Self {
-        let (status, retry_after) = match &error {
-            HostError::Invalid(_) => (StatusCode::UNPROCESSABLE_ENTITY, None),
-            HostError::NotHere(_) => (StatusCode::BAD_REQUEST, None),
-            HostError::Gone(_) | HostError::OverLimit { .. } => (StatusCode::NOT_FOUND, None),
-            HostError::Conflict(_) => (StatusCode::CONFLICT, None),
-            HostError::TooMany(_) => (StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(5))),
-            HostError::Full { retry_after, .. } => (StatusCode::SERVICE_UNAVAILABLE, Some(*retry_after)),
-            HostError::Unable(_) => (StatusCode::NOT_IMPLEMENTED, None),
-            HostError::Failed(_) => (StatusCode::INTERNAL_SERVER_ERROR, None),
+        let (code, status, retry_after) = match &error {
+            HostError::Invalid(_) => (Code::InvalidRequest, StatusCode::UNPROCESSABLE_ENTITY, None),
+            HostError::NotHere(_) => (Code::NotSupported, StatusCode::BAD_REQUEST, None),
+            HostError::Gone(_) => (Code::SandboxNotFound, StatusCode::NOT_FOUND, None),
+            HostError::OverLimit { .. } => (Code::SandboxOverLimit, StatusCode::NOT_FOUND, None),
+            HostError::Conflict(_) => (Code::FileConflict, StatusCode::CONFLICT, None),
+            HostError::TooMany(_) => {
+                (Code::ServerBusy, StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(5)))
+            }
+            HostError::Full { retry_after, .. } => {
+                (Code::ServerBusy, StatusCode::SERVICE_UNAVAILABLE, Some(*retry_after))
+            }
+            HostError::Unable(_) => (Code::NotSupported, StatusCode::NOT_IMPLEMENTED, None),
+            HostError::Failed(_) => (Code::InternalError, StatusCode::INTERNAL_SERVER_ERROR, None),
         };
         if matches!(error, HostError::Failed(_)) {
             tracing::error!(%error, "A request failed: {error}");
@@ -49,13 +59,13 @@ impl From<HostError> for ApiError {
             HostError::OverLimit { limit, .. } => Some(limit),
             _ => None,
         };
-        Self { status, detail, retry_after, over_limit }
+        Self { code, status, detail, retry_after, over_limit }
     }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut said = json!({ "detail": self.detail });
+        let mut said = json!({ "detail": self.detail, "code": self.code });
         if let Some(limit) = self.over_limit {
             said["overLimit"] = limit.into();
         }

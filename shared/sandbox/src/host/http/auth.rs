@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use http::StatusCode;
+use bench_domain::Code;
 
 use super::answer::ApiError;
 use crate::host::SandboxHost;
@@ -18,5 +18,5 @@ pub(super) async fn check(State(host): State<Arc<SandboxHost>>, request: Request
         return next.run(request).await;
     }
     let detail = "This sandbox host is used with its key: send it as `Authorization: Bearer KEY`.";
-    ApiError::new(StatusCode::UNAUTHORIZED, detail).into_response()
+    ApiError::new(Code::MissingCredentials, detail).into_response()
 }

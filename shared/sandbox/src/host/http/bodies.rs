@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
-use http::{StatusCode, header};
+use bench_domain::Code;
+use http::header;
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -52,7 +53,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     let (parts, body) = request.into_parts();
     let too_large = || {
         let detail = format!("The body has more than {bytes_max} bytes: send a file in several pieces.");
-        ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        ApiError::new(Code::BodyTooLarge, detail)
     };
     let announced = parts.headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok());
     if announced.and_then(|length| length.parse::<u64>().ok()).is_some_and(|length| length > bytes_max as u64)
@@ -63,24 +64,24 @@ pub(super) async fn read<T: DeserializeOwned>(
         Ok(Ok(read)) => read,
         Ok(Err(Unread::TooLarge)) => return Err(too_large()),
         Ok(Err(Unread::Broken)) => {
-            return Err(ApiError::new(StatusCode::BAD_REQUEST, "The body ended early."));
+            return Err(ApiError::new(Code::IncompleteBody, "The body ended early."));
         }
         Ok(Err(Unread::NoMemory)) => {
             let detail = "The host holds as many bytes of request bodies as it may; try again later.";
-            return Err(ApiError::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(MEMORY_WAIT));
+            return Err(ApiError::new(Code::ServerBusy, detail).retry_after(MEMORY_WAIT));
         }
         Ok(Err(Unread::ShutDown)) => return Err(crate::host::making::shut_down().into()),
         Err(_) => {
             let seconds = host.config().body_timeout.as_secs();
             let detail = format!("The body did not arrive within {seconds} s.");
-            return Err(ApiError::new(StatusCode::REQUEST_TIMEOUT, detail));
+            return Err(ApiError::new(Code::BodyTimeout, detail));
         }
     };
     let unexpected = |problem: &str| {
         // What was sent is repeated in parts at most; it goes to nobody else.
         let problem: String = problem.chars().take(PROBLEM_CHARS_MAX).collect();
         let detail = format!("The body is not the JSON object that is expected: {problem}");
-        ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+        ApiError::new(Code::InvalidRequest, detail)
     };
     // A list would be taken for the values of an object's fields.
     if bytes.trim_ascii_start().first() != Some(&b'{') {

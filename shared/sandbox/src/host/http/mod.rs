@@ -11,7 +11,8 @@ use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
-use http::{StatusCode, Uri};
+use bench_domain::Code;
+use http::Uri;
 use serde_json::{Value, json};
 
 use self::answer::ApiError;
@@ -27,8 +28,8 @@ type Answer<T> = Result<Json<T>, ApiError>;
 
 /// The API of a host.
 ///
-/// Every request shows the host's key, if it has one. Bodies and answers are JSON; an error is `{"detail": …}` with one
-/// sentence: 400 for what this host does not do, 401, 404 for a sandbox that is no more, 408 for a body that does not
+/// Every request shows the host's key, if it has one. Bodies and answers are JSON; an error is
+/// `{"detail": …, "code": …}` with one sentence: 400 for what this host does not do, 401, 404 for a sandbox that is no more, 408 for a body that does not
 /// arrive, 409 for a file that cannot be written, 413, 422, 429, 501 for what this machine will never do, and 503 with
 /// `Retry-After`.
 pub fn router(host: Arc<SandboxHost>) -> Router {
@@ -42,9 +43,9 @@ pub fn router(host: Arc<SandboxHost>) -> Router {
         .route("/api/sandboxes/{id}/agent/run", post(run_agent))
         .route("/api/resources", get(resources))
         .route("/api/metrics/timeseries", get(metrics))
-        .fallback(|| async { ApiError::new(StatusCode::NOT_FOUND, "There is nothing at this address.") })
+        .fallback(|| async { ApiError::new(Code::RouteNotFound, "There is nothing at this address.") })
         .method_not_allowed_fallback(|| async {
-            ApiError::new(StatusCode::METHOD_NOT_ALLOWED, "This address is used with another method.")
+            ApiError::new(Code::MethodNotAllowed, "This address is used with another method.")
         })
         .layer(from_fn_with_state(Arc::clone(&host), auth::check))
         .with_state(host)
@@ -82,7 +83,7 @@ async fn terminate(State(host): Host, Path(id): Path<String>) -> Answer<Value> {
 async fn run_agent(State(host): Host, Path(id): Path<String>) -> Result<(), ApiError> {
     host.get(&id).await?;
     Err(ApiError::new(
-        StatusCode::NOT_IMPLEMENTED,
+        Code::NotSupported,
         "This sandbox host has no coding agents: it runs commands only. Use a Sandy server that has them.",
     ))
 }

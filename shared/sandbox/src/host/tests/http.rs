@@ -61,10 +61,11 @@ impl Api {
     }
 }
 
-/// One sentence, and nothing else.
+/// One sentence beside its code, and nothing else.
 fn detail(answer: &Value) -> &str {
     let fields = answer.as_object().unwrap();
-    assert_eq!(fields.len(), 1, "{answer}");
+    assert_eq!(fields.len(), 2, "{answer}");
+    assert!(fields["code"].as_str().and_then(bench_domain::Code::from_name).is_some(), "{answer}");
     let detail = fields["detail"].as_str().unwrap();
     assert!(!detail.is_empty() && detail.len() < 400, "{detail}");
     detail

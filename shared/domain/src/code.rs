@@ -1,0 +1,373 @@
+//! Stable codes of errors: programs act on codes, sentences are for people and may change.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// Declares [`Code`] from one list: variant, name, and the HTTP status of a response with it.
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal $(, $status:literal)?;)+) => {
+        /// Stable code of an error: of a response, a run, a benchmark of a run, or a sample without a grade.
+        ///
+        /// A name never changes its meaning. `docs/codes.md` lists all codes with what to do about them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        pub enum Code {
+            $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
+        }
+
+        impl Code {
+            /// Every code, in the order of the table in `docs/codes.md`.
+            pub const ALL: &[Self] = &[$(Self::$variant,)+];
+
+            /// Name in JSON, tables and exports.
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+
+            /// Usual HTTP status of a response with this code; `None` for causes that only runs and samples have.
+            pub const fn status(self) -> Option<u16> {
+                let status: &[u16] = match self {
+                    $(Self::$variant => &[$($status)?],)+
+                };
+                status.first().copied()
+            }
+        }
+    };
+}
+
+codes! {
+    // Requests in general
+
+    /// A field of the body, a parameter of the query or a header is missing or not what it should be.
+    InvalidRequest = "invalid_request", 422;
+    /// The body is not JSON.
+    InvalidJson = "invalid_json", 422;
+    /// The body is not a form with the expected parts.
+    InvalidForm = "invalid_form", 400;
+    /// The path is not valid UTF-8 after decoding.
+    InvalidPath = "invalid_path", 400;
+    /// The body ended before its announced length.
+    IncompleteBody = "incomplete_body", 400;
+    /// The body did not arrive in time.
+    BodyTimeout = "body_timeout", 408;
+    /// The body or the file is larger than the server takes.
+    BodyTooLarge = "body_too_large", 413;
+    /// The server has nothing at this path.
+    RouteNotFound = "route_not_found", 404;
+    /// The path exists, but not for this method.
+    MethodNotAllowed = "method_not_allowed", 405;
+    /// The request's `Host` or `Origin` is not this machine, which is all that a local server answers.
+    HostNotAllowed = "host_not_allowed", 403;
+    /// The request carries no key, access token or admin secret.
+    MissingCredentials = "missing_credentials", 401;
+    /// The `Authorization` or `X-Judge-Authorization` header is malformed.
+    InvalidCredentials = "invalid_credentials", 401;
+    /// The admin secret is wrong.
+    InvalidAdminSecret = "invalid_admin_secret", 401;
+    /// The access token is unknown, was revoked or has expired.
+    InvalidAccessToken = "invalid_access_token", 401;
+    /// The run or schedule belongs to another caller.
+    NotOwner = "not_owner", 403;
+    /// Too many wrong admin secrets, or keys that a provider refused, came from this address.
+    TooManyAttempts = "too_many_attempts", 429;
+    /// Another caller changed the same thing at the same time.
+    ConcurrentChange = "concurrent_change", 409;
+    /// The server has no sign-in.
+    SignInNotConfigured = "sign_in_not_configured", 501;
+    /// This server or this machine can't do that.
+    NotSupported = "not_supported", 501;
+    /// The operator has stopped new orders for now.
+    Maintenance = "maintenance", 503;
+    /// The server has as many connections or requests of this kind as it can handle.
+    ServerBusy = "server_busy", 503;
+    /// The server failed; its log has the cause.
+    InternalError = "internal_error", 500;
+
+    // Orders
+
+    /// The order names no known benchmark.
+    NoBenchmarks = "no_benchmarks", 400;
+    /// There is no benchmark of this name.
+    BenchmarkNotFound = "benchmark_not_found", 404;
+    /// The benchmark has no protocol of this name.
+    ProtocolNotFound = "protocol_not_found", 404;
+    /// Settings were given for a benchmark that is not part of the order.
+    BenchmarkNotOrdered = "benchmark_not_ordered", 422;
+    /// The provider is unknown or not enabled.
+    UnsupportedProvider = "unsupported_provider", 400;
+    /// The model's name can't be parsed, or names another provider than the order.
+    InvalidModel = "invalid_model", 400;
+    /// Neither the catalogue nor the provider has this model.
+    ModelNotFound = "model_not_found", 404;
+    /// The provider's address or key is missing or unusable in this server's settings.
+    ProviderNotConfigured = "provider_not_configured", 400;
+    /// The provider refuses the key, or the key may not use this model.
+    InvalidKey = "invalid_key", 403;
+    /// The provider accepts any key, so that this key confirms no caller.
+    KeyNotConfirmable = "key_not_confirmable", 403;
+    /// The access policy takes no such orders from this caller.
+    OrderNotAllowed = "order_not_allowed", 403;
+    /// The dataset is gated, and this caller may not order what reveals it.
+    GatedBenchmark = "gated_benchmark", 403;
+    /// Too many orders came in this minute.
+    OrderRateLimit = "order_rate_limit", 429;
+    /// As many runs are open as this caller or this server may have.
+    OpenRunsLimit = "open_runs_limit", 429;
+    /// The order has more samples than this server takes in one.
+    SamplesLimit = "samples_limit", 422;
+    /// A budget in dollars needs the price of the model or of the judge, which is not known.
+    PriceUnknown = "price_unknown", 400;
+    /// The new budget is spent already.
+    BudgetTooSmall = "budget_too_small", 400;
+    /// A benchmark of the order is judged by a model, and none was named.
+    JudgeMissing = "judge_missing", 400;
+    /// The run uses a key of the caller, which must be sent again.
+    KeyRequired = "key_required", 400;
+    /// The judge needs a key of the caller.
+    JudgeKeyRequired = "judge_key_required", 400;
+    /// This `Idempotency-Key` was used for another order.
+    IdempotencyKeyReused = "idempotency_key_reused", 422;
+
+    // Runs, schedules and what belongs to them
+
+    /// There is no such run, or it was deleted.
+    RunNotFound = "run_not_found", 404;
+    /// The run that this request builds on was deleted, and its answers with it.
+    RunDeleted = "run_deleted", 409;
+    /// The run must be over first.
+    RunNotOver = "run_not_over", 400;
+    /// The run can't be canceled: it is over, or there is none.
+    RunNotCancelable = "run_not_cancelable", 400;
+    /// The run can't be requeued: it is neither failed nor canceled, or there is none.
+    RunNotRequeueable = "run_not_requeueable", 400;
+    /// No sample of the run ended with an infrastructure-error.
+    NothingToRequeue = "nothing_to_requeue", 400;
+    /// The run has no answers that a judge could judge again.
+    NothingToJudge = "nothing_to_judge", 400;
+    /// The run has no such benchmark.
+    BenchmarkNotInRun = "benchmark_not_in_run", 404;
+    /// The runs have no benchmark in common.
+    NothingToCompare = "nothing_to_compare", 400;
+    /// The runs have more samples than can be compared in one request.
+    ComparisonTooLarge = "comparison_too_large", 400;
+    /// There is no such schedule.
+    ScheduleNotFound = "schedule_not_found", 404;
+    /// The schedule is switched off.
+    ScheduleDisabled = "schedule_disabled", 400;
+    /// The caller has a schedule of this name already.
+    ScheduleNameTaken = "schedule_name_taken", 409;
+    /// As many schedules exist as this caller or this server may have.
+    SchedulesLimit = "schedules_limit", 409;
+    /// There is no such access entry.
+    AccessEntryNotFound = "access_entry_not_found", 404;
+    /// The name or the key is listed already.
+    AccessEntryExists = "access_entry_exists", 409;
+    /// As many access entries exist as the server keeps.
+    AccessEntriesLimit = "access_entries_limit", 409;
+    /// The server's signing key is missing or unusable.
+    SigningKeyInvalid = "signing_key_invalid", 503;
+    /// This server takes files in the request itself, not by upload.
+    UploadsNotOffered = "uploads_not_offered", 404;
+    /// There is no such upload, or it has expired or belongs to another caller.
+    UploadNotFound = "upload_not_found", 404;
+    /// Too many uploads were begun in this minute.
+    UploadRateLimit = "upload_rate_limit", 429;
+    /// There is no such sandbox, or it was ended.
+    SandboxNotFound = "sandbox_not_found", 404;
+    /// The sandbox was ended, since its programs went over a limit.
+    SandboxOverLimit = "sandbox_over_limit", 404;
+    /// The file can't be written as the files in the sandbox are.
+    FileConflict = "file_conflict", 409;
+    /// The sandbox service answered something else than its API says.
+    SandboxBadResponse = "sandbox_bad_response", 502;
+
+    // Benchmarks and datasets of a run
+
+    /// The dataset is gated at the hub, and the server has no token that may read it.
+    DatasetGated = "dataset_gated";
+    /// The dataset or its official texts can't be had: not found, unreachable, damaged or not taken in.
+    DatasetUnavailable = "dataset_unavailable", 400;
+    /// The dataset has none, or more than one, of the items that the order names.
+    ItemNotFound = "item_not_found";
+    /// The dataset lacks rows that prompts need, such as few-shot examples.
+    DatasetRowsMissing = "dataset_rows_missing";
+    /// No item is left after the order's subset and options, or the stored responses fit none.
+    NoItems = "no_items";
+    /// The plan could not be made in as many attempts as a message gets.
+    PlanFailed = "plan_failed";
+    /// The run's results could not be put together in as many attempts as a message gets.
+    FinishFailed = "finish_failed";
+    /// The benchmarks failed; each has its own code.
+    BenchmarksFailed = "benchmarks_failed";
+    /// Too few samples of the benchmark were graded for a score.
+    TooFewGraded = "too_few_graded";
+    /// The run ended before this benchmark was over.
+    RunEnded = "run_ended";
+    /// The budget of the run was reached.
+    BudgetReached = "budget_reached";
+    /// The provider refused the first samples of the run alike.
+    AllRequestsRejected = "all_requests_rejected";
+
+    // Samples: the provider of the model
+
+    /// The provider kept asking to wait.
+    RateLimited = "rate_limited";
+    /// No connection to the provider, or it broke off.
+    ProviderUnreachable = "provider_unreachable", 503;
+    /// The provider failed: a 5xx, half an answer, or something that is no answer.
+    ProviderError = "provider_error";
+    /// The provider sent nothing for too long.
+    ProviderTimeout = "provider_timeout";
+    /// The account at the provider lacks money or quota.
+    QuotaExhausted = "quota_exhausted";
+    /// The provider rejects the request; it would reject it again.
+    RequestRejected = "request_rejected";
+    /// The provider's policy holds the prompt or the answer back.
+    ContentFiltered = "content_filtered";
+    /// The prompt does not fit the model's context.
+    ContextTooLong = "context_too_long";
+    /// The answer was not complete within the sample's time limit.
+    AnswerTimeout = "answer_timeout";
+    /// The answer is larger than what is kept.
+    AnswerTooLarge = "answer_too_large";
+    /// The model takes no images.
+    ImagesUnsupported = "images_unsupported";
+
+    // Samples: judge, sandbox, and the item itself
+
+    /// The judge's provider kept asking to wait.
+    JudgeRateLimited = "judge_rate_limited";
+    /// The judge could not be asked: its provider is unreachable, too slow or failed.
+    JudgeUnavailable = "judge_unavailable";
+    /// The judge's provider refuses the key or the account, or does not have the model.
+    JudgeNotUsable = "judge_not_usable";
+    /// The judge's provider rejects the request, which would be the same again.
+    JudgeRequestRejected = "judge_request_rejected";
+    /// The judge replied as often as its protocol allows, each time without a verdict.
+    JudgeNoVerdict = "judge_no_verdict";
+    /// The sandbox service could not be reached, or had no room for too long.
+    SandboxUnavailable = "sandbox_unavailable", 503;
+    /// The sandbox service or its key is not configured, or refused.
+    SandboxNotConfigured = "sandbox_not_configured";
+    /// The sandboxes lack packages or rights that the job needs.
+    SandboxSetupNeeded = "sandbox_setup_needed";
+    /// The job failed in several sandboxes, or its sandboxes were lost.
+    SandboxFailed = "sandbox_failed";
+    /// The job ran in as many sandboxes as the benchmark allows, each time without a verdict.
+    SandboxNoVerdict = "sandbox_no_verdict";
+    /// The item can't be asked or graded: its data are incomplete or contradictory.
+    InvalidItem = "invalid_item";
+    /// The stored responses have none for this sample.
+    NoStoredResponse = "no_stored_response";
+    /// The earlier run has no answer for this sample, or the stored answer or reply is gone.
+    StoredAnswerMissing = "stored_answer_missing";
+    /// Every attempt ended without a result, as when the process ends each time.
+    AttemptsLost = "attempts_lost";
+}
+
+impl Code {
+    /// The code of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|code| code.as_str() == name)
+    }
+
+    /// The code for the same failure of a judge's provider, where `self` is one of the model's provider.
+    #[must_use]
+    pub const fn of_judge(self) -> Self {
+        match self {
+            Self::RateLimited => Self::JudgeRateLimited,
+            Self::ProviderUnreachable | Self::ProviderError | Self::ProviderTimeout | Self::AnswerTimeout => {
+                Self::JudgeUnavailable
+            }
+            Self::InvalidKey | Self::ModelNotFound | Self::QuotaExhausted | Self::ProviderNotConfigured => {
+                Self::JudgeNotUsable
+            }
+            Self::RequestRejected
+            | Self::ContentFiltered
+            | Self::ContextTooLong
+            | Self::AnswerTooLarge
+            | Self::ImagesUnsupported => Self::JudgeRequestRejected,
+            other => other,
+        }
+    }
+
+    /// Whether the code is of judging: the model's answer is stored and is not asked for again.
+    pub const fn is_of_judge(self) -> bool {
+        matches!(
+            self,
+            Self::JudgeRateLimited
+                | Self::JudgeUnavailable
+                | Self::JudgeNotUsable
+                | Self::JudgeRequestRejected
+                | Self::JudgeNoVerdict
+        )
+    }
+
+    /// Whether another attempt at the same run would end the same way: the cause is the item or what the run was
+    /// ordered with.
+    pub const fn is_permanent(self) -> bool {
+        matches!(
+            self,
+            Self::InvalidItem | Self::NoStoredResponse | Self::ItemNotFound | Self::DatasetRowsMissing
+        )
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Reads an optional code of a record or a response. A code of a newer program is read as none.
+///
+/// # Errors
+/// When it is neither a text nor null.
+pub fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Code>, D::Error> {
+    let name = Option::<String>::deserialize(deserializer)?;
+    Ok(name.as_deref().and_then(Code::from_name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_snake_case_and_the_serialized_ones() {
+        let names: BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(names.len(), Code::ALL.len());
+        for code in Code::ALL {
+            assert!(code.as_str().bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{code}");
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+            assert_eq!(Code::from_name(code.as_str()), Some(*code));
+            assert!(code.status().is_none_or(|status| (400..600).contains(&status)), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_code_of_a_newer_program_is_none() {
+        #[derive(Deserialize)]
+        struct Record {
+            #[serde(default, deserialize_with = "known")]
+            code: Option<Code>,
+        }
+        let read = |text| serde_json::from_str::<Record>(text).unwrap().code;
+        assert_eq!(read(r#"{"code":"rate_limited"}"#), Some(Code::RateLimited));
+        for text in [r#"{"code":"not_invented_yet"}"#, r#"{"code":null}"#, "{}"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_judges_failure_has_codes_of_its_own() {
+        assert_eq!(Code::RateLimited.of_judge(), Code::JudgeRateLimited);
+        assert_eq!(Code::InvalidItem.of_judge(), Code::InvalidItem);
+        for code in Code::ALL {
+            assert!(code.of_judge().is_of_judge() || code.of_judge() == *code, "{code}");
+        }
+    }
+}
