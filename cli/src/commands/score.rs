@@ -262,4 +262,4 @@ impl Drop for Sink {
 }
 
 /// Shared by threads that grade.
-type SharedItem = Arc<bench_benchmarks::Item>;
+type SharedItem = Arc<bench_items::Item>;

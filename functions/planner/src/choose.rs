@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use bench_benchmarks::{Benchmark, Options};
-use bench_datasets::{Index, IndexEntry, ItemNames, NameProblems};
+use bench_datasets::Index;
 use bench_domain::run::ItemNaming;
 use bench_domain::sampling::Order;
+use bench_items::{IndexEntry, ItemNames, NameProblems};
 use bench_state::PlannedSample;
 
 use crate::{Obstacle, Selection};

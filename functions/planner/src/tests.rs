@@ -5,13 +5,14 @@ use axum::Router;
 use axum::routing::get;
 use bench_benchmarks::{Facts, Grading, ItemProblem, Material, Options, Template, TemplateSource, Templates};
 use bench_blobs::Blobs;
-use bench_datasets::{
-    DatasetSpec, DemoData, Index, IndexEntry, Item, Layout, LibraryConfig, Row, RowError, TemplateOrigin,
-    TemplatePart, TemplateRole, TemplateSpec, load_templates,
-};
+use bench_datasets::{Index, LibraryConfig, load_templates};
 use bench_domain::run::{AuthMode, DatasetChoice, DatasetUse, ItemNaming, ModelRef, Owner};
 use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, RunSpec, Subset};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
+use bench_items::{
+    DatasetSpec, DemoData, IndexEntry, Item, Layout, Row, RowError, TemplateOrigin, TemplatePart,
+    TemplateRole, TemplateSpec,
+};
 
 use super::*;
 use crate::outline::wording;

@@ -7,8 +7,9 @@ use std::error::Error;
 use std::io::Write as _;
 use std::time::Instant;
 
+use bench_benchmarks::find;
 use bench_benchmarks::score::score_line;
-use bench_benchmarks::{Row, find};
+use bench_items::Row;
 
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/ifeval_extract.jsonl");
 /// Responses that are graded unless another number is given.

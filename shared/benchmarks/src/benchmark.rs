@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use bench_datasets::{IndexEntry, Item, Layout, Row, RowError};
 use bench_domain::{Answer, Prompt, Verdict};
+use bench_items::{IndexEntry, Item, Layout, Row, RowError};
 use serde_json::{Map, Value};
 
 use crate::facts::{Facts, Template};

@@ -1,7 +1,7 @@
 //! What a judge is asked about an answer, and what its reply says.
 
-use bench_datasets::Item;
 use bench_domain::{Answer, Generation, Prompt, Verdict};
+use bench_items::Item;
 use serde::Serialize;
 use serde_json::Value;
 

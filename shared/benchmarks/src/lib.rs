@@ -1,8 +1,8 @@
 //! One module per benchmark: prompt, parse, grade, aggregate.
 //!
 //! A benchmark is a value of [`Benchmark`]: it says what it is ([`Facts`]), where its dataset is and how a
-//! row becomes an item ([`Layout`]), what a model is shown, and what an answer is worth. Nothing here
-//! does I/O or waits: prompts and verdicts are pure functions of the item and the answer.
+//! row becomes an item ([`Layout`](bench_items::Layout)), what a model is shown, and what an answer is
+//! worth. Nothing here does I/O or waits: prompts and verdicts are pure functions of the item and the answer.
 //!
 //! Grading follows the official program of each benchmark, surprises included; where it cannot, the
 //! difference is listed in [`Facts::deviations`].
@@ -35,15 +35,14 @@ mod steps;
 
 use std::collections::BTreeSet;
 
-use bench_datasets::IndexEntry;
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetUse;
+use bench_items::{IndexEntry, Row};
 
 pub use aa_lcr::AaLcr;
 pub use aa_omniscience::AaOmniscience;
 pub use aime::{Aime2022To2024, Aime2025};
 pub use answer_time::AnswerTime;
-pub use bench_datasets::{Item, Layout, Row, RowError};
 pub use benchmark::{Benchmark, Grading, ItemProblem};
 pub use facts::{Facts, Link, NO_TEXT_DIGEST, Template, TemplateSource};
 pub use gpqa_diamond::{GpqaDiamond, GpqaDiamondAuthors};

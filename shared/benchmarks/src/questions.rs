@@ -1,7 +1,7 @@
 //! The questions about an item, whether it takes one or several.
 
-use bench_datasets::Item;
 use bench_domain::{Answer, Prompt, Step};
+use bench_items::Item;
 
 use crate::benchmark::{Benchmark, ItemProblem};
 use crate::material::Material;

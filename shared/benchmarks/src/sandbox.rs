@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bench_datasets::Item;
 use bench_domain::{JobReport, JobSpec, SampleBody, StoredFile, Verdict};
+use bench_items::Item;
 use serde::Serialize;
 
 use crate::benchmark::ItemProblem;

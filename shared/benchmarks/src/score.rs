@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use bench_datasets::{Item, Row, RowError};
 use bench_domain::run::SAMPLES_PER_ITEM_MAX;
 use bench_domain::{Answer, Outcome};
+use bench_items::{Item, Row, RowError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 

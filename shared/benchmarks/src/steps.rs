@@ -1,7 +1,7 @@
 //! Items that take several questions, one after the other.
 
-use bench_datasets::Item;
 use bench_domain::{Prompt, Step};
+use bench_items::Item;
 
 use crate::benchmark::ItemProblem;
 use crate::material::Material;

@@ -1,6 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bench_domain::{Answer, SampleBody, Step, StoredFile, Verdict};
+use bench_items::{Item, Layout as _};
 use serde_json::{Map, Value};
 
 use super::*;
@@ -140,14 +141,13 @@ fn every_item_has_its_datasets_own_id() {
     for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
         let items = demo_items(*benchmark);
         let ids: BTreeSet<String> =
-            items.iter().map(|item| bench_datasets::source_id(*benchmark, &item.row).unwrap()).collect();
+            items.iter().map(|item| bench_items::source_id(*benchmark, &item.row).unwrap()).collect();
         assert_eq!(ids.len(), items.len(), "{}", benchmark.name());
         let told = benchmark.facts().item_id;
         assert!(benchmark.id_columns().iter().all(|column| told.contains(column)), "{told}");
     }
-    let id = |benchmark: &dyn Benchmark, row: Value| {
-        bench_datasets::source_id(benchmark, row.as_object().unwrap())
-    };
+    let id =
+        |benchmark: &dyn Benchmark, row: Value| bench_items::source_id(benchmark, row.as_object().unwrap());
     use serde_json::json;
     for (row, expected) in [
         (json!({ "problem_idx": 7, "problem": "?" }), Some("7")),

@@ -18,11 +18,10 @@ use axum::body::Body;
 use axum::extract::{Path as PathOf, State};
 use axum::response::{IntoResponse, Response};
 use bench_blobs::Blobs;
-use bench_datasets::{
-    DatasetSpec, DemoData, HubSource, Item, Layout, Library, LibraryConfig, NoProgress, Part, Row, RowError,
-};
+use bench_datasets::{Library, LibraryConfig, NoProgress};
 use bench_domain::run::DatasetChoice;
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
+use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
 use serde_json::json;
 use tokio::io::AsyncReadExt;
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use bench_blobs::{BlobError, Blobs};
 use bench_domain::StoredFile;
+use bench_items::{AttachmentSpec, Layout};
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -18,7 +19,6 @@ use crate::error::DatasetError;
 use crate::hub::{RemoteFile, hash};
 use crate::index::FileFact;
 use crate::keys;
-use crate::layout::{AttachmentSpec, Layout};
 use crate::library::{Downloads, Library};
 use crate::progress::Progress;
 use crate::rows::{self, Input, RowFile};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use bench_blobs::{BlobError, Blobs, OBJECT_BYTES_MAX, decompress};
 use bench_domain::StoredFile;
 use bench_domain::run::DatasetUse;
+use bench_items::{IndexEntry, Item};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::DatasetError;
-use crate::layout::Item;
 
 /// Part of the note of a dataset whose few-shot examples or documents are those of the demo rows.
 pub(crate) const DEMO_SUPPORT_NOTE: &str = ": demo, since the file brings none";
@@ -71,26 +71,6 @@ pub struct Index {
     pub demo_support: bool,
 }
 
-/// One item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IndexEntry {
-    /// Its id.
-    pub id: String,
-    /// The dataset's own id of it; `None` where that has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source_id: Option<String>,
-    /// Its group.
-    #[serde(default)]
-    pub group: Option<String>,
-    /// What a run may choose items by.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub tags: BTreeMap<String, String>,
-    /// Where its frame starts.
-    pub offset: u64,
-    /// How long its frame is.
-    pub length: u64,
-}
-
 /// One support value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupportEntry {
@@ -109,13 +89,6 @@ pub struct FileFact {
     pub bytes: u64,
     /// SHA-256 of its content, lowercase hex.
     pub sha256: String,
-}
-
-impl IndexEntry {
-    /// The id that users know the item by: the dataset's own, else that of this program.
-    pub fn own_id(&self) -> &str {
-        self.source_id.as_deref().unwrap_or(&self.id)
-    }
 }
 
 impl Index {

@@ -1,9 +1,8 @@
 //! Keys of a dataset's objects.
 
+use bench_items::Layout;
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
-
-use crate::layout::Layout;
 
 /// What the keys of all datasets start with.
 pub(crate) const ROOT: &str = "datasets/";

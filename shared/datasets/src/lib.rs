@@ -1,6 +1,6 @@
 //! Datasets: hub download, local files, the normalised cache.
 //!
-//! A benchmark says by its [`Layout`] where its rows are and what an item is. [`Library::prepare`]
+//! A benchmark says by its [`Layout`](bench_items::Layout) where its rows are and what an item is. [`Library::prepare`]
 //! brings the items into the blob store, once per revision, and hands out the [`Index`]; a worker
 //! then loads one item by [`load_item`] with one ranged read.
 //!
@@ -15,7 +15,7 @@
 //! | `datasets/files/SHA256` | a file that jobs in sandboxes need, as it is |
 //! | `templates/…` | official texts, by their SHA-256 |
 //!
-//! A layout that has a [variant](Layout::variant) has it behind its version, as in `v1-text`.
+//! A layout that has a [variant](bench_items::Layout::variant) has it behind its version, as in `v1-text`.
 //!
 //! What holds here:
 //! - A dataset without an index is not there: a process that is killed half way leaves nothing visible. Of a large one it
@@ -36,10 +36,8 @@ mod hub;
 mod index;
 mod item_files;
 mod keys;
-mod layout;
 mod library;
 mod local;
-mod names;
 mod normalise;
 mod progress;
 mod rows;
@@ -51,16 +49,9 @@ mod writer;
 pub use attachments::{ATTACHMENT_READ_BYTES_MAX, read_attachment};
 pub use cached::CachedDataset;
 pub use config::{LibraryConfig, Token};
-pub use documents::document_text;
 pub use error::{ContentError, DatasetError};
-pub use index::{FileFact, Index, IndexEntry, SupportEntry, load_item, load_support};
-pub use layout::{
-    AttachmentSpec, DatasetSpec, DemoData, DocumentArchive, Gate, HubSource, Item, Layout, Part, PartFile,
-    Row, RowError, TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec,
-};
+pub use index::{FileFact, Index, SupportEntry, load_item, load_support};
 pub use library::{Library, Prepared, check};
-pub use names::{ItemNames, NameError, NameProblems, ROW_SIGN};
 pub use progress::{NoProgress, Progress, Step};
-pub use source_ids::{SOURCE_ID_CHARS_MAX, source_id};
 pub use support_cache::SupportCache;
 pub use templates::{OfficialTexts, Reach, TemplateText, load_template, load_templates};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use bench_blobs::Blobs;
 use bench_domain::run::{DatasetChoice, DatasetUse};
+use bench_items::{HubSource, Item, Layout, Part};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -15,7 +16,6 @@ use crate::hub::{Fetched, Hub, RemoteFile, Total, remove, remove_download};
 use crate::index::{FileFact, Index, load_item};
 use crate::item_files::{HubFiles, ItemFiles};
 use crate::keys;
-use crate::layout::{HubSource, Item, Layout, Part};
 use crate::normalise::{Source, normalise};
 use crate::progress::Progress;
 use crate::rows::{Input, RowFile};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use bench_items::Layout;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -13,7 +14,6 @@ use crate::hub::{hash, select};
 use crate::index::{DEMO_SUPPORT_NOTE, FileFact, Index, load_support};
 use crate::item_files::ItemFiles;
 use crate::keys;
-use crate::layout::Layout;
 use crate::library::{Library, Prepared};
 use crate::normalise::{Source, normalise, support_values};
 use crate::progress::Progress;

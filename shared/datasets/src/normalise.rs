@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_blobs::Blobs;
 use bench_domain::StoredFile;
+use bench_items::{Layout, Row, RowError, source_id};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -13,10 +14,8 @@ use crate::error::DatasetError;
 use crate::index::{FORMAT, FileFact, Index, SupportEntry};
 use crate::item_files::ItemFiles;
 use crate::keys;
-use crate::layout::{Layout, Row, RowError};
 use crate::progress::{Progress, Step};
 use crate::rows::{self, Numbered, RowFile};
-use crate::source_ids::source_id;
 use crate::writer::{Writer, Written, json, pack};
 
 /// Upper bound of the rows of all support splits, which are held in memory.

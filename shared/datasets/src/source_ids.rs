@@ -1,42 +1,15 @@
 //! The dataset's own ids of its items.
 
 use bench_blobs::{BlobError, Blobs, OBJECT_BYTES_MAX, decompress};
-use serde_json::Value;
+use bench_items::{IndexEntry, Item, Layout, Row, source_id};
 
 use crate::error::DatasetError;
-use crate::index::{Index, IndexEntry};
+use crate::index::Index;
 use crate::keys;
-use crate::layout::{Item, Layout, Row};
 use crate::library::Library;
 
-/// Longest id in characters. A longer text is no id: it could neither be ordered nor listed.
-pub const SOURCE_ID_CHARS_MAX: usize = 255;
 /// Bytes of items that are read at once, unless a single one has more.
 const READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
-/// Above this a float is not an exact integer.
-const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
-
-/// Returns the dataset's own id of an item: the first of the layout's [`Layout::id_columns`] that holds a text or a whole
-/// number.
-pub fn source_id(layout: &dyn Layout, row: &Row) -> Option<String> {
-    let id = layout.id_columns().iter().find_map(|column| id_of(row.get(*column)?))?;
-    (id.chars().count() <= SOURCE_ID_CHARS_MAX).then_some(id)
-}
-
-fn id_of(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned),
-        Value::Number(number) => match number.as_f64() {
-            // Columns of integers with gaps come as floats.
-            Some(float) if number.is_f64() => {
-                (float.fract() == 0.0 && float.abs() < INTEGER_MAX).then(|| format!("{float:.0}"))
-            }
-            _ => Some(number.to_string()),
-        },
-        _ => None,
-    }
-}
-
 impl Library {
     /// The index in a folder. One that was written before the dataset's own ids were kept gets them from the stored items,
     /// without a download, and is stored again.
@@ -125,29 +98,7 @@ fn items(key: &str, content: &[u8], lengths: &[u64]) -> Result<Vec<Row>, Dataset
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-
-    #[test]
-    fn texts_and_whole_numbers_are_ids() {
-        for (value, expected) in [
-            (json!(" rec01 "), Some("rec01")),
-            (json!("070"), Some("070")),
-            (json!(70), Some("70")),
-            (json!(-1), Some("-1")),
-            (json!(18_446_744_073_709_551_615_u64), Some("18446744073709551615")),
-            (json!(70.0), Some("70")),
-            (json!(1e300), None),
-            (json!(0.5), None),
-            (json!(" "), None),
-            (json!(null), None),
-            (json!(true), None),
-            (json!(["70"]), None),
-        ] {
-            assert_eq!(id_of(&value).as_deref(), expected, "{value}");
-        }
-    }
 
     #[test]
     fn items_are_read_in_blocks_without_gaps() {

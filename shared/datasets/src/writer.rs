@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use bench_blobs::{BlobError, Blobs, OBJECT_BYTES_MAX, Upload, UploadState, compress};
+use bench_items::{IndexEntry, Item};
 use serde::{Deserialize, Serialize};
 use sha2::digest::common::hazmat::{SerializableState, SerializedState};
 use sha2::{Digest, Sha256};
 
 use crate::error::DatasetError;
-use crate::index::IndexEntry;
-use crate::layout::Item;
 
 /// Upper bound of items in a dataset: their index is held in memory.
 const ITEMS_MAX: usize = 1_000_000;

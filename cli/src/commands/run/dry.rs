@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench_benchmarks::{Benchmark, Foreseen, Options, foreseen};
-use bench_datasets::{Item, SupportCache, load_item};
+use bench_datasets::{SupportCache, load_item};
 use bench_domain::run::{DatasetChoice, ItemNaming};
 use bench_domain::{BenchmarkName, Image, Prompt, RunId};
+use bench_items::Item;
 use bench_pipeline::{SUPPORT_BYTES_MAX, Supplies};
 use bench_planner::{Outline, Selection, outline};
 use bench_state::PlannedSample;

@@ -7,10 +7,11 @@ use std::path::PathBuf;
 use anyhow::Context;
 use bench_api::{Order, Orderer, Trusted, create_run, default_benchmarks};
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
-use bench_datasets::{ItemNames, NameProblems, Prepared};
+use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Secret, Subset};
 use bench_inference::{ModelName, ProviderKind};
+use bench_items::{ItemNames, NameProblems};
 use bench_pipeline::Replay;
 use serde_json::{Map, Value, json};
 

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use anyhow::Context;
 use bench_benchmarks::Benchmark;
-use bench_datasets::{ItemNames, NameProblems, Prepared};
+use bench_datasets::Prepared;
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetChoice;
+use bench_items::{ItemNames, NameProblems};
 use bench_pipeline::{NamedItem, Replay};
 
 use super::order::{Plan, Responses};
@@ -101,7 +102,7 @@ fn check_file(file: &str, replay: &Replay, known: &[Known<'_>]) -> Result<(), Pr
         }
         // A line without a benchmark is for those that have its item; which one is meant of several must be certain all
         // the same.
-        let worst = errors.iter().find(|error| matches!(error, bench_datasets::NameError::Ambiguous { .. }));
+        let worst = errors.iter().find(|error| matches!(error, bench_items::NameError::Ambiguous { .. }));
         let Some(error) = worst.or(errors.first().filter(|_| !is_found)) else { continue };
         let is_same = |(others, _): &&mut (Vec<&Known<'_>>, NameProblems)| {
             others

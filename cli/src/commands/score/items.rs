@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_benchmarks::{Benchmark, Row};
-use bench_datasets::{Index, ItemNames, NameProblems, load_item};
+use bench_benchmarks::Benchmark;
+use bench_datasets::{Index, load_item};
 use bench_domain::run::DatasetChoice;
+use bench_items::Row;
+use bench_items::{ItemNames, NameProblems};
 use serde_json::Value;
 
 use super::SharedItem;

@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::thread;
 
 use anyhow::Context;
+use bench_benchmarks::Benchmark;
 use bench_benchmarks::score::{ScoreLine, score_line};
-use bench_benchmarks::{Benchmark, Row, RowError};
+use bench_items::{Row, RowError};
 use serde_json::Value;
 
 use super::SharedItem;

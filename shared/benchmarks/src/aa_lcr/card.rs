@@ -3,7 +3,7 @@
 //! What the blocks are called and in which order they come has changed between revisions. So a block is known by the
 //! slots that it must have, and a card without them gives our own words instead.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
+use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::{Template, TemplateSource};
 use crate::judged::has_slots;

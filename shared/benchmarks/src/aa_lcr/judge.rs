@@ -1,7 +1,7 @@
 //! The equality checkers of both versions.
 
-use bench_datasets::Item;
 use bench_domain::{Answer, ChatMessage, Generation, Prompt, Role, Verdict};
+use bench_items::Item;
 use serde_json::{Map, Value, json};
 
 use super::card::{self, JudgeTexts};

@@ -9,11 +9,11 @@ mod verdict;
 
 use std::collections::BTreeMap;
 
-use bench_datasets::{
+use bench_domain::{Answer, Generation, Prompt};
+use bench_items::{
     DatasetSpec, DemoData, DocumentArchive, HubSource, Item, Layout, Part, PartFile, Row, RowError,
     TemplateSpec, document_text,
 };
-use bench_domain::{Answer, Generation, Prompt};
 use serde_json::Value;
 
 use crate::benchmark::{Benchmark, Grading, ItemProblem};

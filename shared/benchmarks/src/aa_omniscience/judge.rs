@@ -1,7 +1,7 @@
 //! The publisher's grader.
 
-use bench_datasets::Item;
 use bench_domain::{Answer, Generation, Prompt, Verdict};
+use bench_items::Item;
 
 use super::grade::Grade;
 use super::prompt;

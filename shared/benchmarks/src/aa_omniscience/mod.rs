@@ -7,10 +7,10 @@ mod judge;
 mod metrics;
 mod prompt;
 
-use bench_datasets::{
+use bench_domain::{Answer, ChatMessage, Generation, Prompt, Role};
+use bench_items::{
     DatasetSpec, DemoData, HubSource, Item, Layout, Part, PartFile, Row, RowError, TemplateSpec,
 };
-use bench_domain::{Answer, ChatMessage, Generation, Prompt, Role};
 use serde_json::{Map, Value};
 
 use crate::benchmark::{Benchmark, Grading, ItemProblem};

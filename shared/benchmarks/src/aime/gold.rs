@@ -1,6 +1,6 @@
 //! Gold answers, in the forms in which the datasets have them.
 
-use bench_datasets::{Row, RowError};
+use bench_items::{Row, RowError};
 use num_bigint::BigInt;
 use serde_json::Value;
 

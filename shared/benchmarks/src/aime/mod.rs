@@ -6,8 +6,8 @@
 mod gold;
 mod matharena;
 
-use bench_datasets::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
 use bench_domain::{Answer, Generation, Prompt, Verdict};
+use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
 use serde_json::{Map, Value, json};
 
 use crate::benchmark::{Benchmark, Grading, ItemProblem};

@@ -12,10 +12,8 @@ mod row;
 
 use std::borrow::Cow;
 
-use bench_datasets::{
-    DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec,
-};
 use bench_domain::{Answer, Generation, Prompt};
+use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec};
 use serde_json::{Map, json};
 
 use crate::benchmark::{Benchmark, Grading, ItemProblem};

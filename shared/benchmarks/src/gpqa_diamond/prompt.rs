@@ -1,7 +1,7 @@
 //! The messages of both protocols.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 use bench_domain::{ChatMessage, Prompt, Role};
+use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use super::row::Shown;
 use crate::facts::{Template, TemplateSource};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bench_datasets::{Item, ROW_SIGN, Row, RowError};
+use bench_items::{Item, ROW_SIGN, Row, RowError};
 use serde_json::{Value, json};
 
 use super::{LETTERS, Protocol};

@@ -1,7 +1,7 @@
 //! The official judge: extracts answer and confidence, and compares with the gold answer.
 
-use bench_datasets::Item;
 use bench_domain::{Answer, Generation, Prompt, Verdict};
+use bench_items::Item;
 use serde_json::{Map, Number, Value, json};
 
 use super::prompt;

@@ -8,10 +8,8 @@ mod judge;
 mod metrics;
 mod prompt;
 
-use bench_datasets::{
-    DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec,
-};
 use bench_domain::{Answer, ChatMessage, Generation, Prompt, Role};
+use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec};
 use serde_json::{Map, Value};
 
 use crate::benchmark::{Benchmark, Grading, ItemProblem};

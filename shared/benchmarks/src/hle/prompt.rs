@@ -1,6 +1,6 @@
 //! What model and judge are shown: the official texts where they could be had, else ours with the same contract.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
+use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::{Template, TemplateSource};
 use crate::judged::has_slots;

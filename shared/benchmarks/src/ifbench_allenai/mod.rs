@@ -3,8 +3,8 @@
 //! Protocol: allenai/IFBench at db69a6f0, its `ifbench` package: the request is the only message; a response is right
 //! when it, or one of its eight variants, follows each instruction.
 
-use bench_datasets::{DatasetSpec, DemoData, HubSource, Part};
 use bench_domain::Generation;
+use bench_items::{DatasetSpec, DemoData, HubSource, Part};
 
 use crate::facts::{Facts, Link};
 use crate::instructions::{Check, CheckError, Headline, InstructionSet, Kwargs, allenai, ifeval};

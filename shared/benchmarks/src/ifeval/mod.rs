@@ -3,8 +3,8 @@
 //! Protocol: google-research `instruction_following_eval`. The public name is `ifbench`, which other runners use for
 //! this set; allenai's IFBench is another one.
 
-use bench_datasets::{DatasetSpec, DemoData, HubSource, Part};
 use bench_domain::Generation;
+use bench_items::{DatasetSpec, DemoData, HubSource, Part};
 
 use crate::facts::{Facts, Link};
 use crate::instructions::{Headline, InstructionSet, ifeval};

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
-use bench_datasets::{Item, Layout, Row};
 use bench_domain::{Answer, Finish, Outcome, Prompt, Verdict};
+use bench_items::{Item, Layout, Row};
 use serde_json::{Value, json};
 
 use super::*;

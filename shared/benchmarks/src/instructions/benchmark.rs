@@ -1,7 +1,7 @@
 //! A set of verifiable instructions as a benchmark.
 
-use bench_datasets::{DatasetSpec, Item, Layout, Row, RowError};
 use bench_domain::{Answer, Prompt};
+use bench_items::{DatasetSpec, Item, Layout, Row, RowError};
 
 use super::{Figures, Headline, Lookup, grade, request, score_row};
 use crate::benchmark::{Benchmark, Grading, ItemProblem};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bench_datasets::{Row, RowError};
+use bench_items::{Row, RowError};
 use serde_json::Value;
 
 use super::variants::variants;

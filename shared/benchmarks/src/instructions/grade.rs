@@ -1,7 +1,7 @@
 //! From the instructions that a response follows to a verdict.
 
-use bench_datasets::{Item, Row, RowError};
 use bench_domain::{Answer, Outcome, Verdict};
+use bench_items::{Item, Row, RowError};
 use serde_json::{Map, Value, json};
 
 use super::engine::{self, Followed, Instructions};

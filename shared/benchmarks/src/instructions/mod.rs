@@ -14,7 +14,7 @@ pub(crate) mod request;
 pub(crate) mod text;
 mod variants;
 
-use bench_datasets::RowError;
+use bench_items::RowError;
 pub use benchmark::InstructionSet;
 #[cfg(test)]
 pub(crate) use engine::Instructions;

@@ -1,7 +1,7 @@
 //! What is asked: the request of a row, and a response to it where one is known.
 
-use bench_datasets::{Row, RowError};
 use bench_domain::Prompt;
+use bench_items::{Row, RowError};
 use serde_json::Value;
 
 /// A column of our own in the rows that come along: a response that follows all instructions of its row.

@@ -1,6 +1,6 @@
 //! Columns of a row.
 
-use bench_datasets::{Row, RowError};
+use bench_items::{Row, RowError};
 use serde_json::Value;
 
 /// A column that is a text.

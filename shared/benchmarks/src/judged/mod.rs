@@ -5,8 +5,8 @@ mod fill;
 mod likeness;
 mod reply;
 
-use bench_datasets::{Item, Row, RowError};
 use bench_domain::Answer;
+use bench_items::{Item, Row, RowError};
 use serde_json::{Map, Value};
 
 use crate::benchmark::Grading;

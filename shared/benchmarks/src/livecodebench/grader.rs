@@ -23,10 +23,10 @@
 
 use std::time::Duration;
 
-use bench_datasets::Item;
 use bench_domain::{
     Answer, FileContent, JobEnd, JobFile, JobReport, JobSpec, ResultFile, SampleBody, Verdict,
 };
+use bench_items::Item;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};

@@ -10,8 +10,8 @@ mod prompt;
 mod releases;
 mod row;
 
-use bench_datasets::{DatasetSpec, IndexEntry, Item, Layout, PartFile, Row, RowError, TemplateSpec};
 use bench_domain::{Answer, Generation, Prompt};
+use bench_items::{DatasetSpec, IndexEntry, Item, Layout, PartFile, Row, RowError, TemplateSpec};
 
 use crate::benchmark::{Benchmark, Grading, ItemProblem};
 use crate::facts::{Facts, Link, Template};

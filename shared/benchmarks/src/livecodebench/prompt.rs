@@ -1,7 +1,7 @@
 //! What a model is shown: the official texts where they could be had, else ours with the same contract.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 use bench_domain::{ChatMessage, Prompt, Role};
+use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use super::grader;
 use crate::facts::{Template, TemplateSource};

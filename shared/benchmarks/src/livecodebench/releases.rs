@@ -3,7 +3,7 @@
 //! Six files hold the problems in the order of their publication. A release is the files up to its own; a slice is one
 //! file, or several in a row.
 
-use bench_datasets::{DatasetSpec, DemoData, HubSource, IndexEntry, Part, PartFile};
+use bench_items::{DatasetSpec, DemoData, HubSource, IndexEntry, Part, PartFile};
 
 use super::LiveCodeBench;
 use super::row::{self, DATE_TAG};

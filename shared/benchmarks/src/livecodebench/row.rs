@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bench_datasets::{Item, Row, RowError};
+use bench_items::{Item, Row, RowError};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 

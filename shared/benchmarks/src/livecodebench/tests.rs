@@ -36,7 +36,7 @@ fn a_row_becomes_an_item() {
     assert_eq!((item.id.as_str(), item.group.as_deref()), ("3", Some("easy")));
     assert_eq!(item.tags[row::DATE_TAG], "2024-05-06");
     assert!(!item.row.contains_key("other"));
-    assert_eq!(bench_datasets::source_id(&LiveCodeBench::LATEST, &item.row).as_deref(), Some("abc_a"));
+    assert_eq!(bench_items::source_id(&LiveCodeBench::LATEST, &item.row).as_deref(), Some("abc_a"));
     assert_eq!(LiveCodeBench::LATEST.expected(&item), "passes its one test");
     assert!(LiveCodeBench::LATEST.numbers_items());
     for nothing in [json!(""), Value::Null] {
@@ -273,7 +273,7 @@ fn stored_responses_need_grading_columns_only() {
     fields.insert("reference_solution".into(), json!("print(2)"));
     let item = LiveCodeBench::LATEST.score_row(&fields).unwrap();
     assert_eq!(item.group.as_deref(), Some("easy"));
-    assert_eq!(bench_datasets::source_id(&LiveCodeBench::LATEST, &item.row).as_deref(), Some("abc_a"));
+    assert_eq!(bench_items::source_id(&LiveCodeBench::LATEST, &item.row).as_deref(), Some("abc_a"));
     assert!(grader::code(&Answer::local(LiveCodeBench::LATEST.oracle(&item))).is_none());
     fields.remove("private_test_cases");
     assert_eq!(

@@ -7,8 +7,8 @@ mod prompt;
 
 use std::collections::BTreeMap;
 
-use bench_datasets::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
 use bench_domain::{Answer, Generation, Prompt};
+use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
 use serde_json::{Map, Value, json};
 
 use crate::benchmark::{Benchmark, Grading, ItemProblem};

@@ -1,8 +1,8 @@
-use bench_datasets::Row;
+use bench_items::{Layout as _, Row};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{Layout, MmluPro, SciCode};
+use crate::{MmluPro, SciCode};
 
 fn row(value: Value) -> Row {
     value.as_object().cloned().unwrap()

@@ -1,7 +1,7 @@
 //! One question per step. Nothing is remembered but the code of earlier steps, which is pasted in.
 
-use bench_datasets::Item;
 use bench_domain::{Prompt, Step};
+use bench_items::Item;
 
 use super::problem::{Problem, SubStep};
 use super::{SciCode, extract, given, prompt};

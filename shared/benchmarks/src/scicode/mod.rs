@@ -13,11 +13,11 @@ mod prompt;
 mod texts;
 mod verdict;
 
-use bench_datasets::{
+use bench_domain::{Answer, Prompt};
+use bench_items::{
     AttachmentSpec, DatasetSpec, DemoData, HubSource, Item, Layout, Part, PartFile, Row, RowError,
     TemplateSpec,
 };
-use bench_domain::{Answer, Prompt};
 
 use crate::benchmark::{Benchmark, Grading, ItemProblem};
 use crate::facts::{Facts, Template};

@@ -1,6 +1,6 @@
 //! A problem: what its row holds, step by step.
 
-use bench_datasets::{Row, RowError};
+use bench_items::{Row, RowError};
 use serde_json::Value;
 
 use crate::judged::{text, text_or_number};

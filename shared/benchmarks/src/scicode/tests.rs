@@ -186,7 +186,7 @@ fn broken_rows_name_their_column() {
     // A recorded run has the problem in a column.
     let item = item(&vectors()[2]);
     assert_eq!(
-        (item.id.as_str(), bench_datasets::source_id(&SciCode::INSPECT, &item.row).as_deref()),
+        (item.id.as_str(), bench_items::source_id(&SciCode::INSPECT, &item.row).as_deref()),
         ("4", Some("76"))
     );
     assert!(item.row["special_files"]["76.3.txt"].is_string() && !item.row.contains_key("runs"));

@@ -1,6 +1,6 @@
 //! Official texts and programs, and our own in their place.
 
-use bench_datasets::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
+use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::TemplateSource;
 use crate::judged::has_slots;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bench_datasets::Item;
 use bench_domain::{Harvested, JobEnd, JobReport, SampleBody, Verdict};
+use bench_items::Item;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

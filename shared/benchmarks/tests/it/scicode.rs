@@ -6,8 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-use bench_benchmarks::{Benchmark, Item, JobMaterial, Layout, Material, Round, SciCode, Templates, Unread};
+use bench_benchmarks::{Benchmark, JobMaterial, Material, Round, SciCode, Templates, Unread};
 use bench_domain::{Answer, FileContent, JobReport, Outcome, SampleBody, Step, StoredFile, Verdict};
+use bench_items::{Item, Layout};
 use serde_json::{Value, json};
 
 use crate::job::Place;

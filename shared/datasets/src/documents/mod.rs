@@ -15,23 +15,21 @@ use std::fs::File;
 use std::path::Path;
 
 use bench_blobs::Blobs;
+use bench_items::{DocumentArchive, HubSource, Layout, undecodable_document};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::error::DatasetError;
 use crate::hub::{RemoteFile, Repository, hash};
 use crate::index::{FileFact, SupportEntry};
 use crate::keys;
-use crate::layout::{DocumentArchive, HubSource, Layout};
 use crate::library::{Downloads, Library};
 use crate::progress::{Progress, Step};
 use archive::Document;
 
 /// Form of the list that is written; another one is made anew.
 const FORMAT: u32 = 1;
-/// The one field of a document whose bytes are no text.
-const UNDECODABLE: &str = "undecodable";
 /// Progress is told every so many documents.
 const DOCUMENTS_PER_STEP: usize = 10;
 
@@ -46,21 +44,6 @@ pub(crate) struct DocumentList {
     documents: BTreeMap<String, SupportEntry>,
     /// Names of those that are no text.
     undecodable: BTreeSet<String>,
-}
-
-/// The text of a document as [`load_support`](crate::load_support) gives it.
-///
-/// # Errors
-/// Why there is none: the document is not there (null), its bytes are not UTF-8, or the value is none.
-pub fn document_text(value: &Value) -> Result<&str, String> {
-    match value {
-        Value::String(text) => Ok(text),
-        Value::Null => Err("it is not among the dataset's documents".to_owned()),
-        other => Err(match other.get(UNDECODABLE).and_then(Value::as_str) {
-            Some(why) => format!("it is no text: {why}"),
-            None => "it is no document".to_owned(),
-        }),
-    }
 }
 
 impl Library {
@@ -167,7 +150,7 @@ async fn take_in(
         let Document { names, text } = member?;
         let value = match &text {
             Ok(text) => json!(text),
-            Err(why) => json!({ UNDECODABLE: why }),
+            Err(reason) => undecodable_document(reason),
         };
         let content = value.to_string();
         let sha256 = hex::encode(Sha256::digest(&content));

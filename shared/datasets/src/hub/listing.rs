@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use bench_items::{Part, PartFile};
 use reqwest::Url;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -9,7 +10,6 @@ use serde_json::Value;
 
 use super::{Failure, Hub, Patience, limited, select};
 use crate::error::DatasetError;
-use crate::layout::{Part, PartFile};
 use crate::progress::{Progress, Step};
 
 /// Bytes of an answer of the hub's API: the largest repositories list 100,000 files.

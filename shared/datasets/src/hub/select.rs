@@ -3,10 +3,10 @@
 //! The card says so, or the names do, by the rules that the hub documents ("Data files configuration",
 //! "File names and splits"): a keyword for the split stands in the file's name or is its folder.
 
+use bench_items::Part;
 use serde_json::Value;
 
 use super::glob;
-use crate::layout::Part;
 use crate::rows::is_readable_name;
 
 /// Positions of the files of a part, in order of their paths; empty when there are none.

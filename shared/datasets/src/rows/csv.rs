@@ -9,12 +9,12 @@
 use std::collections::HashSet;
 use std::io::BufRead;
 
+use bench_items::Row;
 use serde_json::Value;
 
 use super::json::BYTE_ORDER_MARK;
 use super::{Numbered, ROW_BYTES_MAX, ROWS_MAX, Sink};
 use crate::error::DatasetError;
-use crate::layout::Row;
 
 /// Upper bound of columns.
 const COLUMNS_MAX: usize = 4_096;

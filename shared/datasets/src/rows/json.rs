@@ -4,12 +4,12 @@ use std::cell::Cell;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
+use bench_items::Row;
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::{Numbered, ROW_BYTES_MAX, ROWS_MAX, Sink};
 use crate::error::DatasetError;
-use crate::layout::Row;
 
 /// Room for a line that is kept for the next one.
 const LINE_KEPT_BYTES_MAX: usize = 1024 * 1024;

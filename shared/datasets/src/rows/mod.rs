@@ -14,11 +14,11 @@ use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 use std::ops::Deref;
 use std::path::Path;
 
+use bench_items::Row;
 pub(crate) use quiet::catch;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::DatasetError;
-use crate::layout::Row;
 
 /// Upper bound of one row: of its line in a text file, of its content in memory for others.
 pub(crate) const ROW_BYTES_MAX: usize = 192 * 1024 * 1024;

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 
+use bench_items::Row;
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
@@ -18,7 +19,6 @@ use super::quiet::catch;
 use super::values::to_json;
 use super::{Numbered, ROW_BYTES_MAX, ROWS_MAX, Sink};
 use crate::error::DatasetError;
-use crate::layout::Row;
 
 /// Values of each column that are decoded ahead.
 const VALUES_AHEAD: usize = 32;

@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use bench_blobs::{BlobError, Blobs};
+use bench_items::{Layout, TemplateOrigin, TemplateRole, TemplateSpec};
 use sha2::{Digest, Sha256};
 
 use crate::error::DatasetError;
 use crate::hub::Hub;
 use crate::keys;
-use crate::layout::{Layout, TemplateOrigin, TemplateRole, TemplateSpec};
 use crate::library::Library;
 use crate::progress::{Progress, Step};
 

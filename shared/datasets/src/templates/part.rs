@@ -1,7 +1,8 @@
 //! The part of a file that a template is.
 
+use bench_items::TemplatePart;
+
 use super::python;
-use crate::layout::TemplatePart;
 
 /// Lines that a fence of a Markdown file has around it: of what, how many, and how far it is indented.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

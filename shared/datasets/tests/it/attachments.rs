@@ -2,11 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use bench_datasets::{
-    AttachmentSpec, DatasetError, DatasetSpec, DemoData, HubSource, Item, Layout, NoProgress, Row, RowError,
-    read_attachment,
-};
+use bench_datasets::{DatasetError, NoProgress, read_attachment};
 use bench_domain::run::DatasetChoice;
+use bench_items::{AttachmentSpec, DatasetSpec, DemoData, HubSource, Item, Layout, Row, RowError};
 use sha2::{Digest, Sha256};
 
 use crate::hub_server::{Fault, Repository, TestHub};

@@ -1,7 +1,8 @@
 //! Rows of CSV files.
 
-use bench_datasets::{DatasetError, NoProgress, Part, PartFile};
+use bench_datasets::{DatasetError, NoProgress};
 use bench_domain::run::DatasetChoice;
+use bench_items::{Part, PartFile};
 use serde_json::{Value, json};
 
 use crate::hub_server::{Repository, TestHub};
@@ -18,7 +19,7 @@ fn repository(items: &str, examples: &str, card: Value) -> Repository {
     Repository { commit: COMMIT.into(), files, card, ..Repository::default() }
 }
 
-fn rows(items: &[bench_datasets::Item]) -> Vec<Value> {
+fn rows(items: &[bench_items::Item]) -> Vec<Value> {
     items.iter().map(|item| Value::Object(item.row.clone())).collect()
 }
 

@@ -1,10 +1,8 @@
 //! Documents from an archive beside the items.
 
-use bench_datasets::{
-    DatasetError, DatasetSpec, DemoData, HubSource, NoProgress, Prepared, SupportCache, document_text,
-    load_support,
-};
+use bench_datasets::{DatasetError, NoProgress, Prepared, SupportCache, load_support};
 use bench_domain::run::DatasetChoice;
+use bench_items::{DatasetSpec, DemoData, HubSource, document_text};
 use serde_json::{Value, json};
 
 use crate::hub_server::{Repository, TestHub};

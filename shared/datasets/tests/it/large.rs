@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use bench_datasets::{
-    DatasetSpec, DemoData, HubSource, Item, Layout, Library, NoProgress, PartFile, Prepared, Row, RowError,
-};
+use bench_datasets::{Library, NoProgress, Prepared};
 use bench_domain::run::DatasetChoice;
+use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, PartFile, Row, RowError};
 use serde_json::{Value, json};
 
 use crate::hub_server::{Fault, Repository, TestHub};

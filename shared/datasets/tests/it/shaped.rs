@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use bench_datasets::{
+use bench_items::{
     DatasetSpec, DocumentArchive, Item, Layout, PartFile, Row, RowError, TemplateOrigin, TemplatePart,
     TemplateRole, TemplateSpec,
 };

@@ -5,11 +5,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use bench_blobs::Blobs;
-use bench_datasets::{
-    DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Library, LibraryConfig, Part, Prepared, Progress,
-    Row, RowError, Step, Token, load_item,
-};
+use bench_datasets::{Library, LibraryConfig, Prepared, Progress, Step, Token, load_item};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
+use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError};
 use parquet::basic::Compression;
 use serde_json::Value;
 use tempfile::TempDir;

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use bench_blobs::Blobs;
-use bench_datasets::{
-    Library, NoProgress, OfficialTexts, Reach, TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec,
-    load_template, load_templates,
-};
+use bench_datasets::{Library, NoProgress, OfficialTexts, Reach, load_template, load_templates};
+use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::hub_server::{Fault, Repository, TestHub};
 use crate::shaped::{Shaped, constant, kept, sha256, templates};

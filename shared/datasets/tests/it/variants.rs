@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use bench_datasets::{
-    DatasetError, DatasetSpec, DemoData, HubSource, Item, Layout, NoProgress, Row, RowError,
-};
+use bench_datasets::{DatasetError, NoProgress};
 use bench_domain::run::DatasetChoice;
+use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Row, RowError};
 use serde_json::Value;
 
 use crate::hub_server::{Repository, TestHub};

@@ -1,9 +1,9 @@
 //! Asking a model, and what its failures mean for the sample.
 
 use crate::{AskError, InHand, Original, Party, Question, Reached, Replayed};
-use bench_datasets::ROW_SIGN;
 use bench_domain::{Answer, Outcome, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};
+use bench_items::ROW_SIGN;
 
 use crate::Worker;
 

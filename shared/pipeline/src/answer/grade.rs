@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::{AskError, BenchmarkContext, InHand, Party, Stage, StoredBody};
 use bench_benchmarks::Grading;
-use bench_datasets::Item;
 use bench_domain::sampling::item_hash;
 use bench_domain::{Finish, SampleBody, Timestamp, Usage};
+use bench_items::Item;
 use bench_lambda::metrics;
 use bench_queue::Message;
 use bench_state::{Answered, BodyRef, Finished, HandedOver};

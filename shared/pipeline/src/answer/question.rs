@@ -2,8 +2,8 @@
 
 use crate::{AskError, BenchmarkContext, InHand};
 use bench_benchmarks::{ItemProblem, Material, NextQuestion, next_question};
-use bench_datasets::Item;
 use bench_domain::{Answer, Prompt, SampleBody, Step};
+use bench_items::Item;
 
 use crate::Worker;
 

@@ -26,8 +26,8 @@ use std::time::Duration;
 
 use crate::{AskError, BenchmarkContext, InHand, StoredBody};
 use bench_benchmarks::{JobMaterial, SandboxGrader};
-use bench_datasets::Item;
 use bench_domain::{Job, JobSpec, JobState, SampleBody, SampleRef};
+use bench_items::Item;
 use bench_sandy::job::JobName;
 use bench_sandy::{Sandy, SandyConfig};
 

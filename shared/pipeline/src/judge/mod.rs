@@ -4,11 +4,11 @@ mod verdict;
 
 use crate::{AskError, BenchmarkContext, InHand, Party, Question, Reached};
 use bench_benchmarks::Judge;
-use bench_datasets::Item;
 use bench_domain::body::Judgement;
 use bench_domain::run::ModelRef;
 use bench_domain::{Answer, Outcome, Prompt, SampleBody, Verdict};
 use bench_inference::{Endpoint, Failure, FailureKind, TooLong};
+use bench_items::Item;
 
 use crate::Turns;
 

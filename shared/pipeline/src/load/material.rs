@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use bench_benchmarks::{Benchmark, Material, Templates};
 use bench_blobs::Blobs;
-use bench_datasets::{DatasetError, Item, SupportCache};
+use bench_datasets::{DatasetError, SupportCache};
 use bench_domain::run::DatasetUse;
+use bench_items::Item;
 use serde_json::Value;
 
 /// What prompts need besides their items, of all runs together, in bytes: the documents of more than a hundred

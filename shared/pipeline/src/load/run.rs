@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bench_benchmarks::{Benchmark, Material, Templates};
 use bench_blobs::Blobs;
-use bench_datasets::{Item, SupportCache, load_item, load_templates};
+use bench_datasets::{SupportCache, load_item, load_templates};
 use bench_domain::run::{AuthMode, ItemNaming, ModelRef, Owner, Plan};
 use bench_domain::sample::Stage;
 use bench_domain::{
@@ -16,6 +16,7 @@ use bench_domain::{
 };
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Endpoint, Failure, InferenceConfig, Keys, ProviderKind};
+use bench_items::Item;
 use bench_state::credentials::Credentials;
 use bench_state::{State, TakenUp};
 use tokio::sync::OnceCell;

@@ -4,8 +4,8 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use bench_datasets::{Layout, Row};
 use bench_domain::{Finish, Harvested, Outcome, Prompt};
+use bench_items::{Layout, Row};
 
 use super::*;
 use crate::Round;

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bench_datasets::Item;
 use bench_domain::{
     FileContent, JobFile, JobReport, JobSpec, ResultFile, SampleBody, Step, StoredFile, Verdict,
 };
+use bench_items::Item;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 

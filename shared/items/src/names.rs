@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::index::IndexEntry;
+use crate::entry::IndexEntry;
 use crate::layout::Layout;
 
 /// What stands before the index of a row.
