@@ -5,6 +5,7 @@
 mod access;
 mod budget;
 mod dry;
+mod earlier;
 mod interrupted;
 mod items;
 mod judging;

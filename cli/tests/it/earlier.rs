@@ -1,0 +1,118 @@
+//! Data directories that earlier versions wrote (`tests/data/earlier/make.py`): opened, listed, resumed and verified.
+
+use std::collections::HashMap;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bench_tests::model_server::{Ask, ModelServer, Reply};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use crate::support::Place;
+
+/// Where the model of these directories answers: `make.py` has the same.
+const PORT: u16 = 28_471;
+/// How long another process may hold the port, such as the same test of another checkout.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// The directory as one version left it.
+fn written_by(version: &str) -> Place {
+    let place = Place::new();
+    let archive = format!("{}/tests/data/earlier/{version}.tar.gz", env!("CARGO_MANIFEST_DIR"));
+    let status = Command::new("tar").args(["xzf", &archive, "-C"]).arg(place.path("")).status().unwrap();
+    assert!(status.success(), "tar could not unpack {archive}");
+    place
+}
+
+fn model(runtime: &Runtime) -> ModelServer {
+    let answer = |ask: &Ask| {
+        match ask.is_judge {
+        true => Reply::Text(
+            json!({"correct": "yes", "extracted_final_answer": "x", "reasoning": "x", "confidence": 90, "strict": true})
+                .to_string(),
+        ),
+        false => Reply::Text("The answer is (B).".to_owned()),
+    }
+    };
+    let began = Instant::now();
+    loop {
+        match runtime.block_on(ModelServer::start_on(PORT, Duration::ZERO, Arc::new(answer))) {
+            Ok(server) => return server,
+            Err(error) => assert!(began.elapsed() < PATIENCE, "{error:#}"),
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// The run of this benchmark with this status, as it is listed.
+fn listed(place: &Place, benchmark: &str, status: &str) -> Value {
+    let runs = place.json(&["runs", "--json"]);
+    let is_it = |run: &&Value| run["status"] == status && run["benchmarks"].to_string().contains(benchmark);
+    runs.as_array()
+        .unwrap()
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("no {status} run of {benchmark} in {runs}"))
+        .clone()
+}
+
+/// Resumes the run of this benchmark that was killed, and gives its id.
+fn resume(place: &Place, benchmark: &str) -> String {
+    let run = listed(place, benchmark, "running");
+    assert_eq!(run["interrupted"], true, "{run}");
+    let id = run["id"].as_str().unwrap().to_owned();
+    let done = place.bench(&["run", "--resume", &id, "--concurrency", "2"]);
+    assert_eq!(done.code, 0, "{}{}", done.out, done.err);
+    assert!(done.out.contains("(verified)"), "{}", done.out);
+    id
+}
+
+/// How many samples of a run are correct.
+fn correct(place: &Place, id: &str) -> usize {
+    let items = place.json(&["runs", id, "--items", "--json"]);
+    items.as_array().unwrap().iter().filter(|item| item["is_correct"] == true).count()
+}
+
+#[test]
+fn what_0_1_0_left_is_listed_and_its_archive_verified() {
+    let place = written_by("0.1.0");
+    assert_eq!(place.json(&["runs", "--json"]).as_array().unwrap().len(), 4);
+    let schedules = place.json(&["schedules", "--json"]);
+    assert_eq!((&schedules[0]["name"], &schedules[0]["cron"]), (&json!("nightly"), &json!("30 3 * * *")));
+
+    let archive = place.path("archive.zip");
+    let verified = place.bench(&["verify", archive.to_str().unwrap()]);
+    assert_eq!(verified.code, 0, "{}{}", verified.out, verified.err);
+
+    // Its results as they are shown now, and its archive as it is handed out now.
+    let over = listed(&place, "hle", "succeeded");
+    assert_eq!(correct(&place, over["id"].as_str().unwrap()), 3);
+    let exported = place.bench(&["export", over["id"].as_str().unwrap()]);
+    assert_eq!(exported.code, 0, "{}{}", exported.out, exported.err);
+}
+
+#[test]
+fn runs_that_0_1_0_began_go_on() {
+    let place = written_by("0.1.0");
+    let runtime = Runtime::new().unwrap();
+    let server = model(&runtime);
+
+    // Messages of both queues, a lease of a process that is gone, and answers that were paid for.
+    let id = resume(&place, "mmlu_pro");
+    assert_eq!(correct(&place, &id), 8);
+    let asked: HashMap<String, u64> = server.asked().into_iter().collect();
+    let expected = ["hangs", "c0", "c1", "c2"].map(|item| (item.to_owned(), 1));
+    assert_eq!(asked, HashMap::from(expected), "answers that were stored are not asked for again");
+
+    // Its judge had not replied.
+    let id = resume(&place, "hle");
+    assert_eq!(correct(&place, &id), 3);
+    let model_questions =
+        server.asked().into_iter().filter(|(item, _)| item.is_empty()).map(|(_, times)| times);
+    assert!(model_questions.sum::<u64>() < 3, "the answer that was to be judged is not asked for again");
+
+    // Its sandbox is gone.
+    let id = resume(&place, "livecodebench");
+    assert_eq!(correct(&place, &id), 4);
+}
