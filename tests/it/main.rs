@@ -7,6 +7,7 @@
 
 mod access;
 mod answers;
+mod architecture;
 mod budget;
 mod callers_key;
 mod cancel;

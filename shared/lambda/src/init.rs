@@ -21,6 +21,7 @@ use aws_smithy_http_client::{
     tls::{Provider, rustls_provider::CryptoMode},
 };
 use aws_types::SdkConfig;
+#[cfg(feature = "blobs")]
 use bench_blobs::Blobs;
 use bench_queue::{QueueName, Queues};
 use bench_state::State;
@@ -49,6 +50,7 @@ pub enum Warm {
     /// DynamoDB, by `GetItem` of a key that is not there.
     Table,
     /// S3, by `HeadObject` of a key that is not there.
+    #[cfg(feature = "blobs")]
     Bucket,
     /// SQS, by `GetQueueAttributes` of the queue that drives the function.
     Queue(QueueName),
@@ -127,6 +129,7 @@ fn call(aws: &SdkConfig, vars: &Vars, service: Warm) -> Option<Call> {
             let state = State::new(aws, vars.get("BENCH_TABLE")?, 0);
             Box::pin(async move { answered(state.touch().await.map_err(|error| error.to_string())) })
         }
+        #[cfg(feature = "blobs")]
         Warm::Bucket => {
             let blobs = Blobs::new(aws, vars.get("BENCH_BUCKET")?);
             Box::pin(async move {

@@ -4,6 +4,7 @@
 //! the runtime: the embedded host calls the same one with the same events.
 
 mod batch;
+#[cfg(feature = "http")]
 mod http;
 mod init;
 mod kms;
@@ -14,6 +15,7 @@ mod vars;
 
 pub use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 pub use batch::{Handled, UnreadableMessage, handle_batch, handle_dead_batch};
+#[cfg(feature = "http")]
 pub use http::{Answers, run_http};
 pub use init::{Init, Warm};
 pub use kms::{CONTEXT_NAME, KmsKey};

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use base64::Engine;
+#[cfg(feature = "blobs")]
 use bench_blobs::Blobs;
 use bench_queue::Queues;
 use bench_state::State;
@@ -33,6 +34,7 @@ impl Init {
     }
 
     /// The bucket.
+    #[cfg(feature = "blobs")]
     pub fn blobs(&self) -> anyhow::Result<Blobs> {
         Ok(Blobs::new(&self.aws, self.vars.required("BENCH_BUCKET")?))
     }
