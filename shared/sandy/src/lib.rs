@@ -1,10 +1,9 @@
-//! Client of the sandbox service Sandy: where it is, its nine endpoints, and jobs on top of them.
+//! Client of the sandbox service Sandy: where it is, its endpoints that we use, and jobs on top of them.
 //!
 //! What comes back is checked field by field; only known fields go on. An answer of another shape is an error in
 //! one sentence, never a panic. A call is repeated only where that does no harm: the durable steps above repeat the
 //! rest. [`job`] is for work that takes longer than one call.
 
-mod agent;
 mod client;
 mod config;
 mod error;
@@ -17,7 +16,6 @@ pub mod testing;
 mod timing;
 mod views;
 
-pub use agent::{AgentEvent, AgentEvents, AgentRequest, AgentRun};
 pub use client::Sandy;
 pub use config::SandyConfig;
 pub use error::{SandyError, SandyErrorKind};

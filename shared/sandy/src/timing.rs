@@ -20,8 +20,6 @@ pub struct Timing {
     pub terminate: Duration,
     /// Whether a sandbox is there.
     pub exists: Duration,
-    /// What a coding agent's call may take beyond the agent's own limit.
-    pub agent_margin: Duration,
     /// Before the first repeat of a call; doubled before each further one.
     pub repeat_wait: Duration,
     /// A short command of a job's steps, in the sandbox.
@@ -42,7 +40,6 @@ impl Default for Timing {
             write: Duration::from_secs(30),
             terminate: Duration::from_secs(30),
             exists: Duration::from_secs(10),
-            agent_margin: Duration::from_secs(60),
             repeat_wait: Duration::from_secs(1),
             command: Duration::from_secs(10),
             unpack: Duration::from_secs(60),

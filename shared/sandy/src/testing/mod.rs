@@ -37,8 +37,6 @@ pub enum Endpoint {
     Terminate,
     /// Whether a sandbox is there.
     Exists,
-    /// A coding agent.
-    AgentRun,
     /// What the host has.
     Resources,
     /// How busy it was.

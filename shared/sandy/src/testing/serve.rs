@@ -139,7 +139,6 @@ fn route(request: &Request) -> Option<(Endpoint, Option<String>)> {
         ("POST", ["api", "sandboxes", id, "exec"]) => of(Endpoint::Exec, id),
         ("POST", ["api", "sandboxes", id, "files", "write"]) => of(Endpoint::Write, id),
         ("POST", ["api", "sandboxes", id, "terminate"]) => of(Endpoint::Terminate, id),
-        ("POST", ["api", "sandboxes", id, "agent", "run"]) => of(Endpoint::AgentRun, id),
         ("GET", ["files", _]) => Some((Endpoint::File, None)),
         _ => None,
     }
@@ -210,15 +209,6 @@ async fn done(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer {
             Answer::json(200, &json!({ "success": true }))
         }
         (Endpoint::Exists, Some(_)) => Answer::json(200, &json!({ "sandboxId": call.sandbox })),
-        (Endpoint::AgentRun, Some(_)) => {
-            let text = call.body["prompt"].as_str().unwrap_or_default();
-            let events = format!(
-                "data: {}\n\n{}\n",
-                json!({ "type": "output", "text": text }),
-                json!({ "type": "complete", "success": true })
-            );
-            Answer { status: 200, headers: Vec::new(), body: events.into_bytes() }
-        }
     }
 }
 

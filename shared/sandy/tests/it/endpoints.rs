@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bench_sandy::testing::{Endpoint, Fault, Options, SandyServer};
-use bench_sandy::{AgentRequest, ExecRequest, NewSandbox, Sandy, SandyConfig, SandyError, SandyErrorKind};
+use bench_sandy::testing::{Options, SandyServer};
+use bench_sandy::{ExecRequest, NewSandbox, Sandy, SandyConfig, SandyError, SandyErrorKind};
 use serde_json::json;
 
 use crate::support::{World, timing};
@@ -61,39 +61,6 @@ async fn a_sandbox_may_have_an_engine_and_a_host() {
     let wanted =
         json!({ "priority": 1, "preemptable": false, "enableDockerSocket": true, "upstream": "host-a" });
     assert_eq!(world.server.log()[1].body, wanted);
-}
-
-#[tokio::test]
-async fn an_agent_tells_what_it_does() {
-    let world = World::new().await;
-    let agent = AgentRequest {
-        agent: "codex".to_owned(),
-        model: "m".to_owned(),
-        prompt: "do it".to_owned(),
-        max_duration: Duration::from_secs(60),
-    };
-    let run = world.sandy.agent_run(&world.id, &agent).await.unwrap();
-    assert_eq!(run.output.as_deref(), Some("do it"));
-    assert_eq!(run.summary.unwrap()["success"], true);
-    let sent = json!({ "agent": "codex", "model": "m", "prompt": "do it", "maxDuration": 60 });
-    assert_eq!(world.server.log()[1].body, sent);
-    world.server.lose(&world.id);
-    assert_eq!(world.sandy.agent_run(&world.id, &agent).await, Err(SandyError::Gone));
-}
-
-#[tokio::test]
-async fn an_agent_that_does_not_end_is_left() {
-    let server = SandyServer::ruled(|_| Fault::Hang(Duration::from_secs(600))).await.unwrap();
-    let mut timing = timing();
-    timing.agent_margin = Duration::from_secs(4);
-    let agent = AgentRequest {
-        agent: "codex".to_owned(),
-        model: "m".to_owned(),
-        prompt: "do it".to_owned(),
-        max_duration: Duration::ZERO,
-    };
-    let left = server.sandy(timing).unwrap().agent_run("sb-1", &agent).await;
-    assert_eq!((left, server.calls(Endpoint::AgentRun)), (Err(SandyError::Timeout { seconds: 4 }), 1));
 }
 
 #[tokio::test]
