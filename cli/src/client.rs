@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use bench_domain::Secret;
+use bench_domain::{Code, Secret};
 use bench_web::auth::{ADMIN_HEADER, JUDGE_HEADER};
 use bytes_stream::ByteStream;
 use clap::Args;
@@ -105,6 +105,8 @@ enum Transport {
 pub(crate) struct Refused {
     /// Status of the answer.
     pub(crate) status: StatusCode,
+    /// The API's code; `None` from a server that knows none.
+    pub(crate) code: Option<Code>,
     /// The API's own sentence.
     pub(crate) detail: String,
     /// When the server asks to be asked again.
@@ -298,7 +300,8 @@ impl Client {
         }
         let (status, retry_after) = (answer.status, retry_after(&answer.headers));
         let text = collect(answer.body).await.unwrap_or_default();
-        Err(Refused { status, detail: detail(status, &text), retry_after }.into())
+        let (code, detail) = (code(&text), detail(status, &text));
+        Err(Refused { status, code, detail, retry_after }.into())
     }
 }
 
@@ -325,6 +328,12 @@ async fn collect(mut body: ByteStream) -> anyhow::Result<Vec<u8>> {
         }
     }
     Ok(text)
+}
+
+/// The code in an error's body.
+fn code(body: &[u8]) -> Option<Code> {
+    let parsed: Value = serde_json::from_slice(body).ok()?;
+    Code::from_name(parsed.get("code")?.as_str()?)
 }
 
 /// The sentence in an error's body: the API's `detail`, which is a text or a list of what is wrong with fields.
@@ -379,6 +388,16 @@ pub(crate) fn encode(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn codes_are_read_where_there_are_any() {
+        assert_eq!(code(br#"{"detail":"Gone.","code":"run_not_found"}"#), Some(Code::RunNotFound));
+        for other in
+            [r#"{"detail":"Gone."}"#, r#"{"code":"not_invented_yet"}"#, r#"{"code":1}"#, "<html>", ""]
+        {
+            assert_eq!(code(other.as_bytes()), None, "{other}");
+        }
+    }
 
     #[test]
     fn details_become_one_sentence() {

@@ -44,7 +44,7 @@ impl<S: Subscriber> Layer<S> for Thinned {
         }
         let mut told = Told::default();
         event.record(&mut told);
-        let (Some(run), true) = (&told.run, told.message.starts_with("Sample ")) else { return true };
+        let (Some(run), true) = (&told.run, told.is_of_sample) else { return true };
         self.admits(run, &told.message).unwrap_or_else(|| {
             output::warn("more samples of the run ended for that reason; -v tells of each");
             false
@@ -55,6 +55,8 @@ impl<S: Subscriber> Layer<S> for Thinned {
 #[derive(Debug, Default)]
 struct Told {
     run: Option<String>,
+    /// Set if it tells why a sample ended.
+    is_of_sample: bool,
     message: String,
 }
 
@@ -62,6 +64,7 @@ impl Visit for Told {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         match field.name() {
             "run.id" => self.run = Some(format!("{value:?}")),
+            "error.code" => self.is_of_sample = true,
             "message" => self.message = format!("{value:?}"),
             _ => {}
         }
@@ -98,9 +101,9 @@ mod tests {
         tracing::subscriber::with_default(logs.finish().with(Thinned::default()), || {
             for sample in 0..20 {
                 for run in ["one", "two"] {
-                    tracing::warn!(run.id = %run, "Sample x:{sample} ended: no response for item `q{sample}`");
+                    tracing::warn!(run.id = %run, error.code = "no_stored_response", "Sample x:{sample} ended: no response for item `q{sample}`");
                 }
-                tracing::warn!(run.id = %"one", "Sample x:{sample} ended: HTTP 500");
+                tracing::warn!(run.id = %"one", error.code = "provider_error", "Sample x:{sample} ended: HTTP 500");
                 tracing::warn!("Sample {sample} of nothing");
                 tracing::warn!(run.id = %"one", "Storing failed: {sample}");
                 tracing::info!(run.id = %"one", "Sample {sample} done: HTTP 500");

@@ -4,7 +4,7 @@ mod judging;
 
 use std::collections::BTreeMap;
 
-use bench_domain::{ErrorCause, Outcome, RunStatus, Timestamp};
+use bench_domain::{Code, ErrorCause, Outcome, RunStatus, Timestamp, code};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -48,6 +48,9 @@ pub(crate) struct Run {
     pub(crate) cost: Option<Cost>,
     #[serde(default)]
     pub(crate) failure_reason: Option<String>,
+    /// Code of `error_message`; `None` where it was stored without.
+    #[serde(default, deserialize_with = "code::known")]
+    pub(crate) error_code: Option<Code>,
     #[serde(default)]
     pub(crate) budget: Option<Limits>,
     #[serde(default)]
@@ -98,6 +101,9 @@ pub(crate) struct Benchmark {
     pub(crate) accuracy_all: Option<f64>,
     #[serde(default)]
     pub(crate) error_message: Option<String>,
+    /// Code of `error_message`; `None` where it was stored without.
+    #[serde(default, deserialize_with = "code::known")]
+    pub(crate) error_code: Option<Code>,
     #[serde(default)]
     pub(crate) outcomes: Option<BTreeMap<String, u64>>,
     /// Causes of its infrastructure-errors.
@@ -206,6 +212,7 @@ pub(crate) struct RunSummary<'a> {
     started_at: Option<Timestamp>,
     completed_at: Option<Timestamp>,
     error: Option<&'a str>,
+    error_code: Option<Code>,
     failure_reason: Option<&'a str>,
     budget: Option<Limits>,
     spent: Option<Spent>,
@@ -338,6 +345,7 @@ impl Run {
             started_at: self.started_at,
             completed_at: self.completed_at,
             error: self.error_message.as_deref(),
+            error_code: self.error_code,
             failure_reason: self.failure_reason.as_deref(),
             budget: self.budget,
             spent: self.spent,

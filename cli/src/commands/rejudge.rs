@@ -1,12 +1,11 @@
 //! `bench rejudge`.
 
 use bench_api::{Api, RejudgeOrder, rejudge_run};
-use bench_domain::RunId;
 use bench_domain::statistics::PairedComparison;
+use bench_domain::{Code, RunId};
 use bench_state::Scope;
 use clap::Args;
 use comfy_table::Cell;
-use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -34,7 +33,6 @@ What comes out is a run of its own with the next version of the judging. The old
 compared at the end. A key of one's own for the judge comes from BENCH_JUDGE_API_KEY.";
 
 /// What the API says of a run that is not there.
-const RUN_NOT_FOUND: &str = "Run not found";
 
 #[derive(Debug, Args)]
 pub(crate) struct RejudgeArgs {
@@ -128,9 +126,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
 async fn order(client: &Client, run: RunId, body: Map<String, Value>) -> anyhow::Result<RunId> {
     let made = client.post(&format!("/api/runs/{run}/rejudge"), Some(&Value::Object(body))).await;
     let made: Run = made.map_err(|error| match error.downcast_ref::<Refused>() {
-        Some(refused) if refused.status == StatusCode::NOT_FOUND && refused.detail == RUN_NOT_FOUND => {
-            no_such_run(run).into()
-        }
+        Some(refused) if refused.code == Some(Code::RunNotFound) => no_such_run(run).into(),
         _ => error,
     })?;
     let id: RunId = made.id.parse().map_err(|_| Problem::failure("the server's answer names no run"))?;
@@ -141,9 +137,9 @@ async fn order(client: &Client, run: RunId, body: Map<String, Value>) -> anyhow:
 }
 
 async fn order_here(api: &Api, run: RunId, order: RejudgeOrder) -> anyhow::Result<RunId> {
-    let made = rejudge_run(api, run, order).await.map_err(|error| match error.message().as_str() {
-        RUN_NOT_FOUND => no_such_run(run),
-        message => Problem::failure(message),
+    let made = rejudge_run(api, run, order).await.map_err(|error| match error.code() {
+        Code::RunNotFound => no_such_run(run),
+        _ => Problem::failure(error.message()),
     })?;
     let spec = &made.run.run.spec;
     let version = spec.rejudges.map_or(0, |rejudges| rejudges.version);

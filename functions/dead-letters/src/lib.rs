@@ -9,7 +9,7 @@ mod named;
 use std::time::Duration;
 
 use bench_domain::sample::Stage;
-use bench_domain::{Outcome, RunId, SampleRef, Timestamp, Usage, Verdict};
+use bench_domain::{Code, RunId, SampleRef, Timestamp, Usage, Verdict};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, UnreadableMessage, handle_dead_batch, metrics};
 use bench_queue::{Message, QueueError, Queues, RECEIVES_MAX};
 use bench_state::{
@@ -50,11 +50,11 @@ impl DeadLetters {
                 Message::Turn { sample, .. } => self.end_sample(Stage::Judge, &sample, deadline).await,
                 Message::Plan { run, generation } => {
                     let why = format!("the run could not be planned in {RECEIVES_MAX} tries");
-                    self.fail_run(run, generation, &why).await
+                    self.fail_run(run, generation, Code::PlanFailed, &why).await
                 }
                 Message::Finish { run, generation } => {
                     let why = format!("the run could not be closed in {RECEIVES_MAX} tries");
-                    self.fail_run(run, generation, &why).await
+                    self.fail_run(run, generation, Code::FinishFailed, &why).await
                 }
             }
         };
@@ -107,6 +107,10 @@ impl DeadLetters {
             }
             return Ok(());
         }
+        let code = match record.stage() {
+            Stage::Judge => Code::JudgeAttemptsLost,
+            Stage::Answer | Stage::Sandbox => Code::AttemptsLost,
+        };
         let why = match record.stage() {
             Stage::Answer => {
                 format!(
@@ -121,7 +125,7 @@ impl DeadLetters {
             ),
         };
         tracing::error!(run.id = %sample.run, "Sample {sample} ended as a dead letter");
-        let finished = record.ended(Verdict::ungraded(Outcome::InfrastructureError, why), now);
+        let finished = record.ended(Verdict::ungraded(code, why), now);
         let committed = self
             .state
             .commit_spending(sample, &benchmark.sort(), attempt, &finished, Usage::default())
@@ -138,14 +142,20 @@ impl DeadLetters {
         Ok(())
     }
 
-    async fn fail_run(&self, run: RunId, generation: u32, why: &str) -> Result<(), DeadLetterError> {
+    async fn fail_run(
+        &self,
+        run: RunId,
+        generation: u32,
+        code: Code,
+        why: &str,
+    ) -> Result<(), DeadLetterError> {
         for _ in 0..RACES_MAX {
             let Some(found) = self.state.run(run).await? else { return Ok(()) };
             let now = Timestamp::now();
             if found.generation != generation {
                 return Ok(());
             }
-            let Ok(next) = found.state.fail(now, why) else { return Ok(()) };
+            let Ok(next) = found.state.fail(now, code, why) else { return Ok(()) };
             let event = NewEvent::new(EventKind::RunFailed, format!("Run failed: {why}"));
             if self.state.change_run(&found, &next, generation, &event, now).await? == Transition::Done {
                 tracing::error!(run.id = %run, "Run {run} ended as a dead letter: {why}");

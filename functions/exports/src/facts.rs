@@ -61,7 +61,7 @@ impl Tally {
             self.samples_done += 1;
             self.outcomes.add(finished.verdict.outcome);
             if finished.verdict.outcome == Outcome::InfrastructureError {
-                self.causes.add(&finished.verdict.reason, 1);
+                self.causes.add(finished.verdict.code, &finished.verdict.reason, 1);
             }
             self.item.1 += 1;
             self.items_done += u64::from(self.item.1 == samples_per_item.max(1));

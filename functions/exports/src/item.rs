@@ -2,7 +2,7 @@
 
 use bench_benchmarks::executed_code;
 use bench_domain::sample::{Effort, SampleState};
-use bench_domain::{Position, SampleBody, Timestamp, Usage};
+use bench_domain::{Code, Position, SampleBody, Timestamp, Usage};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
 use bench_web::views::{ItemView, item_view};
 use serde::Serialize;
@@ -80,6 +80,7 @@ impl ItemRow {
         view.created_at = view.created_at.whole_seconds();
         if is_missing {
             view.error = Some(NO_RECORD.to_owned());
+            view.error_code = Some(Code::StoredDataMissing);
         }
         if let Body::Lost(problem) = body {
             view.add_error(problem);

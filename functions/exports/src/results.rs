@@ -127,6 +127,9 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
         fields.insert("options".to_owned(), options);
     }
     // Only where there are any: results without errors keep the bytes that they have.
+    if let Some(code) = state.error_code() {
+        fields.insert("error_code".to_owned(), json!(code));
+    }
     let causes = benchmark.error_causes();
     if !causes.is_empty() {
         fields.insert("error_causes".to_owned(), json!(causes));
@@ -209,6 +212,9 @@ fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
         "overall_score_label": facts.overall_score_label,
     }));
     // Only where there are any: runs without keep the bytes that they have.
+    if let Some(code) = run.state.error_code() {
+        fields.insert("error_code".to_owned(), json!(code));
+    }
     if !spec.options.is_empty() {
         fields.insert("benchmark_options".to_owned(), json!(spec.options));
     }

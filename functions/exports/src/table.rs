@@ -88,9 +88,12 @@ const ORIGIN_COLUMNS: [&str; 4] = ["provider", "endpoint_host", "judge_endpoint_
 /// … the dataset's own id of the item, …
 const SOURCE_COLUMNS: [&str; 1] = ["source_id"];
 
-/// … how its tokens are known, and how many of its benchmark's are an estimate.
+/// … how its tokens are known, and how many of its benchmark's are an estimate, …
 const ESTIMATE_COLUMNS: [&str; 3] =
     ["tokens_known", "benchmark_estimated_tokens", "benchmark_judge_estimated_tokens"];
+
+/// … and the code of `error` where the sample has no grade.
+const CODE_COLUMNS: [&str; 1] = ["error_code"];
 
 /// How many of [`COLUMNS`] belong to the sample.
 const COMPATIBLE_ITEM_COLUMNS: usize = 8;
@@ -126,6 +129,7 @@ impl TableWriter {
         let ours = BENCHMARK_COLUMNS.iter().chain(&ITEM_COLUMNS).chain(&PROTOCOL_COLUMNS);
         let ours =
             ours.chain(&JUDGE_COLUMNS).chain(&ORIGIN_COLUMNS).chain(&SOURCE_COLUMNS).chain(&ESTIMATE_COLUMNS);
+        let ours = ours.chain(&CODE_COLUMNS);
         table.writer.write_record(COLUMNS.iter().chain(ours))?;
         Ok(table)
     }
@@ -219,7 +223,8 @@ impl TableWriter {
         let judged = [cut_cell(&view.judge_prompt), maybe_text_cell(reply.map(cut))];
         let known = item.tokens_known.map(TokensKnown::as_str).unwrap_or_default();
         let last = [maybe_text_cell(view.source_id.as_deref()), known.to_owned()];
-        self.write(&compatible, &ours, &judged, &last)
+        let code = view.error_code.map(|code| code.to_string()).unwrap_or_default();
+        self.write(&compatible, &ours, &judged, &last, code)
     }
 
     /// A benchmark without samples has one row all the same.
@@ -233,6 +238,7 @@ impl TableWriter {
             &none(ITEM_COLUMNS.len()),
             &none(JUDGE_COLUMNS.len()),
             &none(SOURCE_COLUMNS.len() + 1),
+            String::new(),
         )
     }
 
@@ -248,9 +254,10 @@ impl TableWriter {
         ours: &[String],
         judged: &[String],
         last: &[String],
+        code: String,
     ) -> Result<(), csv::Error> {
         let ours = self.after.iter().chain(ours).chain(&self.last).chain(judged);
-        let ours = ours.chain(&self.origin).chain(last).chain(&self.estimates);
+        let ours = ours.chain(&self.origin).chain(last).chain(&self.estimates).chain([&code]);
         self.writer.write_record(self.before.iter().chain(compatible).chain(ours))
     }
 }

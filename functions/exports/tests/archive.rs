@@ -17,8 +17,8 @@ use std::process::{Command, Stdio};
 use bench_domain::run::{JudgeUse, Rejudges};
 use bench_domain::sample::Stage;
 use bench_domain::{
-    Answer, Execution, Finish, Generation, Harvested, JobEnd, JobReport, Outcome, Position, Prompt, RunId,
-    SampleBody, Step, Usage, Verdict,
+    Answer, Code, Execution, Finish, Generation, Harvested, JobEnd, JobReport, Outcome, Position, Prompt,
+    RunId, SampleBody, Step, Usage, Verdict,
 };
 use bench_exports::{ExportError, ExportFormat, ExportsConfig};
 use bench_signing::{Limits, SigningKey, canonical, verify_bytes};
@@ -41,7 +41,7 @@ fn results(archive: &[u8]) -> Value {
 /// Ends a run as a fatal failure does: its benchmarks are still open.
 async fn fail(stack: &Stack, run: RunId) {
     let found = stack.state.run(run).await.unwrap().unwrap();
-    let failed = found.state.fail(after(20), "the judge answered 401").unwrap();
+    let failed = found.state.fail(after(20), Code::JudgeNotUsable, "the judge answered 401").unwrap();
     let event = NewEvent::new(EventKind::RunFailed, "failed");
     let changed = stack.state.change_run(&found, &failed, 1, &event, after(20)).await.unwrap();
     assert_eq!(changed, Transition::Done);
@@ -127,7 +127,8 @@ async fn has_every_field_and_every_sample() {
     }
     assert_eq!(benchmark["dataset"]["revision"], "0123abcd");
     assert_eq!(benchmark["outcomes"]["infrastructure-error"], 1);
-    let causes = json!([{ "message": "the provider answered 500 five times", "count": 1 }]);
+    let causes =
+        json!([{ "message": "the provider answered 500 five times", "code": "provider_error", "count": 1 }]);
     assert_eq!(benchmark["error_causes"], causes);
     let manifest: Value = serde_json::from_str(&member(&archive, "manifest.json")).unwrap();
     assert_eq!(manifest["benchmarks"][0]["error_causes"], causes);
@@ -673,7 +674,7 @@ async fn a_requeue_makes_a_new_version() {
     stack.state.change_run(&run, &queued, 2, &event, after(6_000)).await.unwrap();
     assert!(matches!(exports.build(script.run, ExportFormat::Csv).await, Err(ExportError::NotCompleted)));
     let run = stack.state.run(script.run).await.unwrap().unwrap();
-    let failed = run.state.fail(after(6_001), "again").unwrap();
+    let failed = run.state.fail(after(6_001), Code::InvalidKey, "again").unwrap();
     stack.state.change_run(&run, &failed, 2, &event, after(6_001)).await.unwrap();
     let second = exports.build(script.run, ExportFormat::Csv).await.unwrap();
     assert!(first.key.contains("/1-") && second.key.contains("/2-"), "{} {}", first.key, second.key);

@@ -18,6 +18,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
+use bench_domain::Code;
 use bench_exports::{ExportFormat, Exports, ExportsConfig, router};
 use bench_signing::{KeyError, Limits, verify_bytes};
 use bench_web::{ServerConfig, finish};
@@ -180,7 +181,7 @@ async fn who_asks_before_the_benchmarks_are_closed_is_told_to_come_again() {
     let script = script(1, |_| None);
     script.work(&stack).await;
     let run = stack.state.run(script.run).await.unwrap().unwrap();
-    let failed = run.state.fail(after(20), "the key was refused").unwrap();
+    let failed = run.state.fail(after(20), Code::InvalidKey, "the key was refused").unwrap();
     let event = bench_state::NewEvent::new(bench_state::EventKind::RunFailed, "failed");
     stack.state.change_run(&run, &failed, 1, &event, after(20)).await.unwrap();
     let path = format!("/api/runs/{}/export?format=zip", script.run);

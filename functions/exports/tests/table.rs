@@ -10,7 +10,7 @@
 
 mod support;
 
-use bench_domain::{Outcome, Verdict};
+use bench_domain::{Code, Outcome, Verdict};
 use bench_exports::ExportFormat;
 use bench_state::{EventKind, NewEvent};
 use support::{Said, Stack, VERSION, after, item_id, script};
@@ -110,6 +110,7 @@ async fn columns_and_cells() {
     ] {
         assert_eq!(table.cell(0, column), cell, "{column}");
     }
+    assert_eq!((table.cell(0, "error_code"), table.cell(2, "error_code")), ("", "provider_error"));
     assert_eq!(table.cell(2, "tokens_known"), "", "there is no answer");
     assert_eq!(table.cell(3, "tokens_known"), "rejected");
     assert_eq!(table.cell(0, "prompt"), "😀".repeat(500));
@@ -158,7 +159,7 @@ async fn a_benchmark_without_samples_has_one_row() {
     let script = script(1, |_| None);
     script.create(&stack).await;
     let run = stack.state.run(script.run).await.unwrap().unwrap();
-    let failed = run.state.fail(after(5_001), "no dataset").unwrap();
+    let failed = run.state.fail(after(5_001), Code::DatasetUnavailable, "no dataset").unwrap();
     let event = NewEvent::new(EventKind::RunFailed, "no dataset");
     stack.state.change_run(&run, &failed, 1, &event, after(5_001)).await.unwrap();
     stack.state.skip_open_benchmarks(script.run, "it ended early", after(5_001)).await.unwrap();

@@ -7,14 +7,14 @@
 mod counted;
 mod stopped;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use bench_benchmarks::{Ended, GroupTally};
 use bench_blobs::{BlobError, Blobs, bodies_prefix, exports_prefix};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
-use bench_domain::{CauseCounts, Outcome, RunId, RunState, Timestamp};
+use bench_domain::{CauseCounts, Code, Outcome, RunId, RunState, Timestamp};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
@@ -141,8 +141,9 @@ impl Finisher {
             } else {
                 failures.join("; ")
             };
+            let code = code_of_all(states.iter().filter_map(|(_, state)| state.error_code()));
             let data = serde_json::json!({ "failed_benchmarks": failures.len() });
-            let next = found.run.state.fail(now, error.clone()).map_err(StateError::from)?;
+            let next = found.run.state.fail(now, code, error.clone()).map_err(StateError::from)?;
             (next, NewEvent::new(EventKind::RunFailed, format!("Run failed: {error}")).with(data))
         };
         // Read anew: closing the benchmarks did not change the run, but a cancel may have.
@@ -191,7 +192,7 @@ impl Finisher {
                     && finished.verdict.outcome == Outcome::InfrastructureError
                     && !is_private
                 {
-                    causes.add(&finished.verdict.reason, 1);
+                    causes.add(finished.verdict.code, &finished.verdict.reason, 1);
                 }
                 if let (Some(metrics), Some(finished)) = (&mut metrics, &sample.finished) {
                     let group = sample.group.as_deref();
@@ -282,6 +283,15 @@ fn tallies(report: &BenchmarkReport, chance: &BTreeMap<Option<String>, f64>) -> 
 fn mean(scores: &[Option<f64>]) -> Option<f64> {
     let known: Option<Vec<f64>> = scores.iter().copied().collect();
     known.filter(|known| !known.is_empty()).map(|known| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+/// The code that all benchmarks without a result share, or the one that says that there are several.
+fn code_of_all(codes: impl Iterator<Item = Code>) -> Code {
+    let codes: BTreeSet<Code> = codes.collect();
+    match (codes.first(), codes.len()) {
+        (Some(code), 1) => *code,
+        _ => Code::BenchmarksFailed,
+    }
 }
 
 fn last_progress(benchmark: &BenchmarkRecord, report: &BenchmarkReport) -> NewEvent {

@@ -3,7 +3,7 @@
 
 use bench_domain::run::BenchmarkState;
 use bench_domain::sample::SampleState;
-use bench_domain::{FailureReason, Timestamp};
+use bench_domain::{Code, FailureReason, Timestamp};
 use bench_state::{RunWithBenchmarks, SampleRecord, StateError, Transition};
 
 use crate::{FinishError, Finisher};
@@ -28,14 +28,14 @@ impl Finisher {
                 None => {}
             }
         }
-        let why = match found.run.state.failure_reason() {
-            Some(FailureReason::Refused) => REFUSED,
-            Some(FailureReason::Budget) => BUDGET,
-            None => ERRORS,
+        let (code, why) = match found.run.state.failure_reason() {
+            Some(FailureReason::Refused) => (Code::AllRequestsRejected, REFUSED),
+            Some(FailureReason::Budget) => (Code::BudgetReached, BUDGET),
+            None => (Code::RunEnded, ERRORS),
         };
         for (benchmark, report) in reports {
             let now = Timestamp::now();
-            let next = benchmark.state.stop(now, report, why).map_err(StateError::from)?;
+            let next = benchmark.state.stop(now, report, code, why).map_err(StateError::from)?;
             if self.state.end_benchmark(&found.run, benchmark, &next).await? == Transition::Raced {
                 return Ok(false);
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use bench_benchmarks::{Benchmark, Options};
 use bench_datasets::Index;
+use bench_domain::Code;
 use bench_domain::run::ItemNaming;
 use bench_domain::sampling::Order;
 use bench_items::{IndexEntry, ItemNames, NameProblems};
@@ -30,11 +31,14 @@ pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, 
     let selected: Vec<&IndexEntry> =
         index.items.iter().filter(|entry| benchmark.selects(options, entry)).collect();
     if selected.is_empty() && !index.items.is_empty() {
-        return Err(Obstacle::Failed(format!(
-            "none of the {} items of {name} is left by its options: {}",
-            index.items.len(),
-            listed(options)
-        )));
+        return Err(Obstacle::Failed(
+            Code::NoItems,
+            format!(
+                "none of the {} items of {name} is left by its options: {}",
+                index.items.len(),
+                listed(options)
+            ),
+        ));
     }
     let chosen: Vec<&IndexEntry> = if selection.items.is_empty() {
         let order = Order::of_benchmark(name);
@@ -54,7 +58,10 @@ pub(crate) fn items(selection: &Selection<'_>, index: &Index) -> Result<Chosen, 
         })
         .collect();
     if items.is_empty() {
-        return Err(Obstacle::NeedsSetup("No items found - dataset may require setup".to_owned()));
+        return Err(Obstacle::NeedsSetup(
+            Code::NoItems,
+            "No items found - dataset may require setup".to_owned(),
+        ));
     }
     Ok(Chosen { items, of: selected.len() as u64 })
 }
@@ -67,9 +74,10 @@ fn named<'a>(
     let Selection { benchmark, options, items: wanted, .. } = *selection;
     let name = benchmark.name();
     let wanted = match selection.item_naming {
-        ItemNaming::SourceId => found(wanted, benchmark, index).map_err(Obstacle::Failed)?,
-        ItemNaming::RowIndex => rows(wanted, name, index).map_err(Obstacle::Failed)?,
+        ItemNaming::SourceId => found(wanted, benchmark, index),
+        ItemNaming::RowIndex => rows(wanted, name, index),
     };
+    let wanted = wanted.map_err(|why| Obstacle::Failed(Code::ItemNotFound, why))?;
     let chosen: Vec<&IndexEntry> =
         selected.iter().copied().filter(|entry| wanted.contains(entry.id.as_str())).collect();
     if chosen.len() == wanted.len() {
@@ -81,7 +89,8 @@ fn named<'a>(
         .iter()
         .filter(|entry| wanted.contains(entry.id.as_str()) && !chosen.contains(entry.id.as_str()));
     let names = left_out.take(NAMES_SHOWN_MAX).map(IndexEntry::own_id).collect::<Vec<_>>().join(", ");
-    Err(Obstacle::Failed(format!("{name} has no item {names} under its options: {}", listed(options))))
+    let why = format!("{name} has no item {names} under its options: {}", listed(options));
+    Err(Obstacle::Failed(Code::ItemNotFound, why))
 }
 
 /// The items that an order names, by their ids in the index.

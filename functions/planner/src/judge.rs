@@ -1,8 +1,8 @@
 //! Who judges the answers of a benchmark, and how.
 
 use bench_benchmarks::{Benchmark, Templates};
-use bench_domain::RunSpec;
 use bench_domain::run::JudgeUse;
+use bench_domain::{Code, RunSpec};
 
 use crate::{Obstacle, merged};
 
@@ -15,11 +15,14 @@ pub(crate) fn of_run(
     let Some(judge) = benchmark.judge() else { return Ok(None) };
     let facts = judge.facts();
     let Some(ordered) = &spec.judge else {
-        return Err(Obstacle::Failed(format!(
-            "answers are judged by a model, and the run names none: set --judge-model or BENCH_JUDGE_MODEL, or \
+        return Err(Obstacle::Failed(
+            Code::JudgeMissing,
+            format!(
+                "answers are judged by a model, and the run names none: set --judge-model or BENCH_JUDGE_MODEL, or \
              `judge` in the request (the protocol's own judge is {})",
-            facts.official_model
-        )));
+                facts.official_model
+            ),
+        ));
     };
     let template = judge.template(templates);
     Ok(Some(JudgeUse {

@@ -18,7 +18,7 @@ use bench_benchmarks::{Benchmark, effective_options};
 use bench_datasets::{DatasetError, Library, NoProgress, Progress};
 use bench_domain::run::{BenchmarkState, Plan};
 use bench_domain::sample::{Stage, shards_for};
-use bench_domain::{BenchmarkName, Generation, Position, RunId, RunState, SampleRef, Timestamp};
+use bench_domain::{BenchmarkName, Code, Generation, Position, RunId, RunState, SampleRef, Timestamp};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::{
@@ -196,7 +196,10 @@ impl Planner {
         let run = spec.id;
         let outcome = match bench_benchmarks::of_run(spec, &record.name) {
             Some(benchmark) => self.prepare(found, record, benchmark, attempt).await?,
-            None => Err(Obstacle::Failed(format!("this program has no benchmark `{}`", record.name))),
+            None => {
+                let why = format!("this program has no benchmark `{}`", record.name);
+                Err(Obstacle::Failed(Code::BenchmarkNotFound, why))
+            }
         };
         let now = Timestamp::now();
         let (next, plan, event) = match outcome {
@@ -208,13 +211,13 @@ impl Planner {
                 let event = NewEvent::new(EventKind::BenchmarkStarted, message).of(&record.name).with(data);
                 (next, Some(plan), Some(event))
             }
-            Err(Obstacle::NeedsSetup(error)) => {
-                (record.state.needs_setup(error).map_err(StateError::from)?, None, None)
+            Err(Obstacle::NeedsSetup(code, error)) => {
+                (record.state.needs_setup(code, error).map_err(StateError::from)?, None, None)
             }
-            Err(Obstacle::Failed(error)) => {
+            Err(Obstacle::Failed(code, error)) => {
                 let message = format!("Benchmark failed: {error}");
                 let event = NewEvent::new(EventKind::BenchmarkFailed, message).of(&record.name);
-                (record.state.fail(now, error).map_err(StateError::from)?, None, Some(event))
+                (record.state.fail(now, code, error).map_err(StateError::from)?, None, Some(event))
             }
         };
         let changed =
@@ -304,7 +307,7 @@ fn over_limit(
     let planned: u64 = others.filter_map(|other| other.plan.as_ref()).map(Plan::samples).sum();
     let samples = items.saturating_mul(samples_per_item.into());
     (planned.saturating_add(samples) > limit).then(|| {
-        Obstacle::Failed(format!(
+        Obstacle::Failed(Code::SamplesLimit, format!(
             "{name} has {samples} samples in this run, and {planned} are planned for its other benchmarks: more than \
              the {limit} that the server takes in one order (BENCH_LIMIT_SAMPLES_PER_ORDER); order fewer samples or \
              items"

@@ -7,7 +7,7 @@ use bench_benchmarks::{Benchmark, Options, Template, Templates};
 use bench_blobs::BlobError;
 use bench_datasets::{DatasetError, Library, Progress, Reach};
 use bench_domain::run::{DatasetChoice, DatasetUse, ItemNaming};
-use bench_domain::{BenchmarkName, RunId, RunSpec, Subset};
+use bench_domain::{BenchmarkName, Code, RunId, RunSpec, Subset};
 use bench_state::PlannedSample;
 
 use crate::choose::{self, Chosen};
@@ -20,11 +20,11 @@ static HUB: DatasetChoice = DatasetChoice::Hub;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     /// Nothing of the run's making: it fails.
-    #[error("{0}")]
-    Failed(String),
+    #[error("{1}")]
+    Failed(Code, String),
     /// The operator must do something first.
-    #[error("{0}")]
-    NeedsSetup(String),
+    #[error("{1}")]
+    NeedsSetup(Code, String),
 }
 
 /// Which items of a benchmark are to be asked, as far as an order says it.
@@ -101,9 +101,9 @@ pub async fn outline(
             return Err(error);
         }
         Err(error @ (DatasetError::Gated { .. } | DatasetError::TokenRefused { .. })) => {
-            return Ok(Err(Obstacle::NeedsSetup(error.to_string())));
+            return Ok(Err(Obstacle::NeedsSetup(Code::DatasetGated, error.to_string())));
         }
-        Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
+        Err(error) => return Ok(Err(Obstacle::Failed(Code::DatasetUnavailable, error.to_string()))),
     };
     let Chosen { items, of } = match choose::items(selection, &prepared.index) {
         Ok(chosen) => chosen,
@@ -113,12 +113,12 @@ pub async fn outline(
         Ok(Ok(())) => {}
         Ok(Err(obstacle)) => return Ok(Err(obstacle)),
         Err(error @ DatasetError::Blob(BlobError::Store { .. })) => return Err(error),
-        Err(error) => return Ok(Err(Obstacle::Failed(error.to_string()))),
+        Err(error) => return Ok(Err(Obstacle::Failed(Code::DatasetUnavailable, error.to_string()))),
     }
     match wording(library, progress, benchmark, choice, prepared.used).await {
         Ok(wording) => Ok(Ok(Outline { items, of, wording })),
         Err(error @ DatasetError::Blob(BlobError::Store { .. })) => Err(error),
-        Err(error) => Ok(Err(Obstacle::Failed(error.to_string()))),
+        Err(error) => Ok(Err(Obstacle::Failed(Code::DatasetUnavailable, error.to_string()))),
     }
 }
 

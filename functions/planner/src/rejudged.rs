@@ -5,7 +5,7 @@ use bench_blobs::BlobError;
 use bench_datasets::{DatasetError, Reach};
 use bench_domain::run::{Plan, Rejudges};
 use bench_domain::sample::shards_for;
-use bench_domain::{BenchmarkName, RunSpec};
+use bench_domain::{BenchmarkName, Code, RunSpec};
 use bench_state::{BenchmarkRecord, PlannedSample};
 
 use crate::{Obstacle, PlanError, Planner, judge};
@@ -24,31 +24,43 @@ impl Planner {
         benchmark: &'static dyn Benchmark,
         attempt: u32,
     ) -> Result<Result<(Plan, Vec<PlannedSample>), Obstacle>, PlanError> {
-        let failed = |why: String| Ok(Err(Obstacle::Failed(why)));
+        let failed = |code, why: String| Ok(Err(Obstacle::Failed(code, why)));
         let run = rejudges.run;
         let Some(original) = self.state.run_with_benchmarks(run).await? else {
-            return failed(format!("run {run}, whose answers were to be judged, was deleted"));
+            return failed(
+                Code::RunDeleted,
+                format!("run {run}, whose answers were to be judged, was deleted"),
+            );
         };
         let record = original.benchmark(name.as_str());
         let Some((record, first)) = record.and_then(|record| Some((record, record.plan.as_ref()?))) else {
-            return failed(format!("run {run} has no answers of {name} that could be judged"));
+            return failed(
+                Code::NothingToJudge,
+                format!("run {run} has no answers of {name} that could be judged"),
+            );
         };
         let held = match self.library.holds(&first.dataset).await {
             Err(error @ DatasetError::Blob(BlobError::Store { .. })) => {
                 return Err(PlanError::Dataset(error));
             }
-            Err(error) => return failed(error.to_string()),
+            Err(error) => return failed(Code::DatasetUnavailable, error.to_string()),
             Ok(held) => held,
         };
         if !held {
-            return failed(format!(
-                "the items that run {run} has used are not stored any more: {} at revision {}",
-                first.dataset.id, first.dataset.revision
-            ));
+            return failed(
+                Code::DatasetUnavailable,
+                format!(
+                    "the items that run {run} has used are not stored any more: {} at revision {}",
+                    first.dataset.id, first.dataset.revision
+                ),
+            );
         }
         let items = self.items_of(spec, rejudges, record, first).await?;
         if items.len() as u64 != first.items {
-            return failed(format!("run {run} has lost the records of some of its samples"));
+            return failed(
+                Code::StoredDataMissing,
+                format!("run {run} has lost the records of some of its samples"),
+            );
         }
         // The judge's prompt may be made of texts that were out of reach when the model was asked.
         let reach = if first.dataset.is_demo() { Reach::Store } else { Reach::Origins };
@@ -57,7 +69,7 @@ impl Planner {
             Err(error @ DatasetError::Blob(BlobError::Store { .. })) => {
                 return Err(PlanError::Dataset(error));
             }
-            Err(error) => return failed(error.to_string()),
+            Err(error) => return failed(Code::DatasetUnavailable, error.to_string()),
         };
         let templates = texts.digests();
         let judge = match judge::of_run(spec, benchmark, &texts.into_texts()) {

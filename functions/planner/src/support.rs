@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_benchmarks::Benchmark;
 use bench_datasets::{DatasetError, Index, Library};
+use bench_domain::Code;
 use bench_state::PlannedSample;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
@@ -46,11 +47,14 @@ pub(crate) async fn check(
     if missing.len() > SHOWN_MAX {
         names.push(format!("and {} more", missing.len() - SHOWN_MAX));
     }
-    Ok(Err(Obstacle::Failed(format!(
-        "the dataset of {} lacks {needed}: {}; add those rows to the dataset or choose other items",
-        benchmark.name(),
-        names.join(", ")
-    ))))
+    Ok(Err(Obstacle::Failed(
+        Code::DatasetRowsMissing,
+        format!(
+            "the dataset of {} lacks {needed}: {}; add those rows to the dataset or choose other items",
+            benchmark.name(),
+            names.join(", ")
+        ),
+    )))
 }
 
 /// The items that have to be looked at, each with the number of items for which it stands.

@@ -243,7 +243,7 @@ fn chosen(spec: &RunSpec, name: &BenchmarkName) -> Result<(Vec<u64>, u64), Strin
             let ids = chosen.items.iter().map(|item| item.item_id.parse().unwrap());
             Ok((ids.collect(), chosen.of))
         }
-        Err(Obstacle::Failed(why) | Obstacle::NeedsSetup(why)) => Err(why),
+        Err(Obstacle::Failed(_, why) | Obstacle::NeedsSetup(_, why)) => Err(why),
     }
 }
 

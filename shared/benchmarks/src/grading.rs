@@ -1,6 +1,6 @@
 //! From what an official parser says to a verdict.
 
-use bench_domain::{Answer, Finish, Outcome, Verdict};
+use bench_domain::{Answer, Code, Finish, Outcome, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::python;
@@ -47,7 +47,7 @@ pub(crate) fn settle(answer: &Answer, finding: Finding) -> Verdict {
 
 /// The verdict on an item that has no gold answer to compare with.
 pub(crate) fn without_gold() -> Verdict {
-    Verdict::ungraded(Outcome::InfrastructureError, "The item has no gold answer to compare with.")
+    Verdict::ungraded(Code::InvalidItem, "The item has no gold answer to compare with.")
 }
 
 /// The start of a text, for records and sentences.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{JobReport, JobSpec, SampleBody, StoredFile, Verdict};
+use bench_domain::{Code, JobReport, JobSpec, SampleBody, StoredFile, Verdict};
 use bench_items::Item;
 use serde::Serialize;
 
@@ -50,6 +50,8 @@ pub struct Round<'a> {
 pub struct Unread {
     /// Why, for people.
     pub why: String,
+    /// Code of the cause.
+    pub code: Code,
     /// Whether another sandbox may come to a verdict; where not, the sample ends at once.
     pub again: bool,
 }
@@ -57,17 +59,17 @@ pub struct Unread {
 impl Unread {
     /// Another sandbox may do better.
     pub fn again(why: impl Into<String>) -> Self {
-        Self { why: why.into(), again: true }
+        Self { why: why.into(), code: Code::SandboxNoVerdict, again: true }
     }
 
     /// Every sandbox would end like that until somebody does something: `why` says what.
-    pub fn for_good(why: impl Into<String>) -> Self {
-        Self { why: why.into(), again: false }
+    pub fn for_good(code: Code, why: impl Into<String>) -> Self {
+        Self { why: why.into(), code, again: false }
     }
 
     /// The same, where it lies in the item or in what belongs to it.
     pub(crate) fn ungradable(why: &str) -> Self {
-        Self::for_good(format!("The item cannot be graded: {why}"))
+        Self::for_good(Code::InvalidItem, format!("The item cannot be graded: {why}"))
     }
 }
 

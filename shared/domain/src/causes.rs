@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Code, code};
+
 /// Words after which a place is named.
 const PLACES: [&str; 8] = ["item", "items", "sample", "step", "attempt", "sandbox", "test", "waiting"];
 /// Words before which a number tells how often something was tried.
@@ -22,20 +24,24 @@ pub const OTHER_CAUSES: &str = "other causes";
 pub struct ErrorCause {
     /// The error text; `…` stands where the texts of samples differ.
     pub message: String,
+    /// Its code, where that is known.
+    #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
     /// Number of samples.
     pub count: u64,
 }
 
-/// Groups error texts by cause.
+/// Groups error texts by code and cause.
 #[derive(Debug, Clone, Default)]
 pub struct CauseCounts {
     groups: Vec<Group>,
-    by_cause: HashMap<Vec<String>, usize>,
+    by_cause: HashMap<(Option<Code>, Vec<String>), usize>,
     other: u64,
 }
 
 #[derive(Debug, Clone)]
 struct Group {
+    code: Option<Code>,
     first: String,
     words: Vec<String>,
     /// Whether all texts are the first one, to the character.
@@ -45,9 +51,9 @@ struct Group {
 
 impl CauseCounts {
     /// Counts an error text that occurred `count` times.
-    pub fn add(&mut self, message: &str, count: u64) {
+    pub fn add(&mut self, code: Option<Code>, message: &str, count: u64) {
         let words = words(message);
-        let cause = cause_of(&words);
+        let cause = (code, cause_of(&words));
         if let Some(group) = self.by_cause.get(&cause).and_then(|at| self.groups.get_mut(*at)) {
             group.count += count;
             group.merge(message, &words);
@@ -58,18 +64,20 @@ impl CauseCounts {
             return;
         }
         self.by_cause.insert(cause, self.groups.len());
-        self.groups.push(Group { first: message.to_owned(), words, same: true, count });
+        self.groups.push(Group { code, first: message.to_owned(), words, same: true, count });
     }
 
     /// The causes, most frequent first. With more than `max` of them the rest is counted as [`OTHER_CAUSES`].
     pub fn finish(mut self, max: usize) -> Vec<ErrorCause> {
         // Among equals the text decides: samples come in any order.
         let mut causes: Vec<ErrorCause> = self.groups.drain(..).map(Group::finish).collect();
-        causes.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(&b.message)));
+        causes.sort_by(|a, b| {
+            b.count.cmp(&a.count).then_with(|| (&a.message, a.code).cmp(&(&b.message, b.code)))
+        });
         let rest = causes.split_off(max.min(causes.len()));
         let other = self.other + rest.iter().map(|cause| cause.count).sum::<u64>();
         if other > 0 {
-            causes.push(ErrorCause { message: OTHER_CAUSES.to_owned(), count: other });
+            causes.push(ErrorCause { message: OTHER_CAUSES.to_owned(), code: None, count: other });
         }
         causes
     }
@@ -90,7 +98,7 @@ impl Group {
 
     fn finish(self) -> ErrorCause {
         let text = if self.same { self.first } else { self.words.join(" ") };
-        ErrorCause { message: one_line(&text), count: self.count }
+        ErrorCause { message: one_line(&text), code: self.code, count: self.count }
     }
 }
 
@@ -156,7 +164,7 @@ mod tests {
 
     fn causes(messages: &[&str]) -> Vec<ErrorCause> {
         let mut counts = CauseCounts::default();
-        messages.iter().for_each(|message| counts.add(message, 1));
+        messages.iter().for_each(|message| counts.add(None, message, 1));
         counts.finish(10)
     }
 
@@ -203,18 +211,32 @@ mod tests {
     }
 
     #[test]
+    fn one_text_with_two_codes_is_two_causes() {
+        let mut counts = CauseCounts::default();
+        counts.add(Some(Code::InvalidKey), "HTTP 403 from X: no", 1);
+        counts.add(Some(Code::QuotaExhausted), "HTTP 403 from X: no", 2);
+        counts.add(Some(Code::InvalidKey), "HTTP 403 from X: no", 2);
+        let causes = counts.finish(10);
+        let found: Vec<_> = causes.iter().map(|cause| (cause.code, cause.count)).collect();
+        assert_eq!(found, [(Some(Code::InvalidKey), 3), (Some(Code::QuotaExhausted), 2)]);
+    }
+
+    #[test]
     fn causes_are_bounded_and_the_rest_is_counted() {
         let mut counts = CauseCounts::default();
-        counts.add("rare", 1);
-        counts.add(&"x".repeat(5_000), 2);
-        counts.add("a\u{1b}[2J\n b", 1_200);
+        counts.add(None, "rare", 1);
+        counts.add(None, &"x".repeat(5_000), 2);
+        counts.add(Some(Code::ProviderError), "a\u{1b}[2J\n b", 1_200);
         for n in 0..500 {
-            counts.add(&format!("code {n}"), 1);
+            counts.add(None, &format!("code {n}"), 1);
         }
         let causes = counts.finish(2);
-        assert_eq!(causes[0], ErrorCause { message: "a[2J b".into(), count: 1_200 });
+        assert_eq!(
+            causes[0],
+            ErrorCause { message: "a[2J b".into(), code: Some(Code::ProviderError), count: 1_200 }
+        );
         assert_eq!((causes[1].message.chars().count(), causes[1].count), (CHARS_MAX + 1, 2));
-        assert_eq!(causes[2], ErrorCause { message: OTHER_CAUSES.into(), count: 501 });
+        assert_eq!(causes[2], ErrorCause { message: OTHER_CAUSES.into(), code: None, count: 501 });
         assert_eq!(causes.len(), 3);
     }
 }

@@ -26,6 +26,13 @@ macro_rules! codes {
                 }
             }
 
+            /// Meaning, in a sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
+                }
+            }
+
             /// Usual HTTP status of a response with this code; `None` for causes that only runs and samples have.
             pub const fn status(self) -> Option<u16> {
                 let status: &[u16] = match self {
@@ -203,7 +210,7 @@ codes! {
     BenchmarksFailed = "benchmarks_failed";
     /// Too few samples of the benchmark were graded for a score.
     TooFewGraded = "too_few_graded";
-    /// The run ended before this benchmark was over.
+    /// The run ended before this benchmark or this sample was over.
     RunEnded = "run_ended";
     /// The budget of the run was reached.
     BudgetReached = "budget_reached";
@@ -247,12 +254,16 @@ codes! {
     JudgeRequestRejected = "judge_request_rejected";
     /// The judge replied as often as its protocol allows, each time without a verdict.
     JudgeNoVerdict = "judge_no_verdict";
+    /// Every attempt at judging ended without a result, as when the process ends each time; the answer is kept.
+    JudgeAttemptsLost = "judge_attempts_lost";
     /// The sandbox service could not be reached, or had no room for too long.
     SandboxUnavailable = "sandbox_unavailable", 503;
     /// The sandbox service or its key is not configured, or refused.
     SandboxNotConfigured = "sandbox_not_configured";
-    /// The sandboxes lack packages or rights that the job needs.
+    /// The sandboxes of this machine lack Python or packages that the job needs.
     SandboxSetupNeeded = "sandbox_setup_needed";
+    /// The sandboxes don't keep programs apart as the grader needs it.
+    SandboxNotIsolated = "sandbox_not_isolated";
     /// The job failed in several sandboxes, or its sandboxes were lost.
     SandboxFailed = "sandbox_failed";
     /// The job ran in as many sandboxes as the benchmark allows, each time without a verdict.
@@ -261,8 +272,8 @@ codes! {
     InvalidItem = "invalid_item";
     /// The stored responses have none for this sample.
     NoStoredResponse = "no_stored_response";
-    /// The earlier run has no answer for this sample, or the stored answer or reply is gone.
-    StoredAnswerMissing = "stored_answer_missing";
+    /// The earlier run has no answer for this sample, or its record, stored answer or reply is gone.
+    StoredDataMissing = "stored_data_missing";
     /// Every attempt ended without a result, as when the process ends each time.
     AttemptsLost = "attempts_lost";
 }
@@ -281,14 +292,18 @@ impl Code {
             Self::ProviderUnreachable | Self::ProviderError | Self::ProviderTimeout | Self::AnswerTimeout => {
                 Self::JudgeUnavailable
             }
-            Self::InvalidKey | Self::ModelNotFound | Self::QuotaExhausted | Self::ProviderNotConfigured => {
-                Self::JudgeNotUsable
-            }
+            Self::InvalidKey
+            | Self::ModelNotFound
+            | Self::QuotaExhausted
+            | Self::ProviderNotConfigured
+            | Self::UnsupportedProvider => Self::JudgeNotUsable,
             Self::RequestRejected
             | Self::ContentFiltered
             | Self::ContextTooLong
             | Self::AnswerTooLarge
             | Self::ImagesUnsupported => Self::JudgeRequestRejected,
+            Self::KeyRequired => Self::JudgeKeyRequired,
+            Self::AttemptsLost => Self::JudgeAttemptsLost,
             other => other,
         }
     }
@@ -302,6 +317,8 @@ impl Code {
                 | Self::JudgeNotUsable
                 | Self::JudgeRequestRejected
                 | Self::JudgeNoVerdict
+                | Self::JudgeAttemptsLost
+                | Self::JudgeKeyRequired
         )
     }
 
@@ -346,6 +363,30 @@ mod tests {
             assert_eq!(Code::from_name(code.as_str()), Some(*code));
             assert!(code.status().is_none_or(|status| (400..600).contains(&status)), "{code}");
         }
+    }
+
+    #[test]
+    fn the_documented_table_is_this_list() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/codes.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let rows: Vec<Vec<&str>> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.strip_suffix(" |"))
+            .map(|row| row.split(" | ").collect())
+            .collect();
+        let told: Vec<(&str, &str, &str)> = rows
+            .iter()
+            .map(|row| {
+                assert!(row.len() == 4 && row[3].len() > 5, "what to do is missing: {row:?}");
+                (row[0].trim_end_matches('`'), row[1], row[2])
+            })
+            .collect();
+        let status = |code: &Code| code.status().map_or_else(String::new, |status| status.to_string());
+        let statuses: Vec<String> = Code::ALL.iter().map(status).collect();
+        let listed = Code::ALL.iter().zip(&statuses);
+        let expected: Vec<(&str, &str, &str)> =
+            listed.map(|(code, status)| (code.as_str(), status.as_str(), code.meaning())).collect();
+        assert_eq!(told, expected);
     }
 
     #[test]

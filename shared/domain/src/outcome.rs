@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Code, code};
+
 /// How a sample ended.
 ///
 /// The first seven are graded: they count in the denominator of the score. The last three say that
@@ -90,6 +92,9 @@ pub struct Verdict {
     pub score: Option<f64>,
     /// Why, in one sentence for people. Empty for a right answer.
     pub reason: String,
+    /// Code of the cause; `None` for graded outcomes, and in verdicts of an older program.
+    #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
     /// What the parser took the answer to be; `None` when it found none.
     pub extracted: Option<String>,
     /// What else the grader has to say: an object, empty when nothing.
@@ -99,7 +104,7 @@ pub struct Verdict {
 
 impl Verdict {
     fn new(outcome: Outcome, score: Option<f64>, extracted: Option<String>, reason: String) -> Self {
-        Self { outcome, score, reason, extracted, detail: serde_json::Map::new() }
+        Self { outcome, score, reason, code: None, extracted, detail: serde_json::Map::new() }
     }
 
     /// A right answer.
@@ -127,9 +132,15 @@ impl Verdict {
         Self::new(outcome, outcome.is_graded().then_some(0.0), None, reason.into())
     }
 
-    /// An end that says nothing about the answer: too-long, unsupported or infrastructure-error. No score.
-    pub fn ungraded(outcome: Outcome, reason: impl Into<String>) -> Self {
-        Self::wrong(outcome, reason)
+    /// An end that says nothing about the answer: too-long, unsupported or infrastructure-error, as its cause says. No
+    /// score.
+    pub fn ungraded(code: Code, reason: impl Into<String>) -> Self {
+        let outcome = match code {
+            Code::ContextTooLong | Code::AnswerTimeout => Outcome::TooLong,
+            Code::ImagesUnsupported => Outcome::Unsupported,
+            _ => Outcome::InfrastructureError,
+        };
+        Self { code: Some(code), ..Self::wrong(outcome, reason) }
     }
 
     /// Whether the answer is right: `None` when it was not graded.
@@ -208,8 +219,30 @@ mod tests {
         for outcome in Outcome::ALL {
             assert_eq!(Verdict::wrong(outcome, "because").score.is_some(), outcome.is_graded());
         }
+        for (code, outcome) in [
+            (Code::ContextTooLong, Outcome::TooLong),
+            (Code::ImagesUnsupported, Outcome::Unsupported),
+            (Code::RateLimited, Outcome::InfrastructureError),
+            (Code::ContextTooLong.of_judge(), Outcome::InfrastructureError),
+        ] {
+            let verdict = Verdict::ungraded(code, "because");
+            assert_eq!((verdict.outcome, verdict.code, verdict.score), (outcome, Some(code), None));
+        }
         assert_eq!(Verdict::partial(0.5, None, "half").outcome, Outcome::Partial);
         assert_eq!(Verdict::partial(1.0, None, "").outcome, Outcome::Correct);
+    }
+
+    #[test]
+    fn verdicts_of_other_versions_are_read() {
+        let old = r#"{"outcome":"infrastructure-error","score":null,"reason":"no","extracted":null}"#;
+        let read: Verdict = serde_json::from_str(old).unwrap();
+        assert_eq!((read.outcome, read.code), (Outcome::InfrastructureError, None));
+        let text = serde_json::to_string(&Verdict::ungraded(Code::RateLimited, "no")).unwrap();
+        assert!(text.contains(r#""code":"rate_limited""#), "{text}");
+        assert_eq!(serde_json::from_str::<Verdict>(&text).unwrap().code, Some(Code::RateLimited));
+        let newer = text.replace("rate_limited", "not_invented_yet");
+        assert_eq!(serde_json::from_str::<Verdict>(&newer).unwrap().code, None);
+        assert!(!serde_json::to_string(&Verdict::correct("A")).unwrap().contains("code"));
     }
 
     #[test]

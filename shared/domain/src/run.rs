@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Prices;
 use crate::job::StoredFile;
 use crate::report::BenchmarkReport;
-use crate::{BenchmarkName, Budget, Generation, ModelId, Price, RunId, ScheduleId, Subset, Timestamp};
+use crate::{
+    BenchmarkName, Budget, Code, Generation, ModelId, Price, RunId, ScheduleId, Subset, Timestamp, code,
+};
 
 /// A benchmark whose coverage is below this has no score, unless the run says otherwise.
 pub const COVERAGE_MIN_DEFAULT: f64 = 0.9;
@@ -294,6 +296,23 @@ pub enum FailureReason {
 }
 
 impl FailureReason {
+    /// The reason that a code stands for, if there is one.
+    pub const fn of(code: Code) -> Option<Self> {
+        match code {
+            Code::BudgetReached => Some(Self::Budget),
+            Code::AllRequestsRejected => Some(Self::Refused),
+            _ => None,
+        }
+    }
+
+    /// Code of the same cause.
+    pub const fn code(self) -> Code {
+        match self {
+            Self::Budget => Code::BudgetReached,
+            Self::Refused => Code::AllRequestsRejected,
+        }
+    }
+
     /// The name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -334,6 +353,9 @@ pub enum RunState {
         /// The cause, where it is one that callers tell apart.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<FailureReason>,
+        /// Code of the cause; `None` in records of an older program.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
     },
     /// Ended by its owner.
     Canceled {
@@ -379,22 +401,21 @@ impl RunState {
     }
 
     /// Queued or running → failed.
-    pub fn fail(&self, now: Timestamp, error: impl Into<String>) -> Result<Self, IllegalTransition> {
-        self.fail_because(None, now, error)
-    }
-
-    /// Queued or running → failed, for a cause that callers tell apart.
-    pub fn fail_because(
+    pub fn fail(
         &self,
-        reason: Option<FailureReason>,
         now: Timestamp,
+        code: Code,
         error: impl Into<String>,
     ) -> Result<Self, IllegalTransition> {
         let started_at = self.started_at();
         match self {
-            Self::Queued | Self::Running { .. } => {
-                Ok(Self::Failed { started_at, completed_at: now, error: error.into(), reason })
-            }
+            Self::Queued | Self::Running { .. } => Ok(Self::Failed {
+                started_at,
+                completed_at: now,
+                error: error.into(),
+                reason: FailureReason::of(code),
+                code: Some(code),
+            }),
             other => Err(other.illegal("fail")),
         }
     }
@@ -462,6 +483,14 @@ impl RunState {
     /// counted, and each benchmark is closed with a report.
     pub const fn is_stopped(&self) -> bool {
         matches!(self, Self::Failed { reason: Some(FailureReason::Budget | FailureReason::Refused), .. })
+    }
+
+    /// Code of what went wrong, when it failed and that is known.
+    pub fn error_code(&self) -> Option<Code> {
+        match self {
+            Self::Failed { code, reason, .. } => code.or(reason.map(FailureReason::code)),
+            _ => None,
+        }
     }
 
     /// What went wrong, when it failed.
@@ -622,6 +651,9 @@ pub enum BenchmarkState {
         completed_at: Timestamp,
         /// What went wrong, in one sentence.
         error: String,
+        /// Code of the cause; `None` in records of an older program.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
         /// What came out all the same.
         report: Option<Box<BenchmarkReport>>,
     },
@@ -633,11 +665,17 @@ pub enum BenchmarkState {
         completed_at: Timestamp,
         /// Why.
         error: String,
+        /// Code of the cause; `None` in records of an older program.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
     },
     /// Its items cannot be had without the operator doing something.
     NeedsSetup {
         /// What is to be done.
         error: String,
+        /// Code of the cause; `None` in records of an older program.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
     },
 }
 
@@ -677,6 +715,7 @@ impl BenchmarkState {
                 started_at: Some(*started_at),
                 completed_at: now,
                 error,
+                code: Some(Code::TooFewGraded),
                 report: Some(report),
             }),
             (other, _) => Err(other.illegal("be closed")),
@@ -688,6 +727,7 @@ impl BenchmarkState {
         &self,
         now: Timestamp,
         report: BenchmarkReport,
+        code: Code,
         error: impl Into<String>,
     ) -> Result<Self, IllegalTransition> {
         if report.outcomes.total() >= report.planned {
@@ -698,6 +738,7 @@ impl BenchmarkState {
                 started_at: Some(*started_at),
                 completed_at: now,
                 error: error.into(),
+                code: Some(code),
                 report: Some(Box::new(report)),
             }),
             other => Err(other.illegal("be stopped")),
@@ -705,31 +746,45 @@ impl BenchmarkState {
     }
 
     /// Pending or running → failed, without a report.
-    pub fn fail(&self, now: Timestamp, error: impl Into<String>) -> Result<Self, IllegalTransition> {
+    pub fn fail(
+        &self,
+        now: Timestamp,
+        code: Code,
+        error: impl Into<String>,
+    ) -> Result<Self, IllegalTransition> {
         let started_at = self.started_at();
         match self {
-            Self::Pending | Self::Running { .. } => {
-                Ok(Self::Failed { started_at, completed_at: now, error: error.into(), report: None })
-            }
+            Self::Pending | Self::Running { .. } => Ok(Self::Failed {
+                started_at,
+                completed_at: now,
+                error: error.into(),
+                code: Some(code),
+                report: None,
+            }),
             other => Err(other.illegal("fail")),
         }
     }
 
     /// Pending or running → skipped.
-    pub fn skip(&self, now: Timestamp, error: impl Into<String>) -> Result<Self, IllegalTransition> {
+    pub fn skip(
+        &self,
+        now: Timestamp,
+        code: Code,
+        error: impl Into<String>,
+    ) -> Result<Self, IllegalTransition> {
         let started_at = self.started_at();
         match self {
             Self::Pending | Self::Running { .. } => {
-                Ok(Self::Skipped { started_at, completed_at: now, error: error.into() })
+                Ok(Self::Skipped { started_at, completed_at: now, error: error.into(), code: Some(code) })
             }
             other => Err(other.illegal("be skipped")),
         }
     }
 
     /// Pending → needs-setup.
-    pub fn needs_setup(&self, error: impl Into<String>) -> Result<Self, IllegalTransition> {
+    pub fn needs_setup(&self, code: Code, error: impl Into<String>) -> Result<Self, IllegalTransition> {
         match self {
-            Self::Pending => Ok(Self::NeedsSetup { error: error.into() }),
+            Self::Pending => Ok(Self::NeedsSetup { error: error.into(), code: Some(code) }),
             other => Err(other.illegal("need setup")),
         }
     }
@@ -783,9 +838,17 @@ impl BenchmarkState {
     /// What went wrong or is to be done.
     pub fn error(&self) -> Option<&str> {
         match self {
-            Self::Failed { error, .. } | Self::Skipped { error, .. } | Self::NeedsSetup { error } => {
+            Self::Failed { error, .. } | Self::Skipped { error, .. } | Self::NeedsSetup { error, .. } => {
                 Some(error)
             }
+            _ => None,
+        }
+    }
+
+    /// Code of what went wrong or is to be done, when that is known.
+    pub const fn error_code(&self) -> Option<Code> {
+        match self {
+            Self::Failed { code, .. } | Self::Skipped { code, .. } | Self::NeedsSetup { code, .. } => *code,
             _ => None,
         }
     }
@@ -802,7 +865,7 @@ mod tests {
         let running = RunState::Queued.start(NOW).unwrap();
         let canceled = running.cancel(NOW).unwrap();
         assert!(canceled.succeed(NOW, Some(1.0)).is_err());
-        assert!(canceled.fail(NOW, "x").is_err());
+        assert!(canceled.fail(NOW, Code::InvalidKey, "x").is_err());
         assert!(canceled.cancel(NOW).is_err());
         let succeeded = running.succeed(NOW, Some(0.5)).unwrap();
         assert!(succeeded.cancel(NOW).is_err());
@@ -811,7 +874,7 @@ mod tests {
 
     #[test]
     fn only_failed_and_canceled_runs_are_requeued() {
-        let failed = RunState::Queued.fail(NOW, "no model").unwrap();
+        let failed = RunState::Queued.fail(NOW, Code::ModelNotFound, "no model").unwrap();
         assert_eq!(failed.requeue(), Ok(RunState::Queued));
         assert!(RunState::Queued.requeue().is_err());
         assert_eq!(failed.error(), Some("no model"));
@@ -833,8 +896,8 @@ mod tests {
             RunState::Queued.start(NOW).unwrap(),
             RunState::Queued.cancel(NOW).unwrap(),
             RunState::Queued.start(NOW).unwrap().succeed(NOW, None).unwrap(),
-            RunState::Queued.fail(NOW, "x").unwrap(),
-            RunState::Queued.fail_because(Some(FailureReason::Budget), NOW, "x").unwrap(),
+            RunState::Queued.fail(NOW, Code::InvalidKey, "x").unwrap(),
+            RunState::Queued.fail(NOW, Code::BudgetReached, "x").unwrap(),
         ] {
             let text = serde_json::to_string(&state).unwrap();
             assert_eq!(serde_json::from_str::<RunState>(&text).unwrap(), state);
@@ -843,14 +906,21 @@ mod tests {
 
     #[test]
     fn a_failure_of_an_older_program_has_no_reason() {
-        let plain = RunState::Queued.fail(NOW, "x").unwrap();
+        let plain = RunState::Queued.fail(NOW, Code::InvalidKey, "x").unwrap();
         assert!(!serde_json::to_string(&plain).unwrap().contains("reason"));
         assert_eq!(plain.failure_reason(), None);
         assert_eq!(serde_json::from_str::<RunState>(&serde_json::to_string(&plain).unwrap()).unwrap(), plain);
-        let stopped = RunState::Queued.fail_because(Some(FailureReason::Budget), NOW, "x").unwrap();
+        let old =
+            r#"{"status":"failed","started_at":null,"completed_at":"1970-01-01T00:00:01Z","error":"x"}"#;
+        let old: RunState = serde_json::from_str(old).unwrap();
+        assert_eq!((old.error(), old.error_code()), (Some("x"), None));
+        let stopped = RunState::Queued.fail(NOW, Code::BudgetReached, "x").unwrap();
+        let text = serde_json::to_string(&stopped).unwrap().replace(r#","code":"budget_reached""#, "");
+        let old: RunState = serde_json::from_str(&text).unwrap();
+        assert!(!text.contains("code") && old.error_code() == Some(Code::BudgetReached), "{text}");
         assert!(stopped.is_stopped() && stopped.requeue().is_ok());
         assert!(serde_json::to_string(&stopped).unwrap().contains(r#""reason":"budget""#));
-        let refused = RunState::Queued.fail_because(Some(FailureReason::Refused), NOW, "x").unwrap();
+        let refused = RunState::Queued.fail(NOW, Code::AllRequestsRejected, "x").unwrap();
         assert!(refused.is_stopped() && refused.requeue().is_ok() && !plain.is_stopped());
         assert!(serde_json::to_string(&refused).unwrap().contains(r#""reason":"refused""#));
     }
@@ -878,21 +948,24 @@ mod tests {
             builder.finish(10, 1, 0.9, None)
         };
         let running = BenchmarkState::Pending.start(NOW).unwrap();
-        let stopped = running.stop(NOW, report(4), "stopped").unwrap();
+        let stopped = running.stop(NOW, report(4), Code::BudgetReached, "stopped").unwrap();
         assert_eq!((stopped.status(), stopped.error()), (BenchmarkStatus::Failed, Some("stopped")));
         assert_eq!(stopped.report().map(|report| (report.graded, report.score)), Some((4, None)));
         assert_eq!(stopped.requeue(true, NOW).unwrap(), running);
         // Enough for a score, and yet not complete: it can be taken up again.
-        let nearly = running.stop(NOW, report(9), "stopped").unwrap();
+        let nearly = running.stop(NOW, report(9), Code::BudgetReached, "stopped").unwrap();
         assert_eq!((nearly.status(), nearly.report().unwrap().score), (BenchmarkStatus::Failed, Some(1.0)));
-        assert_eq!(running.stop(NOW, report(10), "stopped").unwrap().status(), BenchmarkStatus::Succeeded);
-        assert!(stopped.stop(NOW, report(4), "again").is_err());
+        assert_eq!(
+            running.stop(NOW, report(10), Code::BudgetReached, "stopped").unwrap().status(),
+            BenchmarkStatus::Succeeded
+        );
+        assert!(stopped.stop(NOW, report(4), Code::BudgetReached, "again").is_err());
     }
 
     #[test]
     fn a_planned_benchmark_goes_on_where_it_was() {
         let running = BenchmarkState::Pending.start(NOW).unwrap();
-        let skipped = running.skip(NOW, "Run canceled").unwrap();
+        let skipped = running.skip(NOW, Code::RunEnded, "Run canceled").unwrap();
         let later = Timestamp::from_micros(9_000_000);
         assert_eq!(skipped.requeue(true, later).unwrap(), running);
         assert_eq!(BenchmarkState::Pending.requeue(false, later).unwrap(), BenchmarkState::Pending);

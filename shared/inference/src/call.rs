@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::classify::{classify, classify_in_body};
 use crate::collect::{Collector, Stop};
 use crate::error_body::ErrorBody;
-use crate::failure::{Failure, FailureKind, GaveUpBy, TooLong, http_cause};
+use crate::failure::{Failure, FailureKind, Fatal, GaveUpBy, TooLong, http_cause};
 use crate::http::{Http, chain};
 use crate::images::with_images;
 use crate::retry_after::retry_after;
@@ -378,7 +378,7 @@ pub(crate) fn network(provider: ProviderKind, error: &reqwest::Error) -> Failure
 
 pub(crate) fn no_client(provider: ProviderKind, problem: &str) -> Failure {
     let cause = format!("No HTTP client for {}: {problem}", provider.display_name());
-    Failure::new(FailureKind::FatalForRun, GaveUpBy::Runner, cause)
+    Failure::new(FailureKind::FatalForRun(Fatal::Address), GaveUpBy::Runner, cause)
 }
 
 /// The provider's id of a request. Keys are removed before it is cut.

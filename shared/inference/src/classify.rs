@@ -1,7 +1,7 @@
 //! From status and error body to [`FailureKind`].
 
 use crate::error_body::ErrorBody;
-use crate::failure::{FailureKind, TooLong};
+use crate::failure::{FailureKind, Fatal, TooLong};
 
 /// Money is missing: waiting does not bring it.
 const QUOTA_CODES: [&str; 6] = [
@@ -70,12 +70,14 @@ const CONTEXT_TEXTS: [&str; 14] = [
 /// The meaning of an HTTP error.
 pub(crate) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
     if status == 402 || error.has_code(&QUOTA_CODES) {
-        return FailureKind::FatalForRun;
+        return FailureKind::FatalForRun(Fatal::Quota);
     }
     match status {
-        401 | 404 | 300..=399 => FailureKind::FatalForRun,
+        401 => FailureKind::FatalForRun(Fatal::Key),
+        404 => FailureKind::FatalForRun(Fatal::Model),
+        300..=399 => FailureKind::FatalForRun(Fatal::Address),
         403 if is_refusal(error) => FailureKind::Refused,
-        403 => FailureKind::FatalForRun,
+        403 => FailureKind::FatalForRun(Fatal::Key),
         408 | 409 | 425 => FailureKind::Transient,
         429 | 503 | 529 => FailureKind::RateLimited,
         413 => FailureKind::TooLong(TooLong::Context),
@@ -97,7 +99,7 @@ fn classify_bad_request(error: &ErrorBody) -> FailureKind {
     } else if is_context(error) {
         FailureKind::TooLong(TooLong::Context)
     } else if is_unknown_model(error) {
-        FailureKind::FatalForRun
+        FailureKind::FatalForRun(Fatal::Model)
     } else if error.has_code(&BUSY_CODES) {
         FailureKind::RateLimited
     } else {
@@ -176,7 +178,10 @@ mod tests {
     #[test]
     fn a_status_alone_is_enough() {
         for (statuses, expected) in [
-            (&[401, 402, 403, 404, 301, 307][..], FatalForRun),
+            (&[401, 403][..], FatalForRun(Fatal::Key)),
+            (&[402], FatalForRun(Fatal::Quota)),
+            (&[404], FatalForRun(Fatal::Model)),
+            (&[301, 307], FatalForRun(Fatal::Address)),
             (&[429, 503, 529], RateLimited),
             (&[408, 409, 425, 500, 502, 504, 520, 599], Transient),
             (&[413], CONTEXT),
@@ -209,7 +214,7 @@ mod tests {
             (
                 429,
                 r#"{"error":{"message":"x","type":"insufficient_quota","code":"insufficient_quota"}}"#,
-                FatalForRun,
+                FatalForRun(Fatal::Quota),
             ),
             (400, r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#, CONTEXT),
             (500, r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#, CONTEXT),
@@ -222,12 +227,16 @@ mod tests {
                 r#"{"error":{"message":"x","innererror":{"code":"ResponsibleAIPolicyViolation"}}}"#,
                 Refused,
             ),
-            (400, r#"{"error":{"message":"x","code":"model_not_found"}}"#, FatalForRun),
-            (400, r#"{"error":{"message":"a/b is not a valid model ID","code":400}}"#, FatalForRun),
+            (400, r#"{"error":{"message":"x","code":"model_not_found"}}"#, FatalForRun(Fatal::Model)),
+            (
+                400,
+                r#"{"error":{"message":"a/b is not a valid model ID","code":400}}"#,
+                FatalForRun(Fatal::Model),
+            ),
             (
                 422,
                 r#"{"detail":[{"loc":["body","model"],"msg":"no such model","type":"value_error"}]}"#,
-                FatalForRun,
+                FatalForRun(Fatal::Model),
             ),
             (400, r#"{"error":{"message":"slow down","type":"rate_limit_error"}}"#, RateLimited),
             (400, r#"{"error":{"message":"x","param":"messages","code":"invalid_value"}}"#, Bad),

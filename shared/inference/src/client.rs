@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::Endpoint;
 use crate::call::{Call, Refusal};
 use crate::dialect::{Dialect, Dialects};
-use crate::failure::{Failure, FailureKind, GaveUpBy};
+use crate::failure::{Failure, FailureKind, Fatal, GaveUpBy};
 use crate::http::{Http, HttpOptions};
 use crate::request_body::request_body;
 
@@ -129,7 +129,7 @@ pub(crate) fn authorization(endpoint: &Endpoint) -> Result<Option<HeaderValue>, 
         Err(_) => {
             let name = endpoint.provider().display_name();
             let cause = format!("The key for {name} contains characters that HTTP does not allow");
-            Err(Failure::new(FailureKind::FatalForRun, GaveUpBy::Runner, cause))
+            Err(Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Runner, cause))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use bench_domain::Usage;
+use bench_domain::{Code, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::{Endpoint, Keys, ProviderKind};
@@ -16,9 +16,8 @@ pub(crate) const QUOTED_CHARS_MAX: usize = 1000;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
-    /// Every further call of this run would fail as well: 401, 402, 403, 404, an unknown model, an exhausted
-    /// quota, a redirect.
-    FatalForRun,
+    /// Every further call of this run would fail as well.
+    FatalForRun(Fatal),
     /// The provider asked to wait: 429, 503 and 529. Shared by everybody who uses the same credential and
     /// model. No attempt has failed; such waits are bounded by time, not by their number.
     RateLimited,
@@ -47,6 +46,20 @@ impl FailureKind {
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::RateLimited | Self::Transient)
     }
+}
+
+/// Why no call of a run can succeed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fatal {
+    /// The key is refused, or may not use the model: 401, 403.
+    Key,
+    /// The account lacks money or quota: 402, or a code that says so.
+    Quota,
+    /// The provider doesn't have the model: 404, or a code that says so.
+    Model,
+    /// The address can't be used as it is configured, or answers with a redirect.
+    Address,
 }
 
 /// What an answer was too long for.
@@ -112,6 +125,28 @@ impl Failure {
             self.cause = key.redact(&self.cause);
         }
         self
+    }
+
+    /// Stable code of the failure, as one of the provider of the model.
+    pub const fn code(&self) -> Code {
+        match self.kind {
+            FailureKind::FatalForRun(Fatal::Key) => Code::InvalidKey,
+            FailureKind::FatalForRun(Fatal::Quota) => Code::QuotaExhausted,
+            FailureKind::FatalForRun(Fatal::Model) => Code::ModelNotFound,
+            FailureKind::FatalForRun(Fatal::Address) => Code::ProviderNotConfigured,
+            FailureKind::RateLimited => Code::RateLimited,
+            FailureKind::Transient => match (self.gave_up_by, self.status) {
+                (GaveUpBy::Runner, _) => Code::ProviderTimeout,
+                (GaveUpBy::Provider, None) => Code::ProviderUnreachable,
+                (GaveUpBy::Provider, Some(_)) => Code::ProviderError,
+            },
+            FailureKind::TooLong(TooLong::Context) => Code::ContextTooLong,
+            FailureKind::TooLong(TooLong::Time) => Code::AnswerTimeout,
+            FailureKind::Unsupported => Code::ImagesUnsupported,
+            FailureKind::Refused => Code::ContentFiltered,
+            FailureKind::Bad => Code::RequestRejected,
+            FailureKind::AnswerTooLarge => Code::AnswerTooLarge,
+        }
     }
 
     /// Removes keys from what a provider said.
@@ -182,7 +217,7 @@ mod tests {
             let endpoint =
                 Endpoint::new(ProviderKind::Chutes, "https://h.example/v1", Secret::new(key)).unwrap();
             let said = format!("bad key {key}");
-            let failure = Failure::new(FailureKind::FatalForRun, GaveUpBy::Provider, said);
+            let failure = Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Provider, said);
             assert_eq!(failure.without(&endpoint).cause, cause);
         }
     }

@@ -47,7 +47,7 @@ const DENIALS: [&str; 6] =
 
 /// The meaning of an error that answers a prompt with images.
 pub(crate) fn with_images(kind: FailureKind, status: u16, message: &str) -> FailureKind {
-    let is_open = matches!(kind, FailureKind::Bad | FailureKind::FatalForRun | FailureKind::Transient);
+    let is_open = matches!(kind, FailureKind::Bad | FailureKind::FatalForRun(_) | FailureKind::Transient);
     if !is_open || !STATUSES.contains(&status) {
         return kind;
     }
@@ -61,7 +61,7 @@ pub(crate) fn with_images(kind: FailureKind, status: u16, message: &str) -> Fail
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::TooLong;
+    use crate::failure::{Fatal, TooLong};
 
     #[test]
     fn models_without_vision_are_told_by_what_servers_say() {
@@ -95,8 +95,8 @@ mod tests {
             (FailureKind::Bad, 400, "Invalid image data."),
             (FailureKind::Bad, 400, "The image is larger than 5 MB; we support images up to that size."),
             (FailureKind::Transient, 502, "does not support images"),
-            (FailureKind::FatalForRun, 401, "this key does not support image input"),
-            (FailureKind::FatalForRun, 404, "model not found: a/b"),
+            (FailureKind::FatalForRun(Fatal::Key), 401, "this key does not support image input"),
+            (FailureKind::FatalForRun(Fatal::Model), 404, "model not found: a/b"),
             (FailureKind::Refused, 400, "does not support images of this kind"),
             (FailureKind::RateLimited, 429, "does not support images"),
             (FailureKind::TooLong(TooLong::Context), 400, "maximum context length; does not support images"),

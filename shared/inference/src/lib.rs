@@ -37,7 +37,7 @@ pub use config::{ConfigError, InferenceConfig, ProviderConfig};
 pub use confirm::KeyCheck;
 pub use dialect::Dialect;
 pub use endpoint::{Endpoint, EndpointError};
-pub use failure::{Failure, FailureKind, GaveUpBy, TooLong};
+pub use failure::{Failure, FailureKind, Fatal, GaveUpBy, TooLong};
 pub use http::HttpOptions;
 pub use model_name::{ModelName, ModelNameError, ProviderKind};
 pub use redact::{Keys, REDACTED};

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bench_blobs::BlobError;
-use bench_domain::{Outcome, RunId, SampleBody, Timestamp, Usage, Verdict};
+use bench_domain::{Code, Outcome, RunId, SampleBody, Timestamp, Usage, Verdict};
 use bench_inference::Keys;
 use bench_lambda::metrics;
 use bench_queue::Message;
@@ -59,7 +59,8 @@ impl Desk {
             let reason = hand.run.keys.redact(&verdict.reason);
             // The reason may tell of an item that nobody else may see.
             let why = if benchmark.is_private() { verdict.outcome.as_str() } else { &*reason };
-            tracing::warn!(run.id = %hand.sample.run, "Sample {} ended: {why}", hand.sample);
+            let code = verdict.code.map_or("", Code::as_str);
+            tracing::warn!(run.id = %hand.sample.run, error.code = code, "Sample {} ended: {why}", hand.sample);
         }
         let finished = hand.claimed.record.ended(verdict, Timestamp::now());
         self.commit(hand, benchmark, &finished, Usage::default()).await

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::{FailureReason, RunState, Timestamp};
+use bench_domain::{Code, FailureReason, RunState, Timestamp};
 use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, Transition};
 
@@ -18,28 +18,14 @@ impl Desk {
     ///
     /// # Errors
     /// When a service fails.
-    pub async fn fail_run(&self, hand: &InHand<'_>, why: &str) -> Result<(), AskError> {
-        self.end_run(hand, why, None).await
-    }
-
-    /// Ends the run as failed, if nobody else has ended it, and gives the sample back.
-    pub(crate) async fn end_run(
-        &self,
-        hand: &InHand<'_>,
-        why: &str,
-        reason: Option<FailureReason>,
-    ) -> Result<(), AskError> {
-        self.close_run(hand, why, reason).await?;
+    pub async fn fail_run(&self, hand: &InHand<'_>, code: Code, why: &str) -> Result<(), AskError> {
+        self.close_run(hand, code, why).await?;
         self.give_back(hand).await
     }
 
     /// Ends the run as failed, if nobody else has ended it.
-    pub(crate) async fn close_run(
-        &self,
-        hand: &InHand<'_>,
-        why: &str,
-        reason: Option<FailureReason>,
-    ) -> Result<(), AskError> {
+    pub(crate) async fn close_run(&self, hand: &InHand<'_>, code: Code, why: &str) -> Result<(), AskError> {
+        let reason = FailureReason::of(code);
         let why = &*hand.run.keys.redact(why);
         let run = hand.sample.run;
         for _ in 0..RACES_MAX {
@@ -48,7 +34,7 @@ impl Desk {
             if found.generation != hand.run.generation {
                 break;
             }
-            let Ok(next) = found.state.fail_because(reason, now, why) else { break };
+            let Ok(next) = found.state.fail(now, code, why) else { break };
             let event = NewEvent::new(EventKind::RunFailed, format!("Run failed: {why}"));
             let event = match reason {
                 Some(reason) => event.with(serde_json::json!({ "reason": reason })),

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bench_blobs::{BlobError, Blobs};
 use bench_datasets::DatasetError;
 use bench_domain::sample::{Effort, Stage};
-use bench_domain::{Outcome, SampleBody, SampleRef, Timestamp, Verdict};
+use bench_domain::{Code, SampleBody, SampleRef, Timestamp, Verdict};
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{DELAY_MAX, Message, QueueError, QueueName, Queues};
@@ -198,9 +198,13 @@ impl Desk {
             return attempt.attempt(hand).await;
         }
         // Before anything is done with it: grading the stored answer may be what ends the process.
+        let code = match hand.claimed.record.stage() {
+            Stage::Judge => Code::JudgeAttemptsLost,
+            Stage::Answer | Stage::Sandbox => Code::AttemptsLost,
+        };
         let why =
             format!("{lost} attempts were cut off by the end of their process, and none came to an end");
-        self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await
+        self.end(hand, Verdict::ungraded(code, why)).await
     }
 
     /// What an earlier attempt stored that ended between storing and committing it.

@@ -8,11 +8,11 @@ use anyhow::Context;
 use axum::Router;
 use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
+use bench_domain::Code;
 use bench_http_server::Limits;
 use bench_sandbox::host::{ApiKey, SandboxHost, router};
 use bench_sandy::SandyConfig;
-use bench_web::ServerConfig;
-use http::StatusCode;
+use bench_web::{ApiError, ServerConfig};
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 use tokio_util::task::AbortOnDropHandle;
@@ -34,7 +34,8 @@ impl Lazy {
     async fn answer(self: Arc<Self>, request: Request) -> Response {
         if !self.key.is_shown_by(request.headers()) {
             // Whoever else sits at this machine does not start it.
-            return StatusCode::UNAUTHORIZED.into_response();
+            let detail = "This sandbox host is used with its key: send it as `Authorization: Bearer KEY`.";
+            return ApiError::new(Code::MissingCredentials, detail).into_response();
         }
         let made = self.made.get_or_try_init(|| async {
             let (settings, key) = (self.settings.clone(), self.key.clone());
@@ -46,8 +47,7 @@ impl Lazy {
         match made.await {
             Ok((_, routes)) => routes.clone().oneshot(request).await.into_response(),
             Err(error) => {
-                tracing::error!(%error, "The sandbox host could not be started: {error}");
-                StatusCode::INTERNAL_SERVER_ERROR.into_response()
+                ApiError::internal(format!("the sandbox host could not be started: {error}")).into_response()
             }
         }
     }

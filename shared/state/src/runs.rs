@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Put, Select, TransactWriteItem, Update};
 use bench_domain::run::{BenchmarkState, Plan, RunState};
-use bench_domain::{BenchmarkName, RunId, RunSpec, RunStatus, Spending, Timestamp};
+use bench_domain::{BenchmarkName, Code, RunId, RunSpec, RunStatus, Spending, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::access::{OrderLimits, Reached};
@@ -698,7 +698,7 @@ impl State {
             }
             let mut raced = false;
             for benchmark in &found.benchmarks {
-                let Ok(next) = benchmark.state.skip(now, why) else { continue };
+                let Ok(next) = benchmark.state.skip(now, Code::RunEnded, why) else { continue };
                 raced |= self.end_benchmark(&found.run, benchmark, &next).await? == Transition::Raced;
             }
             if !raced {

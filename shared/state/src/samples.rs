@@ -8,7 +8,9 @@ use aws_sdk_dynamodb::types::{
     Update,
 };
 use bench_domain::sample::{Effort, SampleState, SampleSummary, Stage};
-use bench_domain::{BenchmarkName, Outcome, Position, RunId, SampleRef, Spending, Timestamp, Usage, Verdict};
+use bench_domain::{
+    BenchmarkName, Code, Outcome, Position, RunId, SampleRef, Spending, Timestamp, Usage, Verdict,
+};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::attributes::{Reader, Record, json, number, text};
@@ -338,6 +340,7 @@ impl Finished {
                 // As text, since DynamoDB's numbers are decimal.
                 score: reader.maybe_json("score")?,
                 reason: reader.text_or_empty("reason").to_owned(),
+                code: reader.maybe_text("error_code").and_then(Code::from_name),
                 extracted: reader.maybe_text("extracted").map(str::to_owned),
                 detail: reader.maybe_json("detail")?.unwrap_or_default(),
             },
@@ -378,6 +381,12 @@ impl Finished {
         put("score", "score = :score", ":score", verdict.score.map(|s| json("score", &s)).transpose()?);
         let reason = (!verdict.reason.is_empty()).then(|| text(&verdict.reason));
         put("reason", "reason = :reason", ":reason", reason);
+        put(
+            "error_code",
+            "error_code = :error_code",
+            ":error_code",
+            verdict.code.map(|code| text(code.as_str())),
+        );
         put("extracted", "extracted = :extracted", ":extracted", some_text(&verdict.extracted));
         let detail = (!verdict.detail.is_empty()).then(|| json("detail", &verdict.detail)).transpose()?;
         put("detail", "detail = :detail", ":detail", detail);

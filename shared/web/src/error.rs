@@ -231,9 +231,13 @@ pub struct CodeSchema;
 
 impl PartialSchema for CodeSchema {
     fn schema() -> RefOr<Schema> {
+        let mut description = "Stable code of an error. Later versions may add codes.\n".to_owned();
+        for code in Code::ALL {
+            description.push_str(&format!("\n- `{code}`: {}", code.meaning()));
+        }
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .description(Some("Stable code of an error. Later versions may add codes."))
+            .description(Some(description))
             .enum_values(Some(Code::ALL.iter().map(|code| code.as_str())))
             .into()
     }

@@ -109,6 +109,10 @@ fn check_samples(benchmark: &BenchmarkRecord, samples: &[SampleRecord], run: &Ru
     for finished in samples.iter().filter_map(|sample| sample.finished.as_ref()) {
         let verdict = &finished.verdict;
         assert_eq!(verdict.score.is_some(), verdict.outcome.is_graded());
+        // Whatever has no grade has a code.
+        let has_code = !verdict.outcome.is_graded() || verdict.outcome == Outcome::Refused;
+        assert!(verdict.code.is_none() || has_code, "{verdict:?}");
+        assert!(verdict.code.is_some() || verdict.outcome.is_graded(), "{verdict:?}");
         // Whatever is not right says why.
         assert_eq!(verdict.reason.is_empty(), verdict.outcome == Outcome::Correct, "{verdict:?}");
     }

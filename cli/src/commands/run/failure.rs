@@ -1,6 +1,6 @@
 //! Why a run did not succeed, and what can be done about it.
 
-use bench_domain::{CauseCounts, Outcome, RunStatus};
+use bench_domain::{CauseCounts, Code, ErrorCause, Outcome, RunStatus, code};
 use serde::Deserialize;
 
 use super::budget;
@@ -11,8 +11,6 @@ use crate::{format, output};
 
 /// Reasons that are told of one benchmark.
 const REASONS_MAX: usize = 3;
-/// What a reason names where sandboxes lack packages.
-const SETUP: &str = "`bench sandy setup`";
 /// The protocol that leaves out what a model without images cannot take.
 const TEXT_ONLY: &str = "text-only";
 
@@ -27,23 +25,20 @@ struct Summary {
     error_breakdown: Vec<Reason>,
 }
 
-/// Beginning of what a sample without a stored response ends with.
-const NO_RESPONSE: &str = "no stored response for item ";
-
-/// Part of the error of a benchmark whose dataset lacks rows that prompts need.
-const LACKS_ROWS: &str = "; add those rows to the dataset or ";
-
 /// How often samples ended with an error.
 #[derive(Debug, Clone, Deserialize)]
 struct Reason {
     message: String,
+    /// `None` where it was stored without.
+    #[serde(default, deserialize_with = "code::known")]
+    code: Option<Code>,
     count: u64,
 }
 
 impl Reason {
-    /// Whether it lies in the item or in the stored responses: it would be the same again.
-    fn stays(&self) -> bool {
-        ["The item ", NO_RESPONSE].iter().any(|start| self.message.starts_with(start))
+    /// Returns whether it lies in the item or in the stored responses: it would be the same again.
+    fn is_permanent(&self) -> bool {
+        self.code.is_some_and(Code::is_permanent)
     }
 }
 
@@ -110,11 +105,9 @@ pub(crate) async fn error_causes(client: &Client, run: &Run, benchmark: &Benchma
         return lines(&reasons(client, run, benchmark).await);
     }
     let causes = benchmark.error_causes.iter();
-    lines(
-        &causes
-            .map(|cause| Reason { message: cause.message.clone(), count: cause.count })
-            .collect::<Vec<_>>(),
-    )
+    let reason =
+        |cause: &ErrorCause| Reason { message: cause.message.clone(), code: cause.code, count: cause.count };
+    lines(&causes.map(reason).collect::<Vec<_>>())
 }
 
 /// What samples of a benchmark ended with, most frequent first. Nothing where it cannot be had: the failure itself
@@ -131,7 +124,7 @@ async fn reasons(client: &Client, run: &Run, benchmark: &Benchmark) -> Vec<Reaso
 /// The most frequent reasons, a line for each. What differs only by item or sample is one.
 fn lines(reasons: &[Reason]) -> Vec<String> {
     let mut counts = CauseCounts::default();
-    reasons.iter().for_each(|Reason { message, count }| counts.add(message, *count));
+    reasons.iter().for_each(|Reason { message, code, count }| counts.add(*code, message, *count));
     let causes = counts.finish(REASONS_MAX);
     causes.iter().map(|cause| causes::times(cause.count, &causes::one_line(&cause.message))).collect()
 }
@@ -148,12 +141,9 @@ fn ungraded(benchmark: &Benchmark) -> u64 {
 fn may_change(benchmark: &Benchmark, reasons: &[Reason]) -> bool {
     if benchmark.planned_samples == 0 {
         // Named items and few-shot examples that the dataset lacks are not there the next time either.
-        let lacks = |error: &String| {
-            [" has no item ", " has more than one item ", LACKS_ROWS].iter().any(|part| error.contains(part))
-        };
-        return benchmark.status != "succeeded" && !benchmark.error_message.as_ref().is_some_and(lacks);
+        return benchmark.status != "succeeded" && !benchmark.error_code.is_some_and(Code::is_permanent);
     }
-    let stay: u64 = reasons.iter().filter(|reason| reason.stays()).map(|reason| reason.count).sum();
+    let stay: u64 = reasons.iter().filter(|reason| reason.is_permanent()).map(|reason| reason.count).sum();
     benchmark.completed_samples < benchmark.planned_samples
         || outcome(benchmark, Outcome::InfrastructureError) > stay
 }
@@ -184,7 +174,7 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
     {
         let own = run.benchmarks.iter().find(|benchmark| {
             let is_local = benchmark.dataset.as_ref().is_none_or(|dataset| dataset.source == "local");
-            is_local && benchmark.error_message.as_ref().is_some_and(|error| error.contains(LACKS_ROWS))
+            is_local && benchmark.error_code == Some(Code::DatasetRowsMissing)
         });
         if let Some(own) = own {
             hints.push(format!(
@@ -193,7 +183,8 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
                 own.benchmark_name
             ));
         }
-        let lacks_responses = reasons.iter().flatten().any(|reason| reason.message.starts_with(NO_RESPONSE));
+        let lacks_responses =
+            reasons.iter().flatten().any(|reason| reason.code == Some(Code::NoStoredResponse));
         if lacks_responses {
             hints.push(
                 "asking again would change nothing: the run keeps the responses that it was ordered with; order a new \
@@ -207,12 +198,10 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
         }
         return hints;
     }
-    let errors = run.benchmarks.iter().filter_map(|benchmark| benchmark.error_message.as_deref());
-    let told: Vec<&str> = errors
-        .chain(run.error_message.as_deref())
-        .chain(reasons.iter().flatten().map(|reason| reason.message.as_str()))
-        .collect();
-    if run.judge.is_some() && told.iter().any(|text| text.contains("the judge ")) {
+    let benchmarks = run.benchmarks.iter().filter_map(|benchmark| benchmark.error_code);
+    let samples = reasons.iter().flatten().filter_map(|reason| reason.code);
+    let codes: Vec<Code> = benchmarks.chain(run.error_code).chain(samples).collect();
+    if run.judge.is_some() && codes.iter().any(|code| code.is_of_judge()) {
         hints.push(format!(
             "`bench run --resume {id}` goes on with judging, without asking the model again for answers that are \
              there (a key of your own for the judge goes into BENCH_JUDGE_API_KEY)"
@@ -220,9 +209,9 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
         hints.push(format!(
             "`bench rejudge {id} --judge-model PROVIDER/MODEL` has them judged by another judge"
         ));
-    } else if told.iter().any(|text| text.contains(SETUP)) {
+    } else if codes.contains(&Code::SandboxSetupNeeded) {
         hints.push(format!(
-            "{SETUP} installs what the sandboxes of this machine lack; then `bench run --resume {id}` goes on"
+            "`bench sandy setup` installs what the sandboxes of this machine lack; then `bench run --resume {id}` goes on"
         ));
     } else {
         hints.push(format!("`bench run --resume {id}` asks again for what is missing"));
@@ -248,7 +237,11 @@ mod tests {
     }
 
     fn reason(message: &str, count: u64) -> Reason {
-        Reason { message: message.into(), count }
+        Reason { message: message.into(), code: None, count }
+    }
+
+    fn coded(code: Code, message: &str, count: u64) -> Reason {
+        Reason { code: Some(code), ..reason(message, count) }
     }
 
     #[test]
@@ -277,20 +270,22 @@ mod tests {
         let hint = |run: &Run, reasons: &[Reason]| hints(run, &[reasons.to_vec()]).join("\n");
         let broken = run(json!({}), json!({ "outcomes": { "infrastructure-error": 4 } }));
         assert!(hint(&broken, &[reason("HTTP 500", 4)]).contains("--resume"));
-        let own = [reason("The item has no gold answer to compare with.", 4)];
+        let own = [coded(Code::InvalidItem, "The item has no gold answer to compare with.", 4)];
         assert!(!hint(&broken, &own).contains("--resume"));
         assert!(
-            hint(&broken, &[reason("The item cannot be graded: x.", 3), reason("HTTP 500", 1)])
-                .contains("--resume")
+            hint(
+                &broken,
+                &[coded(Code::InvalidItem, "The item cannot be graded: x.", 3), reason("HTTP 500", 1)]
+            )
+            .contains("--resume")
         );
         let images = run(json!({}), json!({ "outcomes": { "unsupported": 4 }, "protocol_name": "official" }));
         let told = hint(&images, &[reason("takes no images", 4)]);
         assert!(told.contains("--protocol hle=text-only") && !told.contains("--resume"), "{told}");
-        let lacking =
-            json!({ "planned_samples": 0, "completed_samples": 0, "error_message": "hle has no item 999" });
+        let lacking = json!({ "planned_samples": 0, "completed_samples": 0, "error_code": "item_not_found", "error_message": "hle has no item 999" });
         assert!(!hint(&run(json!({}), lacking), &[]).contains("--resume"));
         let examples = json!({
-            "planned_samples": 0, "completed_samples": 0,
+            "planned_samples": 0, "completed_samples": 0, "error_code": "dataset_rows_missing",
             "error_message": "the dataset of hle lacks examples: `x` (1 item); add those rows to the dataset or choose other items",
         });
         let told = hint(&run(json!({}), examples), &[]);
@@ -299,6 +294,32 @@ mod tests {
         assert!(hint(&run(json!({}), unplanned), &[]).contains("--resume"));
         let canceled = run(json!({ "status": "canceled" }), json!({}));
         assert!(hint(&canceled, &[]).contains("--resume"));
+    }
+
+    #[test]
+    fn wording_decides_nothing() {
+        let judged = run(
+            json!({ "judge": { "model": "openrouter/j" }, "error_message": "the judge said: has no item x" }),
+            json!({ "outcomes": { "infrastructure-error": 4 }, "error_message": "; add those rows to the dataset or " }),
+        );
+        let texts = [
+            "The item is fine",
+            "no stored response for item `x`",
+            "run `bench sandy setup`",
+            "the judge could not be asked: HTTP 401",
+        ];
+        let resume = |code: Option<Code>, text: &str| {
+            hints(&judged, &[vec![Reason { message: text.into(), code, count: 4 }]]).join("\n")
+        };
+        let expected = resume(None, "");
+        assert!(expected.contains("asks again for what is missing"), "{expected}");
+        for text in texts {
+            assert_eq!(resume(Some(Code::ProviderError), text), expected);
+        }
+        assert!(resume(Some(Code::InvalidItem), "reworded").contains("would change nothing"));
+        assert!(resume(Some(Code::NoStoredResponse), "reworded").contains("a file that has them all"));
+        assert!(resume(Some(Code::SandboxSetupNeeded), "reworded").contains("bench sandy setup"));
+        assert!(resume(Some(Code::JudgeRateLimited), "reworded").contains("bench rejudge"));
     }
 
     #[test]
@@ -312,7 +333,11 @@ mod tests {
     #[test]
     fn what_sandboxes_lack_is_set_up_before_the_run_goes_on() {
         let broken = run(json!({}), json!({ "outcomes": { "infrastructure-error": 4 } }));
-        let lacking = reason("run `bench sandy setup`: the sandbox's Python has no h5py, numpy", 4);
+        let lacking = coded(
+            Code::SandboxSetupNeeded,
+            "run `bench sandy setup`: the sandbox's Python has no h5py, numpy",
+            4,
+        );
         assert_eq!(lines(std::slice::from_ref(&lacking)), [format!("4 × {}", lacking.message)], "all of it");
         let told = hints(&broken, &[vec![lacking]]).join("\n");
         let (setup, resume) =
@@ -326,7 +351,9 @@ mod tests {
             json!({ "judge": { "model": "openrouter/j" } }),
             json!({ "outcomes": { "infrastructure-error": 4 } }),
         );
-        let told = hints(&judged, &[vec![reason("the judge could not be asked: HTTP 401", 4)]]).join("\n");
+        let told =
+            hints(&judged, &[vec![coded(Code::JudgeNotUsable, "the judge could not be asked: HTTP 401", 4)]])
+                .join("\n");
         for part in ["--resume", "without asking the model again", "bench rejudge", "BENCH_JUDGE_API_KEY"] {
             assert!(told.contains(part), "{told}");
         }

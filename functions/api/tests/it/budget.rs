@@ -1,6 +1,6 @@
 //! What orders say of a run's cost.
 
-use bench_domain::{FailureReason, Outcome, Position, Timestamp};
+use bench_domain::{Code, Outcome, Position, Timestamp};
 use bench_state::{EventKind, NewEvent};
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ async fn a_run_that_its_budget_stopped_is_requeued_with_a_larger_one() {
     server.plan(run, "mmlu_pro", 2, 1).await;
     server.commit(run, "mmlu_pro", Position { item: 0, sample: 0 }, Outcome::Correct).await;
     let found = server.api.state.run(run).await.unwrap().unwrap();
-    let next = found.state.fail_because(Some(FailureReason::Budget), Timestamp::now(), "stopped: x").unwrap();
+    let next = found.state.fail(Timestamp::now(), Code::BudgetReached, "stopped: x").unwrap();
     let event = NewEvent::new(EventKind::RunFailed, "Run failed");
     server.api.state.change_run(&found, &next, 1, &event, Timestamp::now()).await.unwrap();
 

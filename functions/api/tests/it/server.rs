@@ -366,7 +366,9 @@ impl Server {
         let verdict = match outcome {
             Outcome::Correct => Verdict::correct("A"),
             Outcome::Incorrect => Verdict::incorrect("B", "B is not A"),
-            Outcome::InfrastructureError => Verdict::ungraded(outcome, "HTTP 500 from Chutes: no"),
+            Outcome::InfrastructureError => {
+                Verdict::ungraded(Code::ProviderError, "HTTP 500 from Chutes: no")
+            }
             other => Verdict::wrong(other, "because"),
         };
         let finished = Finished {
@@ -409,7 +411,10 @@ impl Server {
             let mean = scores.iter().sum::<f64>() / scores.len() as f64;
             (fresh.state.succeed(now, Some(mean)).unwrap(), EventKind::RunCompleted)
         } else {
-            (fresh.state.fail(now, failures.join("; ")).unwrap(), EventKind::RunFailed)
+            (
+                fresh.state.fail(now, Code::BenchmarksFailed, failures.join("; ")).unwrap(),
+                EventKind::RunFailed,
+            )
         };
         state.change_run(&fresh, &next, fresh.generation, &NewEvent::new(kind, "Over"), now).await.unwrap();
     }

@@ -15,8 +15,8 @@ use bench_domain::run::{
 };
 use bench_domain::sample::{Stage, shards_for};
 use bench_domain::{
-    Answer, BenchmarkName, Finish, Generation, ModelId, Outcome, Position, Prompt, RunId, RunSpec,
-    SampleBody, SampleRef, Secret, Subset, Timestamp, Usage, Verdict,
+    Answer, BenchmarkName, Code, Finish, Generation, ModelId, Position, Prompt, RunId, RunSpec, SampleBody,
+    SampleRef, Secret, Subset, Timestamp, Usage, Verdict,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_exports::{Exports, ExportsConfig};
@@ -162,7 +162,7 @@ impl Said {
     }
 
     pub fn failed(reason: &str) -> Self {
-        let verdict = Verdict::ungraded(Outcome::InfrastructureError, reason);
+        let verdict = Verdict::ungraded(Code::ProviderError, reason);
         Self { verdict, has_body: false, ..Self::right("") }
     }
 
@@ -431,7 +431,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         let run = state.run(self.run).await.unwrap().unwrap();
         let over: RunState = match score {
             Some(_) => run.state.succeed(after(5_001), score).unwrap(),
-            None => run.state.fail(after(5_001), "too little was graded").unwrap(),
+            None => run.state.fail(after(5_001), Code::TooFewGraded, "too little was graded").unwrap(),
         };
         let event = NewEvent::new(EventKind::RunCompleted, "over");
         let changed = state.change_run(&run, &over, run.generation, &event, after(5_001)).await.unwrap();

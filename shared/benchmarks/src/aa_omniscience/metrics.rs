@@ -90,7 +90,7 @@ impl Metrics for OmniscienceMetrics {
 
 #[cfg(test)]
 mod tests {
-    use bench_domain::{Answer, Outcome, Verdict};
+    use bench_domain::{Answer, Code, Outcome, Verdict};
     use proptest::prelude::*;
 
     use super::*;
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn what_has_no_grade_is_no_abstention() {
         let mut metrics = metrics([1, 1, 0, 0]);
-        let failed = Verdict::ungraded(Outcome::InfrastructureError, "no verdict");
+        let failed = Verdict::ungraded(Code::JudgeNoVerdict, "no verdict");
         metrics.add(&Ended { item: 0, group: None, verdict: &failed });
         let figures = metrics.finish(4);
         assert_eq!((&figures["omniscience_index"], &figures["attempt_rate"]), (&json!(0.0), &json!(1.0)));

@@ -28,7 +28,7 @@ impl Metrics for Refusals {
 
 #[cfg(test)]
 mod tests {
-    use bench_domain::{Outcome, Verdict};
+    use bench_domain::{Code, Outcome, Verdict};
 
     use super::*;
 
@@ -42,7 +42,7 @@ mod tests {
             Verdict::incorrect("B", "The answer is B; right is A."),
             Verdict::wrong(Outcome::Unparsed, "No answer was found in the text."),
             Verdict::wrong(Outcome::NoAnswer, "The answer is empty."),
-            Verdict::ungraded(Outcome::TooLong, "It does not fit."),
+            Verdict::ungraded(Code::ContextTooLong, "It does not fit."),
         ] {
             refusals.add(&Ended { item: 0, group: None, verdict: &verdict });
         }

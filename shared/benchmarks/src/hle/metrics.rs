@@ -58,7 +58,7 @@ fn rounded(value: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use bench_domain::Verdict;
+    use bench_domain::{Code, Verdict};
 
     use super::*;
 
@@ -106,7 +106,7 @@ mod tests {
         let verdicts = [
             right,
             Verdict::wrong(Outcome::NoAnswer, "empty"),
-            Verdict::ungraded(Outcome::InfrastructureError, "no verdict"),
+            Verdict::ungraded(Code::JudgeNoVerdict, "no verdict"),
         ];
         for verdict in &verdicts {
             metrics.add(&Ended { item: 0, group: None, verdict });

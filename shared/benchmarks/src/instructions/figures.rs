@@ -90,7 +90,7 @@ impl Metrics for Figures {
 
 #[cfg(test)]
 mod tests {
-    use bench_domain::Outcome;
+    use bench_domain::{Code, Outcome};
 
     use super::*;
 
@@ -110,7 +110,7 @@ mod tests {
             verdict(&["a:x"], &[true], &[true]),
             verdict(&["a:z"], &[false], &[false]),
             Verdict::wrong(Outcome::Refused, "Refused."),
-            Verdict::ungraded(Outcome::InfrastructureError, "Broken."),
+            Verdict::ungraded(Code::InvalidItem, "Broken."),
         ] {
             figures.add(&Ended { item: 0, group: None, verdict: &verdict });
         }

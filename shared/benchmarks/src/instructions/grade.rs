@@ -1,6 +1,6 @@
 //! From the instructions that a response follows to a verdict.
 
-use bench_domain::{Answer, Outcome, Verdict};
+use bench_domain::{Answer, Code, Verdict};
 use bench_items::{Item, Row, RowError};
 use serde_json::{Map, Value, json};
 
@@ -58,7 +58,7 @@ fn ungraded(row: &Row, problem: &Problem) -> Verdict {
         detail.insert("instruction_id_list".into(), ids.clone());
     }
     let reason = format!("The item cannot be graded: {problem}.");
-    Verdict { detail, ..Verdict::ungraded(Outcome::InfrastructureError, reason) }
+    Verdict { detail, ..Verdict::ungraded(Code::InvalidItem, reason) }
 }
 
 /// The grading fields of a row with a stored response. Instructions that cannot be checked become the verdict of

@@ -24,7 +24,7 @@
 use std::time::Duration;
 
 use bench_domain::{
-    Answer, FileContent, JobEnd, JobFile, JobReport, JobSpec, ResultFile, SampleBody, Verdict,
+    Answer, Code, FileContent, JobEnd, JobFile, JobReport, JobSpec, ResultFile, SampleBody, Verdict,
 };
 use bench_items::Item;
 use serde::Deserialize;
@@ -228,10 +228,11 @@ impl SandboxGrader for Grader {
             Ok(Left::Unreadable { problem }) => {
                 let reason =
                     format!("The item's tests cannot be read: {}.", shortened(&problem, ERROR_CHARS_MAX));
-                return Ok(Verdict::ungraded(bench_domain::Outcome::InfrastructureError, reason));
+                return Ok(Verdict::ungraded(Code::InvalidItem, reason));
             }
             Ok(Left::Unsafe { .. }) => {
                 return Err(Unread::for_good(
+                    Code::SandboxNotIsolated,
                     "programs in this sandbox can read the memory of their grader; use another sandbox host, or grade with `--option livecodebench.grading=official`, which programs can forge",
                 ));
             }

@@ -112,7 +112,7 @@ impl Metrics for PassAtK {
 
 #[cfg(test)]
 mod tests {
-    use bench_domain::{Outcome, Verdict};
+    use bench_domain::{Code, Verdict};
     use proptest::prelude::*;
 
     use super::*;
@@ -208,7 +208,7 @@ mod tests {
             ended(&mut metrics, 1, "hard", false);
         }
         assert_eq!(metrics.finish(12)["pass@5"], json!(0.5));
-        let lost = Verdict::ungraded(Outcome::InfrastructureError, "Lost.");
+        let lost = Verdict::ungraded(Code::SandboxFailed, "Lost.");
         metrics.add(&Ended { item: 1, group: Some("hard"), verdict: &lost });
         metrics.add(&Ended { item: 2, group: Some("hard"), verdict: &lost });
         let figures = metrics.finish(12);

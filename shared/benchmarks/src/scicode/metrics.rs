@@ -68,7 +68,7 @@ fn share(part: u64, whole: u64) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use bench_domain::{Outcome, Verdict};
+    use bench_domain::{Code, Outcome, Verdict};
 
     use super::*;
 
@@ -91,7 +91,7 @@ mod tests {
             verdict(false, 2, 2, 3),
             exit,
             Verdict::wrong(Outcome::Refused, "no"),
-            Verdict::ungraded(Outcome::InfrastructureError, "gone"),
+            Verdict::ungraded(Code::SandboxFailed, "gone"),
         ];
         for verdict in &verdicts {
             metrics.add(&Ended { item: 0, group: None, verdict });

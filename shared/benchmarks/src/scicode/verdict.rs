@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Harvested, JobEnd, JobReport, SampleBody, Verdict};
+use bench_domain::{Code, Harvested, JobEnd, JobReport, SampleBody, Verdict};
 use bench_items::Item;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -86,13 +86,14 @@ pub(super) fn read(
         None => return Err(without_results(report)),
     };
     if let Some(why) = unfit(environment) {
-        return Err(Unread::for_good(why));
+        return Err(Unread::for_good(Code::SandboxSetupNeeded, why));
     }
     if let Some(why) = lines.iter().find_map(useless_targets) {
         return Err(why);
     }
     if lines.iter().any(|line| line.kind == "unsafe") {
         return Err(Unread::for_good(
+            Code::SandboxNotIsolated,
             "programs in this sandbox can read the memory of their grader; use another sandbox host, or grade with `--option scicode.grading=official`, which programs can forge",
         ));
     }
@@ -220,6 +221,7 @@ fn lines(item: &Item, body: &SampleBody, report: &JobReport, round: Round<'_>) -
 fn without_results(report: &JobReport) -> Unread {
     if report.end == JobEnd::Exited(NO_SUCH_PROGRAM) {
         return Unread::for_good(
+            Code::SandboxSetupNeeded,
             "install Python 3.10 to 3.12, then run `bench sandy setup`: there is no python3 in the sandbox",
         );
     }

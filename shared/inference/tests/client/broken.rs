@@ -76,6 +76,7 @@ async fn a_connection_that_fails_says_how() {
     let server = Server::always(vec![Step::Reset]).await;
     let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
     assert_eq!((failure.kind, failure.status), (FailureKind::Transient, None));
+    assert_eq!(failure.code(), bench_domain::Code::ProviderUnreachable);
     assert!(failure.cause.starts_with("Network error contacting Chutes ("), "{failure}");
 
     // A port that was free a moment ago and has no listener.
@@ -98,6 +99,7 @@ async fn silence_ends_the_attempt() {
         let server = Server::always(steps).await;
         let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
         assert_eq!((failure.kind, failure.gave_up_by), (FailureKind::Transient, GaveUpBy::Runner));
+        assert_eq!(failure.code(), bench_domain::Code::ProviderTimeout);
         assert!(failure.cause.contains("for 300 s"), "{failure}");
     }
 }

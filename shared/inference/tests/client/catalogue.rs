@@ -1,7 +1,7 @@
 //! Lists of models.
 
-use bench_inference::FailureKind;
 use bench_inference::catalogue::CatalogueError;
+use bench_inference::{FailureKind, Fatal};
 
 use crate::client;
 use crate::server::{KEY, Server, Step, response};
@@ -53,7 +53,7 @@ async fn a_list_that_is_none_is_an_error() {
     let server = Server::always(response(401, "", &format!("bad {KEY}"))).await;
     match client().list_gateway_models(&server.endpoint()).await {
         Err(CatalogueError::Request(failure)) => {
-            assert_eq!(failure.kind, FailureKind::FatalForRun);
+            assert_eq!(failure.kind, FailureKind::FatalForRun(Fatal::Key));
             assert_eq!(failure.cause, "HTTP 401 from Chutes: bad [redacted]");
         }
         other => panic!("{other:?}"),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bench_domain::{Generation, Image, Prompt};
-use bench_inference::{ChatRequest, Dialect, FailureKind, GaveUpBy, TooLong};
+use bench_domain::{Code, Generation, Image, Prompt};
+use bench_inference::{ChatRequest, Dialect, FailureKind, Fatal, GaveUpBy, TooLong};
 
 use crate::server::{KEY, Server, chunk, last_chunk, response, stream_head, streamed};
 use crate::{ask, ask_with, client};
@@ -13,30 +13,37 @@ async fn statuses_say_what_to_do() {
     let quota = r#"{"error":{"message":"pay","type":"insufficient_quota","code":"insufficient_quota"}}"#;
     let context = r#"{"error":{"message":"x","code":"context_length_exceeded"}}"#;
     let policy = r#"{"error":{"message":"x","code":"content_policy_violation"}}"#;
-    for (status, body, kind) in [
-        (401, r#"{"detail":"bad key"}"#, FailureKind::FatalForRun),
-        (403, "", FailureKind::FatalForRun),
-        (403, policy, FailureKind::Refused),
-        (404, r#"{"detail":"model not found: a/b"}"#, FailureKind::FatalForRun),
-        (402, "", FailureKind::FatalForRun),
-        (429, quota, FailureKind::FatalForRun),
-        (429, "later", FailureKind::RateLimited),
-        (503, "", FailureKind::RateLimited),
-        (408, "", FailureKind::Transient),
-        (500, "boom", FailureKind::Transient),
-        (502, "<html>Bad gateway</html>", FailureKind::Transient),
-        (400, context, FailureKind::TooLong(TooLong::Context)),
-        (413, "", FailureKind::TooLong(TooLong::Context)),
-        (400, policy, FailureKind::Refused),
+    for (status, body, kind, code) in [
+        (401, r#"{"detail":"bad key"}"#, FailureKind::FatalForRun(Fatal::Key), Code::InvalidKey),
+        (403, "", FailureKind::FatalForRun(Fatal::Key), Code::InvalidKey),
+        (403, policy, FailureKind::Refused, Code::ContentFiltered),
+        (
+            404,
+            r#"{"detail":"model not found: a/b"}"#,
+            FailureKind::FatalForRun(Fatal::Model),
+            Code::ModelNotFound,
+        ),
+        (402, "", FailureKind::FatalForRun(Fatal::Quota), Code::QuotaExhausted),
+        (429, quota, FailureKind::FatalForRun(Fatal::Quota), Code::QuotaExhausted),
+        (429, "later", FailureKind::RateLimited, Code::RateLimited),
+        (503, "", FailureKind::RateLimited, Code::RateLimited),
+        (408, "", FailureKind::Transient, Code::ProviderError),
+        (500, "boom", FailureKind::Transient, Code::ProviderError),
+        (502, "<html>Bad gateway</html>", FailureKind::Transient, Code::ProviderError),
+        (400, context, FailureKind::TooLong(TooLong::Context), Code::ContextTooLong),
+        (413, "", FailureKind::TooLong(TooLong::Context), Code::ContextTooLong),
+        (400, policy, FailureKind::Refused, Code::ContentFiltered),
         (
             422,
             r#"{"detail":[{"loc":["body","messages"],"msg":"bad","type":"value_error"}]}"#,
             FailureKind::Bad,
+            Code::RequestRejected,
         ),
     ] {
         let server = Server::always(response(status, "x-requestid: r7\r\n", body)).await;
         let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
         assert_eq!((failure.kind, failure.status), (kind, Some(status)), "{status} {body}");
+        assert_eq!(failure.code(), code, "{status} {body}");
         assert_eq!(failure.gave_up_by, GaveUpBy::Provider);
         assert_eq!(failure.request_id.as_deref(), Some("r7"));
         let quoted = if body.is_empty() { "Empty response body" } else { body };
@@ -67,7 +74,7 @@ async fn an_error_after_a_good_status_counts_like_a_status() {
         (r#"{"error":{"message":"slow down","code":429}}"#, FailureKind::RateLimited),
         (r#"{"error":{"message":"boom","type":"InternalServerError","code":500}}"#, FailureKind::Transient),
         (r#"{"error":{"message":"x","code":"content_filter"}}"#, FailureKind::Refused),
-        (r#"{"error":{"message":"x","code":"insufficient_quota"}}"#, FailureKind::FatalForRun),
+        (r#"{"error":{"message":"x","code":"insufficient_quota"}}"#, FailureKind::FatalForRun(Fatal::Quota)),
         (
             r#"{"object":"error","message":"x","code":"context_length_exceeded"}"#,
             FailureKind::TooLong(TooLong::Context),
@@ -125,7 +132,7 @@ async fn a_key_is_neither_echoed_nor_carried_away() {
     for status in [301, 302, 307, 308] {
         let server = Server::always(response(status, &format!("location: {target}?token=x\r\n"), "")).await;
         let failure = ask(&client(), &server.endpoint()).await.unwrap_err();
-        assert_eq!(failure.kind, FailureKind::FatalForRun);
+        assert_eq!(failure.kind, FailureKind::FatalForRun(Fatal::Address));
         assert!(failure.cause.contains(&target) && !failure.cause.contains("token"), "{failure}");
     }
     assert_eq!(elsewhere.connections(), 0);
@@ -185,7 +192,7 @@ async fn a_model_without_vision_is_told_apart_only_where_there_is_an_image() {
         (
             404,
             r#"{"error":{"message":"No endpoints found that support image input","code":404}}"#,
-            FailureKind::FatalForRun,
+            FailureKind::FatalForRun(Fatal::Model),
         ),
         (
             400,

@@ -1,7 +1,7 @@
 //! Asking a model, and what its failures mean for the sample.
 
 use crate::{AskError, InHand, Original, Party, Question, Reached, Replayed};
-use bench_domain::{Answer, Outcome, Verdict};
+use bench_domain::{Answer, Code, Outcome, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};
 use bench_items::ROW_SIGN;
 
@@ -21,7 +21,7 @@ impl Worker {
         let to_ask = match self.to_ask(hand, benchmark, &item, &material).await? {
             Ok(to_ask) => to_ask,
             Err(problem) => {
-                let verdict = Verdict::ungraded(Outcome::InfrastructureError, problem.to_string());
+                let verdict = Verdict::ungraded(Code::InvalidItem, problem.to_string());
                 return desk.end(hand, verdict).await;
             }
         };
@@ -46,12 +46,12 @@ impl Worker {
                     None => {
                         let step = step.map_or_else(String::new, |(name, _)| format!(", step `{name}`"));
                         let why = format!("no stored response for item `{own_id}`, sample {sample}{step}");
-                        return desk.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
+                        return desk.end(hand, Verdict::ungraded(Code::NoStoredResponse, why)).await;
                     }
                 }
             }
             Party::Stored(_) => return Ok(()),
-            Party::Nobody(why) => return desk.fail_run(hand, why).await,
+            Party::Nobody(code, why) => return desk.fail_run(hand, *code, why).await,
             Party::Remote(endpoint) => {
                 if let Some(why) = desk.budget_reached(hand).await? {
                     return desk.stop_run(hand, &why).await;
@@ -102,14 +102,15 @@ impl Worker {
                     (TooLong::Context, None) => failure.cause.clone(),
                     (TooLong::Time, _) => format!("the answer took too long: {}", failure.cause),
                 };
-                desk.end(hand, Verdict::ungraded(Outcome::TooLong, why)).await
+                desk.end(hand, Verdict::ungraded(failure.code(), why)).await
             }
             FailureKind::Unsupported => {
                 let why = format!("the model cannot take the prompt's image: {}", failure.cause);
-                desk.end(hand, Verdict::ungraded(Outcome::Unsupported, why)).await
+                desk.end(hand, Verdict::ungraded(failure.code(), why)).await
             }
             FailureKind::Refused => {
-                desk.end(hand, Verdict::wrong(Outcome::Refused, failure.cause.clone())).await
+                let verdict = Verdict::wrong(Outcome::Refused, failure.cause.clone());
+                desk.end(hand, Verdict { code: Some(failure.code()), ..verdict }).await
             }
             _ => desk.failed(hand, failure).await,
         }
@@ -126,9 +127,7 @@ impl Worker {
                 self.read(hand, *body, stored).await
             }
             Replayed::Ended(verdict) => desk.end(hand, verdict).await,
-            Replayed::Missing(why) => {
-                desk.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await
-            }
+            Replayed::Missing(why) => desk.end(hand, Verdict::ungraded(Code::StoredDataMissing, why)).await,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bench_domain::budget::grouped;
 use bench_domain::sample::Stage;
-use bench_domain::{FailureReason, Prompt, Spending, Usage};
+use bench_domain::{Code, Prompt, Spending, Usage};
 use bench_inference::Failure;
 use bench_inference::tokens::estimate_prompt;
 
@@ -47,7 +47,7 @@ impl Desk {
     /// # Errors
     /// When a service fails.
     pub async fn stop_run(&self, hand: &InHand<'_>, why: &str) -> Result<(), AskError> {
-        self.end_run(hand, &format!("stopped: {why}"), Some(FailureReason::Budget)).await
+        self.fail_run(hand, Code::BudgetReached, &format!("stopped: {why}")).await
     }
 
     /// Tokens of this stage as they count for a budget.

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use crate::{AskError, BenchmarkContext, InHand, StoredBody};
 use bench_benchmarks::{JobMaterial, SandboxGrader};
-use bench_domain::{Job, JobSpec, JobState, SampleBody, SampleRef};
+use bench_domain::{Code, Job, JobSpec, JobState, SampleBody, SampleRef};
 use bench_items::Item;
 use bench_sandy::job::JobName;
 use bench_sandy::{Sandy, SandyConfig};
@@ -108,12 +108,18 @@ impl Turns {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(None) };
         let Some(turn) = &hand.claimed.record.turn else { return Ok(None) };
         let Some(grader) = benchmark.benchmark.sandbox() else {
-            return self.end_job_without(hand, "this benchmark runs no answers").await.map(|()| None);
+            return self
+                .end_job_without(hand, Code::InternalError, "this benchmark runs no answers")
+                .await
+                .map(|()| None);
         };
         let stored = &turn.answer.body;
         let found = self.desk.blobs.get_body(hand.sample, stored.attempt, Some(&stored.sha256)).await?;
         let Some((body, _)) = found else {
-            return self.end_job_without(hand, "the stored answer is gone").await.map(|()| None);
+            return self
+                .end_job_without(hand, Code::StoredDataMissing, "the stored answer is gone")
+                .await
+                .map(|()| None);
         };
         let item = benchmark.item(&self.desk.blobs, hand).await?;
         let templates = benchmark.templates(&self.desk.blobs).await?;
@@ -121,7 +127,9 @@ impl Turns {
             JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments, nonce: &job.nonce };
         match grader.job(&item, &body, &material) {
             Ok(spec) => Ok(Some(Work { benchmark, grader, item, body, spec })),
-            Err(problem) => self.end_job_without(hand, &problem.to_string()).await.map(|()| None),
+            Err(problem) => {
+                self.end_job_without(hand, Code::InvalidItem, &problem.to_string()).await.map(|()| None)
+            }
         }
     }
 

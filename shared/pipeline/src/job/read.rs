@@ -2,7 +2,7 @@
 
 use crate::{AskError, InHand, StoredBody};
 use bench_benchmarks::Round;
-use bench_domain::{Job, Outcome, Timestamp, Usage, Verdict};
+use bench_domain::{Job, Timestamp, Usage, Verdict};
 use bench_state::{BodyRef, Finished};
 
 use super::{Work, new_round};
@@ -37,14 +37,14 @@ impl Turns {
             }
             Err(none) if !none.again => {
                 // Every sandbox would end like that: what is said begins with what helps.
-                tracing::warn!(run.id = %hand.sample.run, "Sample {}: {}", hand.sample, none.why);
-                Verdict::ungraded(Outcome::InfrastructureError, none.why)
+                tracing::warn!(run.id = %hand.sample.run, error.code = %none.code, "Sample {}: {}", hand.sample, none.why);
+                Verdict::ungraded(none.code, none.why)
             }
             Err(none) => {
                 let times = if round == 1 { "one sandbox".to_owned() } else { format!("{round} sandboxes") };
-                tracing::warn!(run.id = %hand.sample.run, "Sample {}: no verdict in {times}", hand.sample);
+                tracing::warn!(run.id = %hand.sample.run, error.code = %none.code, "Sample {}: no verdict in {times}", hand.sample);
                 let why = format!("the answer was run in {times} and got no verdict: {}", none.why);
-                Verdict::ungraded(Outcome::InfrastructureError, why)
+                Verdict::ungraded(none.code, why)
             }
         };
         let finished = Finished {

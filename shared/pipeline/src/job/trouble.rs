@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::{AskError, InHand};
-use bench_domain::Job;
 use bench_domain::sample::{Effort, backoff};
+use bench_domain::{Code, Job};
 use bench_lambda::metrics;
 use bench_sandy::job::{JobError, JobErrorKind};
 
@@ -36,24 +36,26 @@ impl Turns {
             JobErrorKind::Gone => self.next_round(hand, job, "the sandbox was lost").await,
             JobErrorKind::Busy => {
                 let wait = error.retry_after().unwrap_or(FULL_WAIT);
-                self.desk.wait_or_end(hand, &why, wait, self.desk.config.patience).await?;
+                let patience = self.desk.config.patience;
+                self.desk.wait_or_end(hand, Code::SandboxUnavailable, &why, wait, patience).await?;
                 Ok(())
             }
             JobErrorKind::Transient => {
                 tracing::info!(run.id = %hand.sample.run, "Sample {}: {why}", hand.sample);
-                self.desk.wait_or_end(hand, &why, backoff(waits.saturating_add(1)), HOST_PATIENCE).await
+                let wait = backoff(waits.saturating_add(1));
+                self.desk.wait_or_end(hand, Code::SandboxUnavailable, &why, wait, HOST_PATIENCE).await
             }
             JobErrorKind::Refused => {
                 if let Some(sandbox) = job.state.sandbox() {
                     self.end_sandbox(sandbox).await;
                 }
-                self.desk.fail_run(hand, &why).await
+                self.desk.fail_run(hand, Code::SandboxNotConfigured, &why).await
             }
             JobErrorKind::Fatal => {
                 if let Some(sandbox) = job.state.sandbox() {
                     self.end_sandbox(sandbox).await;
                 }
-                self.end_without(hand, &why).await
+                self.end_without(hand, Code::SandboxFailed, &why).await
             }
         }
     }
@@ -66,7 +68,8 @@ impl Turns {
         }
         let round = job.round.saturating_add(1);
         if round > ROUNDS_MAX {
-            return self.end_without(hand, &format!("{why}, the last time in sandbox {}", job.round)).await;
+            let why = format!("{why}, the last time in sandbox {}", job.round);
+            return self.end_without(hand, Code::SandboxFailed, &why).await;
         }
         tracing::info!(run.id = %hand.sample.run, "Sample {}: {why}; another sandbox is asked for", hand.sample);
         self.round(hand, &new_round(round)).await
@@ -82,11 +85,16 @@ impl Turns {
     }
 
     /// Ends the sample as infrastructure-error, its answer kept and its sandbox ended.
-    pub(crate) async fn end_job_without(&self, hand: &InHand<'_>, why: &str) -> Result<(), AskError> {
+    pub(crate) async fn end_job_without(
+        &self,
+        hand: &InHand<'_>,
+        code: Code,
+        why: &str,
+    ) -> Result<(), AskError> {
         let job = hand.claimed.record.turn.as_ref().and_then(|turn| turn.job.as_ref());
         if let Some(sandbox) = job.and_then(|job| job.state.sandbox()) {
             self.end_sandbox(sandbox).await;
         }
-        self.end_without(hand, why).await
+        self.end_without(hand, code, why).await
     }
 }

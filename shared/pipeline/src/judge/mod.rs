@@ -6,7 +6,7 @@ use crate::{AskError, BenchmarkContext, InHand, Party, Question, Reached};
 use bench_benchmarks::Judge;
 use bench_domain::body::Judgement;
 use bench_domain::run::ModelRef;
-use bench_domain::{Answer, Outcome, Prompt, SampleBody, Verdict};
+use bench_domain::{Answer, Code, Prompt, SampleBody, Verdict};
 use bench_inference::{Endpoint, Failure, FailureKind, TooLong};
 use bench_items::Item;
 
@@ -27,27 +27,31 @@ impl Turns {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
         let Some(turn) = &hand.claimed.record.turn else { return Ok(()) };
         let Some(judge) = benchmark.benchmark.judge() else {
-            return self.end_without(hand, "this benchmark has no judge").await;
+            return self.end_without(hand, Code::InternalError, "this benchmark has no judge").await;
         };
         let stored = &turn.answer.body;
         let found = desk.blobs.get_body(hand.sample, stored.attempt, Some(&stored.sha256)).await?;
         let Some((body, _)) = found else {
-            return self.end_without(hand, "the stored answer is gone").await;
+            return self.end_without(hand, Code::StoredDataMissing, "the stored answer is gone").await;
         };
         let item = benchmark.item(&self.desk.blobs, hand).await?;
         let templates = benchmark.templates(&desk.blobs).await?;
         let prompt = match judge.prompt(&item, &body.answer, templates) {
             Ok(prompt) => prompt,
-            Err(problem) => return self.end_without(hand, &problem.to_string()).await,
+            Err(problem) => return self.end_without(hand, Code::InvalidItem, &problem.to_string()).await,
         };
         let case = Case { benchmark, judge, item: &item };
         let reply = match &hand.run.party {
             Party::Oracle => Answer::local(judge.oracle(&item, &body.answer)),
-            Party::Nobody(why) => {
-                return desk.fail_run(hand, &format!("the judge could not be asked: {why}")).await;
+            Party::Nobody(code, why) => {
+                return desk
+                    .fail_run(hand, code.of_judge(), &format!("the judge could not be asked: {why}"))
+                    .await;
             }
             Party::Replay(_) | Party::Stored(_) => {
-                return desk.fail_run(hand, "the judge must be a model or `oracle`").await;
+                return desk
+                    .fail_run(hand, Code::JudgeNotUsable, "the judge must be a model or `oracle`")
+                    .await;
             }
             Party::Remote(endpoint) => {
                 if let Some(why) = desk.budget_reached(hand).await? {
@@ -105,7 +109,7 @@ impl Turns {
     }
 
     /// Ends the sample as infrastructure-error, its answer kept.
-    pub(crate) async fn end_without(&self, hand: &InHand<'_>, why: &str) -> Result<(), AskError> {
-        self.desk.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await
+    pub(crate) async fn end_without(&self, hand: &InHand<'_>, code: Code, why: &str) -> Result<(), AskError> {
+        self.desk.end(hand, Verdict::ungraded(code, why)).await
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::{AskError, InHand, StoredBody};
 use bench_benchmarks::NoVerdict;
 use bench_domain::sample::Stage;
-use bench_domain::{Finish, Outcome, SampleBody, Timestamp, Usage, Verdict};
+use bench_domain::{Code, Finish, SampleBody, Timestamp, Usage, Verdict};
 use bench_lambda::metrics;
 use bench_queue::Message;
 use bench_state::{BodyRef, Finished, HandedOver, Reply};
@@ -26,7 +26,7 @@ impl Turns {
     ) -> Result<(), AskError> {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
         let Some(judge) = benchmark.benchmark.judge() else {
-            return self.end_without(hand, "this benchmark has no judge").await;
+            return self.end_without(hand, Code::InternalError, "this benchmark has no judge").await;
         };
         let item = benchmark.item(&self.desk.blobs, hand).await?;
         self.read(hand, &Case { benchmark, judge, item: &item }, &body, stored).await
@@ -44,7 +44,9 @@ impl Turns {
         let desk = &self.desk;
         let record = &hand.claimed.record;
         let (Some(judgement), Some(turn)) = (&body.judgement, &record.turn) else {
-            return self.end_without(hand, "the stored reply of the judge is gone").await;
+            return self
+                .end_without(hand, Code::StoredDataMissing, "the stored reply of the judge is gone")
+                .await;
         };
         let reply = &judgement.reply;
         // A reply that was counted, and is read again after a requeue, costs nothing more.
@@ -69,9 +71,10 @@ impl Turns {
                 }
                 let gated = case.benchmark.is_private();
                 let (run, sample) = (hand.sample.run, hand.sample);
-                tracing::warn!(run.id = %run, "Sample {sample}: no verdict in {replies} replies");
+                let code = Code::JudgeNoVerdict;
+                tracing::warn!(run.id = %run, error.code = %code, "Sample {sample}: no verdict in {replies} replies");
                 let why = without_verdict(&judgement.model, replies, &none, &reply.text, gated);
-                Verdict::ungraded(Outcome::InfrastructureError, why)
+                Verdict::ungraded(code, why)
             }
         };
         let finished = Finished {

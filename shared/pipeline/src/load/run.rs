@@ -12,7 +12,7 @@ use bench_datasets::{SupportCache, load_item, load_templates};
 use bench_domain::run::{AuthMode, ItemNaming, ModelRef, Owner, Plan};
 use bench_domain::sample::Stage;
 use bench_domain::{
-    Answer, BenchmarkName, Prompt, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp, Usage,
+    Answer, BenchmarkName, Code, Prompt, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp, Usage,
 };
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Endpoint, Failure, InferenceConfig, Keys, ProviderKind};
@@ -85,8 +85,8 @@ pub enum Party {
     Stored(Original),
     /// A provider.
     Remote(Endpoint),
-    /// Nobody can: the run fails with this.
-    Nobody(String),
+    /// Nobody can: the run fails with this code and sentence.
+    Nobody(Code, String),
 }
 
 impl RunContext {
@@ -234,7 +234,7 @@ enum Key {
     /// One that the caller gave.
     Own(Secret),
     /// One that should be there and is not, and how that is told.
-    Missing(&'static str),
+    Missing(Code, &'static str),
 }
 
 /// The runs that this process knows.
@@ -464,17 +464,18 @@ impl Contexts {
             return Ok(match self.state.run_with_benchmarks(rejudges.run).await? {
                 Some(found) => Party::Stored(Original::of(&found)),
                 None => {
-                    Party::Nobody(format!("run {}, whose answers were to be judged, is gone", rejudges.run))
+                    let why = format!("run {}, whose answers were to be judged, is gone", rejudges.run);
+                    Party::Nobody(Code::RunDeleted, why)
                 }
             });
         }
         if let Some(why) = outdated_responses(spec) {
-            return Ok(Party::Nobody(why.to_owned()));
+            return Ok(Party::Nobody(Code::StoredDataMissing, why.to_owned()));
         }
         let key = match (spec.auth, own) {
             (AuthMode::System, _) => Key::Operator,
             (AuthMode::ApiKey, Some(key)) => Key::Own(key),
-            (AuthMode::ApiKey, None) => Key::Missing("Run is missing API key credentials"),
+            (AuthMode::ApiKey, None) => Key::Missing(Code::KeyRequired, "Run is missing API key credentials"),
         };
         self.party(&spec.model, key).await
     }
@@ -482,32 +483,37 @@ impl Contexts {
     /// Who judges.
     async fn judge(&self, spec: &RunSpec, own: Option<Secret>) -> Result<Party, AskError> {
         let Some(judge) = &spec.judge else {
-            return Ok(Party::Nobody("the run has no judge".to_owned()));
+            return Ok(Party::Nobody(Code::JudgeMissing, "the run has no judge".to_owned()));
         };
         let key = match (judge.auth, own) {
             (AuthMode::System, _) => Key::Operator,
             (AuthMode::ApiKey, Some(key)) => Key::Own(key),
-            (AuthMode::ApiKey, None) => Key::Missing("Run is missing API key credentials of its judge"),
+            (AuthMode::ApiKey, None) => {
+                Key::Missing(Code::JudgeKeyRequired, "Run is missing API key credentials of its judge")
+            }
         };
         self.party(&judge.model, key).await
     }
 
     /// The party behind a model, with the key that pays for it.
     async fn party(&self, model: &ModelRef, key: Key) -> Result<Party, AskError> {
-        let nobody = |why: String| Ok(Party::Nobody(why));
+        let nobody = |code, why: String| Ok(Party::Nobody(code, why));
         let Some(kind) = ProviderKind::from_name(&model.provider) else {
-            return nobody(format!("provider `{}` is unknown", model.provider));
+            return nobody(Code::UnsupportedProvider, format!("provider `{}` is unknown", model.provider));
         };
         match kind {
             ProviderKind::Oracle => return Ok(Party::Oracle),
             ProviderKind::Replay => {
                 let key = model.replay_key.as_deref().unwrap_or_default();
                 let Some(text) = self.blobs.get_json::<String>(key).await? else {
-                    return nobody("the stored responses of this run are gone".to_owned());
+                    return nobody(
+                        Code::StoredDataMissing,
+                        "the stored responses of this run are gone".to_owned(),
+                    );
                 };
                 return match Replay::parse(&text) {
                     Ok(replay) => Ok(Party::Replay(Arc::new(replay))),
-                    Err(error) => nobody(error.to_string()),
+                    Err(error) => nobody(Code::StoredDataMissing, error.to_string()),
                 };
             }
             _ => {}
@@ -515,7 +521,7 @@ impl Contexts {
         let key = match key {
             Key::Operator => None,
             Key::Own(key) => Some(key),
-            Key::Missing(why) => return nobody(why.to_owned()),
+            Key::Missing(code, why) => return nobody(code, why.to_owned()),
         };
         let endpoint = match (&model.base_url, key) {
             // An address of the command line's: the operator's key belongs to another one.
@@ -525,7 +531,7 @@ impl Contexts {
         };
         match endpoint {
             Ok(endpoint) => Ok(Party::Remote(endpoint)),
-            Err(error) => nobody(error.to_string()),
+            Err(error) => nobody(Code::ProviderNotConfigured, error.to_string()),
         }
     }
 }

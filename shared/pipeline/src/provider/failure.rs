@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::sample::{Effort, Stage, backoff};
-use bench_domain::{Outcome, Timestamp, Verdict};
+use bench_domain::{Code, Timestamp, Verdict};
 use bench_inference::{Failure, FailureKind};
 use bench_lambda::metrics;
 
@@ -22,16 +22,17 @@ impl Desk {
     pub async fn failed(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
         let effort = hand.claimed.record.effort;
         match failure.kind {
-            FailureKind::FatalForRun => {
+            FailureKind::FatalForRun(_) => {
                 let hint = self.hint_for_model(failure).map(|hint| format!("; {hint}")).unwrap_or_default();
-                self.fail_run(hand, &format!("{}{hint}", self.told_of(&failure.cause))).await
+                let why = format!("{}{hint}", self.told_of(&failure.cause));
+                self.fail_run(hand, self.code_of(failure), &why).await
             }
             FailureKind::RateLimited => self.wait_for_provider(hand, failure, effort).await,
             FailureKind::Transient => self.try_again(hand, failure).await,
             FailureKind::Bad => self.refused(hand, failure).await,
             FailureKind::TooLong(_) | FailureKind::Refused | FailureKind::Unsupported => {
                 let why = self.told_of(&failure.cause);
-                self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await
+                self.end(hand, Verdict::ungraded(self.code_of(failure), why)).await
             }
             FailureKind::AnswerTooLarge => self.end_too_large(hand, failure).await,
         }
@@ -42,8 +43,9 @@ impl Desk {
     async fn end_too_large(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
         let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
         let why = self.told_of(&failure.cause);
-        tracing::warn!(run.id = %hand.sample.run, "Sample {} ended: {why}", hand.sample);
-        let verdict = Verdict::ungraded(Outcome::InfrastructureError, why);
+        let code = self.code_of(failure);
+        tracing::warn!(run.id = %hand.sample.run, error.code = %code, "Sample {} ended: {why}", hand.sample);
+        let verdict = Verdict::ungraded(code, why);
         let mut finished = hand.claimed.record.ended(verdict, Timestamp::now());
         let usage = failure.usage.filter(|usage| usage.estimated_tokens == 0);
         let sum = match self.stage {
@@ -66,7 +68,7 @@ impl Desk {
         if failures >= self.config.attempts_max {
             let cause = self.told_of(&failure.cause);
             let why = format!("{cause} (after {failures} attempts; {})", failure.gave_up_by);
-            return self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
+            return self.end(hand, Verdict::ungraded(self.code_of(failure), why)).await;
         }
         let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures)));
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
@@ -78,6 +80,14 @@ impl Desk {
         match self.stage {
             Stage::Answer => cause.to_owned(),
             Stage::Judge | Stage::Sandbox => format!("the judge could not be asked: {cause}"),
+        }
+    }
+
+    /// Code of a failure, which depends on who was asked.
+    pub(crate) fn code_of(&self, failure: &Failure) -> Code {
+        match self.stage {
+            Stage::Answer => failure.code(),
+            Stage::Judge | Stage::Sandbox => failure.code().of_judge(),
         }
     }
 
@@ -93,17 +103,18 @@ impl Desk {
             self.contexts.wait_for(hand.run, asked).await?;
         }
         let why = self.told_of(&failure.cause);
-        self.wait_or_end(hand, &why, asked, self.config.patience).await
+        self.wait_or_end(hand, self.code_of(failure), &why, asked, self.config.patience).await
     }
 
     /// Puts the sample off for about `wait`, at most an hour, since something that it needs is not to be had now. It
-    /// ends as infrastructure-error with `why` once it has waited for `patience`.
+    /// ends as infrastructure-error with `code` and `why` once it has waited for `patience`.
     ///
     /// # Errors
     /// When a service fails.
     pub async fn wait_or_end(
         &self,
         hand: &InHand<'_>,
+        code: Code,
         why: &str,
         wait: Duration,
         patience: Duration,
@@ -114,7 +125,7 @@ impl Desk {
         if self.is_out_of_patience(&effort, patience) {
             let waited = now.since(since).as_secs();
             let why = format!("{why} (the runner gave up after waiting {waited} s)");
-            return self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await;
+            return self.end(hand, Verdict::ungraded(code, why)).await;
         }
         // Spread out, so that not all that wait ask again in the same second.
         let wait = wait.min(WAIT_MAX);

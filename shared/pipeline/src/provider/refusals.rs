@@ -16,7 +16,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bench_domain::sample::{Stage, backoff};
-use bench_domain::{BenchmarkName, FailureReason, Outcome, Position, Timestamp, Verdict};
+use bench_domain::{BenchmarkName, Code, Position, Timestamp, Verdict};
 use bench_inference::{Failure, FailureKind, GaveUpBy};
 use bench_state::{Refusals as Noted, Shards};
 use sha2::{Digest, Sha256};
@@ -154,7 +154,7 @@ impl Desk {
             self.stop_if_refused(hand).await?;
         }
         let why = self.told_of(&failure.cause);
-        self.end(hand, Verdict::ungraded(Outcome::InfrastructureError, why)).await
+        self.end(hand, Verdict::ungraded(self.code_of(failure), why)).await
     }
 
     /// What stands in the way of a request: `None` when it can be sent, a wait while the provider has only refused so
@@ -204,7 +204,7 @@ impl Desk {
             _ => format!("{who} refused the first {samples} samples alike"),
         };
         let why = format!("{alike}: {cause}; {hint}");
-        self.close_run(hand, &why, Some(FailureReason::Refused)).await?;
+        self.close_run(hand, Code::AllRequestsRejected, &why).await?;
         Ok(true)
     }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use bench_domain::sample::{Effort, SampleState, Stage};
-use bench_domain::{Outcome, SampleRef, Timestamp, Usage, Verdict};
-use bench_state::{Answered, BodyRef, Claim, Commit, HandedOver, SampleRecord, State};
+use bench_domain::{Code, Outcome, SampleRef, Timestamp, Usage, Verdict};
+use bench_state::{Answered, BodyRef, Claim, Commit, Finished, HandedOver, SampleRecord, State};
 use proptest::prelude::*;
 
 use crate::table::{Planned, table};
@@ -196,8 +196,8 @@ impl From<Claim> for Claimed {
 
 fn verdict(outcome: Outcome) -> Verdict {
     match outcome.is_graded() {
-        true => Verdict { score: Some(0.5), ..Verdict::ungraded(outcome, "why") },
-        false => Verdict::ungraded(outcome, "why"),
+        true => Verdict { score: Some(0.5), ..Verdict::wrong(outcome, "why") },
+        false => Verdict { code: Some(Code::ProviderError), ..Verdict::wrong(outcome, "why") },
     }
 }
 
@@ -275,6 +275,9 @@ impl Both<'_> {
         assert_eq!((record.effort.attempts, record.effort.lost), (model.attempts, model.lost()), "{step:?}");
         assert_eq!(record.cleared, model.cleared, "{step:?}");
         assert_eq!(record.finished.is_some(), model.is_done(), "{step:?}");
+        if let Some(Finished { verdict, .. }) = &record.finished {
+            assert_eq!(verdict.code.is_some(), !verdict.outcome.is_graded(), "{step:?}");
+        }
     }
 
     /// Counters are what the samples add up to.

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use bench_domain::report::BenchmarkReport;
 use bench_domain::run::{BenchmarkStatus, DatasetChoice, DatasetUse, Plan};
-use bench_domain::{BenchmarkName, Generation, Outcome, OutcomeCounts, RunSpec, Timestamp};
+use bench_domain::{BenchmarkName, Code, ErrorCause, Generation, Outcome, OutcomeCounts, RunSpec, Timestamp};
 use bench_state::{BenchmarkRecord, RunRecord, ShardCount};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+
+use crate::error::CodeSchema;
 use uuid::Uuid;
 
 use super::{CostView, ErrorCount, JudgeView, share};
@@ -44,6 +46,9 @@ pub struct RunBenchmarkView {
     #[schema(value_type = Option<String>, format = DateTime)]
     pub completed_at: Option<Timestamp>,
 
+    /// Code of `error_message`; null where that was stored without code.
+    #[schema(value_type = Option<CodeSchema>)]
+    pub error_code: Option<Code>,
     /// Graded over planned samples, 0 to 1; null until planned.
     pub coverage: Option<f64>,
     /// Coverage below which there is no score.
@@ -233,6 +238,7 @@ impl RunBenchmarkView {
             score: report.and_then(|report| report.score),
             metrics: report.map(|report| metrics(run, record, report)),
             error_message: state.error().map(str::to_owned),
+            error_code: state.error_code(),
             started_at: state.started_at(),
             completed_at: state.completed_at(),
             coverage: share(counts.graded, planned_samples),
@@ -278,7 +284,12 @@ impl RunBenchmarkView {
 
 fn error_causes(report: &BenchmarkReport) -> Vec<ErrorCount> {
     let causes = report.error_causes.iter();
-    causes.map(|cause| ErrorCount { message: cause.message.clone(), count: cause.count }).collect()
+    let count = |cause: &ErrorCause| ErrorCount {
+        message: cause.message.clone(),
+        code: cause.code,
+        count: cause.count,
+    };
+    causes.map(count).collect()
 }
 
 /// The metrics of a benchmark that is over: what the protocol adds, then the whole report, then the eight keys

@@ -2,11 +2,13 @@
 
 use bench_domain::body::Judgement;
 use bench_domain::sample::Stage;
-use bench_domain::{Answer, Outcome, SampleBody, TextRepairs, Timestamp};
+use bench_domain::{Answer, Code, Outcome, SampleBody, TextRepairs, Timestamp};
 use bench_state::{BenchmarkRecord, Finished, RunRecord, SampleRecord};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+
+use crate::error::CodeSchema;
 use uuid::Uuid;
 
 use super::execution::{StepView, steps, test_results};
@@ -74,6 +76,9 @@ pub struct ItemView {
     pub position: u32,
     /// Index among the item's samples, from 0.
     pub sample: u32,
+    /// Code of the cause where the sample has no grade; null where it has one, or where its cause was stored without code.
+    #[schema(value_type = Option<CodeSchema>)]
+    pub error_code: Option<Code>,
     /// How it ended: `correct`, `incorrect`, `partial`, `no-answer`, `unparsed`, `truncated`, `refused`,
     /// `too-long`, `unsupported` or `infrastructure-error`; null when it is not over.
     #[schema(value_type = Option<String>)]
@@ -137,6 +142,7 @@ pub fn item_view(
         created_at: started_at,
         position: position.item,
         sample: position.sample,
+        error_code: None,
         outcome: None,
         reason: None,
         extracted: None,
@@ -154,6 +160,7 @@ pub fn item_view(
         let is_over = !run.state.status().is_open();
         let Some(answer) = record.unjudged() else {
             view.error = is_over.then(|| NOT_FINISHED.to_owned());
+            view.error_code = is_over.then_some(Code::RunEnded);
             return view;
         };
         view.item_hash.clone_from(&answer.item_hash);
@@ -165,6 +172,7 @@ pub fn item_view(
         let waits_for_sandbox = record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Sandbox);
         let missing = if waits_for_sandbox { NOT_GRADED } else { NOT_JUDGED };
         view.error = is_over.then(|| missing.to_owned());
+        view.error_code = is_over.then_some(Code::RunEnded);
         if is_over && answer.truncated {
             view.add_error(TRUNCATED);
         }
@@ -178,6 +186,7 @@ pub fn item_view(
     view.input_tokens = finished.usage.map(|usage| usage.input_tokens);
     view.output_tokens = finished.usage.map(|usage| usage.output_tokens);
     view.error = item_error(finished);
+    view.error_code = verdict.code;
     view.created_at = finished.at;
     view.outcome = Some(verdict.outcome);
     view.reason = Some(clean(&verdict.reason)).filter(|reason| !reason.is_empty());

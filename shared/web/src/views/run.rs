@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use bench_domain::eta::{EtaBenchmark, EtaRun};
 use bench_domain::run::{DatasetChoice, RunStatus};
-use bench_domain::{BenchmarkName, FailureReason, ModelId, RunId, RunSpec, Timestamp};
+use bench_domain::{BenchmarkName, Code, FailureReason, ModelId, RunId, RunSpec, Timestamp};
 use bench_state::{RunWithBenchmarks, ShardCount};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
+
+use crate::error::CodeSchema;
 
 use super::{
     BudgetView, CostView, GenerationView, JudgeOrderView, RejudgesView, RunBenchmarkView, SpentView, share,
@@ -107,6 +109,9 @@ pub struct RunView {
     /// the provider refused its first requests with the same sentence. What was answered until then is kept.
     #[schema(value_type = Option<String>)]
     pub failure_reason: Option<FailureReason>,
+    /// Code of `error_message`; null where that was stored without code.
+    #[schema(value_type = Option<CodeSchema>)]
+    pub error_code: Option<Code>,
     /// What it may cost before it is stopped; null without any limit.
     pub budget: Option<BudgetView>,
     /// What it has spent so far, over all times that it was queued.
@@ -204,6 +209,7 @@ impl RunView {
             output_tokens,
             cost: CostView::new(spec.price, input_tokens, output_tokens).filter(|_| planned > 0),
             failure_reason: state.failure_reason(),
+            error_code: state.error_code(),
             budget: BudgetView::of(spec.budget),
             spent: SpentView::of(counts, spec.prices()),
             software: spec.software.clone(),

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
-use bench_domain::{Outcome, OutcomeCounts, Price};
+use bench_domain::{Code, Outcome, OutcomeCounts, Price};
 use bench_state::{Finished, SampleRecord, ShardCount};
 use serde::Serialize;
 use utoipa::ToSchema;
+
+use crate::error::CodeSchema;
 
 use super::{CostView, item_error};
 
@@ -65,6 +67,9 @@ pub struct SummaryView {
 pub struct ErrorCount {
     /// Its text.
     pub message: String,
+    /// Its code; null for what is wrong with a graded answer, and for causes that were stored without code.
+    #[schema(value_type = Option<CodeSchema>)]
+    pub code: Option<Code>,
     /// How many samples have it.
     pub count: u64,
 }
@@ -79,7 +84,7 @@ pub struct SummaryBuilder {
     outcomes: OutcomeCounts,
     unjudged: u64,
     without_usage: u64,
-    messages: HashMap<String, u64>,
+    messages: HashMap<(String, Option<Code>), u64>,
 }
 
 impl SummaryBuilder {
@@ -107,8 +112,10 @@ impl SummaryBuilder {
         }
         if let Some(error) = item_error(finished) {
             self.errors += 1;
+            let error = (error, finished.verdict.code);
             let known = self.messages.len() < ERRORS_MAX || self.messages.contains_key(&error);
-            *self.messages.entry(if known { error } else { OTHER_ERRORS.to_owned() }).or_default() += 1;
+            let error = if known { error } else { (OTHER_ERRORS.to_owned(), None) };
+            *self.messages.entry(error).or_default() += 1;
         }
     }
 
@@ -122,9 +129,14 @@ impl SummaryBuilder {
         view.outcomes = Some(self.outcomes);
         view.unjudged = Some(self.unjudged);
         view.without_usage = Some(self.without_usage);
-        view.error_breakdown =
-            self.messages.into_iter().map(|(message, count)| ErrorCount { message, count }).collect();
-        view.error_breakdown.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.message.cmp(&b.message)));
+        view.error_breakdown = self
+            .messages
+            .into_iter()
+            .map(|((message, code), count)| ErrorCount { message, code, count })
+            .collect();
+        view.error_breakdown.sort_by(|a, b| {
+            b.count.cmp(&a.count).then_with(|| (&a.message, a.code).cmp(&(&b.message, b.code)))
+        });
         view
     }
 }
