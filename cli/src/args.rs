@@ -132,7 +132,7 @@ pub(crate) fn start_logs(verbose: u8) {
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(crate::progress::log_writer)
+        .with_writer(crate::bars::log_writer)
         .with_ansi(colours)
         .with_target(verbose > 1)
         .finish()

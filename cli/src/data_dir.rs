@@ -11,8 +11,8 @@ use bench_signing::{KeyRing, RingConfig};
 use bench_state::Scope;
 use clap::{Args, ValueEnum};
 
-use crate::commands::judge::{MODEL_VARIABLE, check_variable};
 use crate::exit::Problem;
+use crate::judge_name::{MODEL_VARIABLE, check_variable};
 use bench_stack::{Stack, StackOptions, keys_dir};
 
 /// Which data directory.

@@ -5,6 +5,7 @@
 //! | `args` | the command line as a whole, `.env`, logs |
 //! | `logs`, `causes` | what many samples end with is told once: in logs, and why a run failed |
 //! | `commands` | one file per command |
+//! | `judge_name` | the name of a model that judges |
 //! | `client` | the HTTP API: of a server, or of the stack in this process |
 //! | `views` | what the API answers, as far as it is shown |
 //! | `show`, `progress`, `output` | tables, progress and everything else that is printed |
@@ -14,12 +15,14 @@
 //! files and addresses are accepted from the command line, never from a request.
 
 mod args;
+mod bars;
 mod causes;
 mod client;
 mod commands;
 mod data_dir;
 mod exit;
 mod format;
+mod judge_name;
 mod logs;
 mod output;
 mod progress;

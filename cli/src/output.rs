@@ -7,7 +7,7 @@ use anyhow::Context;
 use console::style;
 use serde::Serialize;
 
-use crate::progress;
+use crate::bars;
 
 /// Whether standard error is a terminal: progress bars are drawn there.
 pub(crate) fn is_terminal() -> bool {
@@ -47,7 +47,7 @@ pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
 /// Tells something on standard error.
 pub(crate) fn note(text: &str) {
     // Nothing can be done when nobody hears it.
-    let _ = progress::suspended(|| writeln!(io::stderr().lock(), "{text}"));
+    let _ = bars::suspended(|| writeln!(io::stderr().lock(), "{text}"));
 }
 
 /// Warns on standard error.

@@ -5,17 +5,16 @@ use std::env;
 
 use bench_api::JudgeOrder;
 use bench_domain::{Generation, Secret};
-use bench_inference::{ModelName, ModelNameError, ProviderKind};
+use bench_inference::ProviderKind;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::find_benchmark;
 use super::run::parse_temperature;
 use crate::exit::Problem;
+use crate::judge_name::{MODEL_VARIABLE, NamedJudge, named_judge};
 use crate::output;
 
-/// The variable that names the judge of runs that name none.
-pub(crate) const MODEL_VARIABLE: &str = "BENCH_JUDGE_MODEL";
 /// The variable with a key of one's own for the judge.
 const KEY_VARIABLE: &str = "BENCH_JUDGE_API_KEY";
 
@@ -39,16 +38,6 @@ pub(crate) struct JudgeArgs {
 
 fn parse_seed(text: &str) -> Result<i64, String> {
     text.trim().parse().map_err(|_| format!("it must be a whole number from {} to {}", i64::MIN, i64::MAX))
-}
-
-/// A judge as it was named.
-#[derive(Debug, Clone)]
-pub(crate) struct NamedJudge {
-    /// `provider/model`, or a server's own name of a model.
-    pub(crate) name: String,
-    /// `None` for a server's own name.
-    pub(crate) provider: Option<ProviderKind>,
-    slug: String,
 }
 
 /// Who judges, checked.
@@ -129,23 +118,6 @@ impl Judge {
         given("max_tokens", json!(self.generation.max_tokens));
         (!body.is_empty()).then_some(Value::Object(body))
     }
-}
-
-fn named_judge(flag: &str, given: &str, remote: bool) -> anyhow::Result<NamedJudge> {
-    match ModelName::parse_judge(given) {
-        Ok(name) => Ok(NamedJudge { name: name.to_string(), provider: Some(name.provider), slug: name.slug }),
-        Err(error) if remote && error != ModelNameError::StoredJudge => {
-            let name = given.trim().to_owned();
-            Ok(NamedJudge { slug: name.clone(), name, provider: None })
-        }
-        Err(error) => Err(Problem::usage(format!("{flag}: {error}")).into()),
-    }
-}
-
-/// Whether the judge that the variable names, if any, can be one.
-pub(crate) fn check_variable(text: Option<&str>) -> anyhow::Result<()> {
-    let text = text.filter(|text| !text.trim().is_empty());
-    text.map(|text| named_judge(MODEL_VARIABLE, text, false)).transpose().map(drop)
 }
 
 /// The caller's own key for the judge.

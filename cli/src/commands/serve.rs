@@ -14,10 +14,10 @@ use clap::Args;
 use tokio::net::{TcpListener, lookup_host};
 
 use crate::commands::interrupted;
-use crate::commands::judge::{MODEL_VARIABLE, check_variable};
 use crate::commands::run::interrupt::Interrupt;
 use crate::data_dir::{DataArgs, DurabilityArg};
 use crate::exit::{ExitStatus, Problem};
+use crate::judge_name::{MODEL_VARIABLE, check_variable};
 use crate::output;
 use crate::progress::DatasetProgress;
 use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use bench_datasets::{Progress, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::bars;
+use crate::bars::bars;
 use crate::{format, output};
 
 /// How often a line is printed where there is no terminal.

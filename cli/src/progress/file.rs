@@ -2,7 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::bars;
+use crate::bars::bars;
 use crate::output;
 
 /// Shows how much of a file was sent: a bar on a terminal, one line elsewhere.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::bars;
+use crate::bars::bars;
 use crate::views::{Benchmark, Run};
 use crate::{format, output};
 

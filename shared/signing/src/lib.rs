@@ -12,6 +12,8 @@
 mod archive;
 pub mod canonical;
 mod keys;
+mod limits;
+mod reason;
 mod time;
 mod verify;
 
@@ -22,11 +24,10 @@ pub use keys::{
     KeyStatus, KeysDocument, PinnedKey, PublicKey, RingConfig, RingKey, RotatedSecret, SecretError,
     SigningKey, TrustedKey, key_named, rotate_secret,
 };
+pub use limits::{Limits, MANIFEST_BYTES_MAX};
+pub use reason::Reason;
 pub use time::whole_seconds;
-pub use verify::{
-    Limits, MANIFEST_BYTES_MAX, Reason, Verification, signer_within, unverified_manifest, verify,
-    verify_bytes, verify_configured,
-};
+pub use verify::{Verification, signer_within, unverified_manifest, verify, verify_bytes, verify_configured};
 
 /// The version of the form of results and manifest, in both documents.
 pub const SCHEMA_VERSION: &str = "1.0";

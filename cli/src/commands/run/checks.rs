@@ -6,8 +6,8 @@ use bench_domain::Secret;
 use bench_inference::{Endpoint, EndpointError, InferenceConfig, ProviderKind};
 
 use super::order::{Model, Plan};
-use crate::commands::judge::{MODEL_VARIABLE, NamedJudge};
 use crate::exit::Problem;
+use crate::judge_name::{MODEL_VARIABLE, NamedJudge};
 use crate::output;
 use bench_stack::StackOptions;
 use bench_stack::sandboxes::SandboxSettings;

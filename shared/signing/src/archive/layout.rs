@@ -11,7 +11,8 @@ use super::format::{
     FLAGS_ENCRYPTED, FLAGS_HARMLESS, Fields, LOCAL_BYTES, LOCAL_SIGNATURE, METHOD_DEFLATED, METHOD_STORED,
     ZIP64_LOCATOR_BYTES, ZIP64_LOCATOR_SIGNATURE,
 };
-use crate::verify::{Limits, Reason, Refusal};
+use crate::limits::Limits;
+use crate::reason::{Reason, Refusal, shown};
 
 /// The longest comment that the format allows; an end record may stand that far from the end.
 const COMMENT_BYTES_MAX: u64 = u16::MAX as u64;
@@ -272,7 +273,7 @@ fn refuse_wrong_members(headers: &[Header]) -> Result<(), Refusal> {
         }
     }
     for (index, header) in headers.iter().enumerate() {
-        let shown = crate::verify::shown(&String::from_utf8_lossy(&header.name));
+        let shown = shown(&String::from_utf8_lossy(&header.name));
         let is_path =
             header.name.iter().any(|byte| b"/\\:\0".contains(byte)) || header.name.starts_with(b".");
         if is_path {
@@ -309,7 +310,7 @@ fn check_tiles<R: Read + Seek>(
 fn check_local<R: Read + Seek>(archive: &mut R, header: &Header, end: u64) -> Result<Entry, Refusal> {
     let overlap = || Refusal::damaged("its entries overlap");
     let disagree = || {
-        let name = crate::verify::shown(&String::from_utf8_lossy(&header.name));
+        let name = shown(&String::from_utf8_lossy(&header.name));
         Refusal::new(Reason::HeadersDisagree, format!("The two headers of {name} say different things"))
     };
     let room = end.checked_sub(header.offset).ok_or_else(overlap)?;

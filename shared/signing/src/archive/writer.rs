@@ -12,6 +12,7 @@ use super::Member;
 use super::format::{FLAG_DESCRIPTOR, Written, end_record};
 use crate::canonical::{self, CanonicalError};
 use crate::keys::SigningKey;
+use crate::limits::MANIFEST_BYTES_MAX;
 use crate::time::whole_seconds;
 use crate::{SCHEMA_VERSION, SIGNATURE_ALGORITHM};
 
@@ -268,6 +269,8 @@ fn manifest_json(
         manifest.insert(name.to_owned(), Value::String(value));
     }
     let text = canonical::to_string(&manifest).map_err(ArchiveError::Manifest)?;
-    let bytes_max = crate::verify::MANIFEST_BYTES_MAX;
-    if text.len() as u64 > bytes_max { Err(ArchiveError::ManifestTooLarge { bytes_max }) } else { Ok(text) }
+    if text.len() as u64 > MANIFEST_BYTES_MAX {
+        return Err(ArchiveError::ManifestTooLarge { bytes_max: MANIFEST_BYTES_MAX });
+    }
+    Ok(text)
 }

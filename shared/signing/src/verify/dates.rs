@@ -6,8 +6,8 @@
 
 use jiff::Timestamp;
 
-use super::{Reason, Refusal, shown};
 use crate::keys::TrustedKey;
+use crate::reason::{Reason, Refusal, shown};
 use crate::time::{latest_clock, whole_seconds};
 
 /// What is wrong with the manifest's date.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::{Reason, Refusal, shown};
 use crate::canonical::{self, CanonicalError};
+use crate::reason::{Reason, Refusal, shown};
 use crate::{SCHEMA_VERSION, SIGNATURE_ALGORITHM};
 
 /// A manifest: a JSON object without repeated keys.

@@ -10,9 +10,7 @@
 mod base64_lenient;
 mod dates;
 mod guard;
-mod limits;
 mod manifest;
-mod reason;
 mod results;
 
 use std::io::{self, Cursor, Read, Seek};
@@ -21,15 +19,13 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use self::limits::{Limits, MANIFEST_BYTES_MAX};
-pub use self::reason::Reason;
-pub(crate) use self::reason::{Refusal, shown};
-
 use self::manifest::Manifest;
 use self::results::Summary;
 use crate::archive::layout::{self, Layout};
 use crate::archive::{Member, MemberReader};
 use crate::keys::{KeyError, KeyRole, PublicKey, TrustedKey};
+use crate::limits::{Limits, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX};
+use crate::reason::{Reason, Refusal};
 use crate::time::whole_seconds;
 
 /// The result of a verification. As JSON it always has these 13 fields and no others.
@@ -300,7 +296,10 @@ fn read_small<R: Read + Seek>(
     member: Member,
 ) -> Result<Option<Vec<u8>>, Refusal> {
     let Some(entry) = layout.find(member) else { return Ok(None) };
-    let bytes_max = limits::small_member_bytes_max(member);
+    let bytes_max = match member {
+        Member::Results | Member::Manifest => MANIFEST_BYTES_MAX,
+        Member::Signature | Member::PublicKey => TEXT_BYTES_MAX,
+    };
     if entry.bytes > bytes_max {
         let text = format!("{} is larger than {bytes_max} bytes", member.name());
         return Err(Refusal::new(Reason::TooLarge, text));

@@ -7,8 +7,8 @@ use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, Se
 use sha2::{Digest as _, Sha256};
 
 use super::guard::JsonGuard;
-use super::{Reason, Refusal, shown};
 use crate::SCHEMA_VERSION;
+use crate::reason::{Reason, Refusal, shown};
 
 /// What the results say of their run.
 #[derive(Debug, Default)]

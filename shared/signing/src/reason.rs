@@ -38,11 +38,11 @@ pub enum Reason {
     ArchiveComment,
     /// Local header and directory say different things of an entry.
     HeadersDisagree,
-    /// More entries than [`super::Limits::entries_max`].
+    /// More entries than [`crate::Limits::entries_max`].
     TooManyEntries,
-    /// More bytes than [`super::Limits::total_bytes_max`], or a member above its own bound.
+    /// More bytes than [`crate::Limits::total_bytes_max`], or a member above its own bound.
     TooLarge,
-    /// An entry grows more than [`super::Limits::ratio_max`] times.
+    /// An entry grows more than [`crate::Limits::ratio_max`] times.
     RatioTooHigh,
     /// An entry is a symbolic link, a folder or something else that is no ordinary file.
     NotARegularFile,

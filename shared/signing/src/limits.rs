@@ -1,13 +1,12 @@
 //! How large an archive may be.
 
-use super::{Reason, Refusal};
-use crate::archive::Member;
+use crate::reason::{Reason, Refusal};
 
 /// The largest manifest, in bytes; it is held in memory.
 pub const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
 /// The largest signature or public key, in bytes. They have 88 and 44 and may carry white space.
-const TEXT_BYTES_MAX: u64 = 4 << 10;
+pub(crate) const TEXT_BYTES_MAX: u64 = 4 << 10;
 
 /// Entries below this size may compress as well as they like.
 const RATIO_FREE_BYTES: u64 = 1 << 20;
@@ -51,12 +50,5 @@ impl Limits {
             return Err(Refusal::new(Reason::TooLarge, text));
         }
         Ok(())
-    }
-}
-
-pub(super) fn small_member_bytes_max(member: Member) -> u64 {
-    match member {
-        Member::Results | Member::Manifest => MANIFEST_BYTES_MAX,
-        Member::Signature | Member::PublicKey => TEXT_BYTES_MAX,
     }
 }

@@ -1,0 +1,37 @@
+//! The name of a model that judges, as it is given on the command line or by a variable.
+
+use bench_inference::{ModelName, ModelNameError, ProviderKind};
+
+use crate::exit::Problem;
+
+/// The variable that names the judge of runs that name none.
+pub(crate) const MODEL_VARIABLE: &str = "BENCH_JUDGE_MODEL";
+
+/// A judge as it was named.
+#[derive(Debug, Clone)]
+pub(crate) struct NamedJudge {
+    /// `provider/model`, or a server's own name of a model.
+    pub(crate) name: String,
+    /// `None` for a server's own name.
+    pub(crate) provider: Option<ProviderKind>,
+    /// The provider's name of the model.
+    pub(crate) slug: String,
+}
+
+/// Reads a name that `flag` gives. A server may have names of its own.
+pub(crate) fn named_judge(flag: &str, given: &str, remote: bool) -> anyhow::Result<NamedJudge> {
+    match ModelName::parse_judge(given) {
+        Ok(name) => Ok(NamedJudge { name: name.to_string(), provider: Some(name.provider), slug: name.slug }),
+        Err(error) if remote && error != ModelNameError::StoredJudge => {
+            let name = given.trim().to_owned();
+            Ok(NamedJudge { slug: name.clone(), name, provider: None })
+        }
+        Err(error) => Err(Problem::usage(format!("{flag}: {error}")).into()),
+    }
+}
+
+/// Whether the judge that the variable names, if any, can be one.
+pub(crate) fn check_variable(text: Option<&str>) -> anyhow::Result<()> {
+    let text = text.filter(|text| !text.trim().is_empty());
+    text.map(|text| named_judge(MODEL_VARIABLE, text, false)).transpose().map(drop)
+}
