@@ -7,13 +7,13 @@ use std::sync::Arc;
 use anyhow::Context;
 use bench_datasets::Progress;
 use bench_embedded::{Durability, secure_data_dir};
-use bench_signing::{KeyRing, RingConfig};
+use bench_signing::KeyRing;
 use bench_state::Scope;
 use clap::{Args, ValueEnum};
 
 use crate::exit::Problem;
 use crate::judge_name::{MODEL_VARIABLE, check_variable};
-use bench_stack::{Stack, StackOptions, keys_dir};
+use bench_stack::{Stack, StackOptions, keys_dir, ring_of_vars};
 
 /// Which data directory.
 #[derive(Debug, Clone, Args)]
@@ -84,18 +84,9 @@ pub(crate) fn key_ring(
     data_dir: impl FnOnce() -> anyhow::Result<PathBuf>,
     create: bool,
 ) -> anyhow::Result<KeyRing> {
-    let var = |name| env::var(name).ok().filter(|value| !value.trim().is_empty());
-    let private_key = var("BENCH_SIGNING_PRIVATE_KEY");
-    let public_key = var("BENCH_SIGNING_PUBLIC_KEY");
-    if private_key.is_some() || public_key.is_some() {
-        let old_public_keys = var("BENCH_SIGNING_OLD_PUBLIC_KEYS");
-        let config = RingConfig {
-            private_key: private_key.as_deref(),
-            public_key: public_key.as_deref(),
-            old_public_keys: old_public_keys.as_deref(),
-            valid_from: None,
-        };
-        return Ok(KeyRing::from_config(&config)?);
+    let var = |name: &str| env::var(name).ok().filter(|value| !value.trim().is_empty());
+    if let Some(ring) = ring_of_vars(var)? {
+        return Ok(ring);
     }
     let data_dir = data_dir()?;
     if create {

@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use bench_signing::{KeyRing, RingConfig};
+use bench_signing::{KeyError, KeyRing, RingConfig};
 use bench_state::credentials::{KEY_BYTES, LocalKey};
 
 /// Where this installation's signing keys are.
@@ -14,21 +14,33 @@ pub fn keys_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("keys")
 }
 
-/// The keys of the environment when it names any, else those of the data directory.
-pub(crate) fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
+/// The signing keys that variables hold, where they name any.
+///
+/// # Errors
+/// When one of them is no key.
+pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRing>, KeyError> {
     let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));
     if private.is_none() && public.is_none() {
-        let dir = keys_dir(data_dir);
-        return KeyRing::open(&dir, jiff::Timestamp::now())
-            .with_context(|| format!("could not open the signing keys in {}", dir.display()));
+        return Ok(None);
     }
     let old = var("BENCH_SIGNING_OLD_PUBLIC_KEYS");
-    Ok(KeyRing::from_config(&RingConfig {
+    let config = RingConfig {
         private_key: private.as_deref(),
         public_key: public.as_deref(),
         old_public_keys: old.as_deref(),
         valid_from: None,
-    })?)
+    };
+    KeyRing::from_config(&config).map(Some)
+}
+
+/// The keys of the environment when it names any, else those of the data directory.
+pub(crate) fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
+    if let Some(ring) = ring_of_vars(var)? {
+        return Ok(ring);
+    }
+    let dir = keys_dir(data_dir);
+    KeyRing::open(&dir, jiff::Timestamp::now())
+        .with_context(|| format!("could not open the signing keys in {}", dir.display()))
 }
 
 /// The key that protects callers' keys: made on the first start, readable by its owner alone.

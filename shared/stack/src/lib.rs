@@ -10,7 +10,7 @@ mod options;
 pub mod sandboxes;
 mod wakes;
 
-pub use self::keys::keys_dir;
+pub use self::keys::{keys_dir, ring_of_vars};
 pub use self::options::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, StackOptions};
 
 use std::net::{Ipv4Addr, SocketAddr};
