@@ -9,7 +9,7 @@ use std::path::Path;
 
 use langdetect::DetectorFactory;
 
-#[path = "src/instructions/text/language/key.rs"]
+#[path = "src/scorers/instructions/text/language/key.rs"]
 mod key;
 
 /// Reads little-endian numbers off the front.
@@ -103,7 +103,7 @@ fn normal() -> Result<Vec<u8>, Box<dyn Error>> {
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=src/instructions/text/language/key.rs");
+    println!("cargo:rerun-if-changed=src/scorers/instructions/text/language/key.rs");
     let factory = DetectorFactory::builtin();
     let rows = rows(&factory.to_bytes())?;
     let bits = (rows.len() * 2).next_power_of_two().trailing_zeros();

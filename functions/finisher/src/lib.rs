@@ -7,7 +7,7 @@
 mod counted;
 mod stopped;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bench_benchmarks::{Ended, GroupTally};
@@ -176,7 +176,6 @@ impl Finisher {
     ) -> Result<Option<(BenchmarkReport, u64)>, FinishError> {
         let Some(plan) = &benchmark.plan else { return Ok(None) };
         let (mut builder, mut in_hand) = (ReportBuilder::default(), 0);
-        let mut chance: BTreeMap<Option<String>, f64> = BTreeMap::new();
         let known = bench_benchmarks::of_run(&run.spec, &benchmark.name);
         let mut metrics = known.and_then(|known| known.metrics());
         // An error text may quote an item that only the run's owner may see.
@@ -198,11 +197,6 @@ impl Finisher {
                     let group = sample.group.as_deref();
                     metrics.add(&Ended { item: sample.position.item, group, verdict: &finished.verdict });
                 }
-                let detail =
-                    sample.finished.as_ref().and_then(|finished| finished.verdict.detail.get("chance"));
-                if let Some(share) = detail.and_then(serde_json::Value::as_f64) {
-                    *chance.entry(sample.group.clone()).or_default() += share;
-                }
             }
             offset += PAGE;
         }
@@ -211,7 +205,7 @@ impl Finisher {
             .with_judge_price(run.spec.prices().judge)
             .with_error_causes(causes.finish(CAUSES_LISTED_MAX));
         if let Some(known) = known {
-            report.extra = known.extra_metrics(&tallies(&report, &chance));
+            report.extra = known.extra_metrics(&tallies(&report));
             report = if known.scores_are_shares() { report.of_shares() } else { report.without_share() };
         }
         if let Some(metrics) = metrics {
@@ -263,17 +257,15 @@ impl Finisher {
 }
 
 /// The report's groups as benchmarks count them; a benchmark without groups is one.
-fn tallies(report: &BenchmarkReport, chance: &BTreeMap<Option<String>, f64>) -> Vec<GroupTally> {
-    let chance_of = |group: &Option<String>| chance.get(group).copied().unwrap_or(0.0);
+fn tallies(report: &BenchmarkReport) -> Vec<GroupTally> {
     if report.groups.is_empty() {
         let correct = report.outcomes.get(Outcome::Correct);
         let (graded, planned) = (report.graded, report.planned);
-        return vec![GroupTally { group: None, correct, graded, planned, chance: chance_of(&None) }];
+        return vec![GroupTally { group: None, correct, graded, planned }];
     }
     let groups = report.groups.iter().map(|(name, group)| {
-        let name = Some(name.clone());
-        let chance = chance_of(&name);
-        GroupTally { group: name, correct: group.correct, graded: group.graded, planned: group.ended, chance }
+        let (correct, graded) = (group.correct, group.graded);
+        GroupTally { group: Some(name.clone()), correct, graded, planned: group.ended }
     });
     groups.collect()
 }

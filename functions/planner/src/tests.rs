@@ -3,11 +3,12 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::routing::get;
-use bench_benchmarks::{Facts, Grading, ItemProblem, Material, Options, Template, TemplateSource, Templates};
+use bench_benchmarks::scorers::{BoxedInteger, Scorer};
+use bench_benchmarks::{Facts, ItemProblem, Material, Options, Template, TemplateSource, Templates};
 use bench_blobs::Blobs;
 use bench_datasets::{Index, LibraryConfig, load_templates};
 use bench_domain::run::{AuthMode, DatasetChoice, DatasetUse, ItemNaming, ModelRef, Owner};
-use bench_domain::{Answer, BenchmarkName, Budget, ModelId, Prompt, RunSpec, Subset};
+use bench_domain::{BenchmarkName, Budget, ModelId, Prompt, RunSpec, Subset};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_items::{
     DatasetSpec, DemoData, IndexEntry, Item, Layout, Row, RowError, TemplateOrigin, TemplatePart,
@@ -24,11 +25,9 @@ const OFFICIAL: &str = "Say it: {question}";
 struct Sayings;
 
 static SPEC: DatasetSpec = DatasetSpec {
-    sources: &[],
-    gate: None,
     licence: "MIT",
-    items: 0,
     demo: DemoData { items: "{\"question\":\"Why?\"}\n", support: &[] },
+    ..DatasetSpec::DEFAULT
 };
 
 impl Layout for Sayings {
@@ -75,20 +74,8 @@ impl Benchmark for Sayings {
         options.get("since").is_none_or(|since| item.tags.get("day").is_some_and(|day| day >= since))
     }
 
-    fn expected(&self, _: &Item) -> String {
-        String::new()
-    }
-
-    fn grade(&self, _: &Item, _: &Answer) -> Grading {
-        Grading::NeedsJudge
-    }
-
-    fn oracle(&self, _: &Item) -> String {
-        String::new()
-    }
-
-    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        Ok(Item::new("", None, row.clone()))
+    fn scorer(&self) -> &dyn Scorer {
+        &BoxedInteger
     }
 }
 

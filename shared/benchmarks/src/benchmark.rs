@@ -7,11 +7,12 @@ use bench_items::{IndexEntry, Item, Layout, Row, RowError};
 use serde_json::{Map, Value};
 
 use crate::facts::{Facts, Template};
-use crate::judge::Judge;
 use crate::material::{Material, Templates};
 use crate::metrics::{self, GroupTally, Metrics};
 use crate::options::{OptionError, OptionFacts, Options};
-use crate::sandbox::SandboxGrader;
+use crate::scorers::Scorer;
+use crate::scorers::judge::Judge;
+use crate::scorers::sandbox::SandboxGrader;
 use crate::steps::Steps;
 
 /// Why an item cannot be asked.
@@ -102,26 +103,42 @@ pub trait Benchmark: Layout {
     /// What a model is shown. The material holds at least the values that [`Self::support_of`] names.
     fn prompt(&self, item: &Item, material: &Material) -> Result<Prompt, ItemProblem>;
 
+    /// Who says what answers are worth.
+    fn scorer(&self) -> &dyn Scorer;
+
+    /// [`Scorer::expected`] of its scorer.
+    fn expected(&self, item: &Item) -> String {
+        self.scorer().expected(item)
+    }
+
+    /// [`Scorer::oracle`] of its scorer.
+    fn oracle(&self, item: &Item) -> String {
+        self.scorer().oracle(item)
+    }
+
+    /// [`Scorer::grade`] of its scorer.
+    fn grade(&self, item: &Item, answer: &Answer) -> Grading {
+        self.scorer().grade(item, answer)
+    }
+
+    /// [`Scorer::score_row`] of its scorer.
+    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
+        self.scorer().score_row(row)
+    }
+
+    /// [`Scorer::judge`] of its scorer.
+    fn judge(&self) -> Option<&'static dyn Judge> {
+        self.scorer().judge()
+    }
+
+    /// [`Scorer::sandbox`] of its scorer.
+    fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
+        self.scorer().sandbox()
+    }
+
     /// Tokens of the item's prompt, where its dataset tells them: counted with `cl100k_base`.
     fn input_tokens(&self, item: &Item) -> Option<u64> {
         let _ = item;
-        None
-    }
-
-    /// The right answer, for people; empty when the item has none.
-    fn expected(&self, item: &Item) -> String;
-
-    /// What an answer is worth, as far as that can be said without a judge. An item without a gold answer is an
-    /// infrastructure error.
-    fn grade(&self, item: &Item, answer: &Answer) -> Grading;
-
-    /// Who says what an answer is worth where [`Grading::NeedsJudge`] comes out.
-    fn judge(&self) -> Option<&'static dyn Judge> {
-        None
-    }
-
-    /// How answers are run where [`Grading::NeedsSandbox`] comes out.
-    fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
         None
     }
 
@@ -159,25 +176,12 @@ pub trait Benchmark: Layout {
         true
     }
 
-    /// A right answer in the form that the benchmark asks for.
-    fn oracle(&self, item: &Item) -> String;
-
-    /// An item made of grading fields only, for stored responses: it can be graded but not asked.
-    fn score_row(&self, row: &Row) -> Result<Item, RowError>;
-
-    /// The chance to be right by guessing, where guessing is possible.
-    fn chance(&self, item: &Item) -> Option<f64> {
-        let _ = item;
-        None
-    }
-
     /// Metrics that the protocol reports from every verdict, beside the score.
     fn metrics(&self) -> Option<Box<dyn Metrics>> {
         None
     }
 
-    /// Metrics of this benchmark beside those that all have: accuracy and coverage by group, and the
-    /// accuracy that guessing the missing answers would give, where guessing is possible.
+    /// Metrics by group of this benchmark: accuracy and coverage unless it has others.
     fn extra_metrics(&self, groups: &[GroupTally]) -> Map<String, Value> {
         metrics::by_group(self.facts().group_noun, groups)
     }

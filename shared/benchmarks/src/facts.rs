@@ -45,6 +45,28 @@ pub struct Facts {
 }
 
 impl Facts {
+    /// Values for what most benchmarks have in common. What is empty here has to be given: names, description, protocol,
+    /// parser, sources and what an item's id is.
+    pub const DEFAULT: Self = Self {
+        name: "",
+        display_name: "",
+        description: "",
+        protocol_name: "",
+        protocol: "",
+        parser: "",
+        sources: &[],
+        metrics: &["accuracy"],
+        samples_per_item: 1,
+        generation: Generation::default,
+        support: None,
+        item_timeout_seconds: 1_200,
+        deviations: &[],
+        default_selected: false,
+        setup_notes: "",
+        item_id: "",
+        group_noun: "groups",
+    };
+
     /// Generation settings unless a run says otherwise.
     pub fn default_generation(&self) -> Generation {
         (self.generation)()
@@ -93,7 +115,8 @@ pub struct Template {
 }
 
 impl Template {
-    pub(crate) fn of(source: TemplateSource, parts: &[&str]) -> Self {
+    /// The template of these texts, in order of appearance.
+    pub fn of(source: TemplateSource, parts: &[&str]) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {
             hasher.update(part.as_bytes());

@@ -1,8 +1,8 @@
-//! One module per benchmark: prompt, parse, grade, aggregate.
+//! One module per benchmark; scorers, metrics and prompts that several share.
 //!
 //! A benchmark is a value of [`Benchmark`]: it says what it is ([`Facts`]), where its dataset is and how a
-//! row becomes an item ([`Layout`](bench_items::Layout)), what a model is shown, and what an answer is
-//! worth. Nothing here does I/O or waits: prompts and verdicts are pure functions of the item and the answer.
+//! row becomes an item ([`Layout`](bench_items::Layout)), what a model is shown, and by which of the
+//! [scorers] answers are graded. Nothing here does I/O or waits: prompts and verdicts are pure functions of the item and the answer.
 //!
 //! Grading follows the official program of each benchmark, surprises included; where it cannot, the
 //! difference is listed in [`Facts::deviations`].
@@ -12,25 +12,25 @@ mod aa_omniscience;
 mod aime;
 mod answer_time;
 mod benchmark;
+pub mod columns;
 mod facts;
 mod gpqa_diamond;
 mod grading;
 mod hle;
 mod ifbench_allenai;
 mod ifeval;
-mod instructions;
-mod judge;
-mod judged;
+mod instruction_set;
 mod livecodebench;
 mod material;
 mod metrics;
 mod mmlu_pro;
 mod options;
+mod prompts;
 mod python;
 mod questions;
-mod sandbox;
 mod scicode;
 pub mod score;
+pub mod scorers;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ use bench_items::{IndexEntry, Row};
 
 pub use aa_lcr::AaLcr;
 pub use aa_omniscience::AaOmniscience;
-pub use aime::{Aime2022To2024, Aime2025};
+pub use aime::{AIME_2022_2024, AIME_2025, Aime};
 pub use answer_time::AnswerTime;
 pub use benchmark::{Benchmark, Grading, ItemProblem};
 pub use facts::{Facts, Link, NO_TEXT_DIGEST, Template, TemplateSource};
@@ -49,16 +49,16 @@ pub use gpqa_diamond::{GpqaDiamond, GpqaDiamondAuthors};
 pub use hle::Hle;
 pub use ifbench_allenai::IF_BENCH_ALLENAI;
 pub use ifeval::IF_EVAL;
-pub use instructions::InstructionSet;
-pub use judge::{Judge, JudgeFacts, NoVerdict};
+pub use instruction_set::InstructionSet;
 pub use livecodebench::LiveCodeBench;
 pub use material::{Material, Templates};
-pub use metrics::{Ended, GroupTally, Metrics};
+pub use metrics::{Ended, GroupTally, GuessedAnswers, Metrics};
 pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionFacts, Options, chosen_options, effective_options};
 pub use questions::{Foreseen, NextQuestion, foreseen, next_question};
-pub use sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
 pub use scicode::SciCode;
+pub use scorers::judge::{Judge, JudgeFacts, NoVerdict};
+pub use scorers::sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
 pub use steps::{NextStep, Steps};
 
 /// Every benchmark, in the order in which they are listed.
@@ -67,8 +67,8 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
         &MmluPro,
         &GpqaDiamond,
         &Hle::OFFICIAL,
-        &Aime2025,
-        &Aime2022To2024,
+        &AIME_2025,
+        &AIME_2022_2024,
         &IF_EVAL,
         &IF_BENCH_ALLENAI,
         &AaLcr::V1_1,

@@ -104,6 +104,33 @@ fn of_oracle(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> Opt
 }
 
 #[test]
+fn what_has_no_default_is_given() {
+    for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
+        let (facts, spec) = (benchmark.facts(), benchmark.spec());
+        for text in [
+            facts.name,
+            facts.display_name,
+            facts.description,
+            facts.protocol_name,
+            facts.protocol,
+            facts.parser,
+            facts.item_id,
+            facts.group_noun,
+            spec.licence,
+            spec.demo.items,
+        ] {
+            assert!(!text.trim().is_empty(), "{facts:?}");
+        }
+        assert!(!facts.sources.is_empty() && !facts.metrics.is_empty(), "{facts:?}");
+        assert!(!spec.sources.is_empty() && spec.items > 0, "{spec:?}");
+        assert!(
+            spec.sources.iter().all(|source| !source.id.is_empty() && !source.items.is_empty()),
+            "{spec:?}"
+        );
+    }
+}
+
+#[test]
 fn demo_items_can_be_asked_and_answered() {
     for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
         let items = demo_items(*benchmark);
@@ -154,7 +181,7 @@ fn every_item_has_its_datasets_own_id() {
         (json!({ "id": "I-7", "problem": "?" }), Some("I-7")),
         (json!({ "question": "?", "answer": "1" }), None),
     ] {
-        assert_eq!(id(&Aime2025, row).as_deref(), expected);
+        assert_eq!(id(&AIME_2025, row).as_deref(), expected);
     }
     assert_eq!(id(&MmluPro, json!({ "id": 3, "question_id": 70 })).as_deref(), Some("70"));
 }

@@ -15,6 +15,12 @@ pub struct DatasetSpec {
     pub demo: DemoData,
 }
 
+impl DatasetSpec {
+    /// An open dataset of unknown size.
+    pub const DEFAULT: Self =
+        Self { sources: &[], gate: None, licence: "", items: 0, demo: DemoData { items: "", support: &[] } };
+}
+
 /// One place where a dataset can be had.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HubSource {
@@ -26,6 +32,11 @@ pub struct HubSource {
     pub items: &'static [Part],
     /// Parts that hold what prompts need besides the item, such as worked examples.
     pub support: &'static [Part],
+}
+
+impl HubSource {
+    /// The current revision of a dataset without anything but items.
+    pub const DEFAULT: Self = Self { id: "", revision: None, items: &[], support: &[] };
 }
 
 /// Part of a dataset at a hub.

@@ -33,6 +33,12 @@ pub trait Layout: Send + Sync {
         &[]
     }
 
+    /// Columns of an item that hold its question, the preferred one first: by it an item is recognised across revisions of
+    /// its dataset. Without one it is all of its columns.
+    fn question_columns(&self) -> &'static [&'static str] {
+        &["question"]
+    }
+
     /// Files of parts that are named here instead of being found by the card or by file names.
     fn files(&self) -> &'static [PartFile] {
         &[]

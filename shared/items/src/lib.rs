@@ -6,6 +6,7 @@
 mod dataset;
 mod document;
 mod entry;
+mod identity;
 mod item;
 mod layout;
 mod names;
@@ -15,6 +16,7 @@ mod template;
 pub use dataset::{AttachmentSpec, DatasetSpec, DemoData, DocumentArchive, Gate, HubSource, Part, PartFile};
 pub use document::{document_text, undecodable_document};
 pub use entry::IndexEntry;
+pub use identity::identity;
 pub use item::{Item, Row, RowError};
 pub use layout::Layout;
 pub use names::{ItemNames, NameError, NameProblems, ROW_SIGN};

@@ -6,8 +6,8 @@
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::{Template, TemplateSource};
-use crate::judged::has_slots;
 use crate::material::Templates;
+use crate::prompts::has_slots;
 
 const CARD: &str = "card";
 const DATASET: &str = "ArtificialAnalysis/AA-LCR";

@@ -7,10 +7,13 @@ use serde_json::{Map, Value, json};
 use super::card::{self, JudgeTexts};
 use super::{Version, verdict};
 use crate::benchmark::ItemProblem;
+use crate::columns::{number, text, text_or_number};
 use crate::facts::Template;
-use crate::judge::{Judge, JudgeFacts, NoVerdict};
-use crate::judged::{contains_gold, fill, note_truncation, number, shortened, text, text_or_number};
+use crate::grading::shortened;
 use crate::material::Templates;
+use crate::prompts::fill;
+use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
+use crate::scorers::judged::{contains_gold, note_truncation};
 
 /// Characters of an answer that are kept with the verdict.
 const EXTRACTED_CHARS_MAX: usize = 300;

@@ -9,18 +9,19 @@ mod verdict;
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Answer, Generation, Prompt};
+use bench_domain::{Generation, Prompt};
 use bench_items::{
     DatasetSpec, DemoData, DocumentArchive, HubSource, Item, Layout, Part, PartFile, Row, RowError,
     TemplateSpec, document_text,
 };
 use serde_json::Value;
 
-use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::benchmark::{Benchmark, ItemProblem};
+use crate::columns::{number, text, text_or_number};
 use crate::facts::{Facts, Link, Template};
-use crate::judge::Judge;
-use crate::judged::{self, fill, number, text, text_or_number};
 use crate::material::{Material, Templates};
+use crate::prompts::fill;
+use crate::scorers::{Judged, Scorer, judged};
 use judge::LcrJudge;
 
 const INPUT_TOKENS: &str = "input_tokens";
@@ -200,6 +201,19 @@ impl Layout for AaLcr {
     }
 }
 
+static SCORER_1_0: Judged = Judged {
+    judge: &LcrJudge(Version::V1_0),
+    empty: |item, answer| judged::empty(answer, judge::detail(item, Version::V1_0)),
+    say: str::to_owned,
+    group: "document_category",
+};
+
+static SCORER_1_1: Judged = Judged {
+    judge: &LcrJudge(Version::V1_1),
+    empty: |item, answer| judged::empty(answer, judge::detail(item, Version::V1_1)),
+    ..SCORER_1_0
+};
+
 impl Benchmark for AaLcr {
     fn facts(&self) -> &'static Facts {
         match self.0 {
@@ -245,31 +259,15 @@ impl Benchmark for AaLcr {
         Ok(Prompt::user(fill(card::prompt(&material.templates).1, &slots)))
     }
 
-    fn input_tokens(&self, item: &Item) -> Option<u64> {
-        number(&item.row, INPUT_TOKENS).ok().flatten()
-    }
-
-    fn expected(&self, item: &Item) -> String {
-        text_or_number(&item.row, "answer").unwrap_or_default()
-    }
-
-    fn grade(&self, item: &Item, answer: &Answer) -> Grading {
-        judged::before_judging(item, answer, judge::detail(item, self.0))
-    }
-
-    fn judge(&self) -> Option<&'static dyn Judge> {
+    fn scorer(&self) -> &dyn Scorer {
         match self.0 {
-            Version::V1_0 => Some(&LcrJudge(Version::V1_0)),
-            Version::V1_1 => Some(&LcrJudge(Version::V1_1)),
+            Version::V1_0 => &SCORER_1_0,
+            Version::V1_1 => &SCORER_1_1,
         }
     }
 
-    fn oracle(&self, item: &Item) -> String {
-        self.expected(item)
-    }
-
-    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        judged::score_row(row, "document_category")
+    fn input_tokens(&self, item: &Item) -> Option<u64> {
+        number(&item.row, INPUT_TOKENS).ok().flatten()
     }
 }
 

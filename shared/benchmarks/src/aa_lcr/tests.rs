@@ -1,8 +1,10 @@
-use bench_domain::{Finish, Outcome};
+use bench_domain::{Answer, Finish, Outcome};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::Judge;
+use crate::benchmark::Grading;
 
 fn row() -> Row {
     let row = json!({

@@ -1,7 +1,7 @@
 //! What a judge's reply says, in either version of the protocol.
 
-use crate::judged::{json_object, unfenced};
 use crate::python;
+use crate::scorers::judged::{json_object, unfenced};
 use serde_json::{Map, Value};
 
 const VERDICT: &str = "verdict";

@@ -3,8 +3,9 @@
 use bench_domain::{Answer, Finish, Outcome, Verdict};
 use serde_json::json;
 
-use crate::judged::{note_truncation, shortened, without_thoughts};
+use crate::grading::shortened;
 use crate::python;
+use crate::scorers::judged::{note_truncation, without_thoughts};
 
 /// Characters of an answer that are kept with the verdict.
 const EXTRACTED_CHARS_MAX: usize = 300;

@@ -6,10 +6,13 @@ use bench_items::Item;
 use super::grade::Grade;
 use super::prompt;
 use crate::benchmark::ItemProblem;
+use crate::columns::{text, text_or_number};
 use crate::facts::Template;
-use crate::judge::{Judge, JudgeFacts, NoVerdict};
-use crate::judged::{contains_gold, fill, shortened, text, text_or_number};
+use crate::grading::shortened;
 use crate::material::Templates;
+use crate::prompts::fill;
+use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
+use crate::scorers::judged::contains_gold;
 
 /// Characters of a reply that the cause quotes.
 const QUOTED_CHARS_MAX: usize = 60;

@@ -7,19 +7,19 @@ mod judge;
 mod metrics;
 mod prompt;
 
-use bench_domain::{Answer, ChatMessage, Generation, Prompt, Role};
+use bench_domain::{ChatMessage, Generation, Prompt, Role};
 use bench_items::{
     DatasetSpec, DemoData, HubSource, Item, Layout, Part, PartFile, Row, RowError, TemplateSpec,
 };
 use serde_json::{Map, Value};
 
-use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::benchmark::{Benchmark, ItemProblem};
+use crate::columns::{text, text_or_number};
 use crate::facts::{Facts, Link, Template};
-use crate::grading;
-use crate::judge::Judge;
-use crate::judged::{self, fill, is_blank, text, text_or_number};
 use crate::material::{Material, Templates};
 use crate::metrics::{GroupTally, Metrics};
+use crate::prompts::fill;
+use crate::scorers::{Judged, Scorer};
 use judge::OmniscienceJudge;
 use metrics::OmniscienceMetrics;
 
@@ -52,9 +52,7 @@ static FACTS: Facts = Facts {
         "grading_coverage",
         "domains",
     ],
-    samples_per_item: 1,
     generation: || Generation { temperature: Some(0.0), max_tokens: Some(16_384), ..Generation::default() },
-    support: None,
     item_timeout_seconds: 1800,
     deviations: &[
         "Pinned to the revision whose card asks by domain and topic; a later one has subtopics.",
@@ -65,10 +63,10 @@ static FACTS: Facts = Facts {
         "A grade in lower case, such as a, counts as the capital letter; so does one in quotes, emphasised or with a full stop.",
         "Temperature 0 is the publisher's setting for models that do not reason; for a model that does set 0.6.",
     ],
-    default_selected: false,
     setup_notes: "Choose a judge; the publisher's is Gemini 2.5 Flash Preview (09-2025) with reasoning.",
     item_id: "row index in the train split, from 0; question_id is the dataset's own id",
     group_noun: "domains",
+    ..Facts::DEFAULT
 };
 
 const TRAIN: Part = Part { config: "default", split: "train" };
@@ -116,6 +114,13 @@ impl Layout for AaOmniscience {
     }
 }
 
+static SCORER: Judged = Judged {
+    judge: &OmniscienceJudge,
+    empty: |_, answer| grade::nothing_attempted(answer),
+    say: str::to_owned,
+    group: "domain",
+};
+
 impl Benchmark for AaOmniscience {
     fn facts(&self) -> &'static Facts {
         &FACTS
@@ -134,34 +139,12 @@ impl Benchmark for AaOmniscience {
         Ok(Prompt { messages })
     }
 
-    fn expected(&self, item: &Item) -> String {
-        text_or_number(&item.row, "answer").unwrap_or_default()
-    }
-
-    fn grade(&self, item: &Item, answer: &Answer) -> Grading {
-        if text_or_number(&item.row, "answer").is_err() {
-            return grading::without_gold().into();
-        }
-        if is_blank(answer) {
-            return grade::nothing_attempted(answer).into();
-        }
-        Grading::NeedsJudge
-    }
-
-    fn judge(&self) -> Option<&'static dyn Judge> {
-        Some(&OmniscienceJudge)
+    fn scorer(&self) -> &dyn Scorer {
+        &SCORER
     }
 
     fn scores_are_shares(&self) -> bool {
         false
-    }
-
-    fn oracle(&self, item: &Item) -> String {
-        self.expected(item)
-    }
-
-    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        judged::score_row(row, "domain")
     }
 
     fn metrics(&self) -> Option<Box<dyn Metrics>> {

@@ -3,8 +3,8 @@
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::{Template, TemplateSource};
-use crate::judged::has_slots;
 use crate::material::Templates;
+use crate::prompts::has_slots;
 
 pub(super) const DATASET: &str = "ArtificialAnalysis/AA-Omniscience-Public";
 pub(super) const REVISION: &str = "4a8ffc87c4650054825fb767fe0da4a4fc97ff32";

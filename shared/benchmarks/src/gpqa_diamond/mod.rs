@@ -4,27 +4,23 @@
 //! baseline script of idavidrein/gpqa without worked examples. Each has its own prompt, order of the options
 //! and parser.
 
-mod extract;
 mod order;
 mod prompt;
-mod refusals;
 mod row;
 
 use std::borrow::Cow;
 
-use bench_domain::{Answer, Generation, Prompt};
+use bench_domain::{Generation, Prompt};
 use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec};
-use serde_json::{Map, json};
 
-use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::benchmark::{Benchmark, ItemProblem};
 use crate::facts::{Facts, Link, Template};
-use crate::grading::{self, Finding};
 use crate::material::{Material, Templates};
-use crate::metrics::Metrics;
-use extract::Extraction;
+use crate::metrics::{Metrics, Refusals};
+use crate::scorers::{ChoiceLetter, Scorer, choice};
 
 /// The letters of the options, by position.
-const LETTERS: [char; 4] = ['A', 'B', 'C', 'D'];
+const LETTERS: &str = "ABCD";
 
 /// GPQA Diamond as simple-evals runs it.
 #[derive(Debug, Clone, Copy)]
@@ -43,12 +39,18 @@ enum Protocol {
 
 const DATASET: Link = Link { title: "Dataset", url: "https://huggingface.co/datasets/Idavidrein/gpqa" };
 const PAPER: Link = Link { title: "Paper", url: "https://arxiv.org/abs/2311.12022" };
-const DESCRIPTION: &str = "198 questions of biology, chemistry and physics with four options, hard to answer even with a search engine. The dataset must not be republished.";
 
-static SIMPLE_EVALS: Facts = Facts {
+/// What both protocols have in common.
+const FACTS: Facts = Facts {
     name: "gpqa_diamond",
     display_name: "GPQA Diamond",
-    description: DESCRIPTION,
+    description: "198 questions of biology, chemistry and physics with four options, hard to answer even with a search engine. The dataset must not be republished.",
+    item_id: "row index in the file, from 0; Record ID is the dataset's own id",
+    group_noun: "domains",
+    ..Facts::DEFAULT
+};
+
+static SIMPLE_EVALS: Facts = Facts {
     protocol_name: "simple-evals",
     parser: "simple-evals: the first `Answer: X`, compared as written",
     protocol: "openai/simple-evals ee3b0318, gpqa_eval.py: zero-shot chain of thought, options in a new order for each of 4 samples, mean over samples",
@@ -56,17 +58,12 @@ static SIMPLE_EVALS: Facts = Facts {
     metrics: &["accuracy", "domains"],
     samples_per_item: 4,
     generation: || Generation { temperature: Some(0.5), max_tokens: Some(2048), ..Generation::default() },
-    support: None,
-    item_timeout_seconds: 1_200,
     deviations: &[
         "Rows come from the authors' dataset; the official script reads a copy of it as CSV.",
         "Temperature and token limit are those of the official chat sampler; the official script sets neither for reasoning models. Such a model needs more tokens, and answers that were cut off are counted apart.",
         "Reasoning that a provider delivers apart from the answer is not graded; the official script never sees it.",
     ],
-    default_selected: false,
-    setup_notes: "",
-    item_id: "row index in the file, from 0; Record ID is the dataset's own id",
-    group_noun: "domains",
+    ..FACTS
 };
 
 static AUTHORS: Facts = Facts {
@@ -79,7 +76,6 @@ static AUTHORS: Facts = Facts {
         PAPER,
     ],
     metrics: &["accuracy", "domains", "refusals"],
-    samples_per_item: 1,
     generation: || Generation { temperature: Some(0.0), max_tokens: Some(1000), ..Generation::default() },
     deviations: &[
         "Of the authors' five prompts this is the one without worked examples and without reasoning; the figures of their paper are made with either.",
@@ -87,23 +83,14 @@ static AUTHORS: Facts = Facts {
         "The row with index 69 is asked like all others; the authors' script counts it as refused without asking, for a row of another set.",
         "Reasoning that a provider delivers apart from the answer is not graded.",
     ],
-    name: "gpqa_diamond",
-    display_name: "GPQA Diamond",
-    description: DESCRIPTION,
-    support: None,
-    item_timeout_seconds: 1_200,
-    default_selected: false,
-    setup_notes: "",
-    item_id: "row index in the file, from 0; Record ID is the dataset's own id",
-    group_noun: "domains",
+    ..FACTS
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
     sources: &[HubSource {
         id: "Idavidrein/gpqa",
-        revision: None,
         items: &[Part { config: "gpqa_diamond", split: "train" }],
-        support: &[],
+        ..HubSource::DEFAULT
     }],
     gate: Some(Gate { terms_url: "https://huggingface.co/datasets/Idavidrein/gpqa" }),
     licence: "CC-BY-4.0",
@@ -126,53 +113,22 @@ impl Protocol {
             Self::Authors => prompt::authors(&shown),
         })
     }
-
-    fn grade(self, item: &Item, answer: &Answer) -> Grading {
-        let Ok(gold) = row::gold(item, self) else { return grading::without_gold().into() };
-        let mut detail = Map::new();
-        detail.insert("parser".into(), json!(self.parser_name()));
-        let letter = match self {
-            Self::SimpleEvals => extract::simple_evals(&answer.text),
-            Self::Authors => {
-                let found = extract::authors(&answer.text);
-                detail.insert("pattern".into(), json!(found.map(|found| found.pattern)));
-                found.map(|Extraction { letter, .. }| letter)
-            }
-        };
-        let reason = match letter {
-            Some(letter) if letter.is_ascii_lowercase() => {
-                format!(
-                    "The answer is a lower-case {letter}, which the protocol never takes for right; right is {gold}."
-                )
-            }
-            Some(letter) => format!("The answer is {letter}; right is {gold}."),
-            None => String::new(),
-        };
-        let finding =
-            Finding { extracted: letter.map(String::from), correct: letter == Some(gold), reason, detail };
-        grading::settle(answer, finding).into()
-    }
-
-    /// The parser as verdicts name it.
-    const fn parser_name(self) -> &'static str {
-        match self {
-            Self::SimpleEvals => "simple_evals",
-            Self::Authors => "gpqa_authors",
-        }
-    }
-
-    fn oracle(self, item: &Item) -> String {
-        let gold = self.expected(item);
-        match self {
-            Self::SimpleEvals => format!("Answer: {gold}"),
-            Self::Authors => format!("The correct answer is ({gold})."),
-        }
-    }
-
-    fn expected(self, item: &Item) -> String {
-        row::gold(item, self).map(String::from).unwrap_or_default()
-    }
 }
+
+/// The scorer of a protocol: its parser, and the letter that is right in its order of the options.
+macro_rules! scorer {
+    ($parser:ident, $protocol:expr) => {
+        ChoiceLetter {
+            parser: &choice::$parser,
+            gold: |item| row::gold(item, $protocol),
+            chance: |_| None,
+            score_row: |row| row::score_row(row, $protocol),
+        }
+    };
+}
+
+static SIMPLE_EVALS_SCORER: ChoiceLetter = scorer!(SIMPLE_EVALS, Protocol::SimpleEvals);
+static AUTHORS_SCORER: ChoiceLetter = scorer!(GPQA_AUTHORS, Protocol::Authors);
 
 macro_rules! gpqa_diamond {
     ($name:ty, $protocol:expr, $facts:ident) => {
@@ -190,6 +146,10 @@ macro_rules! gpqa_diamond {
                     Protocol::SimpleEvals => &prompt::TEMPLATES,
                     Protocol::Authors => &[],
                 }
+            }
+
+            fn question_columns(&self) -> &'static [&'static str] {
+                &[row::QUESTION]
             }
 
             fn id_columns(&self) -> &'static [&'static str] {
@@ -228,30 +188,17 @@ macro_rules! gpqa_diamond {
                 $protocol.prompt(item, &material.templates)
             }
 
-            fn expected(&self, item: &Item) -> String {
-                $protocol.expected(item)
-            }
-
-            fn grade(&self, item: &Item, answer: &Answer) -> Grading {
-                $protocol.grade(item, answer)
-            }
-
-            fn oracle(&self, item: &Item) -> String {
-                $protocol.oracle(item)
-            }
-
-            fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-                row::score_row(row, $protocol)
-            }
-
-            fn chance(&self, _item: &Item) -> Option<f64> {
-                Some(0.25)
+            fn scorer(&self) -> &dyn Scorer {
+                match $protocol {
+                    Protocol::SimpleEvals => &SIMPLE_EVALS_SCORER,
+                    Protocol::Authors => &AUTHORS_SCORER,
+                }
             }
 
             fn metrics(&self) -> Option<Box<dyn Metrics>> {
                 match $protocol {
                     Protocol::SimpleEvals => None,
-                    Protocol::Authors => Some(Box::<refusals::Refusals>::default()),
+                    Protocol::Authors => Some(Box::<Refusals>::default()),
                 }
             }
         }

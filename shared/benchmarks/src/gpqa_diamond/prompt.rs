@@ -6,6 +6,7 @@ use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 use super::row::Shown;
 use crate::facts::{Template, TemplateSource};
 use crate::material::Templates;
+use crate::prompts::fill;
 
 /// The message of simple-evals.
 const MULTIPLE_CHOICE: &str = "multiple-choice";
@@ -50,36 +51,8 @@ pub(super) fn simple_evals_template(templates: &Templates) -> Template {
 /// One user message, and nothing before it.
 pub(super) fn simple_evals(shown: &Shown<'_>, templates: &Templates) -> Prompt {
     let [a, b, c, d] = &shown.options;
-    Prompt::user(filled(multiple_choice(templates).1, |name| match name {
-        "Question" => Some(&shown.question),
-        "A" => Some(a),
-        "B" => Some(b),
-        "C" => Some(c),
-        "D" => Some(d),
-        _ => None,
-    }))
-}
-
-/// A template with its `{names}` replaced. What is put in is not looked at again: questions have braces of their own.
-fn filled<'a>(template: &str, value: impl Fn(&str) -> Option<&'a str>) -> String {
-    let mut text = String::new();
-    let mut rest = template;
-    while let Some((before, after)) = rest.split_once('{') {
-        text.push_str(before);
-        let named = after.split_once('}').and_then(|(name, after)| Some((value(name)?, after)));
-        rest = match named {
-            Some((value, after)) => {
-                text.push_str(value);
-                after
-            }
-            None => {
-                text.push('{');
-                after
-            }
-        };
-    }
-    text.push_str(rest);
-    text
+    let slots = [("Question", &*shown.question), ("A", a), ("B", b), ("C", c), ("D", d)];
+    Prompt::user(fill(multiple_choice(templates).1, &slots))
 }
 
 const SYSTEM: &str = "You are a very intelligent assistant, who follows instructions directly.";
@@ -113,14 +86,10 @@ mod tests {
 
     #[test]
     fn what_is_put_in_is_not_looked_at_again() {
-        let value = |name: &str| match name {
-            "A" => Some("{B}"),
-            "B" => Some("{A}{"),
-            _ => None,
-        };
-        assert_eq!(filled("{A}, {B} {C} {", value), "{B}, {A}{ {C} {");
-        assert_eq!(filled("{{A}}", value), "{{B}}");
-        assert_eq!(filled("", value), "");
+        let slots = [("A", "{B}"), ("B", "{A}{")];
+        assert_eq!(fill("{A}, {B} {C} {", &slots), "{B}, {A}{ {C} {");
+        assert_eq!(fill("{{A}}", &slots), "{{B}}");
+        assert_eq!(fill("", &slots), "");
     }
 
     #[test]

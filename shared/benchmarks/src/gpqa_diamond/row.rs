@@ -6,8 +6,9 @@ use bench_items::{Item, ROW_SIGN, Row, RowError};
 use serde_json::{Value, json};
 
 use super::{LETTERS, Protocol};
+use crate::scorers::choice;
 
-const QUESTION: &str = "Question";
+pub(super) const QUESTION: &str = "Question";
 const RIGHT: &str = "Correct Answer";
 const WRONG: [&str; 3] = ["Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3"];
 const DOMAIN: &str = "High-level domain";
@@ -73,7 +74,7 @@ pub(super) fn shown(item: &Item, protocol: Protocol) -> Result<Shown<'_>, RowErr
     let options = [a?, b?, c?, d?];
     let right = text(row, RIGHT)?;
     // The first that is equal, as in every official script: two options may be the same text.
-    let gold = LETTERS.into_iter().zip(&options).find(|(_, option)| **option == right);
+    let gold = LETTERS.chars().zip(&options).find(|(_, option)| **option == right);
     let gold = gold.map(|(letter, _)| letter).ok_or_else(|| RowError::column(RIGHT, "is not shown"))?;
     Ok(Shown { question: text(row, QUESTION)?, options, gold })
 }
@@ -99,16 +100,7 @@ pub(super) fn gold(item: &Item, protocol: Protocol) -> Result<char, RowError> {
 
 /// The right letter, where a stored response brings it.
 fn given_letter(row: &Row) -> Result<Option<char>, RowError> {
-    for column in [ANSWER, "gold"] {
-        let Some(given) = row.get(column).filter(|given| !given.is_null()) else { continue };
-        let letter = given.as_str().map(str::trim).and_then(|given| {
-            let mut characters = given.chars();
-            characters.next().filter(|_| characters.next().is_none())
-        });
-        let letter = letter.filter(|letter| LETTERS.contains(letter));
-        return letter.map(Some).ok_or_else(|| RowError::column(column, "is not one of the letters A to D"));
-    }
-    Ok(None)
+    choice::letter_in(row, &[ANSWER, "gold"], LETTERS)
 }
 
 /// An item for a stored response: of its right letter, else of the dataset's columns with the index of the row, as in

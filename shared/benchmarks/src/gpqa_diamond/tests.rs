@@ -1,5 +1,5 @@
-use bench_domain::{Outcome, Role};
-use serde_json::Value;
+use bench_domain::{Answer, Outcome, Role};
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -95,7 +95,7 @@ fn each_sample_has_an_order_of_its_own_only_in_simple_evals() {
     let expected: Vec<String> = (0..4)
         .map(|sample| {
             let at = order::simple_evals(0, sample).iter().position(|at| *at == 0).unwrap();
-            LETTERS[at].to_string()
+            LETTERS[at..=at].to_owned()
         })
         .collect();
     assert_eq!(letters, expected);

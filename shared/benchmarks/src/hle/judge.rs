@@ -6,12 +6,13 @@ use serde_json::{Map, Number, Value, json};
 
 use super::prompt;
 use crate::benchmark::ItemProblem;
+use crate::columns::{text, text_or_number};
 use crate::facts::Template;
-use crate::judge::{Judge, JudgeFacts, NoVerdict};
-use crate::judged::{
-    contains_gold, fill, json_object, note_truncation, shortened, text, text_or_number, unfenced,
-};
+use crate::grading::shortened;
 use crate::material::Templates;
+use crate::prompts::fill;
+use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
+use crate::scorers::judged::{contains_gold, json_object, note_truncation, unfenced};
 
 /// Characters of the judge's reasoning that are kept with the verdict; all of it is in the stored reply.
 const REASONING_CHARS_MAX: usize = 1000;

@@ -8,16 +8,16 @@ mod judge;
 mod metrics;
 mod prompt;
 
-use bench_domain::{Answer, ChatMessage, Generation, Prompt, Role};
+use bench_domain::{ChatMessage, Prompt, Role};
 use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec};
 use serde_json::{Map, Value};
 
-use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::benchmark::{Benchmark, ItemProblem};
+use crate::columns::{text, text_or_number};
 use crate::facts::{Facts, Link, Template};
-use crate::judge::Judge;
-use crate::judged::{self, text, text_or_number};
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
+use crate::scorers::{Judged, Scorer, judged};
 use judge::HleJudge;
 use metrics::HleMetrics;
 
@@ -67,9 +67,6 @@ const fn facts(text_only: bool) -> Facts {
             "judged",
             "categories",
         ],
-        samples_per_item: 1,
-        generation: Generation::default,
-        support: None,
         item_timeout_seconds: 3600,
         deviations: &[
             "The score is over graded answers, with coverage; accuracy_official is over all questions, as the official program prints it.",
@@ -80,10 +77,10 @@ const fn facts(text_only: bool) -> Facts {
             "An empty answer is wrong without asking the judge.",
             "The instructions are a system message for every model; the official program sends them as the user's to models called o1.",
         ],
-        default_selected: false,
         setup_notes: "Accept the terms of cais/hle and give a token. Choose a judge; o3-mini-2025-01-31 is the official one. Its rows must not be published. A model without vision ends the questions with an image as unsupported, which leaves too few for a score: choose the protocol text-only for it.",
         item_id: "row index in the test split, from 0; id is the dataset's own id",
         group_noun: "categories",
+        ..Facts::DEFAULT
     }
 }
 
@@ -153,6 +150,15 @@ impl Layout for Hle {
     }
 }
 
+static SCORER: Judged = Judged {
+    judge: &HleJudge,
+    empty: |_, answer| judged::empty(answer, Map::new()),
+    say: |gold| {
+        format!("Explanation: This is the answer that the dataset has.\nAnswer: {gold}\nConfidence: 100%")
+    },
+    group: "category",
+};
+
 impl Benchmark for Hle {
     fn facts(&self) -> &'static Facts {
         if self.text_only { &FACTS_TEXT_ONLY } else { &FACTS }
@@ -178,27 +184,8 @@ impl Benchmark for Hle {
         Ok(Prompt { messages: vec![system, question] })
     }
 
-    fn expected(&self, item: &Item) -> String {
-        text_or_number(&item.row, "answer").unwrap_or_default()
-    }
-
-    fn grade(&self, item: &Item, answer: &Answer) -> Grading {
-        judged::before_judging(item, answer, Map::new())
-    }
-
-    fn judge(&self) -> Option<&'static dyn Judge> {
-        Some(&HleJudge)
-    }
-
-    fn oracle(&self, item: &Item) -> String {
-        format!(
-            "Explanation: This is the answer that the dataset has.\nAnswer: {}\nConfidence: 100%",
-            self.expected(item)
-        )
-    }
-
-    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        judged::score_row(row, "category")
+    fn scorer(&self) -> &dyn Scorer {
+        &SCORER
     }
 
     fn metrics(&self) -> Option<Box<dyn Metrics>> {

@@ -3,8 +3,8 @@
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::{Template, TemplateSource};
-use crate::judged::has_slots;
 use crate::material::Templates;
+use crate::prompts::has_slots;
 
 const REPOSITORY: &str = "centerforaisafety/hle";
 const COMMIT: &str = "87c92ead95bdd49d0598a3e16e926932bb0d12cc";

@@ -1,9 +1,11 @@
-use bench_domain::{Finish, Outcome, Verdict};
+use bench_domain::{Answer, Finish, Outcome, Verdict};
 use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::Judge as _;
 use crate::NoVerdict;
+use crate::benchmark::Grading;
 
 fn row(value: Value) -> Row {
     value.as_object().cloned().unwrap()

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::benchmark::Benchmark;
-use crate::instructions::request::NO_REFERENCE;
 use crate::material::Material;
 use crate::metrics::Ended;
 use crate::score::score_line;
+use crate::scorers::instructions::request::NO_REFERENCE;
 
 /// The parameters that each entry of the dataset's `kwargs` has, most of them `null`.
 #[rustfmt::skip]

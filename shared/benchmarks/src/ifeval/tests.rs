@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::benchmark::Benchmark;
-use crate::instructions::request::NO_REFERENCE;
 use crate::material::Material;
 use crate::metrics::Ended;
+use crate::scorers::instructions::request::NO_REFERENCE;
 
 fn demo() -> Vec<Item> {
     let rows = SPEC.demo.items.lines().map(|line| serde_json::from_str::<Row>(line).unwrap());

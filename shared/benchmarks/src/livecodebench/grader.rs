@@ -36,7 +36,7 @@ use crate::Round;
 use crate::benchmark::ItemProblem;
 use crate::grading::{self, Finding, shortened};
 use crate::python;
-use crate::sandbox::{GradingMode, JobMaterial, SandboxFacts, SandboxGrader, Unread};
+use crate::scorers::sandbox::{GradingMode, JobMaterial, SandboxFacts, SandboxGrader, Unread};
 
 /// The official runner among the templates.
 pub(super) const OFFICIAL_RUNNER: &str = "testing_util.py";

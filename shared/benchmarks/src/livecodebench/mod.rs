@@ -9,17 +9,19 @@ mod metrics;
 mod prompt;
 mod releases;
 mod row;
+mod scorer;
 
-use bench_domain::{Answer, Generation, Prompt};
+use bench_domain::{Generation, Prompt};
 use bench_items::{DatasetSpec, IndexEntry, Item, Layout, PartFile, Row, RowError, TemplateSpec};
 
-use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::benchmark::{Benchmark, ItemProblem};
+use crate::columns::text;
 use crate::facts::{Facts, Link, Template};
-use crate::judged::text;
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
 use crate::options::{OptionError, OptionFacts, Options};
-use crate::sandbox::{GradingMode, SandboxGrader};
+use crate::scorers;
+use crate::scorers::sandbox::GradingMode;
 use metrics::PassAtK;
 
 /// LiveCodeBench: one release of it, or slices.
@@ -60,7 +62,6 @@ static FACTS: Facts = Facts {
         max_tokens: Some(2000),
         ..Generation::default()
     },
-    support: None,
     item_timeout_seconds: 1800,
     deviations: &[
         "Every model gets the chat messages, system and user; the official program has forms of its own for some models.",
@@ -73,10 +74,10 @@ static FACTS: Facts = Facts {
         "The token limit is the official 2000; a reasoning model needs far more.",
         "pass@k is over the answers that were graded.",
     ],
-    default_selected: false,
     setup_notes: "Programs are run in sandboxes: a sandbox host with Python 3.10 or later is needed. All six files have 4.5 GB; the option release takes fewer, such as v6 with 134 MB.",
     item_id: "index in the release's dataset order, from 0, without problems that ask nothing; question_id is the dataset's own id",
     group_noun: "difficulties",
+    ..Facts::DEFAULT
 };
 
 impl Layout for LiveCodeBench {
@@ -104,6 +105,10 @@ impl Layout for LiveCodeBench {
         true
     }
 
+    fn question_columns(&self) -> &'static [&'static str] {
+        &[row::QUESTION]
+    }
+
     fn id_columns(&self) -> &'static [&'static str] {
         &["question_id"]
     }
@@ -127,27 +132,8 @@ impl Benchmark for LiveCodeBench {
         Ok(prompt::prompt(text(&item.row, row::QUESTION)?, starter, &material.templates))
     }
 
-    fn expected(&self, item: &Item) -> String {
-        let count = |column| row::test_count(&item.row, column);
-        match (count(row::PUBLIC), count(row::PRIVATE)) {
-            (Some(public), Some(private)) => match public + private {
-                1 => "passes its one test".to_owned(),
-                all => format!("passes all {all} tests"),
-            },
-            (Some(public), None) => format!("passes all tests, {public} public and the private ones"),
-            _ => "passes all tests".to_owned(),
-        }
-    }
-
-    fn grade(&self, _item: &Item, answer: &Answer) -> Grading {
-        match grader::code(answer) {
-            None => grader::without_code(answer).into(),
-            Some(_) => Grading::NeedsSandbox,
-        }
-    }
-
-    fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
-        Some(grader::grader(self.grading))
+    fn scorer(&self) -> &dyn scorers::Scorer {
+        self
     }
 
     fn options(&self) -> &'static [OptionFacts] {
@@ -160,21 +146,6 @@ impl Benchmark for LiveCodeBench {
 
     fn selects(&self, options: &Options, item: &IndexEntry) -> bool {
         releases::selects(options, item)
-    }
-
-    fn oracle(&self, item: &Item) -> String {
-        match row::maybe(&item.row, row::REFERENCE).ok().flatten() {
-            Some(program) => format!("```python\n{}\n```", program.trim_end_matches('\n')),
-            None => "The dataset has no program for this problem.".to_owned(),
-        }
-    }
-
-    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        let mut row = row.clone();
-        let mut item = row::graded(&mut row)?;
-        row.remove(row::REFERENCE);
-        item.row = row;
-        Ok(item)
     }
 
     fn metrics(&self) -> Option<Box<dyn Metrics>> {

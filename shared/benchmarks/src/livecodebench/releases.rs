@@ -8,7 +8,7 @@ use bench_items::{DatasetSpec, DemoData, HubSource, IndexEntry, Part, PartFile};
 use super::LiveCodeBench;
 use super::row::{self, DATE_TAG};
 use crate::options::{OptionError, OptionFacts, Options};
-use crate::sandbox::GradingMode;
+use crate::scorers::sandbox::GradingMode;
 
 pub(super) const RELEASE: &str = "release";
 pub(super) const START_DATE: &str = "start_date";

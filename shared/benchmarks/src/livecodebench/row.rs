@@ -6,7 +6,7 @@ use bench_items::{Item, Row, RowError};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::judged::text;
+use crate::columns::text;
 
 pub(super) const QUESTION: &str = "question_content";
 pub(super) const PUBLIC: &str = "public_test_cases";

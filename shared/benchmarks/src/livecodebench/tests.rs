@@ -1,11 +1,12 @@
 use std::collections::BTreeSet;
 
-use bench_domain::{Finish, Outcome, Role};
+use bench_domain::{Answer, Finish, Outcome, Role};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::*;
+use crate::benchmark::Grading;
 
 fn row(value: Value) -> Row {
     value.as_object().cloned().unwrap()

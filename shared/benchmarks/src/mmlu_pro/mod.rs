@@ -2,20 +2,23 @@
 //!
 //! Protocol: TIGER-AI-Lab/MMLU-Pro at f418b116, `evaluate_from_api.py`.
 
-mod extract;
 mod prompt;
 
 use std::collections::BTreeMap;
 
-use bench_domain::{Answer, Generation, Prompt};
+use bench_domain::{Generation, Prompt};
 use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::benchmark::{Benchmark, ItemProblem};
+use crate::columns::text;
 use crate::facts::{Facts, Link, Template, TemplateSource};
-use crate::grading::{self, Finding};
 use crate::material::{Material, Templates};
-use extract::{Extraction, LETTERS};
+use crate::metrics::{GuessedAnswers, Metrics};
+use crate::scorers::{ChoiceLetter, Scorer, choice};
+
+/// The letters of the options, by position.
+const LETTERS: &str = "ABCDEFGHIJ";
 
 /// MMLU-Pro.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +37,6 @@ static FACTS: Facts = Facts {
         Link { title: "Paper", url: "https://arxiv.org/abs/2406.01574" },
     ],
     metrics: &["accuracy", "categories", "accuracy_chance_adjusted"],
-    samples_per_item: 1,
     generation: || Generation {
         temperature: Some(0.0),
         top_p: Some(1.0),
@@ -42,58 +44,43 @@ static FACTS: Facts = Facts {
         ..Generation::default()
     },
     support: Some("the worked examples of the item's category, from the validation split"),
-    item_timeout_seconds: 1_200,
     deviations: &[
         "A missing answer counts as wrong; the official scripts put a random option in its place, which cannot be repeated. The expected value of that is shown as accuracy_chance_adjusted.",
         "Reasoning that a provider delivers apart from the answer is not graded; the official script never sees it.",
         "The token limit is the official 4000; a reasoning model needs more, and answers that were cut off are counted apart.",
     ],
     default_selected: true,
-    setup_notes: "",
     item_id: "row index in the test split, from 0; question_id is the dataset's own id",
     group_noun: "categories",
+    ..Facts::DEFAULT
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
     sources: &[HubSource {
         id: "TIGER-Lab/MMLU-Pro",
-        revision: None,
         items: &[Part { config: "default", split: "test" }],
         support: &[Part { config: "default", split: "validation" }],
+        ..HubSource::DEFAULT
     }],
-    gate: None,
     licence: "MIT",
     items: 12_032,
     demo: DemoData {
         items: include_str!("../../data/mmlu_pro_test.jsonl"),
         support: &[("validation", include_str!("../../data/mmlu_pro_validation.jsonl"))],
     },
+    ..DatasetSpec::DEFAULT
 };
 
 /// The letter that is right: the official comparison looks at this column alone.
 fn gold(row: &Row) -> Result<char, RowError> {
-    if let Some(answer) = row.get("answer").filter(|answer| !answer.is_null()) {
-        let letter = answer.as_str().map(str::trim).and_then(|answer| {
-            let mut characters = answer.chars();
-            characters.next().filter(|_| characters.next().is_none())
-        });
-        return letter
-            .filter(|letter| LETTERS.contains(*letter))
-            .ok_or_else(|| RowError::column("answer", "is not one of the letters A to J"));
+    if let Some(letter) = choice::letter_in(row, &["answer"], LETTERS)? {
+        return Ok(letter);
     }
     let index = row.get("answer_index").filter(|index| !index.is_null());
     let index = index.ok_or_else(|| RowError::column("answer", "is missing"))?;
     let letter =
         index.as_u64().and_then(|index| usize::try_from(index).ok()).and_then(|at| LETTERS.chars().nth(at));
     letter.ok_or_else(|| RowError::column("answer_index", "is not a number from 0 to 9"))
-}
-
-fn text<'a>(row: &'a Row, column: &str) -> Result<&'a str, RowError> {
-    match row.get(column) {
-        Some(Value::String(text)) => Ok(text),
-        Some(Value::Null) | None => Err(RowError::column(column, "is missing")),
-        Some(_) => Err(RowError::column(column, "is not a text")),
-    }
 }
 
 /// The options that are asked: those that are the literal `N/A` are leftovers of an early revision.
@@ -118,6 +105,26 @@ fn options(row: &Row) -> Result<Vec<&str>, RowError> {
     }
     Ok(options)
 }
+
+/// The right letter and, where they are given, the options: without them there is no chance to guess.
+fn score_row(row: &Row) -> Result<Item, RowError> {
+    let mut fields = Row::new();
+    fields.insert("answer".into(), Value::String(gold(row)?.to_string()));
+    if row.get("options").is_some_and(|options| !options.is_null()) {
+        options(row)?;
+        fields.extend(row.get("options").map(|options| ("options".to_owned(), options.clone())));
+    }
+    let group = row.get("category").and_then(Value::as_str).map(str::to_owned);
+    Ok(Item::new("", group, fields))
+}
+
+#[allow(clippy::cast_precision_loss)] // at most ten
+fn chance(item: &Item) -> Option<f64> {
+    options(&item.row).ok().map(|options| 1.0 / options.len() as f64)
+}
+
+static SCORER: ChoiceLetter =
+    ChoiceLetter { parser: &choice::MMLU_PRO_API, gold: |item| gold(&item.row), chance, score_row };
 
 impl Layout for MmluPro {
     fn name(&self) -> &'static str {
@@ -194,45 +201,12 @@ impl Benchmark for MmluPro {
         Ok(Prompt::user(message))
     }
 
-    fn expected(&self, item: &Item) -> String {
-        gold(&item.row).map(String::from).unwrap_or_default()
+    fn scorer(&self) -> &dyn Scorer {
+        &SCORER
     }
 
-    fn grade(&self, item: &Item, answer: &Answer) -> Grading {
-        let Ok(gold) = gold(&item.row) else { return grading::without_gold().into() };
-        let found = extract::extract(&answer.text);
-        let mut detail = Map::new();
-        detail.insert("parser".into(), json!("mmlu_pro_api"));
-        detail.insert("stage".into(), json!(found.map(|found| found.stage)));
-        let letter = found.map(|Extraction { letter, .. }| letter);
-        if let (None, Some(chance)) = (letter, self.chance(item)) {
-            detail.insert("chance".into(), json!(chance));
-        }
-        let reason =
-            letter.map(|letter| format!("The answer is {letter}; right is {gold}.")).unwrap_or_default();
-        let finding =
-            Finding { extracted: letter.map(String::from), correct: letter == Some(gold), reason, detail };
-        grading::settle(answer, finding).into()
-    }
-
-    fn oracle(&self, item: &Item) -> String {
-        format!("The answer is ({}).", self.expected(item))
-    }
-
-    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        let mut fields = Row::new();
-        fields.insert("answer".into(), Value::String(gold(row)?.to_string()));
-        if row.get("options").is_some_and(|options| !options.is_null()) {
-            options(row)?;
-            fields.extend(row.get("options").map(|options| ("options".to_owned(), options.clone())));
-        }
-        let group = row.get("category").and_then(Value::as_str).map(str::to_owned);
-        Ok(Item::new("", group, fields))
-    }
-
-    fn chance(&self, item: &Item) -> Option<f64> {
-        #[allow(clippy::cast_precision_loss)] // at most ten
-        options(&item.row).ok().map(|options| 1.0 / options.len() as f64)
+    fn metrics(&self) -> Option<Box<dyn Metrics>> {
+        Some(Box::<GuessedAnswers>::default())
     }
 }
 

@@ -3,7 +3,7 @@
 //! Its wire strings are part of the protocol: parsers look for the sentence that the header asks for,
 //! and figures are comparable only when the message is the same to the letter.
 
-use super::extract::LETTERS;
+use super::LETTERS;
 
 const HEADER_START: &str = "The following are multiple choice questions (with answers) about ";
 const HEADER_END: &str =

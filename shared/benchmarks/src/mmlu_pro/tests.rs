@@ -1,3 +1,5 @@
+use bench_domain::Answer;
+
 use super::*;
 
 fn row(value: Value) -> Row {

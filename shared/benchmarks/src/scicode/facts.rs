@@ -5,7 +5,7 @@ use bench_domain::Generation;
 use super::{GivenSteps, SciCode};
 use crate::facts::{Facts, Link};
 use crate::options::OptionFacts;
-use crate::sandbox::GradingMode;
+use crate::scorers::sandbox::GradingMode;
 
 /// Which problems.
 pub(super) const SPLIT: &str = "split";

@@ -10,21 +10,23 @@ mod job;
 mod metrics;
 mod problem;
 mod prompt;
+mod scorer;
 mod texts;
 mod verdict;
 
-use bench_domain::{Answer, Prompt};
+use bench_domain::Prompt;
 use bench_items::{
     AttachmentSpec, DatasetSpec, DemoData, HubSource, Item, Layout, Part, PartFile, Row, RowError,
     TemplateSpec,
 };
 
-use crate::benchmark::{Benchmark, Grading, ItemProblem};
+use crate::benchmark::{Benchmark, ItemProblem};
 use crate::facts::{Facts, Template};
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
 use crate::options::{OptionError, OptionFacts, Options};
-use crate::sandbox::{GradingMode, SandboxGrader};
+use crate::scorers;
+use crate::scorers::sandbox::GradingMode;
 use crate::steps::Steps;
 use problem::Problem;
 
@@ -183,6 +185,11 @@ impl Layout for SciCode {
         &texts::TEMPLATES
     }
 
+    /// A problem is all of its row.
+    fn question_columns(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     fn id_columns(&self) -> &'static [&'static str] {
         &["problem_id"]
     }
@@ -213,18 +220,8 @@ impl Benchmark for SciCode {
         first.map(|step| step.prompt).ok_or_else(|| ItemProblem::Content("nothing is asked".into()))
     }
 
-    fn expected(&self, item: &Item) -> String {
-        let Ok(problem) = Problem::of(&item.row) else { return String::new() };
-        let truths: Option<Vec<&str>> = problem.asked().map(|step| step.truth).collect();
-        truths.unwrap_or_default().join("\n\n")
-    }
-
-    fn grade(&self, _item: &Item, _answer: &Answer) -> Grading {
-        Grading::NeedsSandbox
-    }
-
-    fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
-        Some(self.lasting())
+    fn scorer(&self) -> &dyn scorers::Scorer {
+        self
     }
 
     fn steps(&self) -> Option<&'static dyn Steps> {
@@ -254,18 +251,6 @@ impl Benchmark for SciCode {
             }
         }
         Ok((chosen != *self).then_some(chosen.lasting()))
-    }
-
-    fn oracle(&self, item: &Item) -> String {
-        let first =
-            Problem::of(&item.row).ok().and_then(|problem| Some(problem.asked().next()?.name.to_owned()));
-        first.map(|step| Steps::oracle(self, item, &step)).unwrap_or_default()
-    }
-
-    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        let row = problem::stored(row.clone());
-        Problem::of(&row)?;
-        Ok(Item::new("", None, row))
     }
 
     fn metrics(&self) -> Option<Box<dyn Metrics>> {

@@ -3,7 +3,7 @@
 use bench_items::{Row, RowError};
 use serde_json::Value;
 
-use crate::judged::{text, text_or_number};
+use crate::columns::{text, text_or_number};
 
 const STEPS: &str = "sub_steps";
 

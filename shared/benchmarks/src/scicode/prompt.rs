@@ -2,8 +2,8 @@
 
 use super::problem::Problem;
 use super::texts;
-use crate::judged::fill;
 use crate::material::Templates;
+use crate::prompts::fill;
 
 /// Between one earlier step and the next.
 const BETWEEN: &str = "------";

@@ -4,9 +4,9 @@ use bench_domain::{Answer, Harvested, JobEnd, JobReport, Outcome, SampleBody, St
 use serde_json::{Value, json};
 
 use super::*;
-use crate::Round;
 use crate::material::Templates;
-use crate::sandbox::JobMaterial;
+use crate::scorers::sandbox::JobMaterial;
+use crate::{Round, SandboxGrader as _};
 
 /// Stands in for an official template: all that is filled in, and nothing else.
 const SHOWN: &str = "<{problem_steps_str}|{next_step_str}|{dependencies}>";

@@ -3,8 +3,8 @@
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
 use crate::facts::TemplateSource;
-use crate::judged::has_slots;
 use crate::material::Templates;
+use crate::prompts::has_slots;
 
 const REPOSITORY: &str = "scicode-bench/SciCode";
 const COMMIT: &str = "588b4069d73d211434790bdf4f5a3b80c7830912";

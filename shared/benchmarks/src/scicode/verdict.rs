@@ -12,7 +12,7 @@ use super::job::{RESULTS, ROUNDS_MAX, seal, secret};
 use super::problem::Problem;
 use crate::Round;
 use crate::grading::{self, Finding, shortened};
-use crate::sandbox::{GradingMode, Unread};
+use crate::scorers::sandbox::{GradingMode, Unread};
 
 /// Characters of a program's complaint that are kept.
 const COMPLAINT_CHARS_MAX: usize = 400;

@@ -14,7 +14,7 @@ use super::problem::Problem;
 use super::{SciCode, TARGETS, extract, texts, verdict};
 use crate::Round;
 use crate::benchmark::ItemProblem;
-use crate::sandbox::{GradingMode, JobMaterial, SandboxFacts, SandboxGrader, Unread};
+use crate::scorers::sandbox::{GradingMode, JobMaterial, SandboxFacts, SandboxGrader, Unread};
 
 /// How long a step's program may run, in seconds: that of the official program.
 const STEP_SECONDS: u64 = 1800;

@@ -1,0 +1,64 @@
+//! A set of verifiable instructions as a benchmark.
+
+use bench_domain::Prompt;
+use bench_items::{DatasetSpec, Item, Layout, Row, RowError};
+
+use crate::benchmark::{Benchmark, ItemProblem};
+use crate::facts::{Facts, Template, TemplateSource};
+use crate::material::{Material, Templates};
+use crate::metrics::Metrics;
+use crate::scorers::Scorer;
+use crate::scorers::instructions::{Figures, InstructionChecks, request};
+
+/// A benchmark of verifiable instructions: the request is the only message, programs check the response.
+pub struct InstructionSet {
+    pub(crate) facts: &'static Facts,
+    pub(crate) spec: &'static DatasetSpec,
+    /// Its instructions.
+    pub(crate) checks: &'static InstructionChecks,
+}
+
+impl Layout for InstructionSet {
+    fn name(&self) -> &'static str {
+        self.facts.name
+    }
+
+    fn spec(&self) -> &DatasetSpec {
+        self.spec
+    }
+
+    fn id_columns(&self) -> &'static [&'static str] {
+        &["key"]
+    }
+
+    fn question_columns(&self) -> &'static [&'static str] {
+        &["prompt"]
+    }
+
+    /// Takes every row: what is wrong with one is said of it alone, when it is asked or graded.
+    fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
+        Ok(Some(Item::new(index.to_string(), None, row)))
+    }
+}
+
+impl Benchmark for InstructionSet {
+    fn facts(&self) -> &'static Facts {
+        self.facts
+    }
+
+    fn scorer(&self) -> &dyn Scorer {
+        self.checks
+    }
+
+    fn template(&self, _templates: &Templates) -> Template {
+        Template::of(TemplateSource::Official, &[])
+    }
+
+    fn prompt(&self, item: &Item, _material: &Material) -> Result<Prompt, ItemProblem> {
+        Ok(request::prompt(&item.row)?)
+    }
+
+    fn metrics(&self) -> Option<Box<dyn Metrics>> {
+        Some(Box::<Figures>::default())
+    }
+}

@@ -1,0 +1,104 @@
+//! Metrics: figures over the verdicts of a benchmark. By group of items for all, others where a benchmark names them.
+
+pub(crate) mod guessing;
+mod refusals;
+
+use bench_domain::Verdict;
+use serde_json::{Map, Value, json};
+
+pub use guessing::GuessedAnswers;
+pub(crate) use refusals::Refusals;
+
+/// A sample that is over, as metrics see it.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'a> {
+    /// Index of its item in the plan.
+    pub item: u32,
+    /// The item's group.
+    pub group: Option<&'a str>,
+    /// How it ended.
+    pub verdict: &'a Verdict,
+}
+
+/// Figures that are made of all verdicts of a benchmark, in plan order.
+pub trait Metrics: Send {
+    /// Counts a sample that is over.
+    fn add(&mut self, sample: &Ended<'_>);
+
+    /// The figures. `planned` is the number of samples planned, over or not.
+    fn finish(&self, planned: u64) -> Map<String, Value>;
+}
+
+/// How the samples of one group ended.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GroupTally {
+    /// The group, as [`Item::group`](bench_items::Item::group) names it.
+    pub group: Option<String>,
+    /// Samples that are right.
+    pub correct: u64,
+    /// Samples that were graded.
+    pub graded: u64,
+    /// Samples that were planned.
+    pub planned: u64,
+}
+
+/// Shares as JSON: `null` when there is nothing to divide by.
+#[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
+fn share(part: f64, whole: u64) -> Value {
+    if whole == 0 { Value::Null } else { json!(part / whole as f64) }
+}
+
+/// Accuracy and coverage of each group.
+#[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
+pub(crate) fn by_group(noun: &str, groups: &[GroupTally]) -> Map<String, Value> {
+    let mut metrics = Map::new();
+    let mut named = Map::new();
+    for tally in groups {
+        let Some(group) = &tally.group else { continue };
+        named.insert(
+            group.clone(),
+            json!({
+                "accuracy": share(tally.correct as f64, tally.graded),
+                "correct": tally.correct,
+                "graded": tally.graded,
+                "planned": tally.planned,
+                "coverage": share(tally.graded as f64, tally.planned),
+            }),
+        );
+    }
+    if !named.is_empty() {
+        metrics.insert(noun.to_owned(), Value::Object(named));
+    }
+    metrics
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_accuracy_and_coverage() {
+        let tally = |group: &str, correct, graded, planned| GroupTally {
+            group: Some(group.into()),
+            correct,
+            graded,
+            planned,
+        };
+        let metrics = by_group("categories", &[tally("law", 1, 4, 5), tally("math", 0, 0, 2)]);
+        assert_eq!(
+            Value::Object(metrics),
+            json!({
+                "categories": {
+                    "law": {"accuracy": 0.25, "correct": 1, "graded": 4, "planned": 5, "coverage": 0.8},
+                    "math": {"accuracy": null, "correct": 0, "graded": 0, "planned": 2, "coverage": 0.0},
+                },
+            })
+        );
+    }
+
+    #[test]
+    fn without_groups_there_is_nothing_to_say() {
+        let tally = GroupTally { correct: 3, graded: 4, planned: 4, ..GroupTally::default() };
+        assert!(by_group("parts", &[tally]).is_empty());
+    }
+}

@@ -1,0 +1,5 @@
+//! What prompts of several benchmarks are made of.
+
+mod fill;
+
+pub(crate) use fill::{fill, has_slots};

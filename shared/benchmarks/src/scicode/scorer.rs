@@ -1,0 +1,39 @@
+//! What programs are worth: the tests of their steps are run in a sandbox.
+
+use bench_domain::Answer;
+use bench_items::{Item, Row, RowError};
+
+use super::SciCode;
+use super::problem::{self, Problem};
+use crate::benchmark::Grading;
+use crate::scorers::Scorer;
+use crate::scorers::sandbox::SandboxGrader;
+use crate::steps::Steps;
+
+impl Scorer for SciCode {
+    fn expected(&self, item: &Item) -> String {
+        let Ok(problem) = Problem::of(&item.row) else { return String::new() };
+        let truths: Option<Vec<&str>> = problem.asked().map(|step| step.truth).collect();
+        truths.unwrap_or_default().join("\n\n")
+    }
+
+    fn oracle(&self, item: &Item) -> String {
+        let first =
+            Problem::of(&item.row).ok().and_then(|problem| Some(problem.asked().next()?.name.to_owned()));
+        first.map(|step| Steps::oracle(self, item, &step)).unwrap_or_default()
+    }
+
+    fn grade(&self, _item: &Item, _answer: &Answer) -> Grading {
+        Grading::NeedsSandbox
+    }
+
+    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
+        let row = problem::stored(row.clone());
+        Problem::of(&row)?;
+        Ok(Item::new("", None, row))
+    }
+
+    fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
+        Some(self.lasting())
+    }
+}

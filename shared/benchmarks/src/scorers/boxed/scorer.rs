@@ -1,0 +1,55 @@
+//! The scorer of boxed integers.
+
+use bench_domain::Answer;
+use bench_items::{Item, Row, RowError};
+use serde_json::{Map, Value, json};
+
+use super::{extract, gold};
+use crate::benchmark::Grading;
+use crate::grading::{self, Finding};
+use crate::scorers::Scorer;
+
+/// Enough of an answer to recognise it in a sentence.
+const SHOWN_CHARS_MAX: usize = 60;
+
+/// Takes an answer for right when the mathematics in its last box equals the integer in the item's column `gold` or
+/// `answer`.
+#[derive(Debug, Clone, Copy)]
+pub struct BoxedInteger;
+
+impl Scorer for BoxedInteger {
+    fn expected(&self, item: &Item) -> String {
+        gold(&item.row).map(|gold| gold.to_string()).unwrap_or_default()
+    }
+
+    fn oracle(&self, item: &Item) -> String {
+        format!("The final answer is $\\boxed{{{}}}$.", self.expected(item))
+    }
+
+    fn grade(&self, item: &Item, answer: &Answer) -> Grading {
+        let Ok(gold) = gold(&item.row) else { return grading::without_gold().into() };
+        let found = extract(&answer.text);
+        let correct = found.equals(&gold);
+        let mut detail = Map::new();
+        detail.insert("parser".into(), json!("matharena"));
+        detail.insert("source".into(), json!(found.source));
+        detail.insert("warning".into(), json!(found.warning));
+        let reason = match &found.text {
+            Some(text) if text == "[]" => {
+                "The box holds nothing but text, which the official parser drops.".to_owned()
+            }
+            Some(text) => {
+                format!("The answer is {}; right is {gold}.", grading::shortened(text, SHOWN_CHARS_MAX))
+            }
+            None => String::new(),
+        };
+        grading::settle(answer, Finding { extracted: found.text, correct, reason, detail }).into()
+    }
+
+    fn score_row(&self, row: &Row) -> Result<Item, RowError> {
+        let gold = gold(row)?;
+        let mut fields = Row::new();
+        fields.insert("answer".into(), Value::String(gold.to_string()));
+        Ok(Item::new("", None, fields))
+    }
+}
