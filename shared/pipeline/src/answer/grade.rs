@@ -3,14 +3,13 @@
 use std::time::Duration;
 
 use crate::{AskError, BenchmarkContext, InHand, Party, Stage, StoredBody};
-use bench_benchmarks::Grading;
+use bench_benchmarks::{Benchmark, Grading};
 use bench_domain::sampling::item_hash;
 use bench_domain::{Finish, SampleBody, Timestamp, Usage};
-use bench_items::Item;
+use bench_items::{Item, identity};
 use bench_lambda::metrics;
 use bench_queue::Message;
 use bench_state::{Answered, BodyRef, Finished, HandedOver};
-use serde_json::Value;
 
 use crate::Worker;
 
@@ -39,7 +38,7 @@ impl Worker {
         // An answer that was counted, and is graded again after a requeue, costs nothing more.
         let counted = hand.claimed.record.counted == Some(stored.attempt);
         let spent = if counted { Usage::default() } else { hand.run.spent_on(&body.prompt, &body.answer) };
-        let answered = answered(hand, item, &body, stored);
+        let answered = answered(hand, benchmark.benchmark, item, &body, stored);
         if let Some(steps) = benchmark.benchmark.steps() {
             let material = benchmark.material(&self.desk.blobs, item).await?;
             match steps.next(item, &material, &body.steps) {
@@ -107,7 +106,13 @@ impl Worker {
 }
 
 /// What the record keeps of an answer, all questions of its item together.
-fn answered(hand: &InHand<'_>, item: &Item, body: &SampleBody, stored: StoredBody) -> Answered {
+fn answered(
+    hand: &InHand<'_>,
+    benchmark: &dyn Benchmark,
+    item: &Item,
+    body: &SampleBody,
+    stored: StoredBody,
+) -> Answered {
     let last = std::slice::from_ref(&body.answer);
     let answers =
         || body.steps.iter().map(|step| &step.answer).chain(if body.steps.is_empty() { last } else { &[] });
@@ -118,18 +123,10 @@ fn answered(hand: &InHand<'_>, item: &Item, body: &SampleBody, stored: StoredBod
     };
     Answered {
         body: BodyRef { attempt: stored.attempt, sha256: stored.sha256 },
-        item_hash: Some(item_hash(&identity(item))),
+        item_hash: Some(item_hash(&identity(benchmark, item))),
         truncated: answers().any(|answer| answer.finish == Finish::Length),
         latency_ms: Some(answers().map(|answer| answer.latency_ms).sum()),
         usage,
         model: body.answer.model.clone(),
     }
-}
-
-/// What an item is recognised by across revisions of its dataset: its question, else all of it.
-fn identity(item: &Item) -> Value {
-    let question = ["question", "problem", "prompt", "Question", "question_content"]
-        .into_iter()
-        .find_map(|name| item.row.get(name));
-    question.cloned().unwrap_or_else(|| Value::Object(item.row.clone()))
 }
