@@ -1,121 +1,86 @@
 //! Patterns of file names as dataset cards have them: `*`, `**`, `?` and `[…]`.
+//!
+//! They are matched as regular expressions, in time that is linear in the path. The crates for such patterns have others:
+//! `globset` knows bytes instead of characters, and braces; `glob` refuses `***` and a bracket that is not closed.
 
-/// Whether a path within a repository matches.
-pub(super) fn matches(pattern: &str, path: &str) -> bool {
-    let pattern: Vec<&str> = pattern.trim_start_matches("./").split('/').collect();
-    let path: Vec<&str> = path.split('/').collect();
-    folders(&pattern, &path)
+use std::fmt::Write as _;
+
+use regex::Regex;
+
+/// A pattern, ready to be compared; one that is too large for that matches nothing.
+pub(super) struct Pattern(Option<Regex>);
+
+impl Pattern {
+    pub(super) fn new(pattern: &str) -> Self {
+        // A path is compared with a slash before each of its names.
+        let mut expression = String::from("^");
+        for name in pattern.trim_start_matches("./").split('/') {
+            if name == "**" {
+                expression.push_str("(?:/[^/]*)*");
+            } else {
+                expression.push('/');
+                push_name(&mut expression, name);
+            }
+        }
+        expression.push('$');
+        Self(Regex::new(&expression).ok())
+    }
+
+    /// Whether a path within a repository matches.
+    pub(super) fn matches(&self, path: &str) -> bool {
+        self.0.as_ref().is_some_and(|expression| expression.is_match(&format!("/{path}")))
+    }
 }
 
-/// Walks with one way back, to the last `**`: the time is bounded by the product of the lengths.
-fn folders(pattern: &[&str], path: &[&str]) -> bool {
-    wildcard(pattern, path, |p| *p == "**", |p, name| names(p, name))
-}
-
-fn names(pattern: &str, name: &str) -> bool {
-    let pattern = tokens(pattern);
-    let name: Vec<char> = name.chars().collect();
-    wildcard(&pattern, &name, |token| *token == Token::Any, |token, c| token.matches(*c))
-}
-
-#[derive(Debug, PartialEq)]
-enum Token {
-    Any,
-    One,
-    Char(char),
-    Class { negated: bool, ranges: Vec<(char, char)> },
-}
-
-impl Token {
-    fn matches(&self, c: char) -> bool {
-        match self {
-            Self::Any | Self::One => true,
-            Self::Char(own) => *own == c,
-            Self::Class { negated, ranges } => ranges.iter().any(|(a, b)| (*a..=*b).contains(&c)) != *negated,
+fn push_name(expression: &mut String, name: &str) {
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        rest = rest.get(c.len_utf8()..).unwrap_or_default();
+        match c {
+            '*' => expression.push_str("[^/]*"),
+            '?' => expression.push_str("[^/]"),
+            '[' => match class(rest) {
+                Some((class, after)) => {
+                    expression.push_str(&class);
+                    rest = after;
+                }
+                None => expression.push_str(r"\["),
+            },
+            c => expression.push_str(&regex::escape(c.encode_utf8(&mut [0; 4]))),
         }
     }
 }
 
-fn tokens(pattern: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
-    let mut rest = pattern;
-    while let Some(c) = rest.chars().next() {
-        rest = rest.get(c.len_utf8()..).unwrap_or_default();
-        tokens.push(match c {
-            '*' => Token::Any,
-            '?' => Token::One,
-            '[' => match class(rest) {
-                Some((token, after)) => {
-                    rest = after;
-                    token
-                }
-                None => Token::Char('['),
-            },
-            c => Token::Char(c),
-        });
-    }
-    tokens
-}
-
-/// What follows an opening bracket, up to the closing one.
-fn class(rest: &str) -> Option<(Token, &str)> {
+/// The class of what follows an opening bracket, up to the closing one, and the rest.
+fn class(rest: &str) -> Option<(String, &str)> {
     let negated = rest.starts_with(['!', '^']);
     let body = if negated { rest.get(1..)? } else { rest };
     // A closing bracket right after the opening one is a member.
     let end = body.char_indices().skip(1).find(|(_, c)| *c == ']')?.0;
     let (members, after) = (body.get(..end)?, body.get(end + 1..)?);
     let members: Vec<char> = members.chars().collect();
-    let mut ranges = Vec::new();
+    let mut class = String::new();
     let mut members = members.as_slice();
     loop {
-        members = match members {
+        let (first, last);
+        (first, last, members) = match members {
             [] => break,
-            [a, '-', b, rest @ ..] => {
-                ranges.push((*a, *b));
-                rest
-            }
-            [a, rest @ ..] => {
-                ranges.push((*a, *a));
-                rest
-            }
+            [first, '-', last, rest @ ..] => (*first, *last, rest),
+            [only, rest @ ..] => (*only, *only, rest),
         };
-    }
-    Some((Token::Class { negated, ranges }, after))
-}
-
-fn wildcard<P, T>(
-    pattern: &[P],
-    text: &[T],
-    is_any: impl Fn(&P) -> bool,
-    one: impl Fn(&P, &T) -> bool,
-) -> bool {
-    let (mut p, mut t) = (0, 0);
-    let mut back: Option<(usize, usize)> = None;
-    while let Some(element) = text.get(t) {
-        match pattern.get(p) {
-            Some(any) if is_any(any) => {
-                back = Some((p, t));
-                p += 1;
-            }
-            Some(token) if one(token, element) => {
-                p += 1;
-                t += 1;
-            }
-            _ => match &mut back {
-                Some((from, taken)) => {
-                    *taken += 1;
-                    (p, t) = (*from + 1, *taken);
-                }
-                None => return false,
-            },
+        if first <= last {
+            write!(class, r"\x{{{:x}}}-\x{{{:x}}}", u32::from(first), u32::from(last)).ok()?;
         }
     }
-    pattern.get(p..).unwrap_or_default().iter().all(is_any)
+    Some((if negated { format!("[^/{class}]") } else { format!("[{NOTHING}{class}&&[^/]]") }, after))
 }
+
+/// A class without a member, so that one that has no others can be written.
+const NOTHING: &str = r"[^\x{0}-\x{10ffff}]";
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::Pattern;
 
     #[test]
     fn patterns_of_dataset_cards() {
@@ -134,10 +99,17 @@ mod tests {
             ("part-[!0-9].json", "part-7.json", false),
             ("a[b", "a[b", true),
             ("*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
+            ("part-[!0-9]x", "part-/x", false),
+            ("part-[+-9]x", "part-/x", false),
+            ("[b-a]", "a", false),
+            ("a/**", "a", true),
+            ("a**", "abc", true),
+            ("a**", "a/c", false),
+            ("?.{a,b}", "\u{fc}.{a,b}", true),
             ("", "", true),
             ("**", "a/b/c", true),
         ] {
-            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
+            assert_eq!(Pattern::new(pattern).matches(path), expected, "{pattern} {path}");
         }
     }
 }

@@ -6,7 +6,7 @@
 use bench_items::Part;
 use serde_json::Value;
 
-use super::glob;
+use super::glob::Pattern;
 use crate::rows::is_readable_name;
 
 /// Positions of the files of a part, in order of their paths; empty when there are none.
@@ -60,9 +60,9 @@ fn by_card(paths: &[&str], card: &Value, part: Part) -> Option<Vec<usize>> {
         let chosen = by_name(&names, Part { config: "default", ..part });
         return Some(chosen.into_iter().filter_map(|i| inside.get(i).map(|(index, _)| *index)).collect());
     };
-    let patterns = patterns(data_files, part.split);
-    let fits =
-        |path: &str| is_readable_name(path) && patterns.iter().any(|pattern| glob::matches(pattern, path));
+    let patterns: Vec<Pattern> =
+        patterns(data_files, part.split).iter().map(|pattern| Pattern::new(pattern)).collect();
+    let fits = |path: &str| is_readable_name(path) && patterns.iter().any(|pattern| pattern.matches(path));
     Some(paths.iter().enumerate().filter(|(_, path)| fits(path)).map(|(index, _)| index).collect())
 }
 
