@@ -8,8 +8,9 @@ use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, Row
 use num_bigint::BigInt;
 use serde_json::Value;
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::facts::{Facts, Link, Template, TemplateSource};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::scorers::{BoxedInteger, Scorer, boxed};
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::{Benchmark, all};
+use crate::benchmark::Benchmark;
+use crate::registry::all;
 
 /// The operator's bound of the time for one answer: a benchmark's own time holds up to it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
-use bench_domain::{Answer, Prompt, Verdict};
+use bench_domain::{Answer, Prompt};
 use bench_items::{IndexEntry, Item, Layout, Row, RowError};
 use serde_json::{Map, Value};
 
 use crate::facts::{Facts, Template};
+use crate::grading::Grading;
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metrics::{self, GroupTally, Metrics};
 use crate::options::{OptionError, OptionFacts, Options};
@@ -14,59 +16,6 @@ use crate::scorers::Scorer;
 use crate::scorers::judge::Judge;
 use crate::scorers::sandbox::SandboxGrader;
 use crate::steps::Steps;
-
-/// Why an item cannot be asked.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ItemProblem {
-    /// What the prompt needs besides the item is not there. A prompt with less is not a substitute.
-    #[error("the dataset has no `{name}` to put into the prompt: {needed}")]
-    SupportMissing {
-        /// Name of the support value.
-        name: String,
-        /// What it should hold.
-        needed: &'static str,
-    },
-    /// The item cannot be asked or judged for a reason of its own, such as an image that does not decode.
-    #[error("{0}")]
-    Content(String),
-    /// A column of the item is not as its dataset promises.
-    #[error(transparent)]
-    Row(#[from] RowError),
-}
-
-impl ItemProblem {
-    /// Of an item that asks nothing.
-    pub fn no_question() -> Self {
-        Self::Content("the item has no question".to_owned())
-    }
-}
-
-/// What came of grading an answer.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Grading {
-    /// The verdict.
-    Done(Verdict),
-    /// A judge has to look at it.
-    NeedsJudge,
-    /// It has to be run.
-    NeedsSandbox,
-}
-
-impl Grading {
-    /// The verdict, unless it takes a judge or a sandbox.
-    pub fn done(self) -> Option<Verdict> {
-        match self {
-            Self::Done(verdict) => Some(verdict),
-            Self::NeedsJudge | Self::NeedsSandbox => None,
-        }
-    }
-}
-
-impl From<Verdict> for Grading {
-    fn from(verdict: Verdict) -> Self {
-        Self::Done(verdict)
-    }
-}
 
 /// A benchmark: what is asked, and what an answer is worth.
 pub trait Benchmark: Layout {

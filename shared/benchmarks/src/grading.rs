@@ -1,9 +1,36 @@
-//! From what an official parser says to a verdict.
+//! What comes of grading an answer: from what an official parser says to a verdict.
 
 use bench_domain::{Answer, Code, Finish, Outcome, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::python;
+
+/// What came of grading an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Grading {
+    /// The verdict.
+    Done(Verdict),
+    /// A judge has to look at it.
+    NeedsJudge,
+    /// It has to be run.
+    NeedsSandbox,
+}
+
+impl Grading {
+    /// The verdict, unless it takes a judge or a sandbox.
+    pub fn done(self) -> Option<Verdict> {
+        match self {
+            Self::Done(verdict) => Some(verdict),
+            Self::NeedsJudge | Self::NeedsSandbox => None,
+        }
+    }
+}
+
+impl From<Verdict> for Grading {
+    fn from(verdict: Verdict) -> Self {
+        Self::Done(verdict)
+    }
+}
 
 /// What an official program makes of an answer.
 pub(crate) struct Finding {

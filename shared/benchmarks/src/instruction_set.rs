@@ -3,8 +3,9 @@
 use bench_domain::Prompt;
 use bench_items::{DatasetSpec, Item, Layout, Row, RowError};
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::facts::{Facts, Template, TemplateSource};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
 use crate::scorers::Scorer;

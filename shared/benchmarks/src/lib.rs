@@ -20,6 +20,7 @@ mod hle;
 mod ifbench_allenai;
 mod ifeval;
 mod instruction_set;
+mod item_problem;
 mod livecodebench;
 mod material;
 mod metrics;
@@ -28,138 +29,39 @@ mod options;
 mod prompts;
 mod python;
 mod questions;
+mod registry;
 mod scicode;
 pub mod score;
 pub mod scorers;
 mod steps;
 
-use std::collections::BTreeSet;
-
-use bench_domain::BenchmarkName;
-use bench_domain::run::DatasetUse;
-use bench_items::{IndexEntry, Row};
-
 pub use aa_lcr::AaLcr;
 pub use aa_omniscience::AaOmniscience;
 pub use aime::{AIME_2022_2024, AIME_2025, Aime};
 pub use answer_time::AnswerTime;
-pub use benchmark::{Benchmark, Grading, ItemProblem};
+pub use benchmark::Benchmark;
 pub use facts::{Facts, Link, NO_TEXT_DIGEST, Template, TemplateSource};
 pub use gpqa_diamond::{GpqaDiamond, GpqaDiamondAuthors};
+pub use grading::Grading;
 pub use hle::Hle;
 pub use ifbench_allenai::IF_BENCH_ALLENAI;
 pub use ifeval::IF_EVAL;
 pub use instruction_set::InstructionSet;
+pub use item_problem::ItemProblem;
 pub use livecodebench::LiveCodeBench;
 pub use material::{Material, Templates};
 pub use metrics::{Ended, GroupTally, GuessedAnswers, Metrics};
 pub use mmlu_pro::MmluPro;
-pub use options::{OptionError, OptionFacts, Options, chosen_options, effective_options};
+pub use options::{OptionError, OptionFacts, Options};
 pub use questions::{Foreseen, NextQuestion, foreseen, next_question};
+pub use registry::{
+    UnknownProtocol, all, chosen_options, demo_items, effective_options, executed_code, find, gated,
+    is_private, of_run, under_protocol,
+};
 pub use scicode::SciCode;
 pub use scorers::judge::{Judge, JudgeFacts, NoVerdict};
 pub use scorers::sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
 pub use steps::{NextStep, Steps};
-
-/// Every benchmark, in the order in which they are listed.
-pub fn all() -> &'static [&'static dyn Benchmark] {
-    static ALL: &[&dyn Benchmark] = &[
-        &MmluPro,
-        &GpqaDiamond,
-        &Hle::OFFICIAL,
-        &AIME_2025,
-        &AIME_2022_2024,
-        &IF_EVAL,
-        &IF_BENCH_ALLENAI,
-        &AaLcr::V1_1,
-        &AaOmniscience,
-        &LiveCodeBench::LATEST,
-        &SciCode::INSPECT,
-    ];
-    ALL
-}
-
-/// The benchmark of that name.
-pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
-    all().iter().copied().find(|benchmark| benchmark.name() == name)
-}
-
-/// A protocol that a benchmark does not have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("benchmark `{benchmark}` has no protocol `{protocol}`; it has {}", known.join(", "))]
-pub struct UnknownProtocol {
-    /// The benchmark.
-    pub benchmark: &'static str,
-    /// What was asked for.
-    pub protocol: String,
-    /// Those that it has, its default first.
-    pub known: Vec<&'static str>,
-}
-
-/// The benchmark under a protocol of its own; `None` takes the default one.
-///
-/// # Errors
-/// When it has no such protocol.
-pub fn under_protocol(
-    benchmark: &'static dyn Benchmark,
-    protocol: Option<&str>,
-) -> Result<&'static dyn Benchmark, UnknownProtocol> {
-    let Some(protocol) = protocol else { return Ok(benchmark) };
-    let all = || std::iter::once(benchmark).chain(benchmark.other_protocols().iter().copied());
-    all().find(|known| known.facts().protocol_name == protocol).ok_or_else(|| UnknownProtocol {
-        benchmark: benchmark.name(),
-        protocol: protocol.to_owned(),
-        known: all().map(|known| known.facts().protocol_name).collect(),
-    })
-}
-
-/// The benchmark as a run has ordered it: under the protocol that it names and with its options.
-pub fn of_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
-    let benchmark = find(name.as_str())?;
-    let benchmark = under_protocol(benchmark, spec.protocols.get(name).map(String::as_str)).ok()?;
-    match spec.options.get(name) {
-        None => Some(benchmark),
-        Some(options) => Some(benchmark.under_options(options).ok()?.unwrap_or(benchmark)),
-    }
-}
-
-/// The code that was run to grade an answer; `None` where nothing was run or the benchmark does not tell.
-pub fn executed_code(
-    spec: &bench_domain::RunSpec,
-    name: &BenchmarkName,
-    body: &bench_domain::SampleBody,
-) -> Option<String> {
-    body.execution.as_ref()?;
-    of_run(spec, name)?.sandbox()?.code(body)
-}
-
-/// Number of demo items from which a run with these options chooses.
-pub fn demo_items(benchmark: &dyn Benchmark, options: &Options) -> u64 {
-    let rows = benchmark.spec().demo.items.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
-    let items = (0..).zip(rows).filter_map(|(index, row)| benchmark.item(index, row).ok().flatten());
-    let entries = items.map(|item| IndexEntry {
-        id: item.id,
-        source_id: None,
-        group: item.group,
-        tags: item.tags,
-        offset: 0,
-        length: 0,
-    });
-    entries.filter(|entry| benchmark.selects(options, entry)).count() as u64
-}
-
-/// Those whose items may not be handed on: prompts and answers are for owner and admin only.
-pub fn gated() -> BTreeSet<BenchmarkName> {
-    let gated = all().iter().filter(|benchmark| benchmark.spec().gate.is_some());
-    gated.filter_map(|benchmark| benchmark.name().parse().ok()).collect()
-}
-
-/// Whether prompts, answers and gold answers of a run's benchmark are for its owner and admins only: its terms ask for
-/// that, and its items are not the demo ones. What is not planned yet counts as private.
-pub fn is_private(name: &BenchmarkName, dataset: Option<&DatasetUse>) -> bool {
-    let is_demo = dataset.is_some_and(DatasetUse::is_demo);
-    !is_demo && find(name.as_str()).is_some_and(|benchmark| benchmark.spec().gate.is_some())
-}
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,8 @@
 use bench_domain::{Answer, Prompt, Step};
 use bench_items::Item;
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
+use crate::item_problem::ItemProblem;
 use crate::material::Material;
 use crate::steps::NextStep;
 

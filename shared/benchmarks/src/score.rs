@@ -8,7 +8,8 @@ use bench_items::{Item, Row, RowError};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::{Benchmark, Grading};
+use crate::benchmark::Benchmark;
+use crate::grading::Grading;
 
 /// The verdict on one stored response.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -3,7 +3,7 @@
 use bench_domain::{Prompt, Step};
 use bench_items::Item;
 
-use crate::benchmark::ItemProblem;
+use crate::item_problem::ItemProblem;
 use crate::material::Material;
 
 /// The next question about an item.

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bench_domain::{Answer, SampleBody, Step, StoredFile, Verdict};
-use bench_items::{Item, Layout as _};
+use bench_items::{Item, Layout as _, Row};
 use serde_json::{Map, Value};
 
 use super::*;

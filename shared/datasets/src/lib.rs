@@ -39,6 +39,7 @@ mod keys;
 mod library;
 mod local;
 mod normalise;
+mod prepare;
 mod progress;
 mod rows;
 mod source_ids;

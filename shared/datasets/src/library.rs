@@ -1,27 +1,18 @@
-//! Brings a benchmark's dataset into the blob store.
+//! The datasets of the blob store, and downloads on their way into it.
 
 use std::fs::File;
 use std::path::PathBuf;
 
 use bench_blobs::Blobs;
 use bench_domain::run::{DatasetChoice, DatasetUse};
-use bench_items::{HubSource, Item, Layout, Part};
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+use bench_items::{Item, Layout};
 
-use crate::attachments::demo_fact;
 use crate::config::LibraryConfig;
 use crate::error::DatasetError;
 use crate::hub::{Fetched, Hub, RemoteFile, Total, remove, remove_download};
 use crate::index::{FileFact, Index, load_item};
-use crate::item_files::{HubFiles, ItemFiles};
 use crate::keys;
-use crate::normalise::{Source, normalise};
 use crate::progress::Progress;
-use crate::rows::{Input, RowFile};
-
-/// Id of the rows that the program brings along.
-const DEMO: &str = "demo";
 
 /// The datasets of the blob store, and the ways to get more of them.
 #[derive(Debug)]
@@ -53,12 +44,6 @@ impl Prepared {
     }
 }
 
-/// The revision that a branch had when the hub was last asked.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Pointer {
-    revision: String,
-}
-
 impl Library {
     /// A library that keeps its datasets in `blobs`.
     pub fn new(blobs: Blobs, config: LibraryConfig) -> Self {
@@ -73,184 +58,8 @@ impl Library {
         check(self.config(), layout, choice)
     }
 
-    /// Makes sure that the dataset is in the blob store, and tells what is in it.
-    ///
-    /// Safe to call from several processes at once: they write the same bytes. When the hub cannot be
-    /// reached, what was last cached of it is used, and without that the demo rows; `used.note` says so.
-    ///
-    /// # Errors
-    /// [`DatasetError::Gated`] when terms must be accepted; never silently demo rows instead.
-    pub async fn prepare(
-        &self,
-        layout: &dyn Layout,
-        choice: &DatasetChoice,
-        progress: &dyn Progress,
-    ) -> Result<Prepared, DatasetError> {
-        self.check(layout, choice)?;
-        match choice {
-            DatasetChoice::Demo => self.demo(layout, None, progress).await,
-            DatasetChoice::Local { revision } => self.local(layout, revision).await,
-            DatasetChoice::Hub => match self.hub_or_cached(layout, progress).await {
-                Err(DatasetError::Unreachable { hub, problem }) => {
-                    let reason = format!(
-                        "demo data was used: the hub at {hub} could not be reached ({problem}) and nothing of the \
-                         dataset was cached"
-                    );
-                    tracing::warn!(
-                        benchmark = layout.name(),
-                        problem,
-                        "Demo data is used, the hub is out of reach"
-                    );
-                    self.demo(layout, Some(reason), progress).await
-                }
-                other => other,
-            },
-        }
-    }
-
     pub(crate) fn config(&self) -> &LibraryConfig {
         self.hub.config()
-    }
-
-    /// The dataset of the hub, or what was cached of it when the hub does not give it.
-    pub(crate) async fn hub_or_cached(
-        &self,
-        layout: &dyn Layout,
-        progress: &dyn Progress,
-    ) -> Result<Prepared, DatasetError> {
-        let error = match self.ask_hub(layout, progress).await {
-            Err(error @ (DatasetError::Unreachable { .. } | DatasetError::NotFound { .. })) => error,
-            other => return other,
-        };
-        let Some(index) = self.cached(layout).await? else { return Err(error) };
-        let reason = format!("revision {} was cached earlier and used: {error}", index.revision);
-        tracing::warn!(benchmark = layout.name(), %error, "A cached dataset is used");
-        Ok(Prepared::new(index, Some(reason)))
-    }
-
-    /// The first source that the hub has.
-    async fn ask_hub(&self, layout: &dyn Layout, progress: &dyn Progress) -> Result<Prepared, DatasetError> {
-        let mut missing = Vec::new();
-        for source in layout.spec().sources {
-            let mut asked = self.ask_source(layout, source, progress).await;
-            if let Err(DatasetError::Blob(error)) = &asked
-                && error.is_upload_gone()
-            {
-                // It could not be gone on with, and is not tried again.
-                asked = self.ask_source(layout, source, progress).await;
-            }
-            match asked {
-                Ok(index) => return Ok(Prepared::new(index, None)),
-                Err(DatasetError::NotFound { dataset, problem }) => {
-                    missing.push(format!("{dataset}: {problem}"))
-                }
-                Err(DatasetError::Gated { dataset, terms_url, token_given }) => {
-                    let gate = layout.spec().gate.map(|gate| gate.terms_url.to_owned());
-                    return Err(DatasetError::Gated {
-                        dataset,
-                        terms_url: gate.unwrap_or(terms_url),
-                        token_given,
-                    });
-                }
-                Err(DatasetError::Refused { dataset, status: Some(403), problem })
-                    if layout.spec().gate.is_some() =>
-                {
-                    tracing::debug!(problem, "A gated dataset was refused");
-                    let terms_url =
-                        layout.spec().gate.map(|gate| gate.terms_url.to_owned()).unwrap_or_default();
-                    return Err(DatasetError::Gated { dataset, terms_url, token_given: true });
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let problem = if missing.is_empty() { "it is at no hub".to_owned() } else { missing.join("; ") };
-        Err(DatasetError::NotFound { dataset: layout.name().to_owned(), problem })
-    }
-
-    async fn ask_source(
-        &self,
-        layout: &dyn Layout,
-        source: &HubSource,
-        progress: &dyn Progress,
-    ) -> Result<Index, DatasetError> {
-        let reference = self.config().reference(layout.name(), source.revision);
-        if is_commit(reference)
-            && let Some(index) = self.index(layout, &keys::revision(layout, source.id, reference)).await?
-        {
-            return Ok(index);
-        }
-        let repository = self.hub.repository(source.id, reference, progress).await?;
-        let commit = repository.commit.clone();
-        let folder = keys::revision(layout, source.id, &commit);
-        if let Some(index) = self.index(layout, &folder).await? {
-            self.note_reference(layout, source, reference, &commit).await?;
-            return Ok(index);
-        }
-        let mut items = Vec::new();
-        for part in source.items {
-            items.extend(self.hub.files(&repository, *part, layout.files(), progress).await?);
-        }
-        let mut support = Vec::new();
-        for part in source.support {
-            support.push((*part, self.hub.files(&repository, *part, layout.files(), progress).await?));
-        }
-        let documents = match layout.documents() {
-            Some(archive) => Some(self.documents_of(source, &repository, archive, progress).await?),
-            None => None,
-        };
-        let attachments = self.attachments_of_hub(layout, progress).await?;
-        let wanted = || items.iter().chain(support.iter().flat_map(|(_, files)| files));
-        let total_bytes = wanted().map(|file| file.bytes).sum();
-        let mut downloads = Downloads::new(self.download_folder(source.id, &commit), total_bytes);
-        let mut support_files = Vec::new();
-        for (Part { split, .. }, files) in &support {
-            let files = self.fetch(source.id, files, &mut downloads, progress).await?;
-            support_files.push(((*split).to_owned(), files));
-        }
-        downloads.facts.extend(documents.iter().map(|documents| documents.archive.clone()));
-        downloads.facts.extend(attachments.facts);
-        let source_files = Source {
-            folder,
-            id: source.id.to_owned(),
-            source: "hub",
-            revision: commit.clone(),
-            note: None,
-            facts: std::mem::take(&mut downloads.facts),
-            support: support_files,
-            inline_support: None,
-            documents: documents.map(|documents| documents.archive.sha256),
-            borrowed: Default::default(),
-            demo_support: false,
-            attachments: attachments.files,
-        };
-        let mut files = ItemFiles::Hub(HubFiles {
-            library: self,
-            dataset: source.id,
-            files: items.into_iter(),
-            downloads,
-            progress,
-            facts: Vec::new(),
-        });
-        let index = normalise(&self.blobs, layout, source_files, &mut files, progress).await?;
-        self.note_reference(layout, source, reference, &commit).await?;
-        files.make_room();
-        Ok(index)
-    }
-
-    async fn fetch(
-        &self,
-        dataset: &str,
-        files: &[RemoteFile],
-        downloads: &mut Downloads,
-        progress: &dyn Progress,
-    ) -> Result<Vec<RowFile>, DatasetError> {
-        let mut fetched = Vec::with_capacity(files.len());
-        for remote in files {
-            let (file, fact) = self.fetch_one(dataset, remote, downloads, progress).await?;
-            fetched.push(RowFile { name: format!("{dataset}/{}", remote.path), input: Input::File(file) });
-            downloads.facts.push(fact);
-        }
-        Ok(fetched)
     }
 
     pub(crate) async fn fetch_one(
@@ -269,22 +78,6 @@ impl Library {
 
     pub(crate) fn download_folder(&self, id: &str, commit: &str) -> PathBuf {
         self.config().cache_dir.join("downloads").join(id.replace('/', "--")).join(commit)
-    }
-
-    /// Notes the revision of a branch, for when the hub is out of reach.
-    async fn note_reference(
-        &self,
-        layout: &dyn Layout,
-        source: &HubSource,
-        reference: &str,
-        commit: &str,
-    ) -> Result<(), DatasetError> {
-        let key = keys::reference(layout, source.id, reference);
-        let pointer = Pointer { revision: commit.to_owned() };
-        if self.blobs.get_json(&key).await? != Some(Pointer { revision: commit.to_owned() }) {
-            self.blobs.put_json(&key, &pointer).await?;
-        }
-        Ok(())
     }
 
     /// Loads an item of a dataset, by where its frame is.
@@ -308,84 +101,13 @@ impl Library {
             None => Ok(false),
         }
     }
-
-    /// What was last cached of the first source of which anything was.
-    pub(crate) async fn cached(&self, layout: &dyn Layout) -> Result<Option<Index>, DatasetError> {
-        for source in layout.spec().sources {
-            let reference = self.config().reference(layout.name(), source.revision);
-            let revision = match is_commit(reference) {
-                true => reference.to_owned(),
-                false => {
-                    let key = keys::reference(layout, source.id, reference);
-                    let Some(Pointer { revision }) = self.blobs.get_json(&key).await? else { continue };
-                    revision
-                }
-            };
-            let folder = keys::revision(layout, source.id, &revision);
-            if let Some(index) = self.index(layout, &folder).await? {
-                return Ok(Some(index));
-            }
-        }
-        Ok(None)
-    }
-
-    /// The rows that the program brings along.
-    async fn demo(
-        &self,
-        layout: &dyn Layout,
-        reason: Option<String>,
-        progress: &dyn Progress,
-    ) -> Result<Prepared, DatasetError> {
-        let demo = layout.spec().demo;
-        let mut texts = vec![("demo items".to_owned(), demo.items)];
-        texts.extend(demo.support.iter().map(|(split, rows)| (format!("demo {split}"), *rows)));
-        let mut digest = Sha256::new();
-        let mut facts = Vec::with_capacity(texts.len());
-        for (name, text) in &texts {
-            digest.update(format!("{name}\t{}\n", text.len()));
-            digest.update(text);
-            let sha256 = hex::encode(Sha256::digest(text));
-            facts.push(FileFact { name: name.clone(), bytes: text.len() as u64, sha256 });
-        }
-        for spec in layout.attachments() {
-            let FileFact { name, sha256, .. } = demo_fact(spec);
-            digest.update(format!("{name}\t{sha256}\n"));
-        }
-        let revision = hex::encode(digest.finalize());
-        let folder = keys::revision(layout, DEMO, &revision);
-        if let Some(index) = self.index(layout, &folder).await? {
-            return Ok(Prepared::new(index, reason));
-        }
-        let attachments = self.demo_attachments(layout).await?;
-        facts.extend(attachments.facts);
-        let rows = |name: String, text| RowFile { name, input: Input::Text(text) };
-        let support = demo.support.iter();
-        let source = Source {
-            folder,
-            id: DEMO.to_owned(),
-            source: "demo",
-            revision,
-            note: None,
-            facts,
-            support: support
-                .map(|(split, text)| ((*split).to_owned(), vec![rows(format!("demo {split}"), *text)]))
-                .collect(),
-            inline_support: None,
-            documents: None,
-            borrowed: Default::default(),
-            demo_support: false,
-            attachments: attachments.files,
-        };
-        let mut files = ItemFiles::Here(vec![rows("demo items".to_owned(), demo.items)].into_iter());
-        Ok(Prepared::new(normalise(&self.blobs, layout, source, &mut files, progress).await?, reason))
-    }
 }
 
 /// Files on their way into the blob store.
 pub(crate) struct Downloads {
     folder: PathBuf,
     total: Total,
-    facts: Vec<FileFact>,
+    pub(crate) facts: Vec<FileFact>,
     paths: Vec<PathBuf>,
     /// Bytes of the files that are on disk.
     kept_bytes: u64,
@@ -448,9 +170,4 @@ pub fn check(
 /// What the dataset is called in front of a person.
 fn dataset_name(layout: &dyn Layout) -> String {
     layout.spec().sources.first().map_or(layout.name(), |source| source.id).to_owned()
-}
-
-/// Whether a revision is a whole commit id, which never means anything else.
-fn is_commit(reference: &str) -> bool {
-    reference.len() == 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

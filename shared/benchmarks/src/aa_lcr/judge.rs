@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::card::{self, JudgeTexts};
 use super::{Version, verdict};
-use crate::benchmark::ItemProblem;
 use crate::columns::{number, text, text_or_number};
 use crate::facts::Template;
 use crate::grading::shortened;
+use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 use crate::prompts::fill;
 use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};

@@ -16,9 +16,10 @@ use bench_items::{
 };
 use serde_json::Value;
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::columns::{number, text, text_or_number};
 use crate::facts::{Facts, Link, Template};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::prompts::fill;
 use crate::scorers::{Judged, Scorer, judged};

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Judge;
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 
 fn row() -> Row {
     let row = json!({

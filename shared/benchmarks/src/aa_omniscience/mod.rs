@@ -13,9 +13,10 @@ use bench_items::{
 };
 use serde_json::{Map, Value};
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::columns::{text, text_or_number};
 use crate::facts::{Facts, Link, Template};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metrics::{GroupTally, Metrics};
 use crate::prompts::fill;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::Judge as _;
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 
 fn item() -> Item {
     let row = json!({

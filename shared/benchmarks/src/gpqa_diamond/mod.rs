@@ -13,8 +13,9 @@ use std::borrow::Cow;
 use bench_domain::{Generation, Prompt};
 use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec};
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::facts::{Facts, Link, Template};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metrics::{Metrics, Refusals};
 use crate::scorers::{ChoiceLetter, Scorer, choice};

@@ -5,10 +5,10 @@ use bench_items::Item;
 use serde_json::{Map, Number, Value, json};
 
 use super::prompt;
-use crate::benchmark::ItemProblem;
 use crate::columns::{text, text_or_number};
 use crate::facts::Template;
 use crate::grading::shortened;
+use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 use crate::prompts::fill;
 use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};

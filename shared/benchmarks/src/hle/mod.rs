@@ -12,9 +12,10 @@ use bench_domain::{ChatMessage, Prompt, Role};
 use bench_items::{DatasetSpec, DemoData, Gate, HubSource, Item, Layout, Part, Row, RowError, TemplateSpec};
 use serde_json::{Map, Value};
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::columns::{text, text_or_number};
 use crate::facts::{Facts, Link, Template};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
 use crate::scorers::{Judged, Scorer, judged};

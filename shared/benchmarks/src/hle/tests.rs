@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::Judge as _;
 use crate::NoVerdict;
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 
 fn row(value: Value) -> Row {
     value.as_object().cloned().unwrap()

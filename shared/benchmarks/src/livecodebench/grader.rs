@@ -32,11 +32,10 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{extract, row};
-use crate::Round;
-use crate::benchmark::ItemProblem;
 use crate::grading::{self, Finding, shortened};
+use crate::item_problem::ItemProblem;
 use crate::python;
-use crate::scorers::sandbox::{GradingMode, JobMaterial, SandboxFacts, SandboxGrader, Unread};
+use crate::scorers::sandbox::{GradingMode, JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
 
 /// The official runner among the templates.
 pub(super) const OFFICIAL_RUNNER: &str = "testing_util.py";

@@ -14,9 +14,10 @@ mod scorer;
 use bench_domain::{Generation, Prompt};
 use bench_items::{DatasetSpec, IndexEntry, Item, Layout, PartFile, Row, RowError, TemplateSpec};
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::columns::text;
 use crate::facts::{Facts, Link, Template};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
 use crate::options::{OptionError, OptionFacts, Options};

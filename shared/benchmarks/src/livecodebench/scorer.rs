@@ -4,7 +4,7 @@ use bench_domain::Answer;
 use bench_items::{Item, Row, RowError};
 
 use super::{LiveCodeBench, grader, row};
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 use crate::scorers::Scorer;
 use crate::scorers::sandbox::SandboxGrader;
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::*;
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 
 fn row(value: Value) -> Row {
     value.as_object().cloned().unwrap()

@@ -10,9 +10,10 @@ use bench_domain::{Generation, Prompt};
 use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
 use serde_json::{Value, json};
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::columns::text;
 use crate::facts::{Facts, Link, Template, TemplateSource};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metrics::{GuessedAnswers, Metrics};
 use crate::scorers::{ChoiceLetter, Scorer, choice};

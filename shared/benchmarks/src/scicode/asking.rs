@@ -5,7 +5,7 @@ use bench_items::Item;
 
 use super::problem::{Problem, SubStep};
 use super::{SciCode, extract, given, prompt};
-use crate::benchmark::ItemProblem;
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::steps::{NextStep, Steps};
 

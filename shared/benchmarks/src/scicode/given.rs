@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::GivenSteps;
 use super::problem::{Problem, SubStep};
-use crate::benchmark::ItemProblem;
+use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 
 mod unparse;

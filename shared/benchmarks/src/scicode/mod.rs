@@ -11,6 +11,7 @@ mod metrics;
 mod problem;
 mod prompt;
 mod scorer;
+mod seal;
 mod texts;
 mod verdict;
 
@@ -20,8 +21,9 @@ use bench_items::{
     TemplateSpec,
 };
 
-use crate::benchmark::{Benchmark, ItemProblem};
+use crate::benchmark::Benchmark;
 use crate::facts::{Facts, Template};
+use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::metrics::Metrics;
 use crate::options::{OptionError, OptionFacts, Options};

@@ -5,7 +5,7 @@ use bench_items::{Item, Row, RowError};
 
 use super::SciCode;
 use super::problem::{self, Problem};
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 use crate::scorers::Scorer;
 use crate::scorers::sandbox::SandboxGrader;
 use crate::steps::Steps;

@@ -225,9 +225,9 @@ fn the_row_may_name_its_own_right_values() {
 
 /// Lines as the driver writes them, sealed for this item and body.
 fn report(item: &Item, body: &SampleBody, lines: &[(&str, &[&str])]) -> JobReport {
-    let secret = job::secret(item, &body.steps, NONCE);
+    let secret = seal::secret(item, &body.steps, NONCE);
     let lines = lines.iter().map(|(kind, sealed)| {
-        let seal = job::seal(&secret, kind, sealed);
+        let seal = seal::seal(&secret, kind, sealed);
         let versions = json!({"numpy": "2.1.0", "scipy": "1.14.1"});
         format!(
             "{}\n",
@@ -237,7 +237,7 @@ fn report(item: &Item, body: &SampleBody, lines: &[(&str, &[&str])]) -> JobRepor
     });
     JobReport {
         end: JobEnd::Exited(0),
-        files: BTreeMap::from([(job::RESULTS.to_owned(), Harvested::Text(lines.collect()))]),
+        files: BTreeMap::from([(seal::RESULTS.to_owned(), Harvested::Text(lines.collect()))]),
         stdout_tail: String::new(),
         stderr_tail: String::new(),
         elapsed_ms: None,

@@ -8,11 +8,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::SciCode;
-use super::job::{RESULTS, ROUNDS_MAX, seal, secret};
 use super::problem::Problem;
-use crate::Round;
+use super::seal::{RESULTS, ROUNDS_MAX, seal, secret};
 use crate::grading::{self, Finding, shortened};
-use crate::scorers::sandbox::{GradingMode, Unread};
+use crate::scorers::sandbox::{GradingMode, Round, Unread};
 
 /// Characters of a program's complaint that are kept.
 const COMPLAINT_CHARS_MAX: usize = 400;

@@ -5,8 +5,8 @@ use bench_items::Item;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::benchmark::ItemProblem;
 use crate::facts::{Template, serialize_generation};
+use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 
 /// What does not change about the judging of a benchmark.

@@ -18,7 +18,7 @@ pub mod sandbox;
 use bench_domain::Answer;
 use bench_items::{Item, Row, RowError};
 
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 use judge::Judge;
 use sandbox::SandboxGrader;
 

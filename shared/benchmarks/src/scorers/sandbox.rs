@@ -6,7 +6,7 @@ use bench_domain::{Code, JobReport, JobSpec, SampleBody, StoredFile, Verdict};
 use bench_items::Item;
 use serde::Serialize;
 
-use crate::benchmark::ItemProblem;
+use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 
 /// What does not change about the execution of a benchmark's answers.

@@ -3,18 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bench_domain::{
-    FileContent, JobFile, JobReport, JobSpec, ResultFile, SampleBody, Step, StoredFile, Verdict,
-};
+use bench_domain::{FileContent, JobFile, JobReport, JobSpec, ResultFile, SampleBody, StoredFile, Verdict};
 use bench_items::Item;
 use serde_json::json;
-use sha2::{Digest, Sha256};
 
 use super::problem::Problem;
+use super::seal::{RESULTS, ROUNDS_MAX, secret};
 use super::{SciCode, TARGETS, extract, texts, verdict};
-use crate::Round;
-use crate::benchmark::ItemProblem;
-use crate::scorers::sandbox::{GradingMode, JobMaterial, SandboxFacts, SandboxGrader, Unread};
+use crate::item_problem::ItemProblem;
+use crate::scorers::sandbox::{GradingMode, JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
 
 /// How long a step's program may run, in seconds: that of the official program.
 const STEP_SECONDS: u64 = 1800;
@@ -28,11 +25,6 @@ const MEMORY_BYTES: u64 = 4 << 30;
 const RESULTS_BYTES_MAX: u64 = 1 << 20;
 /// Characters of a file's digest that people are shown.
 const DIGEST_CHARS: usize = 12;
-/// Sandboxes that a problem may use up.
-pub(super) const ROUNDS_MAX: u32 = 3;
-
-/// What the driver writes.
-pub(super) const RESULTS: &str = "results.jsonl";
 /// Modules that every step's tests import.
 const MODULES: [&str; 4] = ["numpy", "scipy", "sympy", "h5py"];
 /// A module that some problems import.
@@ -176,22 +168,4 @@ fn code_path(step: &str) -> String {
 
 fn file(path: impl Into<String>, text: impl Into<String>) -> JobFile {
     JobFile { path: path.into(), content: FileContent::Bytes(text.into().into_bytes()) }
-}
-
-/// What the driver seals its results with, and no program knows: it is of this round and these answers alone, and gone
-/// from the sandbox before a program runs.
-pub(super) fn secret(item: &Item, steps: &[Step], nonce: &str) -> String {
-    let mut hasher = Sha256::new();
-    hasher.update(nonce.as_bytes());
-    hasher.update([0]);
-    hasher.update(item.id.as_bytes());
-    hasher.update([0]);
-    hasher.update(serde_json::to_vec(steps).unwrap_or_default());
-    hex::encode(hasher.finalize())
-}
-
-/// The seal of an entry.
-pub(super) fn seal(secret: &str, kind: &str, sealed: &[&str]) -> String {
-    let entry = std::iter::once(kind).chain(sealed.iter().copied()).collect::<Vec<_>>().join("\n");
-    hex::encode(Sha256::digest(format!("{secret}\n{entry}\n{secret}")))
 }

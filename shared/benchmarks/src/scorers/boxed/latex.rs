@@ -6,6 +6,7 @@
 
 mod evaluate;
 mod function;
+mod names;
 mod node;
 mod number;
 mod parser;

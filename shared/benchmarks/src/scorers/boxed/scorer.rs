@@ -5,7 +5,7 @@ use bench_items::{Item, Row, RowError};
 use serde_json::{Map, Value, json};
 
 use super::{extract, gold};
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 use crate::grading::{self, Finding};
 use crate::scorers::Scorer;
 

@@ -8,7 +8,7 @@ use bench_items::{Item, Row, RowError};
 use serde_json::{Map, Value, json};
 
 use super::Scorer;
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 use crate::grading::{self, Finding};
 use crate::metrics::guessing;
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::grade::{Headline, grade};
 use super::{Check, CheckError, Kwargs, Lookup, allenai, engine, ifeval, request};
-use crate::benchmark::Grading;
+use crate::grading::Grading;
 use crate::scorers::Scorer;
 
 /// The 25 instructions of IFEval: the response as it stands follows all of them.

@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::Scorer;
 use super::judge::Judge;
-use crate::benchmark::Grading;
 use crate::columns::text_or_number;
+use crate::grading::Grading;
 use crate::grading::{self, Finding};
 
 pub(crate) use likeness::contains_gold;

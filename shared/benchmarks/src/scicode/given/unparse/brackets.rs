@@ -2,7 +2,7 @@
 
 use super::expression::{Expr, level, listed};
 use super::literal;
-use super::statement::Reader;
+use super::reader::Reader;
 use super::token::Kind;
 
 impl Reader<'_> {

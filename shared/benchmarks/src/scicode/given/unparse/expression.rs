@@ -1,7 +1,7 @@
 //! Expressions, read into the text that they become.
 
 use super::literal;
-use super::statement::Reader;
+use super::reader::Reader;
 use super::token::Kind;
 
 /// How strongly the parts of an expression hold together, weakest first.

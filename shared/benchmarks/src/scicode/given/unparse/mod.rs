@@ -7,11 +7,12 @@
 mod brackets;
 mod expression;
 mod literal;
+mod reader;
 mod simple;
 mod statement;
 mod token;
 
-use statement::Reader;
+use reader::Reader;
 
 /// What the official program takes from a text: of the functions and classes of that name the one that a walk over the tree
 /// meets first, level by level. `None` when there is none.

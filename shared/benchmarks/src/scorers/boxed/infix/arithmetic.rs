@@ -3,8 +3,7 @@
 use num_traits::ToPrimitive;
 
 use super::NotInfix;
-use super::parser::Parsed;
-use super::term::{Term, as_base, as_factor, is_sum};
+use super::term::{Parsed, Term, as_base, as_factor, is_sum};
 use crate::scorers::boxed::number::Number;
 
 /// Entries up to which a list is repeated.

@@ -1,8 +1,7 @@
 //! Names of infix expressions: constants and functions.
 
 use super::NotInfix;
-use super::parser::Parsed;
-use super::term::Term;
+use super::term::{Parsed, Term};
 use crate::scorers::boxed::number::Number;
 
 /// What a bare name stands for.

@@ -3,15 +3,12 @@
 use super::NotInfix;
 use super::arithmetic::{add, bitwise, compared, divide, modulo, multiply, negate, raise, scalar};
 use super::functions::{call, named};
-use super::term::Term;
+use super::term::{Parsed, Term};
 use super::token::Token;
 use crate::scorers::boxed::number::Number;
 
 /// Parentheses, signs and powers that may be open at once.
 const DEPTH_MAX: u32 = 100;
-
-/// A value, or that there is none.
-pub(super) type Parsed = Result<Term, NotInfix>;
 
 struct Parser<'a> {
     tokens: &'a [Token],

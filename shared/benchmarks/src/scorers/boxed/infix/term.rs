@@ -1,6 +1,10 @@
 //! Values of infix expressions.
 
+use super::NotInfix;
 use crate::scorers::boxed::number::Number;
+
+/// A value, or that there is none.
+pub(super) type Parsed = Result<Term, NotInfix>;
 
 /// What an expression amounts to.
 #[derive(Debug, Clone, PartialEq)]

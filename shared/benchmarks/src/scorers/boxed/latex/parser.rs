@@ -1,7 +1,7 @@
 //! Grammar of LaTeX expressions.
 
 use super::evaluate;
-use super::function::{is_function_command, is_keyword};
+use super::names::{RELATIONS, RESERVED, is_function_command, is_keyword};
 use super::node::{Function, Node, boxed};
 use super::token::Token;
 use crate::python;
@@ -15,27 +15,6 @@ const DEPTH_MAX: u32 = 60;
 const STEPS_MAX: u32 = 20_000;
 
 const PRODUCT_COMMANDS: [&str; 3] = ["times", "cdot", "div"];
-
-pub(super) const RELATIONS: [&str; 9] =
-    ["leq", "le", "leqq", "leqslant", "geq", "ge", "geqq", "geqslant", "neq"];
-
-/// Commands that are neither names nor functions: they only occur in special places.
-pub(super) const RESERVED: [&str; 14] = [
-    "rangle",
-    "to",
-    "rightarrow",
-    "Rightarrow",
-    "longrightarrow",
-    "Longrightarrow",
-    "rfloor",
-    "rceil",
-    "times",
-    "cdot",
-    "div",
-    "lim",
-    "sum",
-    "prod",
-];
 
 /// Where the reading of an expression stands.
 pub(super) struct Parser<'a> {

@@ -1,0 +1,146 @@
+//! Benchmarks by name, and as runs order them.
+
+use std::collections::BTreeSet;
+
+use bench_domain::BenchmarkName;
+use bench_domain::run::DatasetUse;
+use bench_items::{IndexEntry, Row};
+
+use crate::aa_lcr::AaLcr;
+use crate::aa_omniscience::AaOmniscience;
+use crate::aime::{AIME_2022_2024, AIME_2025};
+use crate::benchmark::Benchmark;
+use crate::gpqa_diamond::GpqaDiamond;
+use crate::hle::Hle;
+use crate::ifbench_allenai::IF_BENCH_ALLENAI;
+use crate::ifeval::IF_EVAL;
+use crate::livecodebench::LiveCodeBench;
+use crate::mmlu_pro::MmluPro;
+use crate::options::{OptionError, Options};
+use crate::scicode::SciCode;
+
+/// Every benchmark, in the order in which they are listed.
+pub fn all() -> &'static [&'static dyn Benchmark] {
+    static ALL: &[&dyn Benchmark] = &[
+        &MmluPro,
+        &GpqaDiamond,
+        &Hle::OFFICIAL,
+        &AIME_2025,
+        &AIME_2022_2024,
+        &IF_EVAL,
+        &IF_BENCH_ALLENAI,
+        &AaLcr::V1_1,
+        &AaOmniscience,
+        &LiveCodeBench::LATEST,
+        &SciCode::INSPECT,
+    ];
+    ALL
+}
+
+/// The benchmark of that name.
+pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
+    all().iter().copied().find(|benchmark| benchmark.name() == name)
+}
+
+/// A protocol that a benchmark does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("benchmark `{benchmark}` has no protocol `{protocol}`; it has {}", known.join(", "))]
+pub struct UnknownProtocol {
+    /// The benchmark.
+    pub benchmark: &'static str,
+    /// What was asked for.
+    pub protocol: String,
+    /// Those that it has, its default first.
+    pub known: Vec<&'static str>,
+}
+
+/// The benchmark under a protocol of its own; `None` takes the default one.
+///
+/// # Errors
+/// When it has no such protocol.
+pub fn under_protocol(
+    benchmark: &'static dyn Benchmark,
+    protocol: Option<&str>,
+) -> Result<&'static dyn Benchmark, UnknownProtocol> {
+    let Some(protocol) = protocol else { return Ok(benchmark) };
+    let all = || std::iter::once(benchmark).chain(benchmark.other_protocols().iter().copied());
+    all().find(|known| known.facts().protocol_name == protocol).ok_or_else(|| UnknownProtocol {
+        benchmark: benchmark.name(),
+        protocol: protocol.to_owned(),
+        known: all().map(|known| known.facts().protocol_name).collect(),
+    })
+}
+
+/// The benchmark as a run has ordered it: under the protocol that it names and with its options.
+pub fn of_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
+    let benchmark = find(name.as_str())?;
+    let benchmark = under_protocol(benchmark, spec.protocols.get(name).map(String::as_str)).ok()?;
+    match spec.options.get(name) {
+        None => Some(benchmark),
+        Some(options) => Some(benchmark.under_options(options).ok()?.unwrap_or(benchmark)),
+    }
+}
+
+/// The code that was run to grade an answer; `None` where nothing was run or the benchmark does not tell.
+pub fn executed_code(
+    spec: &bench_domain::RunSpec,
+    name: &BenchmarkName,
+    body: &bench_domain::SampleBody,
+) -> Option<String> {
+    body.execution.as_ref()?;
+    of_run(spec, name)?.sandbox()?.code(body)
+}
+
+/// Number of demo items from which a run with these options chooses.
+pub fn demo_items(benchmark: &dyn Benchmark, options: &Options) -> u64 {
+    let rows = benchmark.spec().demo.items.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
+    let items = (0..).zip(rows).filter_map(|(index, row)| benchmark.item(index, row).ok().flatten());
+    let entries = items.map(|item| IndexEntry {
+        id: item.id,
+        source_id: None,
+        group: item.group,
+        tags: item.tags,
+        offset: 0,
+        length: 0,
+    });
+    entries.filter(|entry| benchmark.selects(options, entry)).count() as u64
+}
+
+/// Those whose items may not be handed on: prompts and answers are for owner and admin only.
+pub fn gated() -> BTreeSet<BenchmarkName> {
+    let gated = all().iter().filter(|benchmark| benchmark.spec().gate.is_some());
+    gated.filter_map(|benchmark| benchmark.name().parse().ok()).collect()
+}
+
+/// Whether prompts, answers and gold answers of a run's benchmark are for its owner and admins only: its terms ask for
+/// that, and its items are not the demo ones. What is not planned yet counts as private.
+pub fn is_private(name: &BenchmarkName, dataset: Option<&DatasetUse>) -> bool {
+    let is_demo = dataset.is_some_and(DatasetUse::is_demo);
+    !is_demo && find(name.as_str()).is_some_and(|benchmark| benchmark.spec().gate.is_some())
+}
+
+/// The settings of a run that are not the default ones.
+///
+/// # Errors
+/// What the benchmark says of a name or value that it does not know; for one without a value, that it has none.
+pub fn chosen_options(benchmark: &dyn Benchmark, given: &Options) -> Result<Options, OptionError> {
+    let given = given.iter().map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
+    let mut options: Options = given.collect();
+    benchmark.under_options(&options)?;
+    if let Some((name, _)) = options.iter().find(|(_, value)| value.is_empty()) {
+        return Err(OptionError(format!("the option `{name}` has no value; left out it has its default")));
+    }
+    options.retain(|name, value| {
+        !benchmark.options().iter().any(|option| option.name == name && option.default == value)
+    });
+    Ok(options)
+}
+
+/// All settings that count for a run: its own, and the defaults of the others.
+pub fn effective_options(benchmark: &dyn Benchmark, given: &Options) -> Options {
+    let defaults = benchmark.options().iter().filter(|option| !option.default.is_empty());
+    let mut all: Options =
+        defaults.map(|option| (option.name.to_owned(), option.default.to_owned())).collect();
+    all.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+    all
+}
