@@ -15,7 +15,7 @@
 
 mod message;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use aws_sdk_sqs::Client;
@@ -156,44 +156,31 @@ impl Queues {
         let mut urls = BTreeMap::new();
         for name in QueueName::ALL {
             let service = |verb, problem: String| QueueError::Service { verb, queue: name.as_str(), problem };
-            let retention = settings.retention.as_secs().to_string();
-            let dead = client
-                .create_queue()
-                .queue_name(format!("{prefix}{}-dead", name.as_str()))
-                .attributes(QueueAttributeName::MessageRetentionPeriod, &retention)
-                .attributes(
-                    QueueAttributeName::VisibilityTimeout,
-                    settings.visibility_timeout.as_secs().to_string(),
-                )
-                .send()
+            let common = [
+                (QueueAttributeName::MessageRetentionPeriod, settings.retention.as_secs().to_string()),
+                (QueueAttributeName::VisibilityTimeout, settings.visibility_timeout.as_secs().to_string()),
+            ];
+            let mut attributes = HashMap::from(common);
+            let dead_url = make(&client, &format!("{prefix}{}-dead", name.as_str()), &attributes)
                 .await
-                .map_err(|error| service("create", told(error)))?;
-            let dead_url = dead.queue_url().unwrap_or_default();
-            let attributes = client
+                .map_err(|problem| service("create", problem))?;
+            let dead = client
                 .get_queue_attributes()
                 .queue_url(dead_url)
                 .attribute_names(QueueAttributeName::QueueArn)
                 .send()
                 .await
                 .map_err(|error| service("read", told(error)))?;
-            let arn = attributes.attributes().and_then(|all| all.get(&QueueAttributeName::QueueArn));
+            let arn = dead.attributes().and_then(|all| all.get(&QueueAttributeName::QueueArn));
             let redrive = format!(
                 r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{RECEIVES_MAX}}}"#,
                 arn.map(String::as_str).unwrap_or_default()
             );
-            let made = client
-                .create_queue()
-                .queue_name(format!("{prefix}{}", name.as_str()))
-                .attributes(QueueAttributeName::MessageRetentionPeriod, &retention)
-                .attributes(
-                    QueueAttributeName::VisibilityTimeout,
-                    settings.visibility_timeout.as_secs().to_string(),
-                )
-                .attributes(QueueAttributeName::RedrivePolicy, redrive)
-                .send()
+            attributes.insert(QueueAttributeName::RedrivePolicy, redrive);
+            let url = make(&client, &format!("{prefix}{}", name.as_str()), &attributes)
                 .await
-                .map_err(|error| service("create", told(error)))?;
-            urls.insert(name, made.queue_url().unwrap_or_default().to_owned());
+                .map_err(|problem| service("create", problem))?;
+            urls.insert(name, url);
         }
         Ok(Self { client, urls, again: settings.again })
     }
@@ -384,6 +371,26 @@ fn variable(name: QueueName) -> String {
 }
 
 /// What the service said, without the rest of its answer.
+/// Makes a queue with these attributes and returns its address. One that an earlier start made under other settings gets
+/// these attributes.
+async fn make(
+    client: &Client,
+    name: &str,
+    attributes: &HashMap<QueueAttributeName, String>,
+) -> Result<String, String> {
+    match client.create_queue().queue_name(name).set_attributes(Some(attributes.clone())).send().await {
+        Ok(made) => Ok(made.queue_url().unwrap_or_default().to_owned()),
+        Err(error) if matches!(error.code(), Some("QueueNameExists" | "QueueAlreadyExists")) => {
+            let found = client.get_queue_url().queue_name(name).send().await.map_err(told)?;
+            let url = found.queue_url().unwrap_or_default().to_owned();
+            let set = client.set_queue_attributes().queue_url(&url).set_attributes(Some(attributes.clone()));
+            set.send().await.map_err(told)?;
+            Ok(url)
+        }
+        Err(error) => Err(told(error)),
+    }
+}
+
 fn told<E>(error: SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
