@@ -25,6 +25,9 @@ pub(super) struct AddArgs {
     /// Make it, but switched off
     #[arg(long)]
     disabled: bool,
+    /// Is called when a run is worse than the one before, failed, takes too long or did not start
+    #[arg(long, env = "BENCH_WEBHOOK_URL", value_name = "URL")]
+    webhook_url: Option<String>,
     #[command(flatten)]
     what: WhatArgs,
     #[command(flatten)]
@@ -42,6 +45,10 @@ pub(super) struct EditArgs {
     /// When it runs: minute, hour, day of month, month, day of week, such as '30 2 * * *'
     #[arg(long, value_name = "CRON")]
     cron: Option<String>,
+    // Without its variable: an edit changes what is given and nothing else.
+    /// Is called when a run is worse than the one before, failed, takes too long or did not start
+    #[arg(long, value_name = "URL")]
+    webhook_url: Option<String>,
     /// Tell nobody any more
     #[arg(long, conflicts_with = "webhook_url")]
     no_webhook: bool,
@@ -102,9 +109,6 @@ struct WhatArgs {
     /// Use the items that come with the program; the scores then say nothing about the real benchmark
     #[arg(long)]
     demo: bool,
-    /// Is called when a run is worse than the one before, failed, takes too long or did not start
-    #[arg(long, env = "BENCH_WEBHOOK_URL", value_name = "URL")]
-    webhook_url: Option<String>,
     #[command(flatten)]
     budget: BudgetArgs,
 }
@@ -145,10 +149,10 @@ impl WhatArgs {
         given("budget_tokens", self.budget.budget_tokens.map(|tokens| json!(tokens)));
         Ok(fields)
     }
+}
 
-    fn webhook(&self) -> Option<Value> {
-        self.webhook_url.as_deref().map(str::trim).filter(|url| !url.is_empty()).map(|url| json!(url))
-    }
+fn webhook(url: Option<&str>) -> Option<Value> {
+    url.map(str::trim).filter(|url| !url.is_empty()).map(|url| json!(url))
 }
 
 /// Provider and name of a model. A server knows models by id and by slug, too.
@@ -183,7 +187,7 @@ impl AddArgs {
         fields.insert("name".to_owned(), json!(self.name));
         fields.insert("cron".to_owned(), json!(self.cron));
         fields.insert("enabled".to_owned(), json!(!self.disabled));
-        fields.insert("webhook_url".to_owned(), self.what.webhook().unwrap_or_default());
+        fields.insert("webhook_url".to_owned(), webhook(self.webhook_url.as_deref()).unwrap_or_default());
         Ok(Value::Object(fields))
     }
 }
@@ -202,7 +206,7 @@ impl EditArgs {
         let mut fields = self.what.fields(self.at.server.server().is_some())?;
         fields.extend(self.name.as_ref().map(|name| ("name".to_owned(), json!(name))));
         fields.extend(self.cron.as_ref().map(|cron| ("cron".to_owned(), json!(cron))));
-        let webhook = if self.no_webhook { Some(Value::Null) } else { self.what.webhook() };
+        let webhook = if self.no_webhook { Some(Value::Null) } else { webhook(self.webhook_url.as_deref()) };
         fields.extend(webhook.map(|webhook| ("webhook_url".to_owned(), webhook)));
         if self.no_budget {
             fields.extend(["budget_usd", "budget_tokens"].map(|name| (name.to_owned(), Value::Null)));
