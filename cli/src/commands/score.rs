@@ -15,7 +15,7 @@ use anyhow::Context;
 use bench_benchmarks::Benchmark;
 use bench_benchmarks::score::ScoreLine;
 use bench_domain::OutcomeCounts;
-use bench_domain::run::{COVERAGE_MIN_DEFAULT, DatasetChoice};
+use bench_domain::run::DatasetChoice;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -43,7 +43,7 @@ responses that match no item are refused before any is graded. With `sample` (fr
 asks an item in another way. A `response` that is null stands for a model that did not answer.
 Output, in the same order: `id`, `extracted`, `correct`, `score`, `outcome`, `detail`.
 
-Exit code 0 when at least 90 % of the rows could be graded, else 1. Answers that need a judge or a sandbox:
+Exit code 0 when at least 90 % of the rows (BENCH_COVERAGE_MIN) could be graded, else 1. Answers that need a judge or a sandbox:
   bench run --model replay:FILE --benchmark hle --judge-model PROVIDER/MODEL
   bench run --model replay:FILE --benchmark livecodebench";
 
@@ -80,6 +80,7 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     if benchmark.judge().is_some() || benchmark.sandbox().is_some() {
         return Err(needs_more(&args, benchmark).into());
     }
+    let coverage_min = bench_api::coverage_min(|name| std::env::var(name).ok()).map_err(Problem::usage)?;
     if let Some(file) = &args.dataset {
         super::check_exists("--dataset", file)?;
     }
@@ -110,11 +111,11 @@ pub(crate) async fn run(args: ScoreArgs) -> anyhow::Result<ExitStatus> {
     }
     sink.finish()?;
     let coverage = summarise(benchmark, &counts, started);
-    if coverage < COVERAGE_MIN_DEFAULT {
+    if coverage < coverage_min {
         output::error(&format!(
             "only {} of the rows could be graded, and below {} the accuracy is not a score",
             format::percent(Some(coverage)),
-            format::percent(Some(COVERAGE_MIN_DEFAULT))
+            format::percent(Some(coverage_min))
         ));
         return Ok(ExitStatus::Failure);
     }

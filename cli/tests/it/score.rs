@@ -253,6 +253,9 @@ fn a_row_that_cannot_be_graded_ends_alone_and_lowers_the_coverage() {
             assert!(done.err.contains("graded 1 of 2, coverage 50.0 %"), "{}", done.err);
             assert!(done.err.contains("below 90.0 % the accuracy is not a score"), "{}", done.err);
             assert_eq!(lines(&place.path("out.jsonl")).len(), 2);
+            let mut command = place.command(&["score", benchmark, "--responses", "in.jsonl"]);
+            let done = Done::of(&command.env("BENCH_COVERAGE_MIN", "0.5").output().unwrap());
+            assert_eq!(done.code, 0, "{}", done.err);
         }
     }
 }

@@ -131,14 +131,7 @@ impl ApiConfig {
             },
             sandy: SandyConfig::from_vars(var)?,
             answer_time: AnswerTime::from_vars(var)?,
-            coverage_min: match var("BENCH_COVERAGE_MIN") {
-                None => COVERAGE_MIN_DEFAULT,
-                Some(text) => text
-                    .parse()
-                    .ok()
-                    .filter(|share| (0.0..=1.0).contains(share))
-                    .ok_or_else(|| format!("BENCH_COVERAGE_MIN: `{text}` is not from 0 to 1"))?,
-            },
+            coverage_min: coverage_min(var)?,
             inference: InferenceConfig::from_vars(var).map_err(|error| error.to_string())?,
             models: models(var)?,
             judge_model: judge_model(var)?,
@@ -151,6 +144,17 @@ impl ApiConfig {
             confirmation_wait: Duration::from_secs(15),
         })
     }
+}
+
+/// Reads `BENCH_COVERAGE_MIN` through `var`: the coverage below which a benchmark has no score.
+///
+/// # Errors
+/// One sentence that names the variable when it is not from 0 to 1.
+pub fn coverage_min(var: impl Fn(&str) -> Option<String>) -> Result<f64, String> {
+    let text = var("BENCH_COVERAGE_MIN").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let Some(text) = text else { return Ok(COVERAGE_MIN_DEFAULT) };
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("BENCH_COVERAGE_MIN: `{text}` is not from 0 to 1"))
 }
 
 fn models(var: impl Fn(&str) -> Option<String>) -> Result<Vec<ModelName>, String> {

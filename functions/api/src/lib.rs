@@ -52,7 +52,7 @@ pub use benchmarks::{
     SandboxView, SourceView, Stored, StoredDataset, benchmarks, default_benchmarks, describe,
 };
 pub use compare::{BenchmarkComparison, ComparisonView, compare_runs};
-pub use config::ApiConfig;
+pub use config::{ApiConfig, coverage_min};
 pub use context::Api;
 pub use create::{Created, create_run};
 pub use details::{DetailsView, ItemsPage, benchmark_details};
