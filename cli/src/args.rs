@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use anyhow::Context;
 use clap::builder::Styles;
 use clap::builder::styling::{AnsiColor, Effects};
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, CommandFactory, FromArgMatches, Parser};
 use tracing_subscriber::EnvFilter;
@@ -38,7 +38,12 @@ pub(crate) struct Cli {
 impl Cli {
     /// Reads the command line.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
-        let matches = Self::command().mut_subcommands(without_empty_variables).try_get_matches_from(args)?;
+        let args: Vec<OsString> = args.into_iter().collect();
+        let command = Self::command().mut_subcommands(without_empty_variables);
+        let matches = command
+            .clone()
+            .try_get_matches_from(&args)
+            .map_err(|error| naming_its_variable(error, &command, &args))?;
         let mut cli = Self::from_arg_matches(&matches)?;
         if let (Command::Run(run), Some(matches)) = (&mut cli.command, matches.subcommand_matches("run")) {
             let ids = matches.ids().map(clap::Id::as_str);
@@ -67,10 +72,36 @@ fn is_empty(matches: &ArgMatches, id: &str) -> bool {
     values.any(|value| value.to_string_lossy().trim().is_empty())
 }
 
+/// Adds the variable's name to an error about a value that came from a variable.
+fn naming_its_variable(mut error: clap::Error, command: &clap::Command, args: &[OsString]) -> clap::Error {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else { return error };
+    let Some(long) = option.strip_prefix("--").and_then(|rest| rest.split([' ', '=']).next()) else {
+        return error;
+    };
+    let given: Vec<_> = args.iter().skip(1).map(|arg| arg.to_string_lossy()).collect();
+    let (mut command, mut found) = (command, None);
+    for word in &given {
+        command = command.find_subcommand(word.as_ref()).unwrap_or(command);
+        found = command.get_arguments().find(|arg| arg.get_long() == Some(long)).or(found);
+    }
+    let Some((arg, variable)) = found.and_then(|arg| Some((arg, arg.get_env()?))) else { return error };
+    let is_given = given.iter().any(|word| match word.strip_prefix("--") {
+        Some(word) => word.split('=').next() == Some(long),
+        None => arg.get_short().is_some_and(|short| word.starts_with(&format!("-{short}"))),
+    });
+    if !is_given && std::env::var_os(variable).is_some() {
+        let tip = format!("the value comes from the variable {}", variable.to_string_lossy());
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 /// A variable that is empty counts as not set. Values are not shown in help, which is the same everywhere.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     command.mut_subcommands(without_empty_variables).mut_args(|arg| {
-        let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+        let is_empty = |name: &std::ffi::OsStr| {
+            std::env::var_os(name).is_some_and(|value| value.to_string_lossy().trim().is_empty())
+        };
         match arg.get_env().map(is_empty) {
             Some(true) => arg.env(None),
             _ => arg.hide_env_values(true),

@@ -4,6 +4,7 @@ use std::fmt;
 use std::process::ExitCode;
 
 use bench_embedded::EmbeddedError;
+use bench_stack::SettingError;
 use bench_stack::sandboxes::SandboxesError;
 use bench_stack::sandboxes::python::PythonEnvironmentError;
 use http::StatusCode;
@@ -97,7 +98,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     let unprocessable = is_refused_as(error, StatusCode::UNPROCESSABLE_ENTITY);
     match problem {
         Some(problem) => problem.status,
-        None if unprocessable || is_unusable_python(error) => ExitStatus::Usage,
+        None if unprocessable || is_unusable_python(error) || is_unusable_setting(error) => ExitStatus::Usage,
         None => ExitStatus::Failure,
     }
 }
@@ -115,6 +116,13 @@ fn is_unusable_python(error: &anyhow::Error) -> bool {
             _ => cause.downcast_ref(),
         };
         matches!(error, Some(PythonEnvironmentError::Unusable { .. }))
+    })
+}
+
+/// Whether a variable was set that cannot be used.
+fn is_unusable_setting(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<SettingError>() || matches!(cause.downcast_ref(), Some(SandboxesError::Variable { .. }))
     })
 }
 

@@ -132,7 +132,8 @@ async fn one(args: &BenchmarksArgs, name: &str) -> anyhow::Result<()> {
 }
 
 fn describe(benchmark: &'static dyn Benchmark, stored: &Stored) -> anyhow::Result<BenchmarkView> {
-    let config = LibraryConfig::from_vars(".", std::env::vars());
+    let is_benchmark = |name: &str| bench_benchmarks::find(name).is_some();
+    let config = LibraryConfig::from_vars(".", std::env::vars(), is_benchmark).map_err(Problem::usage)?;
     let missing = bench_datasets::check(&config, benchmark, &DatasetChoice::Hub).err();
     let answer_time = AnswerTime::from_vars(|name| std::env::var(name).ok()).map_err(Problem::usage)?;
     Ok(bench_api::describe(benchmark, stored, answer_time, missing.map(|error| error.to_string())))

@@ -18,7 +18,7 @@ use bench_api::Api;
 use bench_domain::{Price, RunId, RunStatus};
 use bench_state::Scope;
 use clap::Args;
-use clap::builder::FalseyValueParser;
+use clap::builder::BoolishValueParser;
 use serde_json::Value;
 
 use self::budget::BudgetArgs;
@@ -127,7 +127,7 @@ pub(crate) struct RunArgs {
     #[arg(long, env = "BENCH_DATASET", value_name = "NAME=FILE")]
     pub(crate) dataset: Vec<String>,
     /// Use the items that come with this program; the scores then say nothing about the real benchmark
-    #[arg(long, env = "BENCH_DEMO", value_parser = FalseyValueParser::new())]
+    #[arg(long, env = "BENCH_DEMO", value_parser = BoolishValueParser::new())]
     pub(crate) demo: bool,
     #[command(flatten)]
     pub(crate) judge: JudgeArgs,

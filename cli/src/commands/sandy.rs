@@ -19,7 +19,7 @@ use crate::commands::serve::{ConnectionsArgs, addresses, bind};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
-use bench_stack::sandboxes::{MIB_MAX, SLOTS_MAX, SandboxSettings, SandboxesError};
+use bench_stack::sandboxes::{MEMORY_MIB_MIN, MIB_MAX, SLOTS_MAX, SandboxSettings, SandboxesError};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -56,7 +56,7 @@ pub(crate) struct SandyArgs {
     slots: Option<u64>,
     /// Memory of each sandbox at most [default: 4096, what SciCode asks for]
     #[arg(long, env = "BENCH_SANDBOX_MEMORY_MIB", value_name = "MIB",
-        value_parser = clap::value_parser!(u64).range(16..=MIB_MAX))]
+        value_parser = clap::value_parser!(u64).range(MEMORY_MIB_MIN..=MIB_MAX))]
     memory_mib: Option<u64>,
     /// What the working folder of each sandbox holds [default: 1024]
     #[arg(long, env = "BENCH_SANDBOX_DISK_MIB", value_name = "MIB",

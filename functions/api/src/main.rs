@@ -23,8 +23,9 @@ async fn main() -> anyhow::Result<()> {
     let config =
         ApiConfig { streaming, stream_time, reads_only: streaming, ..config.map_err(anyhow::Error::msg)? };
     let blobs = init.blobs()?;
-    let library =
-        Library::new(blobs.clone(), LibraryConfig::from_vars("/tmp/bench-downloads", init.vars.all()));
+    let is_benchmark = |name: &str| bench_benchmarks::find(name).is_some();
+    let library = LibraryConfig::from_vars("/tmp/bench-downloads", init.vars.all(), is_benchmark);
+    let library = Library::new(blobs.clone(), library.map_err(anyhow::Error::msg)?);
     let (state, credentials) = (init.state()?, init.credentials()?);
     let api = Api::new(state, init.queues(), blobs, credentials, library, init.owner_key()?, config);
     let answers = if streaming { Answers::Streamed } else { Answers::Whole };

@@ -14,7 +14,9 @@ const DOWNLOADS: &str = "/tmp/bench-downloads";
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let init = Init::start(&[Warm::Table, Warm::Bucket, Warm::Queue(QueueName::Plans)]).await?;
-    let library = Library::new(init.blobs()?, LibraryConfig::from_vars(DOWNLOADS, init.vars.all()));
+    let is_benchmark = |name: &str| bench_benchmarks::find(name).is_some();
+    let config = LibraryConfig::from_vars(DOWNLOADS, init.vars.all(), is_benchmark);
+    let library = Library::new(init.blobs()?, config.map_err(anyhow::Error::msg)?);
     let planner = Arc::new(Planner::new(init.state()?, init.queues(), library));
     run_sqs(|event, deadline| {
         let planner = Arc::clone(&planner);

@@ -75,21 +75,22 @@ impl SchedulerConfig {
             sync_models: !flag("SKIP_MODEL_SYNC")?,
             chat: std::sync::Arc::new(ChatClient::new(inference.http_options())),
             topic: text("BENCH_TOPIC_ARN").map(|arn| Topic { client: aws_sdk_sns::Client::new(sdk), arn }),
-            sandy: SandyConfig::from_vars(&var)
-                .map_err(|problem| ConfigError { variable: "SANDY_BASE_URL", problem })?,
+            sandy: SandyConfig::from_vars(&var).map_err(|told| unusable("SANDY_BASE_URL", &told))?,
             inference,
         })
     }
 }
 
-/// Names of variables that sentences of the access policy and of limits begin with.
-const NAMES: [&str; 6] = [
+/// Names of variables that sentences of other crates begin with.
+const NAMES: [&str; 8] = [
     "BENCH_ACCESS",
     "BENCH_LIMIT_SAMPLES_PER_ORDER",
     "BENCH_LIMIT_OPEN_RUNS_PER_OWNER",
     "BENCH_LIMIT_OPEN_RUNS",
     "BENCH_LIMIT_ORDERS_PER_MINUTE_PER_OWNER",
     "BENCH_LIMIT_ORDERS_PER_MINUTE",
+    "SANDY_BASE_URL",
+    "SANDY_API_KEY",
 ];
 
 /// The error that a sentence `VARIABLE: problem` stands for.

@@ -79,30 +79,48 @@ impl LibraryConfig {
         }
     }
 
-    /// The defaults, changed by what `variables` set; usually `std::env::vars()`.
+    /// Reads the variables; usually `std::env::vars()`. What is not set has the default. `is_benchmark` tells whether there
+    /// is a benchmark of that name: a revision of any other would have no effect.
+    ///
+    /// # Errors
+    /// One sentence that names the variable that can't be used.
     pub fn from_vars(
         cache_dir: impl Into<PathBuf>,
         variables: impl IntoIterator<Item = (String, String)>,
-    ) -> Self {
+        is_benchmark: impl Fn(&str) -> bool,
+    ) -> Result<Self, String> {
         let mut config = Self::new(cache_dir);
         for (name, value) in variables {
             let value = value.trim();
             match name.as_str() {
                 _ if value.is_empty() => {}
-                "HF_ENDPOINT" => config.hub_url = value.to_owned(),
-                "BENCH_GITHUB_RAW_URL" => config.github_raw_url = value.to_owned(),
-                "HF_TOKEN" => config.token = Token::new(value),
+                "HF_ENDPOINT" => config.hub_url = address(&name, value)?,
+                "BENCH_GITHUB_RAW_URL" => config.github_raw_url = address(&name, value)?,
+                "HF_TOKEN" => {
+                    if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
+                        return Err(format!("{name}: a token has visible ASCII characters only"));
+                    }
+                    config.token = Token::new(value);
+                }
                 "HF_HUB_OFFLINE" => {
-                    config.offline = ["1", "true", "yes", "on"].contains(&value.to_lowercase().as_str());
+                    config.offline = match value.to_lowercase().as_str() {
+                        "1" | "true" | "yes" | "on" => true,
+                        "0" | "false" | "no" | "off" => false,
+                        _ => return Err(format!("{name}: `{value}` is neither true nor false")),
+                    };
                 }
                 _ => {
                     if let Some(benchmark) = name.strip_prefix(PIN_PREFIX) {
-                        config.revisions.insert(benchmark.to_lowercase(), value.to_owned());
+                        let benchmark = benchmark.to_lowercase();
+                        if !is_benchmark(&benchmark) {
+                            return Err(format!("{name}: there is no benchmark `{benchmark}`"));
+                        }
+                        config.revisions.insert(benchmark, value.to_owned());
                     }
                 }
             }
         }
-        config
+        Ok(config)
     }
 
     /// Which revision of a benchmark's dataset is asked for: the operator's choice, else the protocol's.
@@ -111,12 +129,41 @@ impl LibraryConfig {
     }
 }
 
+/// The address that a variable holds. An error does not repeat it: it may hold a password.
+fn address(name: &str, value: &str) -> Result<String, String> {
+    let url = reqwest::Url::parse(value).ok();
+    let usable = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+    match usable {
+        Some(_) => Ok(value.to_owned()),
+        None => Err(format!("{name}: it must be an address such as https://host")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn read(pairs: &[(&str, &str)]) -> Result<LibraryConfig, String> {
+        let pairs = pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned()));
+        LibraryConfig::from_vars("cache", pairs, |name| name == "mmlu_pro")
+    }
+
     fn vars(pairs: &[(&str, &str)]) -> LibraryConfig {
-        LibraryConfig::from_vars("cache", pairs.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())))
+        read(pairs).unwrap()
+    }
+
+    #[test]
+    fn variables_that_cannot_be_used_are_named() {
+        for (name, value, problem) in [
+            ("HF_ENDPOINT", "hub.example", "it must be an address such as https://host"),
+            ("HF_ENDPOINT", "ftp://hub.example", "it must be an address such as https://host"),
+            ("BENCH_GITHUB_RAW_URL", "nonsense", "it must be an address such as https://host"),
+            ("HF_TOKEN", "two words", "a token has visible ASCII characters only"),
+            ("HF_HUB_OFFLINE", "maybe", "`maybe` is neither true nor false"),
+            ("BENCH_DATASET_REVISION_MMLU", "abc", "there is no benchmark `mmlu`"),
+        ] {
+            assert_eq!(read(&[(name, value)]).unwrap_err(), format!("{name}: {problem}"));
+        }
     }
 
     #[test]

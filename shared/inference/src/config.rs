@@ -11,6 +11,9 @@ use crate::{Endpoint, EndpointError, HttpOptions, Keys, ProviderKind};
 /// Longest time that a variable may set, in seconds: one day.
 const SETTING_SECONDS_MAX: u64 = 86_400;
 
+/// Longest wait that a variable may set after 429 or 503, in seconds: a sample is put off for an hour at most.
+const RATE_LIMIT_SLEEP_SECONDS_MAX: u64 = 3_600;
+
 /// One provider's address and key.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
@@ -35,7 +38,7 @@ pub struct ProviderConfig {
 /// | `OPENAI_COMPATIBLE_BASE_URL` | – | needed for `openai-compatible/…` |
 /// | `OPENAI_COMPATIBLE_API_KEY` | – | if that server wants one |
 /// | `CHUTES_INFERENCE_TIMEOUT_SECONDS` | 300 | longest silence between two pieces of an answer, any provider |
-/// | `CHUTES_RATE_LIMIT_SLEEP_SECONDS` | 30 | shortest wait after 429 or 503, any provider |
+/// | `CHUTES_RATE_LIMIT_SLEEP_SECONDS` | 30 | wait after 429 or 503 where the provider names none, any provider |
 ///
 /// A variable that is empty counts as not set.
 #[derive(Debug, Clone)]
@@ -54,7 +57,7 @@ pub struct InferenceConfig {
     pub models_cache_ttl: Duration,
     /// Longest silence between two pieces of an answer.
     pub idle_timeout: Duration,
-    /// Shortest wait after a provider said that it is busy.
+    /// Wait after a provider said that it is busy without saying for how long.
     pub rate_limit_sleep: Duration,
 }
 
@@ -95,7 +98,10 @@ impl InferenceConfig {
                 .unwrap_or_else(|| "https://api.chutes.ai".to_owned()),
             models_cache_ttl: vars.seconds("CHUTES_MODELS_CACHE_TTL_SECONDS", 0, 600)?,
             idle_timeout: vars.seconds("CHUTES_INFERENCE_TIMEOUT_SECONDS", 1, 300)?,
-            rate_limit_sleep: vars.seconds("CHUTES_RATE_LIMIT_SLEEP_SECONDS", 0, 30)?,
+            rate_limit_sleep: Duration::from_secs(
+                vars.number("CHUTES_RATE_LIMIT_SLEEP_SECONDS", 0, RATE_LIMIT_SLEEP_SECONDS_MAX)?
+                    .unwrap_or(30),
+            ),
         })
     }
 
@@ -282,6 +288,10 @@ mod tests {
         assert_eq!(
             bad("CHUTES_INFERENCE_TIMEOUT_SECONDS", "soon").to_string(),
             "CHUTES_INFERENCE_TIMEOUT_SECONDS: `soon` is not a whole number from 1 to 86400"
+        );
+        assert_eq!(
+            bad("CHUTES_RATE_LIMIT_SLEEP_SECONDS", "3601").to_string(),
+            "CHUTES_RATE_LIMIT_SLEEP_SECONDS: `3601` is not a whole number from 0 to 3600"
         );
         assert_eq!(bad("CHUTES_INFERENCE_TIMEOUT_SECONDS", "0").variable, "CHUTES_INFERENCE_TIMEOUT_SECONDS");
         assert_eq!(bad("CHUTES_API_BASE_URL", "llm.chutes.ai").variable, "CHUTES_API_BASE_URL");

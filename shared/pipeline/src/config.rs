@@ -51,6 +51,8 @@ impl Default for PipelineConfig {
     }
 }
 
+/// Upper bound of failed attempts that an operator may allow.
+const ATTEMPTS_MAX: u32 = 100;
 /// Lowest bound of lost attempts.
 const LOST_MIN: u32 = 20;
 /// Lost attempts for each failed one that is allowed.
@@ -78,8 +80,12 @@ impl PipelineConfig {
                 .map_err(|_| anyhow::anyhow!("{name}: `{text}` is not a whole number")),
         };
         let attempts = number("WORKER_ITEM_ATTEMPTS", u64::from(default.attempts_max))?;
+        let attempts_max =
+            u32::try_from(attempts).ok().filter(|attempts| (1..=ATTEMPTS_MAX).contains(attempts));
         Ok(Self {
-            attempts_max: u32::try_from(attempts.clamp(1, 100)).unwrap_or(default.attempts_max),
+            attempts_max: attempts_max.ok_or_else(|| {
+                anyhow::anyhow!("WORKER_ITEM_ATTEMPTS: `{attempts}` is not from 1 to {ATTEMPTS_MAX}")
+            })?,
             patience: Duration::from_secs(number(
                 "BENCH_RATE_LIMIT_PATIENCE_SECONDS",
                 default.patience.as_secs(),
@@ -91,5 +97,29 @@ impl PipelineConfig {
                 &KEY_VARIABLES.iter().filter_map(|name| Secret::new(var(name)?)).collect::<Vec<_>>(),
             ),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(name: &str, value: &str) -> Result<PipelineConfig, String> {
+        let var = |asked: &str| (asked == name).then(|| value.to_owned());
+        PipelineConfig::from_vars(var).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn variables_are_taken_as_they_are_or_refused() {
+        assert_eq!(read("WORKER_ITEM_ATTEMPTS", " 100 ").unwrap().attempts_max, 100);
+        let config = read("BENCH_RATE_LIMIT_PATIENCE_SECONDS", "90").unwrap();
+        assert_eq!((config.patience, config.attempts_max), (Duration::from_secs(90), 5));
+        for bad in ["0", "101", "18446744073709551615"] {
+            let error = read("WORKER_ITEM_ATTEMPTS", bad).unwrap_err();
+            assert_eq!(error, format!("WORKER_ITEM_ATTEMPTS: `{bad}` is not from 1 to 100"));
+        }
+        for name in ["WORKER_ITEM_ATTEMPTS", "BENCH_RATE_LIMIT_PATIENCE_SECONDS"] {
+            assert_eq!(read(name, "-1").unwrap_err(), format!("{name}: `-1` is not a whole number"));
+        }
     }
 }

@@ -21,7 +21,7 @@ impl SandyConfig {
     /// Reads the variables. None needs to be set: who calls is told then what is missing.
     ///
     /// # Errors
-    /// One sentence that names the variable whose value is no address.
+    /// One sentence that names the variable that can't be used.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let text = var("SANDY_BASE_URL").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let base_url = match text {
@@ -37,10 +37,14 @@ impl SandyConfig {
                 };
                 let url = Url::parse(text.trim_end_matches('/')).ok().filter(plain);
                 // Not repeated: it may hold a password.
-                Some(url.ok_or("SANDY_BASE_URL is no address such as https://sandy.example")?)
+                Some(url.ok_or("SANDY_BASE_URL: it must be an address such as https://sandy.example")?)
             }
         };
-        Ok(Self { base_url, key: var("SANDY_API_KEY").and_then(Secret::new) })
+        let key = var("SANDY_API_KEY").and_then(Secret::new);
+        if key.as_ref().is_some_and(|key| !key.expose().bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err("SANDY_API_KEY: a key has visible ASCII characters only".to_owned());
+        }
+        Ok(Self { base_url, key })
     }
 
     /// Whether address and key are there: whether the service can be called at all.

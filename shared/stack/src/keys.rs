@@ -9,6 +9,8 @@ use anyhow::{Context, bail};
 use bench_signing::{KeyError, KeyRing, RingConfig};
 use bench_state::credentials::{KEY_BYTES, LocalKey};
 
+use crate::SettingError;
+
 /// Where this installation's signing keys are.
 pub fn keys_dir(data_dir: &Path) -> PathBuf {
     data_dir.join("keys")
@@ -35,7 +37,7 @@ pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRi
 
 /// The keys of the environment when it names any, else those of the data directory.
 pub(crate) fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
-    if let Some(ring) = ring_of_vars(var)? {
+    if let Some(ring) = ring_of_vars(var).map_err(SettingError::new)? {
         return Ok(ring);
     }
     let dir = keys_dir(data_dir);

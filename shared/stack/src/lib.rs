@@ -11,7 +11,7 @@ pub mod sandboxes;
 mod wakes;
 
 pub use self::keys::{keys_dir, ring_of_vars};
-pub use self::options::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, StackOptions};
+pub use self::options::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, SettingError, StackOptions};
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -130,9 +130,9 @@ impl Stack {
         let (sandy, sandboxes) =
             open_sandboxes(&options.data_dir, options.sandbox_helper, concurrency, var).await?;
         let config = embedded.sdk_config();
-        let mut worker_config = PipelineConfig::from_vars(var)?;
+        let mut worker_config = PipelineConfig::from_vars(var).map_err(SettingError::new)?;
         worker_config.identity.item_concurrency = concurrency as u64;
-        let inference = InferenceConfig::from_vars(var)?;
+        let inference = InferenceConfig::from_vars(var).map_err(SettingError::new)?;
         let timeout = worker_config.answer_time.longest() + 2 * RESERVE;
         let settings = QueueSettings {
             visibility_timeout: 6 * timeout.max(LONG_INVOCATION).min(Duration::from_secs(7_200)),
@@ -183,10 +183,12 @@ impl Stack {
         let credentials = credentials_of(&config);
         credentials.ensure_table().await?;
         let credentials_of = |function| credentials_of(&of(function));
+        let is_benchmark = |name: &str| bench_benchmarks::find(name).is_some();
         let library_config =
-            LibraryConfig::from_vars(options.data_dir.join("downloads"), options.vars.clone());
+            LibraryConfig::from_vars(options.data_dir.join("downloads"), options.vars.clone(), is_benchmark)
+                .map_err(SettingError::new)?;
         let library_of = |function| Library::new(blobs_of(function), library_config.clone());
-        let mut api_config = ApiConfig::from_vars(var, options.local, VERSION).map_err(anyhow::Error::msg)?;
+        let mut api_config = ApiConfig::from_vars(var, options.local, VERSION).map_err(SettingError::new)?;
         api_config.item_concurrency = worker_config.identity.item_concurrency;
         api_config.sandy = sandy.clone();
         let api = Api::new(
@@ -211,7 +213,8 @@ impl Stack {
         let keys = key_ring(&options.data_dir, var)?;
         let exports =
             Arc::new(Exports::new(state_of("exports"), blobs_of("exports"), Ok(keys), exports_config));
-        let mut scheduler_config = SchedulerConfig::from_vars(var, options.local, VERSION, &of("scheduler"))?;
+        let mut scheduler_config = SchedulerConfig::from_vars(var, options.local, VERSION, &of("scheduler"))
+            .map_err(SettingError::new)?;
         scheduler_config.sandy = sandy.clone();
         // The list is public, but of use only to who can ask its models.
         let sync_models =
@@ -377,7 +380,7 @@ async fn open_sandboxes(
     var: impl Fn(&str) -> Option<String>,
 ) -> anyhow::Result<(SandyConfig, Option<BuiltIn>)> {
     if var("SANDY_BASE_URL").is_some() {
-        return Ok((SandyConfig::from_vars(var).map_err(anyhow::Error::msg)?, None));
+        return Ok((SandyConfig::from_vars(var).map_err(SettingError::new)?, None));
     }
     let built_in = BuiltIn::open(SandboxSettings::from_vars(data_dir, helper, var)?, concurrency).await?;
     Ok((built_in.config.clone(), Some(built_in)))

@@ -15,6 +15,17 @@ pub const CONCURRENCY_DEFAULT: usize = 16;
 /// Upper bound of samples worked on at once.
 pub const CONCURRENCY_MAX: usize = 2_000;
 
+/// A setting that can't be used, in one sentence that names its variable.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingError(String);
+
+impl SettingError {
+    pub(crate) fn new(sentence: impl ToString) -> Self {
+        Self(sentence.to_string())
+    }
+}
+
 /// How a stack is opened.
 pub struct StackOptions {
     /// Where everything is kept.

@@ -24,17 +24,21 @@ const FILES_INSIDE: &str = "/opt/sandbox-files";
 const PYTHON_INSIDE: &str = "/opt/sandbox-python";
 /// Most slots that can be asked for.
 pub const SLOTS_MAX: u64 = 1_000;
-/// Bounds of a sandbox's memory and disk, in MiB.
+/// Most memory and disk of a sandbox that can be asked for, in MiB.
 pub const MIB_MAX: u64 = 1 << 20;
+/// Least memory of a sandbox that can be asked for, in MiB: no program starts with less.
+pub const MEMORY_MIB_MIN: u64 = 16;
 
 /// Why no sandbox can be made as it was set.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxesError {
     /// A variable cannot be used.
-    #[error("{name} is a whole number from 1 to {max}")]
+    #[error("{name} is a whole number from {min} to {max}")]
     Variable {
         /// Its name.
         name: &'static str,
+        /// The smallest value.
+        min: u64,
         /// The largest value.
         max: u64,
     },
@@ -96,17 +100,17 @@ impl SandboxSettings {
         helper: Option<PathBuf>,
         var: impl Fn(&str) -> Option<String>,
     ) -> Result<Self, SandboxesError> {
-        let number = |name, max| {
+        let number = |name, min, max| {
             let Some(text) = var(name) else { return Ok(None) };
-            let number = text.trim().parse().ok().filter(|number| (1..=max).contains(number));
-            number.map(Some).ok_or(SandboxesError::Variable { name, max })
+            let number = text.trim().parse().ok().filter(|number| (min..=max).contains(number));
+            number.map(Some).ok_or(SandboxesError::Variable { name, min, max })
         };
         Ok(Self {
             data_dir: data_dir.to_owned(),
             helper: helper.map_or_else(Self::own_helper, Ok)?,
-            slots: number("BENCH_SANDBOX_SLOTS", SLOTS_MAX)?,
-            memory_mib: number("BENCH_SANDBOX_MEMORY_MIB", MIB_MAX)?,
-            disk_mib: number("BENCH_SANDBOX_DISK_MIB", MIB_MAX)?,
+            slots: number("BENCH_SANDBOX_SLOTS", 1, SLOTS_MAX)?,
+            memory_mib: number("BENCH_SANDBOX_MEMORY_MIB", MEMORY_MIB_MIN, MIB_MAX)?,
+            disk_mib: number("BENCH_SANDBOX_DISK_MIB", 1, MIB_MAX)?,
             python: var("BENCH_SANDBOX_PYTHON").map(PathBuf::from),
             allow_network: false,
         })
@@ -240,6 +244,7 @@ mod tests {
             ("BENCH_SANDBOX_SLOTS", "0"),
             ("BENCH_SANDBOX_SLOTS", "many"),
             ("BENCH_SANDBOX_MEMORY_MIB", "-1"),
+            ("BENCH_SANDBOX_MEMORY_MIB", "15"),
             ("BENCH_SANDBOX_DISK_MIB", "99999999999999999999"),
         ] {
             assert!(read(name, bad).unwrap_err().to_string().starts_with(name), "{name} {bad}");
