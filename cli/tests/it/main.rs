@@ -19,6 +19,7 @@ mod sandy;
 mod schedules;
 mod score;
 mod serve;
+mod settings;
 mod support;
 mod usage;
 mod verify;

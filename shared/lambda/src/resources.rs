@@ -8,7 +8,7 @@
 //! | `BENCH_KMS_KEY_ID` | id or ARN of the KMS key that protects callers' keys |
 //! | `BENCH_MASTER_KEY` | base64 of 32 bytes that protect callers' keys where there is no KMS key |
 //! | `BENCH_OWNER_KEY` | secret text of 32 characters or more, by which owners are known; else made from the master key |
-//! | `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL`, `BENCH_QUEUE_FINISHES_URL` | addresses of the queues |
+//! | `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL`, `BENCH_QUEUE_TURNS_URL`, `BENCH_QUEUE_FINISHES_URL` | addresses of the queues |
 
 use std::sync::Arc;
 
