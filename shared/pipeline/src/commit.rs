@@ -1,148 +1,135 @@
-//! Storing what came back, ending samples, telling of progress.
+//! Stores what came back, ends samples, and writes progress events.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bench_blobs::BlobError;
-use bench_domain::{Code, Outcome, RunId, SampleBody, Timestamp, Usage, Verdict};
+use bench_domain::{Code, Outcome, RunId, SampleBody, Spending, Timestamp, Verdict};
 use bench_inference::Keys;
 use bench_lambda::metrics;
 use bench_queue::Message;
-use bench_state::{Commit, EventKind, Finished, NewEvent, ShardCount};
+use bench_state::{BodyRef, Commit, EventKind, Finished, NewEvent, RunWithBenchmarks, ShardCount};
 
-use crate::load::run::BenchmarkContext;
-use crate::{AskError, Desk, InHand};
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
 
 /// How often storing an answer is tried: it was paid for.
 const STORE_TRIES: u32 = 6;
-/// Progress of a benchmark is told of at most once in this time.
+/// Minimum interval between two progress events of a benchmark.
 const PROGRESS_EVERY: Duration = Duration::from_secs(1);
 
-/// Where a body in hand is stored.
+/// Where the body of an attempt is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredBody {
+pub(crate) struct StoredBody {
     /// The attempt that stored it.
-    pub attempt: u32,
+    pub(crate) attempt: u32,
     /// SHA-256 of the stored bytes, lowercase hex.
-    pub sha256: String,
+    pub(crate) sha256: String,
 }
 
-impl Desk {
+impl From<StoredBody> for BodyRef {
+    fn from(StoredBody { attempt, sha256 }: StoredBody) -> Self {
+        Self { attempt, sha256 }
+    }
+}
+
+impl Pipeline {
     /// Stores what came back under this attempt, before anything else is done with it.
-    ///
-    /// # Errors
-    /// When the store does not take it for some seconds.
-    pub async fn store(&self, hand: &InHand<'_>, body: &SampleBody) -> Result<StoredBody, BlobError> {
-        let attempt = hand.claimed.attempt;
+    pub(crate) async fn store(
+        &self,
+        claimed: &ClaimedSample,
+        body: &SampleBody,
+    ) -> Result<StoredBody, BlobError> {
+        let attempt = claimed.attempt;
         let mut wait = Duration::from_millis(200);
         for _ in 1..STORE_TRIES {
-            match self.blobs.put_body(hand.sample, attempt, body).await {
+            match self.blobs.put_body(&claimed.sample, attempt, body).await {
                 Ok(sha256) => return Ok(StoredBody { attempt, sha256 }),
                 Err(error) => {
-                    tracing::warn!(run.id = %hand.sample.run, %error, "Storing an answer failed: {error}")
+                    tracing::warn!(run.id = %claimed.sample.run, %error, "Storing an answer failed: {error}")
                 }
             }
             tokio::time::sleep(wait).await;
             wait *= 2;
         }
-        let sha256 = self.blobs.put_body(hand.sample, attempt, body).await?;
+        let sha256 = self.blobs.put_body(&claimed.sample, attempt, body).await?;
         Ok(StoredBody { attempt, sha256 })
     }
 
-    /// Ends a sample without a grade, with the answer that was handed over if one was.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub async fn end(&self, hand: &InHand<'_>, verdict: Verdict) -> Result<(), AskError> {
-        let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
+    /// Ends a sample with this verdict, with the answer that was handed over if one was.
+    pub(crate) async fn end(&self, claimed: &ClaimedSample, verdict: Verdict) -> Result<(), PipelineError> {
         if verdict.outcome == Outcome::InfrastructureError {
-            let reason = hand.run.keys.redact(&verdict.reason);
-            // The reason may tell of an item that nobody else may see.
-            let why = if benchmark.is_private() { verdict.outcome.as_str() } else { &*reason };
+            let reason = claimed.run.keys.redact(&verdict.reason);
+            // The reason may quote an item that only the run's owner may see.
+            let why = if claimed.benchmark.is_private() { verdict.outcome.as_str() } else { &*reason };
             let code = verdict.code.map_or("", Code::as_str);
-            tracing::warn!(run.id = %hand.sample.run, error.code = code, "Sample {} ended: {why}", hand.sample);
+            tracing::warn!(run.id = %claimed.sample.run, error.code = code, "Sample {} ended: {why}", claimed.sample);
         }
-        let finished = hand.claimed.record.ended(verdict, Timestamp::now());
-        self.commit(hand, benchmark, &finished, Usage::default()).await
+        let finished = claimed.record.ended(verdict, Timestamp::now());
+        self.commit(claimed, &finished, Spending::default()).await?;
+        Ok(())
     }
 
-    /// Ends a sample; `usage` are the tokens of this stage that count for a budget with it.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub async fn commit(
+    /// Ends a sample; `spent` are the tokens that count for a budget with it. Returns `false` when another attempt holds
+    /// the sample now or has ended it: nothing was changed then.
+    pub(crate) async fn commit(
         &self,
-        hand: &InHand<'_>,
-        benchmark: &BenchmarkContext,
+        claimed: &ClaimedSample,
         finished: &Finished,
-        usage: Usage,
-    ) -> Result<(), AskError> {
-        let attempt = hand.claimed.attempt;
-        let spent = self.spending_of(usage);
-        let finished = &without_keys(finished, &hand.run.keys);
-        match self.state.commit_spending(hand.sample, &benchmark.sort, attempt, finished, spent).await? {
+        spent: Spending,
+    ) -> Result<bool, PipelineError> {
+        let ClaimedSample { run, benchmark, sample, attempt, .. } = claimed;
+        let finished = &without_keys(finished, &run.keys);
+        match self.state.commit_spending(sample, &benchmark.sort, *attempt, finished, spent).await? {
             Commit::Lost => {
-                self.count_lost(hand, finished.body.as_ref().map(|body| body.attempt), usage).await?;
-                tracing::info!(run.id = %hand.sample.run, "Sample {} was taken over", hand.sample);
-                return Ok(());
+                self.count_lost(claimed, finished.body.as_ref().map(|body| body.attempt), spent).await?;
+                tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
+                return Ok(false);
             }
-            Commit::Done { closed } => {
-                self.told_tokens(usage_of(self.stage, finished));
-                if closed {
-                    self.finish_if_complete(hand.sample.run).await?;
-                }
-            }
+            Commit::Done { closed: true } => self.finish_if_complete(sample.run).await?,
+            Commit::Done { closed: false } => {}
         }
         let is_graded = finished.verdict.outcome.is_graded();
         metrics::count(if is_graded { metrics::SAMPLES_GRADED } else { metrics::SAMPLES_FAILED }, 1.0);
-        // Nothing depends on it: a sample that is over stays so when its progress cannot be told.
-        if let Err(error) = self.tell_progress(hand, benchmark).await {
+        // Nothing depends on it: a sample that is over stays so when its progress event can't be written.
+        if let Err(error) = self.add_progress_event(claimed).await {
             tracing::debug!(%error, "Progress was not told");
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// Counts the tokens of an attempt whose sample was taken over, if nobody took over what it stored: that was
-    /// paid for all the same.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub async fn count_lost(
+    /// Counts the tokens of an attempt whose sample was taken over, unless the other attempt took over what it stored: they
+    /// were paid for all the same.
+    pub(crate) async fn count_lost(
         &self,
-        hand: &InHand<'_>,
+        claimed: &ClaimedSample,
         stored: Option<u32>,
-        usage: Usage,
-    ) -> Result<(), AskError> {
-        let attempt = hand.claimed.attempt;
-        if hand.run.ledger.is_some()
+        spent: Spending,
+    ) -> Result<(), PipelineError> {
+        let attempt = claimed.attempt;
+        if claimed.run.ledger.is_some()
             && stored == Some(attempt)
-            && self.state.sample(hand.sample).await?.is_some_and(|now| now.counted != Some(attempt))
+            && self.state.sample(&claimed.sample).await?.is_some_and(|now| now.counted != Some(attempt))
         {
-            self.count(hand, usage).await;
+            self.count_spent(claimed, spent).await;
         }
         Ok(())
-    }
-
-    /// Counts the tokens of an answer or a reply for operators.
-    pub fn told_tokens(&self, usage: Option<Usage>) {
-        self.vitals.count(usage);
     }
 
     /// Sends for the finisher when nothing is left to do for the run.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub async fn finish_if_complete(&self, run: RunId) -> Result<(), AskError> {
+    pub(crate) async fn finish_if_complete(&self, run: RunId) -> Result<(), PipelineError> {
         let found = self.state.run_with_benchmarks(run).await?;
-        if let Some(found) = found.filter(bench_state::RunWithBenchmarks::is_complete) {
+        if let Some(found) = found.filter(RunWithBenchmarks::is_complete) {
             let finish = Message::Finish { run, generation: found.run.generation };
             self.queues.send(&finish, Duration::ZERO).await?;
         }
         Ok(())
     }
 
-    async fn tell_progress(&self, hand: &InHand<'_>, benchmark: &BenchmarkContext) -> Result<(), AskError> {
-        let now = Timestamp::now();
+    /// Writes a progress event, unless one was written within the last second.
+    async fn add_progress_event(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
+        let (benchmark, now) = (&claimed.benchmark, Timestamp::now());
         let last = benchmark.progress_at.load(Ordering::Relaxed);
         let due = now.since(Timestamp::from_micros(last)) >= PROGRESS_EVERY;
         let mine = due
@@ -153,19 +140,20 @@ impl Desk {
         if !mine {
             return Ok(());
         }
-        let (run, plan) = (hand.sample.run, &benchmark.plan);
+        let (run, plan) = (claimed.sample.run, &benchmark.plan);
         if !self.state.may_tell_progress(run, &benchmark.sort, now, PROGRESS_EVERY).await? {
             return Ok(());
         }
-        let counts = self.state.shard_counts(run, &hand.sample.benchmark, plan.attempt, plan.shards).await?;
+        let counts =
+            self.state.shard_counts(run, &claimed.sample.benchmark, plan.attempt, plan.shards).await?;
         let sum = counts.into_iter().fold(ShardCount::default(), ShardCount::plus);
-        let event = progress_event(&sum).of(&hand.sample.benchmark);
+        let event = progress_event(&sum).of(&claimed.sample.benchmark);
         self.state.add_event(run, &event, now).await?;
         Ok(())
     }
 }
 
-/// The end of a sample without keys in what a grader, a provider or a sandbox host said of it.
+/// Removes keys from what a grader, a provider or a sandbox host said of a sample.
 fn without_keys(finished: &Finished, keys: &Keys) -> Finished {
     let mut finished = finished.clone();
     let Verdict { reason, extracted, detail, .. } = &mut finished.verdict;
@@ -173,14 +161,6 @@ fn without_keys(finished: &Finished, keys: &Keys) -> Finished {
     extracted.as_mut().map(|text| keys.redact_in(text));
     keys.redact_object(detail);
     finished
-}
-
-/// Tokens that a commit tells operators of. Those of a judge are told of with each reply.
-const fn usage_of(stage: bench_domain::sample::Stage, finished: &Finished) -> Option<Usage> {
-    match stage {
-        bench_domain::sample::Stage::Answer => finished.usage,
-        bench_domain::sample::Stage::Judge | bench_domain::sample::Stage::Sandbox => None,
-    }
 }
 
 #[allow(clippy::cast_precision_loss)] // counts are far below 2^53

@@ -1,4 +1,4 @@
-//! A run that must not ask any more, and samples that are given back.
+//! Ends a run that must not ask any more.
 
 use std::time::Duration;
 
@@ -6,32 +6,42 @@ use bench_domain::{Code, FailureReason, RunState, Timestamp};
 use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, Transition};
 
-use crate::{AskError, Desk, InHand};
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
 
 /// When the finisher comes to a run that its budget or refusals stopped: nobody believes it open any more.
 const FINISH_AFTER: Duration = Duration::from_secs(2);
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
 
-impl Desk {
-    /// Ends the run: every further call would fail as well. The sample is left as it is.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub async fn fail_run(&self, hand: &InHand<'_>, code: Code, why: &str) -> Result<(), AskError> {
-        self.close_run(hand, code, why).await?;
-        self.give_back(hand).await
+impl Pipeline {
+    /// Ends the run as failed, if no other attempt has ended it, and gives the sample back: every further call would fail as
+    /// well.
+    pub(crate) async fn fail_run(
+        &self,
+        claimed: &ClaimedSample,
+        code: Code,
+        why: &str,
+    ) -> Result<(), PipelineError> {
+        self.close_run(claimed, code, why).await?;
+        self.give_back(claimed).await
     }
 
-    /// Ends the run as failed, if nobody else has ended it.
-    pub(crate) async fn close_run(&self, hand: &InHand<'_>, code: Code, why: &str) -> Result<(), AskError> {
+    /// Ends the run as failed, if no other attempt has ended it.
+    pub(crate) async fn close_run(
+        &self,
+        claimed: &ClaimedSample,
+        code: Code,
+        why: &str,
+    ) -> Result<(), PipelineError> {
         let reason = FailureReason::of(code);
-        let why = &*hand.run.keys.redact(why);
-        let run = hand.sample.run;
+        let why = &*claimed.run.keys.redact(why);
+        let run = claimed.sample.run;
         for _ in 0..RACES_MAX {
             let Some(found) = self.state.run(run).await? else { break };
             let now = Timestamp::now();
-            if found.generation != hand.run.generation {
+            if found.generation != claimed.run.generation {
                 break;
             }
             let Ok(next) = found.state.fail(now, code, why) else { break };
@@ -57,23 +67,7 @@ impl Desk {
                 break;
             }
         }
-        self.contexts.forget(run);
-        Ok(())
-    }
-
-    /// Leaves the sample as if it had not been taken.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub async fn give_back(&self, hand: &InHand<'_>) -> Result<(), AskError> {
-        let (attempt, effort) = (hand.claimed.attempt, hand.claimed.record.effort);
-        self.state.release(hand.sample, attempt, attempt, Timestamp::now(), effort).await?;
-        // Requeued meanwhile: the new generation's message may have met this claim and been dropped.
-        let found = self.state.run(hand.sample.run).await?;
-        if let Some(found) = found.filter(|found| found.state.status().is_open()) {
-            let message = Message::of_stage(self.stage, hand.sample.clone(), found.generation);
-            self.queues.send(&message, Duration::ZERO).await?;
-        }
+        self.runs.forget(run);
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ use bench_finisher::Finisher;
 use bench_http_server::Limits;
 use bench_inference::{ChatClient, InferenceConfig, ProviderKind};
 use bench_lambda::KmsKey;
-use bench_pipeline::{Ledgers, PipelineConfig, SandboxHost, Services, Turns, Worker};
+use bench_pipeline::{Ledgers, Pipeline, PipelineConfig, SandboxHost, Services};
 use bench_planner::Planner;
 use bench_queue::{QueueSettings, Queues};
 use bench_sandy::SandyConfig;
@@ -90,8 +90,8 @@ pub struct Stack {
 
 struct Functions {
     planner: Arc<Planner>,
-    worker: Arc<Worker>,
-    turns: Arc<Turns>,
+    worker: Arc<Pipeline>,
+    turns: Arc<Pipeline>,
     finisher: Arc<Finisher>,
     dead_letters: Arc<DeadLetters>,
     scheduler: Arc<Scheduler>,
@@ -220,6 +220,13 @@ impl Stack {
         let sync_models =
             scheduler_config.sync_models && scheduler_config.inference.is_configured(ProviderKind::Chutes);
         let ledgers = Ledgers::default();
+        let sandbox_host = || {
+            let host = SandboxHost::new(sandy.clone());
+            match sandboxes.is_some() {
+                true => host.on_this_machine(options.data_dir.join(FILES)),
+                false => host,
+            }
+        };
         let services_of = |function| Services {
             state: state_of(function),
             queues: queues_of(function),
@@ -228,14 +235,11 @@ impl Stack {
             chat: ChatClient::new(inference.http_options()),
             inference: inference.clone(),
             ledgers: ledgers.clone(),
+            sandboxes: sandbox_host(),
         };
         let mut turns_config = worker_config.clone();
         // Operators tell them apart by their names.
         turns_config.identity.worker_id.push_str("/turns");
-        let mut sandbox_host = SandboxHost::new(sandy.clone());
-        if sandboxes.is_some() {
-            sandbox_host = sandbox_host.on_this_machine(options.data_dir.join(FILES));
-        }
         let functions = Functions {
             planner: Arc::new(Planner {
                 state: state_of("planner"),
@@ -243,8 +247,8 @@ impl Stack {
                 library: library_of("planner"),
                 progress: Box::new(Shared(options.progress)),
             }),
-            worker: Arc::new(Worker::new(services_of("worker"), worker_config.clone())),
-            turns: Arc::new(Turns::new(services_of("turns"), turns_config, sandbox_host)),
+            worker: Arc::new(Pipeline::new(services_of("worker"), worker_config.clone())),
+            turns: Arc::new(Pipeline::new(services_of("turns"), turns_config)),
             finisher: Arc::new(Finisher {
                 state: state_of("finisher"),
                 queues: queues_of("finisher"),

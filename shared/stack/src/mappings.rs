@@ -42,7 +42,7 @@ impl Stack {
                 QueueName::Items,
                 handler(
                     worker,
-                    |worker, event, deadline| async move { worker.handle(event, deadline).await },
+                    |worker, event, deadline| async move { worker.handle(QueueName::Items, event, deadline).await },
                 ),
                 self.concurrency,
                 answers,
@@ -50,7 +50,7 @@ impl Stack {
             mapping(
                 "turns",
                 QueueName::Turns,
-                handler(turns, |turns, event, deadline| async move { turns.handle(event, deadline).await }),
+                handler(turns, |turns, event, deadline| async move { turns.handle(QueueName::Turns, event, deadline).await }),
                 self.concurrency,
                 answers,
             )?,

@@ -8,7 +8,7 @@ use bench_dead_letters::DeadLetters;
 use bench_finisher::Finisher;
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, SqsMessage};
-use bench_pipeline::{Ledgers, PipelineConfig, SandboxHost, Services, Turns, Worker};
+use bench_pipeline::{Ledgers, Pipeline, PipelineConfig, SandboxHost, Services};
 use bench_planner::Planner;
 use bench_queue::{Message, QueueName, Queues};
 use bench_sandy::SandyConfig;
@@ -43,8 +43,8 @@ pub(crate) struct Hands {
     pub(crate) state: State,
     pub(crate) queues: Queues,
     planner: Planner,
-    worker: Worker,
-    turns: Turns,
+    worker: Pipeline,
+    turns: Pipeline,
     finisher: Finisher,
     dead_letters: DeadLetters,
     pub(crate) scheduler: Scheduler,
@@ -71,11 +71,12 @@ impl Hands {
             chat: ChatClient::new(inference.http_options()),
             inference: inference.clone(),
             ledgers: Ledgers::default(),
+            sandboxes: sandbox_host(world),
         };
         Self {
             planner: Planner::new(state.clone(), queues.clone(), Library::new(blobs.clone(), library)),
-            worker: Worker::new(services(), PipelineConfig::default()),
-            turns: Turns::new(services(), PipelineConfig::default(), sandbox_host(world)),
+            worker: Pipeline::new(services(), PipelineConfig::default()),
+            turns: Pipeline::new(services(), PipelineConfig::default()),
             finisher: Finisher {
                 state: state.clone(),
                 queues: queues.clone(),
@@ -107,8 +108,8 @@ impl Hands {
         let deadline = Deadline::after(INVOCATION);
         match queue {
             QueueName::Plans => self.planner.handle(event, deadline).await,
-            QueueName::Items => self.worker.handle(event, deadline).await,
-            QueueName::Turns => self.turns.handle(event, deadline).await,
+            QueueName::Items => self.worker.handle(queue, event, deadline).await,
+            QueueName::Turns => self.turns.handle(queue, event, deadline).await,
             QueueName::Finishes => self.finisher.handle(event, deadline).await,
         }
     }

@@ -13,7 +13,7 @@ use bench_datasets::{SupportCache, load_item};
 use bench_domain::run::{DatasetChoice, ItemNaming};
 use bench_domain::{BenchmarkName, Image, Prompt, RunId};
 use bench_items::Item;
-use bench_pipeline::{SUPPORT_BYTES_MAX, Supplies};
+use bench_pipeline::{MaterialLoader, SUPPORT_BYTES_MAX};
 use bench_planner::{Outline, Selection, outline};
 use bench_state::PlannedSample;
 use serde::Serialize;
@@ -204,8 +204,12 @@ impl Shown<'_> {
             output::print(&visible(&self.headline()))?;
         }
         let wording = &self.outline.wording;
-        let supplies =
-            Supplies { blobs: &stack.blobs, cache, dataset: &wording.dataset, templates: &wording.texts };
+        let loader = MaterialLoader {
+            blobs: &stack.blobs,
+            cache,
+            dataset: &wording.dataset,
+            templates: &wording.texts,
+        };
         let mut problems = 0;
         for planned in &self.outline.items {
             let data_key = &wording.dataset.data_key;
@@ -213,10 +217,10 @@ impl Shown<'_> {
             if (0..self.samples).any(|sample| self.is_special(&item, sample)) {
                 for sample in 0..self.samples {
                     let item = self.benchmark.of_sample(&item, sample);
-                    problems += self.item(planned, &item, Some(sample), &supplies).await?;
+                    problems += self.item(planned, &item, Some(sample), &loader).await?;
                 }
             } else {
-                problems += self.item(planned, &item, None, &supplies).await?;
+                problems += self.item(planned, &item, None, &loader).await?;
             }
         }
         Ok(problems)
@@ -251,7 +255,7 @@ impl Shown<'_> {
         planned: &PlannedSample,
         item: &Item,
         sample: Option<u32>,
-        supplies: &Supplies<'_>,
+        loader: &MaterialLoader<'_>,
     ) -> anyhow::Result<u64> {
         let wording = &self.outline.wording;
         let line = || Line {
@@ -267,7 +271,7 @@ impl Shown<'_> {
             prompt_source: wording.template.source.as_str(),
             prompt_digest: &wording.template.digest,
         };
-        let material = supplies.material(self.benchmark, item).await?;
+        let material = loader.load(self.benchmark, item).await?;
         match foreseen(self.benchmark, item, &material) {
             Ok(questions) => {
                 for Foreseen { step, prompt, is_later } in &questions {

@@ -12,7 +12,7 @@ use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Secret, Subset};
 use bench_inference::{ModelName, ProviderKind};
 use bench_items::{ItemNames, NameProblems};
-use bench_pipeline::Replay;
+use bench_pipeline::RecordedResponses;
 use serde_json::{Map, Value, json};
 
 use super::RunArgs;
@@ -99,7 +99,7 @@ pub(super) struct Responses {
     /// Name of their file.
     pub(super) file: String,
     text: String,
-    pub(super) replay: Replay,
+    pub(super) replay: RecordedResponses,
 }
 
 impl Model {
@@ -251,7 +251,8 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
     }
     let text = std::fs::read(&path).with_context(|| format!("could not read {shown}"))?;
     let text = String::from_utf8(text).map_err(|_| Problem::failure(format!("{shown} is not UTF-8")))?;
-    let replay = Replay::parse(&text).map_err(|error| Problem::failure(format!("{shown}, {error}")))?;
+    let replay =
+        RecordedResponses::parse(&text).map_err(|error| Problem::failure(format!("{shown}, {error}")))?;
     if replay.is_empty() {
         return Err(Problem::failure(format!("{shown} holds no responses")).into());
     }

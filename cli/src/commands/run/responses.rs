@@ -8,7 +8,7 @@ use bench_datasets::Prepared;
 use bench_domain::BenchmarkName;
 use bench_domain::run::DatasetChoice;
 use bench_items::{ItemNames, NameProblems};
-use bench_pipeline::{NamedItem, Replay};
+use bench_pipeline::{NamedItem, RecordedResponses};
 
 use super::order::{Plan, Responses};
 use crate::exit::Problem;
@@ -73,7 +73,7 @@ impl<'a> Known<'a> {
     }
 }
 
-fn check_file(file: &str, replay: &Replay, known: &[Known<'_>]) -> Result<(), Problem> {
+fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Result<(), Problem> {
     let named = replay.named();
     check_benchmarks(file, &named)?;
     // A file may have responses to further benchmarks than this run's.
@@ -161,7 +161,7 @@ fn check_benchmarks(file: &str, named: &[NamedItem<'_>]) -> Result<(), Problem> 
 /// Refuses two answers to one question, of which the item is named in two ways.
 fn check_clash(
     file: &str,
-    replay: &Replay,
+    replay: &RecordedResponses,
     benchmark: &str,
     (one, other): (&str, &str),
 ) -> Result<(), Problem> {

@@ -1,58 +1,65 @@
-//! The answers of another run, for one that judges them again.
+//! The answers of an earlier run, for a run that judges them again.
 
 use std::collections::BTreeMap;
 
-use bench_blobs::{BlobError, Blobs};
-use bench_domain::{BenchmarkName, RunId, SampleBody, SampleRef, Verdict};
-use bench_state::{RunWithBenchmarks, State};
+use bench_blobs::BlobError;
+use bench_domain::{BenchmarkName, Code, RunId, SampleBody, SampleRef, Verdict};
+use bench_state::RunWithBenchmarks;
+use tokio::sync::OnceCell;
 
-use crate::AskError;
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
 
 /// The run that asked the model.
 #[derive(Debug)]
-pub struct Original {
+pub(crate) struct EarlierRun {
     run: RunId,
-    /// Attempt and partitions of its plans.
-    plans: BTreeMap<BenchmarkName, (u32, u32)>,
+    /// Loaded once; `None` if the run was deleted.
+    plans: OnceCell<Option<Plans>>,
 }
 
-/// What the original run has of a sample.
+/// Attempt and number of partitions of a run's plans.
+type Plans = BTreeMap<BenchmarkName, (u32, u32)>;
+
+/// What the earlier run has of a sample.
 #[derive(Debug)]
-pub enum Replayed {
+enum Found {
     /// An answer, without what a judge said of it.
     Answer(Box<SampleBody>),
-    /// None: the sample ended like this.
+    /// No answer: the sample ended like this.
     Ended(Verdict),
     /// Nothing that can be used, and why.
     Missing(String),
 }
 
-impl Original {
-    pub(crate) fn of(found: &RunWithBenchmarks) -> Self {
-        let plans = found.benchmarks.iter().filter_map(|benchmark| {
-            let plan = benchmark.plan.as_ref()?;
-            Some((benchmark.name.clone(), (plan.attempt, plan.shards)))
-        });
-        Self { run: found.run.spec.id, plans: plans.collect() }
+impl EarlierRun {
+    pub(super) fn new(run: RunId) -> Self {
+        Self { run, plans: OnceCell::new() }
     }
 
-    /// What the original run has at the place of `sample`.
-    ///
-    /// # Errors
-    /// When state or store fail.
-    pub async fn replay(
+    async fn plans(&self, pipeline: &Pipeline) -> Result<Option<&Plans>, PipelineError> {
+        let load = || async {
+            let found = pipeline.state.run_with_benchmarks(self.run).await?;
+            Ok::<_, PipelineError>(found.as_ref().map(plans_of))
+        };
+        Ok(self.plans.get_or_try_init(load).await?.as_ref())
+    }
+
+    /// Finds what the earlier run has at the place of `sample`.
+    async fn find(
         &self,
-        state: &State,
-        blobs: &Blobs,
+        pipeline: &Pipeline,
+        plans: &Plans,
         sample: &SampleRef,
         item_id: &str,
-    ) -> Result<Replayed, AskError> {
-        let missing = |why: &str| Ok(Replayed::Missing(format!("run {} {why}", self.run)));
-        let Some((plan, shards)) = self.plans.get(&sample.benchmark) else {
+    ) -> Result<Found, PipelineError> {
+        let missing = |why: &str| Ok(Found::Missing(format!("run {} {why}", self.run)));
+        let Some((plan, shards)) = plans.get(&sample.benchmark) else {
             return missing("has no plan of this benchmark");
         };
-        let original = SampleRef { run: self.run, plan: *plan, shards: *shards, ..sample.clone() };
-        let Some(record) = state.sample(&original).await? else {
+        let earlier = SampleRef { run: self.run, plan: *plan, shards: *shards, ..sample.clone() };
+        let Some(record) = pipeline.state.sample(&earlier).await? else {
             return missing("has no such sample");
         };
         if record.item_id != item_id {
@@ -63,13 +70,13 @@ impl Original {
         let handed_over = record.unjudged().map(|answer| &answer.body);
         let stored = match (finished.and_then(|finished| finished.body.as_ref()).or(handed_over), finished) {
             (Some(stored), _) => stored,
-            (None, Some(finished)) => return Ok(Replayed::Ended(finished.verdict.clone())),
+            (None, Some(finished)) => return Ok(Found::Ended(finished.verdict.clone())),
             (None, None) => return missing("has no answer of this sample"),
         };
-        match blobs.get_body(&original, stored.attempt, Some(&stored.sha256)).await {
+        match pipeline.blobs.get_body(&earlier, stored.attempt, Some(&stored.sha256)).await {
             Ok(Some((body, _))) => {
                 let body = SampleBody { judgement: None, execution: None, ..body };
-                Ok(Replayed::Answer(Box::new(body)))
+                Ok(Found::Answer(Box::new(body)))
             }
             Ok(None) => missing("has lost its stored answer"),
             Err(BlobError::Damaged { problem, .. }) => {
@@ -77,5 +84,36 @@ impl Original {
             }
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+fn plans_of(found: &RunWithBenchmarks) -> Plans {
+    let plans = found.benchmarks.iter().filter_map(|benchmark| {
+        let plan = benchmark.plan.as_ref()?;
+        Some((benchmark.name.clone(), (plan.attempt, plan.shards)))
+    });
+    plans.collect()
+}
+
+impl Pipeline {
+    /// Takes over the answer of the earlier run. Returns `None` without one: the sample then ended as it did there, or the
+    /// run failed since the earlier one was deleted.
+    pub(super) async fn take_over_answer(
+        &self,
+        claimed: &ClaimedSample,
+        earlier: &EarlierRun,
+    ) -> Result<Option<SampleBody>, PipelineError> {
+        let Some(plans) = earlier.plans(self).await? else {
+            let why = format!("run {}, whose answers were to be judged, is gone", earlier.run);
+            self.fail_run(claimed, Code::RunDeleted, &why).await?;
+            return Ok(None);
+        };
+        let verdict = match earlier.find(self, plans, &claimed.sample, &claimed.record.item_id).await? {
+            Found::Answer(body) => return Ok(Some(*body)),
+            Found::Ended(verdict) => verdict,
+            Found::Missing(why) => Verdict::ungraded(Code::StoredDataMissing, why),
+        };
+        self.end(claimed, verdict).await?;
+        Ok(None)
     }
 }

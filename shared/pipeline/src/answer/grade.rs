@@ -1,65 +1,56 @@
-//! Grading an answer, or handing it over to who can.
+//! Grades a stored answer, or hands the sample over to the stage that can.
 
 use std::time::Duration;
 
-use crate::{AskError, BenchmarkContext, InHand, Party, Stage, StoredBody};
-use bench_benchmarks::{Benchmark, Grading};
+use bench_benchmarks::Grading;
+use bench_items::{Item, identity};
+use bench_domain::sample::Stage;
 use bench_domain::sampling::item_hash;
 use bench_domain::{Finish, SampleBody, Timestamp, Usage};
-use bench_items::{Item, identity};
 use bench_lambda::metrics;
-use bench_queue::Message;
-use bench_state::{Answered, BodyRef, Finished, HandedOver};
+use bench_state::{Answered, Finished, HandedOver};
 
-use crate::Worker;
+use super::source::AnswerSource;
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::commit::StoredBody;
+use crate::error::PipelineError;
 
-impl Worker {
-    /// Reads an answer that was stored before.
-    pub(crate) async fn read(
+impl Pipeline {
+    /// Goes on with a stored answer: the next question, a verdict, or the next stage.
+    pub(super) async fn grade(
         &self,
-        hand: &InHand<'_>,
+        claimed: &ClaimedSample,
         body: SampleBody,
         stored: StoredBody,
-    ) -> Result<(), AskError> {
-        let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
-        let item = benchmark.item(&self.desk.blobs, hand).await?;
-        self.read_item(hand, benchmark, &item, body, stored).await
-    }
-
-    /// Goes on with a stored answer: the next question, a verdict, or the next turn.
-    pub(crate) async fn read_item(
-        &self,
-        hand: &InHand<'_>,
-        benchmark: &BenchmarkContext,
-        item: &Item,
-        body: SampleBody,
-        stored: StoredBody,
-    ) -> Result<(), AskError> {
+    ) -> Result<(), PipelineError> {
+        let item = claimed.item(self).await?;
         // An answer that was counted, and is graded again after a requeue, costs nothing more.
-        let counted = hand.claimed.record.counted == Some(stored.attempt);
-        let spent = if counted { Usage::default() } else { hand.run.spent_on(&body.prompt, &body.answer) };
-        let answered = answered(hand, benchmark.benchmark, item, &body, stored);
-        if let Some(steps) = benchmark.benchmark.steps() {
-            let material = benchmark.material(&self.desk.blobs, item).await?;
-            match steps.next(item, &material, &body.steps) {
-                Ok(None) => {}
-                // What cannot be asked ends the sample when it is to be asked: by then this answer is counted.
-                Ok(Some(_)) | Err(_) => {
-                    return self.hand_over(hand, Stage::Answer, &answered, &body, spent).await;
-                }
+        let counted = claimed.record.counted == Some(stored.attempt);
+        let spent = if counted { Usage::default() } else { claimed.run.answers.spent_on(&body) };
+        let answered = answered(claimed, item, &body, stored);
+        let benchmark = claimed.benchmark.benchmark;
+        if let Some(steps) = benchmark.steps() {
+            let material = claimed.benchmark.material(&self.blobs, item).await?;
+            // A question that can't be asked ends the sample in the attempt that would ask it: by then this answer is
+            // counted.
+            if !matches!(steps.next(item, &material, &body.steps), Ok(None)) {
+                return self.hand_over(claimed, Stage::Answer, &answered, &body, spent).await;
             }
         }
-        let verdict = match benchmark.benchmark.grade(item, &body.answer) {
+        let verdict = match benchmark.grade(item, &body.answer) {
             Grading::Done(verdict) => verdict,
-            Grading::NeedsJudge => return self.hand_over(hand, Stage::Judge, &answered, &body, spent).await,
+            Grading::NeedsJudge => {
+                return self.hand_over(claimed, Stage::Judge, &answered, &body, spent).await;
+            }
             Grading::NeedsSandbox => {
-                return self.hand_over(hand, Stage::Sandbox, &answered, &body, spent).await;
+                return self.hand_over(claimed, Stage::Sandbox, &answered, &body, spent).await;
             }
         };
-        let Answered { body, item_hash, truncated, latency_ms, usage, model } = answered;
+        let Answered { body: stored, item_hash, truncated, latency_ms, usage, model } = answered;
         let finished = Finished {
             verdict,
-            body: Some(body),
+            body: Some(stored),
             item_hash,
             truncated,
             latency_ms,
@@ -70,60 +61,59 @@ impl Worker {
             judge_model: None,
             at: Timestamp::now(),
         };
-        self.desk.commit(hand, benchmark, &finished, spent).await
+        if self.commit(claimed, &finished, spent.into()).await? {
+            self.count_answer_tokens(claimed, &body);
+        }
+        Ok(())
     }
 
-    /// Opens the sample for who has the next turn. Nothing is lost when the message is: the sample's record says whose turn
-    /// it is.
+    /// Opens the sample for another stage, or for its next question. Nothing is lost when the message is: the sample's
+    /// record names the stage.
     async fn hand_over(
         &self,
-        hand: &InHand<'_>,
+        claimed: &ClaimedSample,
         to: Stage,
         answered: &Answered,
         body: &SampleBody,
         spent: Usage,
-    ) -> Result<(), AskError> {
-        let desk = &self.desk;
-        let (sample, attempt) = (hand.sample, hand.claimed.attempt);
-        match desk.state.hand_over(sample, attempt, to, answered, spent, Timestamp::now()).await? {
+    ) -> Result<(), PipelineError> {
+        let (sample, attempt) = (&claimed.sample, claimed.attempt);
+        match self.state.hand_over(sample, attempt, to, answered, spent, Timestamp::now()).await? {
             HandedOver::Lost => {
-                desk.count_lost(hand, Some(answered.body.attempt), spent).await?;
+                self.count_lost(claimed, Some(answered.body.attempt), spent.into()).await?;
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
             }
             HandedOver::Done => {
-                // Those of earlier questions were told of before.
-                let asked = !matches!(hand.run.party, Party::Stored(_));
-                desk.told_tokens(body.answer.usage.filter(|_| asked));
+                self.count_answer_tokens(claimed, body);
                 if to.is_turn() {
                     metrics::count(metrics::SAMPLES_HANDED_OVER, 1.0);
                 }
-                let message = Message::of_stage(to, sample.clone(), hand.run.generation);
-                desk.queues.send(&message, Duration::ZERO).await?;
+                self.queues.send(&claimed.message(to), Duration::ZERO).await?;
             }
         }
         Ok(())
     }
+
+    /// Counts the tokens of an answer for operators. Those of an item's earlier questions were counted with them.
+    fn count_answer_tokens(&self, claimed: &ClaimedSample, body: &SampleBody) {
+        let was_asked = !matches!(claimed.run.answers, AnswerSource::EarlierRun(_));
+        self.activity.count_tokens(body.answer.usage.filter(|_| was_asked));
+    }
 }
 
-/// What the record keeps of an answer, all questions of its item together.
-fn answered(
-    hand: &InHand<'_>,
-    benchmark: &dyn Benchmark,
-    item: &Item,
-    body: &SampleBody,
-    stored: StoredBody,
-) -> Answered {
+/// Returns what the record keeps of an answer, all questions of its item together.
+fn answered(claimed: &ClaimedSample, item: &Item, body: &SampleBody, stored: StoredBody) -> Answered {
     let last = std::slice::from_ref(&body.answer);
     let answers =
         || body.steps.iter().map(|step| &step.answer).chain(if body.steps.is_empty() { last } else { &[] });
-    let usage = match hand.run.party {
+    let usage = match claimed.run.answers {
         // The run that asked the model has paid for it.
-        Party::Stored(_) => Some(Usage::default()),
+        AnswerSource::EarlierRun(_) => Some(Usage::default()),
         _ => answers().filter_map(|answer| answer.usage).reduce(Usage::plus),
     };
     Answered {
-        body: BodyRef { attempt: stored.attempt, sha256: stored.sha256 },
-        item_hash: Some(item_hash(&identity(benchmark, item))),
+        body: stored.into(),
+        item_hash: Some(item_hash(&identity(claimed.benchmark.benchmark, item))),
         truncated: answers().any(|answer| answer.finish == Finish::Length),
         latency_ms: Some(answers().map(|answer| answer.latency_ms).sum()),
         usage,

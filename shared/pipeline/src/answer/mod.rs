@@ -1,49 +1,53 @@
-//! SQS items: one sample, one answer, one score.
+//! Stage `answer`: asks the run's source, stores the answer, and grades it or hands it over.
 //!
-//! A sample is claimed, asked, stored, graded and committed, in this order; where a judge has to say what the answer
-//! is worth, or a sandbox, it is handed over to `turns` instead of committed, and where its item takes several questions
-//! to the next attempt, which asks the next one. Killed between any two of these the next attempt
-//! goes on behind the last one that was finished: an answer that was stored is graded, not asked for again.
+//! Killed between any two of these, the next attempt goes on behind the last one that was finished: an answer that was
+//! stored is graded, not asked for again. An item that takes several questions is handed over to the next attempt, which
+//! asks the next one.
 
-mod ask;
-pub(crate) mod earlier_run;
+mod earlier_run;
 mod grade;
+pub(crate) mod oracle;
+mod provider;
 mod question;
 pub(crate) mod recorded;
+pub(crate) mod source;
 
-use crate::{AskError, Attempt, Desk, InHand, PipelineConfig, Services, Stage};
-use async_trait::async_trait;
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent};
+use bench_domain::SampleBody;
 
-/// The worker's function.
-pub struct Worker {
-    pub(crate) desk: Desk,
-}
+use self::source::AnswerSource;
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::commit::StoredBody;
+use crate::error::PipelineError;
+use crate::provider::Unavailable;
 
-impl Worker {
-    /// A worker with its clients.
-    pub fn new(services: Services, config: PipelineConfig) -> Self {
-        Self { desk: Desk::new(Stage::Answer, services, config) }
-    }
-
-    /// Handles a batch of messages, all of them at once: waiting for ten answers costs one invocation.
-    pub async fn handle(&self, event: SqsEvent, deadline: Deadline) -> SqsBatchResponse {
-        self.desk.handle(event, deadline, self).await
-    }
-
-    /// Writes what operators are told and was not written yet: for the end of an invocation, after which nothing
-    /// may run, and for the end of the process.
-    pub async fn flush(&self) {
-        self.desk.flush().await;
-    }
-}
-
-#[async_trait]
-impl Attempt for Worker {
-    async fn attempt(&self, hand: &InHand<'_>) -> Result<(), AskError> {
-        match self.desk.stored_body(hand).await? {
-            Some((body, stored)) => self.read(hand, body, stored).await,
-            None => self.ask(hand).await,
+impl Pipeline {
+    /// Gets an answer and grades it. `stored` is what an earlier attempt stored and did not commit.
+    pub(crate) async fn answer(
+        &self,
+        claimed: &ClaimedSample,
+        stored: Option<(SampleBody, StoredBody)>,
+    ) -> Result<(), PipelineError> {
+        if let Some((body, stored)) = stored {
+            return self.grade(claimed, body, stored).await;
         }
+        // `None`: the sample was ended, put off or given back.
+        let body = match &claimed.run.answers {
+            AnswerSource::Provider(provider) => self.ask_model(claimed, provider).await?,
+            AnswerSource::Oracle => self.ask_oracle(claimed).await?,
+            AnswerSource::Recorded(recorded) => self.look_up_response(claimed, recorded).await?,
+            AnswerSource::EarlierRun(earlier) => self.take_over_answer(claimed, earlier).await?,
+            AnswerSource::Unavailable(Unavailable { code, why }) => {
+                return self.fail_run(claimed, *code, why).await;
+            }
+        };
+        let Some(body) = body else { return Ok(()) };
+        let receipt = claimed.run.receive(claimed.run.answers.spent_on(&body).into());
+        let stored = self.store(claimed, &body).await?;
+        self.grade(claimed, body, stored).await?;
+        if let Some(receipt) = receipt {
+            receipt.committed();
+        }
+        Ok(())
     }
 }

@@ -70,7 +70,7 @@ struct Known {
 
 /// Tokens that were received and are not committed yet. Dropped before [`Receipt::committed`] they do not count:
 /// their answer is stored, and counts when it is committed.
-pub struct Receipt<'a> {
+pub(crate) struct Receipt<'a> {
     ledger: &'a Ledger,
     id: u64,
 }
@@ -172,7 +172,7 @@ impl Known {
 
 impl Receipt<'_> {
     /// The counters have them from now on.
-    pub fn committed(self) {
+    pub(crate) fn committed(self) {
         let mut book = self.ledger.book();
         let readings = book.readings;
         if let Some(received) = book.received.get_mut(&self.id) {

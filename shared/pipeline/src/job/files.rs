@@ -1,4 +1,4 @@
-//! Files beside the items, on their way into sandboxes.
+//! Brings files that a dataset has beside its items into sandboxes.
 
 use std::path::Path;
 
@@ -11,13 +11,13 @@ use sha2::{Digest, Sha256};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::Mutex;
 
-use crate::Turns;
+use crate::Pipeline;
 
-/// Bytes that are held of a file while it is copied.
+/// Bytes of a file in memory while it is copied.
 const PIECE_BYTES: u64 = 8 << 20;
 
 /// Reads files from the blob store.
-pub(crate) struct StoredFiles(Blobs);
+pub(super) struct StoredFiles(Blobs);
 
 #[async_trait]
 impl FileSource for StoredFiles {
@@ -30,17 +30,18 @@ impl FileSource for StoredFiles {
     }
 }
 
-impl Turns {
-    pub(crate) fn source(&self) -> StoredFiles {
-        StoredFiles(self.desk.blobs.clone())
+impl Pipeline {
+    /// Returns where files beside the items are read from.
+    pub(super) fn stored_files(&self) -> StoredFiles {
+        StoredFiles(self.blobs.clone())
     }
 
     /// Puts the job's stored files where all sandboxes of this machine see them.
-    pub(crate) async fn share_files(&self, spec: &JobSpec) -> Result<(), JobError> {
-        let Some(folder) = &self.host.files else { return Ok(()) };
+    pub(super) async fn share_files(&self, spec: &JobSpec) -> Result<(), JobError> {
+        let Some(folder) = &self.sandboxes.files else { return Ok(()) };
         for file in &spec.files {
             let FileContent::Stored(stored) = &file.content else { continue };
-            share(&self.source(), folder, stored)
+            share(&self.stored_files(), folder, stored)
                 .await
                 .map_err(|source| JobError::Source { path: file.path.clone(), source })?;
         }

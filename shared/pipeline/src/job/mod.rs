@@ -1,6 +1,6 @@
-//! A sandbox's turns: an answer is run, and what comes of it says what the answer is worth.
+//! Stage `sandbox`: runs a stored answer in a sandbox, and reads from what it left what the answer is worth.
 //!
-//! A job is begun, looked at until it is over, harvested and read, each in a turn of its own if it takes long. Where it
+//! A job is begun, polled until it is over, harvested and read, each in an attempt of its own if it takes long. Where it
 //! stands ([`JobState`]) is saved before each side effect, so that a turn that was killed is repeated from there, and
 //! what it does twice is done once in the sandbox:
 //!
@@ -17,39 +17,43 @@
 
 mod begin;
 mod files;
-mod look;
+mod poll;
 mod read;
 mod trouble;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::{AskError, BenchmarkContext, InHand, StoredBody};
 use bench_benchmarks::{JobMaterial, SandboxGrader};
 use bench_domain::{Code, Job, JobSpec, JobState, SampleBody, SampleRef};
 use bench_items::Item;
 use bench_sandy::job::JobName;
 use bench_sandy::{Sandy, SandyConfig};
+use bench_state::Turn;
 
-use crate::Turns;
+use self::poll::RunningJob;
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::commit::StoredBody;
+use crate::error::PipelineError;
 
-/// Who makes sandboxes for this function.
+/// The host that makes sandboxes.
 #[derive(Debug)]
 pub struct SandboxHost {
-    pub(crate) sandy: Sandy,
+    sandy: Sandy,
     /// Each sandbox has one job.
-    pub(crate) job: JobName,
-    /// Which one it is, as the ledger names it.
-    pub(crate) name: String,
-    /// How long a turn stays with a job that was just started, before it leaves the rest to later turns.
-    pub(crate) linger: Duration,
-    /// A folder that all sandboxes of this host see, where large files are found by their SHA-256; `None` when the host
-    /// is elsewhere.
-    pub(crate) files: Option<PathBuf>,
+    job: JobName,
+    /// Its name in the ledger of sandboxes.
+    name: String,
+    /// How long an attempt stays with a job that was just started, before it leaves the rest to later ones.
+    linger: Duration,
+    /// A folder that all sandboxes of this host see, with large files by their SHA-256; `None` when the host is on another
+    /// machine.
+    files: Option<PathBuf>,
 }
 
 impl SandboxHost {
-    /// The service, wherever it is. A turn stays with a job for two seconds: on Lambda waiting is paid for.
+    /// The service, wherever it is. An attempt stays with a job for two seconds: on Lambda waiting is paid for.
     pub fn new(config: SandyConfig) -> Self {
         let name = config.host().unwrap_or_default();
         Self {
@@ -68,74 +72,77 @@ impl SandboxHost {
     }
 }
 
-/// What is to be run, and how it is graded.
-pub(crate) struct Work<'a> {
-    pub(crate) benchmark: &'a BenchmarkContext,
-    pub(crate) grader: &'static dyn SandboxGrader,
-    pub(crate) item: Item,
-    /// The answer.
-    pub(crate) body: SampleBody,
-    pub(crate) spec: JobSpec,
+/// A claimed sample with its job, as it was when the sample was claimed.
+#[derive(Clone, Copy)]
+struct JobTurn<'a> {
+    claimed: &'a ClaimedSample,
+    handed_over: &'a Turn,
 }
 
-impl Turns {
-    /// The next step of the sample's job. `stored` is what an earlier attempt stored and did not commit.
-    pub(crate) async fn job(
+/// What is run, and how it is graded.
+struct Work<'a> {
+    grader: &'static dyn SandboxGrader,
+    item: &'a Item,
+    /// The answer.
+    body: SampleBody,
+    spec: JobSpec,
+}
+
+impl Pipeline {
+    /// Makes the next step of the sample's job. `stored` is what an earlier attempt stored and did not commit.
+    pub(crate) async fn sandbox_job(
         &self,
-        hand: &InHand<'_>,
+        claimed: &ClaimedSample,
+        turn: &Turn,
         stored: Option<(SampleBody, StoredBody)>,
-    ) -> Result<(), AskError> {
-        let Some(turn) = &hand.claimed.record.turn else { return Ok(()) };
+    ) -> Result<(), PipelineError> {
         let job = turn.job.clone().unwrap_or_else(|| new_round(1));
+        let turn = JobTurn { claimed, handed_over: turn };
         if let Some((body, stored)) = stored
-            && body.execution.as_ref().is_some_and(|execution| execution.round == job.round)
+            && let Some(execution) = &body.execution
+            && execution.round == job.round
         {
             if let Some(sandbox) = job.state.sandbox() {
                 self.end_sandbox(sandbox).await;
             }
-            let Some(work) = self.work(hand, &job).await? else { return Ok(()) };
-            return self.read_execution(hand, &Work { body, ..work }, &job, stored).await;
+            let Some(work) = self.prepare_job(turn, &job).await? else { return Ok(()) };
+            let execution = execution.clone();
+            return self.read_execution(turn, &Work { body, ..work }, &job, &execution, stored).await;
         }
         match &job.state {
-            JobState::Creating => self.begin(hand, &job).await,
-            JobState::Starting { sandbox } => self.start(hand, &job, sandbox).await,
-            JobState::Running { .. } => self.look(hand, &job, None).await,
-        }
-    }
-
-    /// What is to be run; `None` when that cannot be said, which ends the sample.
-    async fn work<'a>(&self, hand: &'a InHand<'_>, job: &Job) -> Result<Option<Work<'a>>, AskError> {
-        let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(None) };
-        let Some(turn) = &hand.claimed.record.turn else { return Ok(None) };
-        let Some(grader) = benchmark.benchmark.sandbox() else {
-            return self
-                .end_job_without(hand, Code::InternalError, "this benchmark runs no answers")
-                .await
-                .map(|()| None);
-        };
-        let stored = &turn.answer.body;
-        let found = self.desk.blobs.get_body(hand.sample, stored.attempt, Some(&stored.sha256)).await?;
-        let Some((body, _)) = found else {
-            return self
-                .end_job_without(hand, Code::StoredDataMissing, "the stored answer is gone")
-                .await
-                .map(|()| None);
-        };
-        let item = benchmark.item(&self.desk.blobs, hand).await?;
-        let templates = benchmark.templates(&self.desk.blobs).await?;
-        let material =
-            JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments, nonce: &job.nonce };
-        match grader.job(&item, &body, &material) {
-            Ok(spec) => Ok(Some(Work { benchmark, grader, item, body, spec })),
-            Err(problem) => {
-                self.end_job_without(hand, Code::InvalidItem, &problem.to_string()).await.map(|()| None)
+            JobState::Creating => self.create_sandbox(turn, &job).await,
+            JobState::Starting { sandbox } => self.start_job(turn, &job, sandbox).await,
+            JobState::Running { sandbox, until, polls } => {
+                let running = RunningJob { job: &job, sandbox, until: *until, polls: *polls };
+                self.poll_job(turn, running, None).await
             }
         }
     }
 
-    /// Ends the sandbox of a sample whose run is over.
-    pub(crate) async fn end_job(&self, sample: &SampleRef) -> Result<(), AskError> {
-        let Some(record) = self.desk.state.sample(sample).await? else { return Ok(()) };
+    /// Makes what is run. Ends the sample and returns `None` if that can't be said.
+    async fn prepare_job<'a>(&self, turn: JobTurn<'a>, job: &Job) -> Result<Option<Work<'a>>, PipelineError> {
+        let benchmark = &turn.claimed.benchmark;
+        let Some(grader) = benchmark.benchmark.sandbox() else {
+            return self.end_job_without_verdict(turn, Code::InternalError, "this benchmark runs no answers").await.map(|()| None);
+        };
+        let stored = &turn.handed_over.answer.body;
+        let found = self.blobs.get_body(&turn.claimed.sample, stored.attempt, Some(&stored.sha256)).await?;
+        let Some((body, _)) = found else {
+            return self.end_job_without_verdict(turn, Code::StoredDataMissing, "the stored answer is gone").await.map(|()| None);
+        };
+        let item = turn.claimed.item(self).await?;
+        let templates = benchmark.templates(&self.blobs).await?;
+        let material =
+            JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments, nonce: &job.nonce };
+        match grader.job(item, &body, &material) {
+            Ok(spec) => Ok(Some(Work { grader, item, body, spec })),
+            Err(problem) => self.end_job_without_verdict(turn, Code::InvalidItem, &problem.to_string()).await.map(|()| None),
+        }
+    }
+
+    /// Ends the sandbox of a sample whose run is over or gone. Another attempt may still hold the sample.
+    pub(crate) async fn end_job_of(&self, sample: &SampleRef) -> Result<(), PipelineError> {
+        let Some(record) = self.state.sample(sample).await? else { return Ok(()) };
         if record.finished.is_some() {
             return Ok(());
         }
@@ -148,19 +155,19 @@ impl Turns {
 
     /// Ends a sandbox and takes it out of the ledger. Where that fails it stays there, and reconciliation ends it when
     /// its lease is over.
-    pub(crate) async fn end_sandbox(&self, sandbox: &str) {
-        if let Err(error) = self.host.sandy.terminate(sandbox).await {
+    async fn end_sandbox(&self, sandbox: &str) {
+        if let Err(error) = self.sandboxes.sandy.terminate(sandbox).await {
             tracing::warn!(%error, "A sandbox could not be ended now: {error}");
             return;
         }
-        if let Err(error) = self.desk.state.forget_sandbox(sandbox).await {
+        if let Err(error) = self.state.forget_sandbox(sandbox).await {
             tracing::warn!(%error, "A sandbox that is gone stays in the ledger: {error}");
         }
     }
 }
 
-/// A round that is to begin, with a nonce of its own.
-pub(crate) fn new_round(round: u32) -> Job {
+/// Returns a round that is to begin, with a nonce of its own.
+fn new_round(round: u32) -> Job {
     let nonce: [u8; 32] = rand::random();
     Job { round, nonce: hex::encode(nonce), state: JobState::Creating }
 }

@@ -1,57 +1,56 @@
-//! Reading what a job left: a verdict, or another round.
+//! Reads what a job left: a verdict, or another round.
 
-use crate::{AskError, InHand, StoredBody};
 use bench_benchmarks::Round;
-use bench_domain::{Job, Timestamp, Usage, Verdict};
-use bench_state::{BodyRef, Finished};
+use bench_domain::{Execution, Job, Spending, Timestamp, Verdict};
+use bench_state::Finished;
 
-use super::{Work, new_round};
-use crate::Turns;
+use super::{JobTurn, Work, new_round};
+use crate::Pipeline;
+use crate::commit::StoredBody;
+use crate::error::PipelineError;
 
-impl Turns {
+impl Pipeline {
     /// Commits the verdict in a stored execution. Without one the answer is run again, as often as its benchmark allows.
-    pub(crate) async fn read_execution(
+    pub(super) async fn read_execution(
         &self,
-        hand: &InHand<'_>,
+        turn: JobTurn<'_>,
         work: &Work<'_>,
         job: &Job,
+        execution: &Execution,
         stored: StoredBody,
-    ) -> Result<(), AskError> {
-        let Some(execution) = &work.body.execution else { return Ok(()) };
-        let (round, report) = (execution.round, &execution.report);
-        let verdict = match work.grader.read(
-            &work.item,
-            &work.body,
-            report,
-            Round { number: round, nonce: &job.nonce },
-        ) {
+    ) -> Result<(), PipelineError> {
+        let (sample, record) = (&turn.claimed.sample, &turn.claimed.record);
+        let Execution { round: number, report } = execution;
+        let round = Round { number: *number, nonce: &job.nonce };
+        let verdict = match work.grader.read(work.item, &work.body, report, round) {
             Ok(mut verdict) => {
                 if let Some(isolation) = &report.isolation {
                     verdict.detail.entry("isolation").or_insert_with(|| isolation.as_str().into());
                 }
                 verdict
             }
-            Err(none) if none.again && round < work.grader.facts().rounds_max => {
-                tracing::info!(run.id = %hand.sample.run, "Sample {} is run again: {none}", hand.sample);
-                return self.round(hand, &new_round(round + 1)).await;
+            Err(none) if none.again && *number < work.grader.facts().rounds_max => {
+                tracing::info!(run.id = %sample.run, "Sample {sample} is run again: {none}");
+                return self.begin_round(turn, &new_round(number + 1)).await;
             }
             Err(none) if !none.again => {
                 // Every sandbox would end like that: what is said begins with what helps.
-                tracing::warn!(run.id = %hand.sample.run, error.code = %none.code, "Sample {}: {}", hand.sample, none.why);
+                tracing::warn!(run.id = %sample.run, error.code = %none.code, "Sample {sample}: {}", none.why);
                 Verdict::ungraded(none.code, none.why)
             }
             Err(none) => {
-                let times = if round == 1 { "one sandbox".to_owned() } else { format!("{round} sandboxes") };
-                tracing::warn!(run.id = %hand.sample.run, error.code = %none.code, "Sample {}: no verdict in {times}", hand.sample);
+                let times = match number {
+                    1 => "one sandbox".to_owned(),
+                    number => format!("{number} sandboxes"),
+                };
+                tracing::warn!(run.id = %sample.run, error.code = %none.code, "Sample {sample}: no verdict in {times}");
                 let why = format!("the answer was run in {times} and got no verdict: {}", none.why);
                 Verdict::ungraded(none.code, why)
             }
         };
-        let finished = Finished {
-            body: Some(BodyRef { attempt: stored.attempt, sha256: stored.sha256 }),
-            ..hand.claimed.record.ended(verdict, Timestamp::now())
-        };
+        let finished = Finished { body: Some(stored.into()), ..record.ended(verdict, Timestamp::now()) };
         // What the model's answer cost was counted when it was handed over.
-        self.desk.commit(hand, work.benchmark, &finished, Usage::default()).await
+        self.commit(turn.claimed, &finished, Spending::default()).await?;
+        Ok(())
     }
 }

@@ -1,93 +1,108 @@
-//! Asking the judge.
+//! Stage `judge`: asks a model what a stored answer is worth.
+//!
+//! The judge is asked, its reply stored beside the answer under this attempt, read and committed, in this order. Killed
+//! between any two of these, the next attempt goes on behind the last one that was finished: a reply that was stored is
+//! read, not asked for again, and the model is never asked again at all. A judge call is a model call like any other, with
+//! its own provider, key, waits, tokens and cost. What goes wrong with it is an infrastructure-error of the sample or the
+//! end of the run, never a verdict.
 
+pub(crate) mod source;
 mod verdict;
 
-use crate::{AskError, BenchmarkContext, InHand, Party, Question, Reached};
 use bench_benchmarks::Judge;
-use bench_domain::body::Judgement;
-use bench_domain::run::ModelRef;
-use bench_domain::{Answer, Code, Prompt, SampleBody, Verdict};
-use bench_inference::{Endpoint, Failure, FailureKind, TooLong};
 use bench_items::Item;
+use bench_domain::body::Judgement;
+use bench_domain::{Answer, Code, Prompt, SampleBody, Usage, Verdict};
+use bench_inference::tokens::usage_or_estimate;
+use bench_inference::{Failure, FailureKind, TooLong};
+use bench_state::Turn;
 
-use crate::Turns;
+use self::source::JudgeSource;
+use crate::Pipeline;
+use crate::answer::oracle;
+use crate::claim::ClaimedSample;
+use crate::commit::StoredBody;
+use crate::error::PipelineError;
+use crate::provider::{Asked, Provider, Question, Role, Unavailable};
 
-/// What a judge has to do with a sample in hand.
+/// A claimed sample with its judge and its item.
 #[derive(Clone, Copy)]
-pub(crate) struct Case<'a> {
-    pub(crate) benchmark: &'a BenchmarkContext,
-    pub(crate) judge: &'static dyn Judge,
-    pub(crate) item: &'a Item,
+struct Case<'a> {
+    claimed: &'a ClaimedSample,
+    turn: &'a Turn,
+    judge: &'static dyn Judge,
+    item: &'a Item,
 }
 
-impl Turns {
-    /// Asks the judge about the stored answer, stores its reply and reads it.
-    pub(crate) async fn ask(&self, hand: &InHand<'_>) -> Result<(), AskError> {
-        let desk = &self.desk;
-        let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
-        let Some(turn) = &hand.claimed.record.turn else { return Ok(()) };
-        let Some(judge) = benchmark.benchmark.judge() else {
-            return self.end_without(hand, Code::InternalError, "this benchmark has no judge").await;
+impl Pipeline {
+    /// Gets a verdict from the judge. `stored` is what an earlier attempt stored and did not commit.
+    pub(crate) async fn judge(
+        &self,
+        claimed: &ClaimedSample,
+        turn: &Turn,
+        stored: Option<(SampleBody, StoredBody)>,
+    ) -> Result<(), PipelineError> {
+        let Some(judge) = claimed.benchmark.benchmark.judge() else {
+            return self.end_without_verdict(claimed, Code::InternalError, "this benchmark has no judge").await;
         };
-        let stored = &turn.answer.body;
-        let found = desk.blobs.get_body(hand.sample, stored.attempt, Some(&stored.sha256)).await?;
+        if let Some((body, stored)) = stored {
+            let Some(judgement) = &body.judgement else {
+                let why = "the stored reply of the judge is gone";
+                return self.end_without_verdict(claimed, Code::StoredDataMissing, why).await;
+            };
+            let case = Case { claimed, turn, judge, item: claimed.item(self).await? };
+            return self.read_reply(case, &body.answer, judgement, stored).await;
+        }
+        let answered = &turn.answer.body;
+        let found = self.blobs.get_body(&claimed.sample, answered.attempt, Some(&answered.sha256)).await?;
         let Some((body, _)) = found else {
-            return self.end_without(hand, Code::StoredDataMissing, "the stored answer is gone").await;
+            return self.end_without_verdict(claimed, Code::StoredDataMissing, "the stored answer is gone").await;
         };
-        let item = benchmark.item(&self.desk.blobs, hand).await?;
-        let templates = benchmark.templates(&desk.blobs).await?;
-        let prompt = match judge.prompt(&item, &body.answer, templates) {
+        let case = Case { claimed, turn, judge, item: claimed.item(self).await? };
+        let templates = claimed.benchmark.templates(&self.blobs).await?;
+        let prompt = match judge.prompt(case.item, &body.answer, templates) {
             Ok(prompt) => prompt,
-            Err(problem) => return self.end_without(hand, Code::InvalidItem, &problem.to_string()).await,
+            Err(problem) => return self.end_without_verdict(claimed, Code::InvalidItem, &problem.to_string()).await,
         };
-        let case = Case { benchmark, judge, item: &item };
-        let reply = match &hand.run.party {
-            Party::Oracle => Answer::local(judge.oracle(&item, &body.answer)),
-            Party::Nobody(code, why) => {
-                return desk
-                    .fail_run(hand, code.of_judge(), &format!("the judge could not be asked: {why}"))
-                    .await;
+        let (model, reply, usage) = match &claimed.run.judge {
+            JudgeSource::Oracle => {
+                let reply = Answer::local(judge.oracle(case.item, &body.answer));
+                (oracle::NAME.to_owned(), reply, Usage::ZERO)
             }
-            Party::Replay(_) | Party::Stored(_) => {
-                return desk
-                    .fail_run(hand, Code::JudgeNotUsable, "the judge must be a model or `oracle`")
-                    .await;
+            JudgeSource::Unavailable(Unavailable { code, why }) => {
+                return self.fail_run(claimed, *code, why).await;
             }
-            Party::Remote(endpoint) => {
-                if let Some(why) = desk.budget_reached(hand).await? {
-                    return desk.stop_run(hand, &why).await;
-                }
-                match self.ask_judge(hand, &case, endpoint, &prompt).await? {
-                    Reached::Answer(reply) => *reply,
-                    Reached::RunOver => return desk.give_back(hand).await,
-                    Reached::Failure(failure) => {
-                        desk.count_failed(hand, &prompt, &failure).await;
-                        let failure = benchmark.told(&prompt, failure);
-                        return self.failed(hand, &failure).await;
-                    }
-                }
+            JudgeSource::Provider(provider) => {
+                let Some(reply) = self.ask_judge(case, provider, &prompt).await? else { return Ok(()) };
+                let usage = usage_or_estimate(&prompt, &reply);
+                (provider.model.qualified(), reply, usage)
             }
         };
-        let receipt = hand.run.receive(hand.run.spent_on(&prompt, &reply));
-        let model = hand.run.asked().map(ModelRef::qualified).unwrap_or_default();
-        let body = SampleBody { judgement: Some(Judgement { model, prompt, reply }), ..body };
-        let stored = desk.store(hand, &body).await?;
-        self.read(hand, &case, &body, stored).await?;
+        let receipt = claimed.run.receive(Role::Judge.spending(usage));
+        let judgement = Judgement { model, prompt, reply };
+        let body = SampleBody { judgement: Some(judgement.clone()), ..body };
+        let stored = self.store(claimed, &body).await?;
+        self.read_reply(case, &body.answer, &judgement, stored).await?;
         if let Some(receipt) = receipt {
             receipt.committed();
         }
         Ok(())
     }
 
+    /// Asks a model for a verdict. Returns `None` without a reply: the sample was then ended, put off or given back.
     async fn ask_judge(
         &self,
-        hand: &InHand<'_>,
-        case: &Case<'_>,
-        endpoint: &Endpoint,
+        case: Case<'_>,
+        provider: &Provider,
         prompt: &Prompt,
-    ) -> Result<Reached, AskError> {
+    ) -> Result<Option<Answer>, PipelineError> {
+        let claimed = case.claimed;
+        if let Some(why) = self.budget_reached(claimed).await? {
+            self.stop_run(claimed, &why).await?;
+            return Ok(None);
+        }
         let protocol;
-        let generation = match &case.benchmark.plan.judge {
+        let generation = match &claimed.benchmark.plan.judge {
             Some(planned) => &planned.generation,
             None => {
                 protocol = (case.judge.facts().generation)();
@@ -95,21 +110,38 @@ impl Turns {
             }
         };
         let schema = case.judge.reply_schema();
-        let model = hand.run.asked().map(|model| model.slug.as_str()).unwrap_or_default();
-        let question = Question { model, prompt, generation, reply_schema: schema.as_ref() };
-        self.desk.ask_provider(hand, endpoint, &question).await
+        let question = Question { prompt, generation, reply_schema: schema.as_ref() };
+        match self.ask_provider(claimed, provider, &question).await? {
+            Asked::Answer(reply) => return Ok(Some(*reply)),
+            Asked::RunOver => self.give_back(claimed).await?,
+            Asked::Failed(failure) => {
+                self.count_failed(claimed, provider.role, prompt, &failure).await;
+                let failure = claimed.benchmark.without_quotes(prompt, failure);
+                self.judge_failed(claimed, provider, &failure).await?;
+            }
+        }
+        Ok(None)
     }
 
-    /// The desk's policy, but for a reply that took too long: the next one may not.
-    async fn failed(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
+    /// Does what a provider's failure means, except for a reply that took too long: the next one may not.
+    async fn judge_failed(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+        failure: &Failure,
+    ) -> Result<(), PipelineError> {
         match failure.kind {
-            FailureKind::TooLong(TooLong::Time) => self.desk.try_again(hand, failure).await,
-            _ => self.desk.failed(hand, failure).await,
+            FailureKind::TooLong(TooLong::Time) => self.retry(claimed, provider, failure).await,
+            _ => self.provider_failed(claimed, provider, failure).await,
         }
     }
 
     /// Ends the sample as infrastructure-error, its answer kept.
-    pub(crate) async fn end_without(&self, hand: &InHand<'_>, code: Code, why: &str) -> Result<(), AskError> {
-        self.desk.end(hand, Verdict::ungraded(code, why)).await
+    pub(crate) async fn end_without_verdict(
+        &self,
+        claimed: &ClaimedSample,
+        code: Code, why: &str,
+    ) -> Result<(), PipelineError> {
+        self.end(claimed, Verdict::ungraded(code, why)).await
     }
 }

@@ -1,63 +1,46 @@
-//! Reading a stored reply: a verdict, or another question.
+//! Reads a stored reply of the judge: a verdict, or another question.
 
 use std::time::Duration;
 
-use crate::{AskError, InHand, StoredBody};
 use bench_benchmarks::NoVerdict;
+use bench_domain::body::Judgement;
 use bench_domain::sample::Stage;
-use bench_domain::{Code, Finish, SampleBody, Timestamp, Usage, Verdict};
+use bench_domain::{Answer, Code, Finish, Timestamp, Usage, Verdict};
+use bench_inference::tokens::usage_or_estimate;
 use bench_lambda::metrics;
-use bench_queue::Message;
-use bench_state::{BodyRef, Finished, HandedOver, Reply};
+use bench_state::{Finished, HandedOver, Reply};
 
-use crate::Turns;
-use crate::judge::Case;
+use super::Case;
+use super::source::JudgeSource;
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::commit::StoredBody;
+use crate::error::PipelineError;
+use crate::provider::Role;
 
-/// Characters of a reply that a reason quotes.
+/// Maximum number of characters of a reply that a reason quotes.
 const QUOTED_CHARS_MAX: usize = 200;
 
-impl Turns {
-    /// Reads a reply that an earlier attempt stored.
-    pub(crate) async fn read_again(
+impl Pipeline {
+    /// Commits the verdict in a stored reply. Without one the judge is asked again, as often as its protocol allows.
+    pub(super) async fn read_reply(
         &self,
-        hand: &InHand<'_>,
-        body: SampleBody,
+        case: Case<'_>,
+        answer: &Answer,
+        judgement: &Judgement,
         stored: StoredBody,
-    ) -> Result<(), AskError> {
-        let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
-        let Some(judge) = benchmark.benchmark.judge() else {
-            return self.end_without(hand, Code::InternalError, "this benchmark has no judge").await;
-        };
-        let item = benchmark.item(&self.desk.blobs, hand).await?;
-        self.read(hand, &Case { benchmark, judge, item: &item }, &body, stored).await
-    }
-
-    /// Commits the verdict in a stored reply. Without one the judge is asked again, as often as its protocol
-    /// allows.
-    pub(crate) async fn read(
-        &self,
-        hand: &InHand<'_>,
-        case: &Case<'_>,
-        body: &SampleBody,
-        stored: StoredBody,
-    ) -> Result<(), AskError> {
-        let desk = &self.desk;
-        let record = &hand.claimed.record;
-        let (Some(judgement), Some(turn)) = (&body.judgement, &record.turn) else {
-            return self
-                .end_without(hand, Code::StoredDataMissing, "the stored reply of the judge is gone")
-                .await;
-        };
-        let reply = &judgement.reply;
+    ) -> Result<(), PipelineError> {
+        let Case { claimed, turn, judge, item } = case;
+        let Judgement { model, prompt, reply } = judgement;
         // A reply that was counted, and is read again after a requeue, costs nothing more.
-        let counted = record.counted == Some(stored.attempt);
-        let (spent, usage) = if counted {
-            (Usage::default(), turn.usage)
-        } else {
-            (hand.run.spent_on(&judgement.prompt, reply), sum(turn.usage, reply.usage))
+        let counted = claimed.record.counted == Some(stored.attempt);
+        let (spent, usage) = match &claimed.run.judge {
+            _ if counted => (Usage::ZERO, turn.usage),
+            JudgeSource::Provider(_) => (usage_or_estimate(prompt, reply), sum(turn.usage, reply.usage)),
+            JudgeSource::Oracle | JudgeSource::Unavailable(_) => (Usage::ZERO, sum(turn.usage, reply.usage)),
         };
-        let body_ref = BodyRef { attempt: stored.attempt, sha256: stored.sha256 };
-        let verdict = match case.judge.read(case.item, &body.answer, reply) {
+        let body = stored.into();
+        let verdict = match judge.read(item, answer, reply) {
             Ok(verdict) => {
                 metrics::count(metrics::SAMPLES_JUDGED, 1.0);
                 noting_truncation(verdict, &reply.finish)
@@ -65,55 +48,55 @@ impl Turns {
             Err(none) => {
                 metrics::count(metrics::REPLIES_WITHOUT_VERDICT, 1.0);
                 let replies = turn.replies.saturating_add(1);
-                if replies < case.judge.facts().replies_max {
-                    let noted = Reply { body: body_ref, usage, spent };
-                    return self.ask_again(hand, replies, &noted, reply.usage).await;
+                if replies < judge.facts().replies_max {
+                    let noted = Reply { body, usage, spent };
+                    return self.ask_again(claimed, replies, &noted, reply.usage).await;
                 }
-                let gated = case.benchmark.is_private();
-                let (run, sample) = (hand.sample.run, hand.sample);
+                let gated = claimed.benchmark.is_private();
+                let sample = &claimed.sample;
                 let code = Code::JudgeNoVerdict;
-                tracing::warn!(run.id = %run, error.code = %code, "Sample {sample}: no verdict in {replies} replies");
-                let why = without_verdict(&judgement.model, replies, &none, &reply.text, gated);
+                tracing::warn!(run.id = %sample.run, error.code = %code, "Sample {sample}: no verdict in {replies} replies");
+                let why = without_verdict(model, replies, &none, &reply.text, gated);
                 Verdict::ungraded(code, why)
             }
         };
         let finished = Finished {
-            body: Some(body_ref),
+            body: Some(body),
             judge_usage: usage,
             judge_latency_ms: Some(reply.latency_ms),
-            judge_model: reply.model.clone().or_else(|| Some(judgement.model.clone())),
-            ..record.ended(verdict, Timestamp::now())
+            judge_model: reply.model.clone().or_else(|| Some(model.clone())),
+            ..claimed.record.ended(verdict, Timestamp::now())
         };
-        desk.told_tokens(reply.usage.filter(|_| !counted));
-        desk.commit(hand, case.benchmark, &finished, spent).await
+        self.activity.count_tokens(reply.usage.filter(|_| !counted));
+        self.commit(claimed, &finished, Role::Judge.spending(spent)).await?;
+        Ok(())
     }
 
     /// Notes the reply and opens the sample for another one.
     async fn ask_again(
         &self,
-        hand: &InHand<'_>,
+        claimed: &ClaimedSample,
         replies: u32,
         reply: &Reply,
         usage: Option<Usage>,
-    ) -> Result<(), AskError> {
-        let desk = &self.desk;
-        let (sample, attempt) = (hand.sample, hand.claimed.attempt);
-        match desk.state.note_reply(sample, attempt, replies, reply, Timestamp::now()).await? {
+    ) -> Result<(), PipelineError> {
+        let (sample, attempt) = (&claimed.sample, claimed.attempt);
+        match self.state.note_reply(sample, attempt, replies, reply, Timestamp::now()).await? {
             HandedOver::Lost => {
-                desk.count_lost(hand, Some(reply.body.attempt), reply.spent).await?;
+                let spent = Role::Judge.spending(reply.spent);
+                self.count_lost(claimed, Some(reply.body.attempt), spent).await?;
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
             }
             HandedOver::Done => {
-                desk.told_tokens(usage);
-                let message = Message::of_stage(Stage::Judge, sample.clone(), hand.run.generation);
-                desk.queues.send(&message, Duration::ZERO).await?;
+                self.activity.count_tokens(usage);
+                self.queues.send(&claimed.message(Stage::Judge), Duration::ZERO).await?;
             }
         }
         Ok(())
     }
 }
 
-/// A verdict that was complete before its reply was cut off counts, but it is told: what followed is not known.
+/// Marks a verdict whose reply was cut off behind it. It counts; what would have followed is not known.
 fn noting_truncation(mut verdict: Verdict, finish: &Finish) -> Verdict {
     if *finish == Finish::Length {
         verdict.detail.insert("judge_truncated".to_owned(), true.into());
@@ -128,8 +111,7 @@ fn sum(before: Option<Usage>, now: Option<Usage>) -> Option<Usage> {
     }
 }
 
-/// Why a sample ended without a verdict. What a reply says about a gated item is not for everybody: then it is not
-/// quoted.
+/// Returns why a sample ended without a verdict. Of a gated item the reply is not quoted: not everybody may see it.
 fn without_verdict(model: &str, replies: u32, none: &NoVerdict, text: &str, gated: bool) -> String {
     let times = if replies == 1 { "its reply".to_owned() } else { format!("{replies} replies") };
     let start = format!("the judge {model} gave no verdict in {times}");

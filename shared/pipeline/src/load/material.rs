@@ -9,15 +9,15 @@ use bench_domain::run::DatasetUse;
 use bench_items::Item;
 use serde_json::Value;
 
-/// What prompts need besides their items, of all runs together, in bytes: the documents of more than a hundred
-/// prompts of 100,000 tokens.
+/// Maximum size in bytes of the documents that prompts need besides their items, kept for all runs together: those of
+/// more than a hundred prompts of 100,000 tokens.
 pub const SUPPORT_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Where what the prompts of a dataset need besides their items comes from.
-pub struct Supplies<'a> {
-    /// Where the dataset's values are.
+/// Loads what the prompts of a dataset need besides their items.
+pub struct MaterialLoader<'a> {
+    /// The store with the dataset's values.
     pub blobs: &'a Blobs,
-    /// Those that were loaded.
+    /// Values that were loaded.
     pub cache: &'a SupportCache,
     /// The dataset.
     pub dataset: &'a DatasetUse,
@@ -25,12 +25,12 @@ pub struct Supplies<'a> {
     pub templates: &'a Templates,
 }
 
-impl Supplies<'_> {
-    /// What an item's prompt needs besides it: a value that the dataset does not have is null.
+impl MaterialLoader<'_> {
+    /// Loads what the prompt of `item` needs. A value that the dataset doesn't have is null.
     ///
     /// # Errors
     /// When the store fails or has a value no more.
-    pub async fn material(&self, benchmark: &dyn Benchmark, item: &Item) -> Result<Material, DatasetError> {
+    pub async fn load(&self, benchmark: &dyn Benchmark, item: &Item) -> Result<Material, DatasetError> {
         let mut support = BTreeMap::new();
         for name in benchmark.support_of(item) {
             let value = self.cache.get(self.blobs, self.dataset, &name).await?;

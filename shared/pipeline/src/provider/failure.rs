@@ -2,145 +2,140 @@
 
 use std::time::Duration;
 
-use bench_domain::sample::{Effort, Stage, backoff};
+use bench_domain::sample::{Effort, backoff};
 use bench_domain::{Code, Timestamp, Verdict};
 use bench_inference::{Failure, FailureKind};
 use bench_lambda::metrics;
 
-use crate::{AskError, Desk, InHand};
+use super::{Provider, Role};
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
 
 /// Longest single wait; a longer one is several messages anyway.
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
 
-impl Desk {
-    /// Ends the run, or puts the sample off, or ends it as infrastructure-error when it was tried often enough or
-    /// for long enough, or at once when the same request would be refused again. What says something about the sample itself is the caller's to look at first; here that is
-    /// an infrastructure-error at once.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub async fn failed(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
-        let effort = hand.claimed.record.effort;
+impl Pipeline {
+    /// Ends the run, puts the sample off, or ends it as infrastructure-error: after enough attempts or enough time, or at
+    /// once when the same request would be refused again. Callers first handle failures that say something about the
+    /// sample itself; here those are an infrastructure-error.
+    pub(crate) async fn provider_failed(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+        failure: &Failure,
+    ) -> Result<(), PipelineError> {
         match failure.kind {
             FailureKind::FatalForRun(_) => {
-                let hint = self.hint_for_model(failure).map(|hint| format!("; {hint}")).unwrap_or_default();
-                let why = format!("{}{hint}", self.told_of(&failure.cause));
-                self.fail_run(hand, self.code_of(failure), &why).await
+                let hint = provider.model_hint(failure).map(|hint| format!("; {hint}")).unwrap_or_default();
+                let why = format!("{}{hint}", provider.role.explain(&failure.cause));
+                self.fail_run(claimed, provider.role.code(failure), &why).await
             }
-            FailureKind::RateLimited => self.wait_for_provider(hand, failure, effort).await,
-            FailureKind::Transient => self.try_again(hand, failure).await,
-            FailureKind::Bad => self.refused(hand, failure).await,
+            FailureKind::RateLimited => self.wait_for_provider(claimed, provider, failure).await,
+            FailureKind::Transient => self.retry(claimed, provider, failure).await,
+            FailureKind::Bad => self.refused(claimed, provider, failure).await,
             FailureKind::TooLong(_) | FailureKind::Refused | FailureKind::Unsupported => {
-                let why = self.told_of(&failure.cause);
-                self.end(hand, Verdict::ungraded(self.code_of(failure), why)).await
+                let why = provider.role.explain(&failure.cause);
+                self.end(claimed, Verdict::ungraded(provider.role.code(failure), why)).await
             }
-            FailureKind::AnswerTooLarge => self.end_too_large(hand, failure).await,
+            FailureKind::AnswerTooLarge => self.end_too_large(claimed, provider, failure).await,
         }
+    }
+
+    /// Puts the sample off after a failed attempt, or ends it after too many.
+    pub(crate) async fn retry(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+        failure: &Failure,
+    ) -> Result<(), PipelineError> {
+        let effort = claimed.record.effort;
+        let failures = effort.failures + 1;
+        if failures >= self.config.attempts_max {
+            let cause = provider.role.explain(&failure.cause);
+            let why = format!("{cause} (after {failures} attempts; {})", failure.gave_up_by);
+            return self.end(claimed, Verdict::ungraded(provider.role.code(failure), why)).await;
+        }
+        let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures)));
+        metrics::count(metrics::SAMPLES_WAITED, 1.0);
+        self.put_off(claimed, wait.min(WAIT_MAX), Effort { failures, ..effort }).await
     }
 
     /// Ends a sample whose answer is larger than what is kept. It was paid for: its tokens count as far as the provider
     /// has counted them.
-    async fn end_too_large(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
-        let Some(benchmark) = hand.run.benchmark(&hand.sample.benchmark) else { return Ok(()) };
-        let why = self.told_of(&failure.cause);
-        let code = self.code_of(failure);
-        tracing::warn!(run.id = %hand.sample.run, error.code = %code, "Sample {} ended: {why}", hand.sample);
+    async fn end_too_large(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+        failure: &Failure,
+    ) -> Result<(), PipelineError> {
+        let why = provider.role.explain(&failure.cause);
+        let (sample, code) = (&claimed.sample, provider.role.code(failure));
+        tracing::warn!(run.id = %sample.run, error.code = %code, "Sample {sample} ended: {why}");
         let verdict = Verdict::ungraded(code, why);
-        let mut finished = hand.claimed.record.ended(verdict, Timestamp::now());
+        let mut finished = claimed.record.ended(verdict, Timestamp::now());
         let usage = failure.usage.filter(|usage| usage.estimated_tokens == 0);
-        let sum = match self.stage {
-            Stage::Answer => &mut finished.usage,
-            Stage::Judge | Stage::Sandbox => &mut finished.judge_usage,
+        let sum = match provider.role {
+            Role::Model => &mut finished.usage,
+            Role::Judge => &mut finished.judge_usage,
         };
         *sum = sum.map_or(usage, |sum| Some(sum.plus(usage.unwrap_or_default())));
         // A run with a budget has counted it when it came.
-        let spent = usage.filter(|_| hand.run.ledger.is_none());
-        self.commit(hand, benchmark, &finished, spent.unwrap_or_default()).await
-    }
-
-    /// A failed attempt: bounded by number.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub async fn try_again(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
-        let effort = hand.claimed.record.effort;
-        let failures = effort.failures + 1;
-        if failures >= self.config.attempts_max {
-            let cause = self.told_of(&failure.cause);
-            let why = format!("{cause} (after {failures} attempts; {})", failure.gave_up_by);
-            return self.end(hand, Verdict::ungraded(self.code_of(failure), why)).await;
+        let spent = usage.filter(|_| claimed.run.ledger.is_none()).unwrap_or_default();
+        if self.commit(claimed, &finished, provider.role.spending(spent)).await? {
+            self.activity.count_tokens(usage);
         }
-        let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures)));
-        metrics::count(metrics::SAMPLES_WAITED, 1.0);
-        self.put_off(hand, wait.min(WAIT_MAX), Effort { failures, ..effort }).await
+        Ok(())
     }
 
-    /// A cause with who it is about, where that is not the model that is measured.
-    pub(crate) fn told_of(&self, cause: &str) -> String {
-        match self.stage {
-            Stage::Answer => cause.to_owned(),
-            Stage::Judge | Stage::Sandbox => format!("the judge could not be asked: {cause}"),
-        }
-    }
-
-    /// Code of a failure, which depends on who was asked.
-    pub(crate) fn code_of(&self, failure: &Failure) -> Code {
-        match self.stage {
-            Stage::Answer => failure.code(),
-            Stage::Judge | Stage::Sandbox => failure.code().of_judge(),
-        }
-    }
-
-    /// A planned wait: bounded by the time since the first one, not by their number.
+    /// Puts the sample off for as long as the provider asked: bounded by the time since the first wait, not by number.
     async fn wait_for_provider(
         &self,
-        hand: &InHand<'_>,
+        claimed: &ClaimedSample,
+        provider: &Provider,
         failure: &Failure,
-        effort: Effort,
-    ) -> Result<(), AskError> {
-        let asked = failure.retry_after.unwrap_or(self.contexts.rate_limit_sleep()).min(WAIT_MAX);
-        if failure.status.is_some() && !self.is_out_of_patience(&effort, self.config.patience) {
-            self.contexts.wait_for(hand.run, asked).await?;
+    ) -> Result<(), PipelineError> {
+        let asked = failure.retry_after.unwrap_or(self.runs.providers.rate_limit_sleep()).min(WAIT_MAX);
+        let patience = self.config.patience;
+        if failure.status.is_some() && !is_out_of_patience(&claimed.record.effort, patience) {
+            self.share_wait(provider, asked).await?;
         }
-        let why = self.told_of(&failure.cause);
-        self.wait_or_end(hand, self.code_of(failure), &why, asked, self.config.patience).await
+        let why = provider.role.explain(&failure.cause);
+        self.wait_or_end(claimed, provider.role.code(failure), &why, asked, patience).await
     }
 
-    /// Puts the sample off for about `wait`, at most an hour, since something that it needs is not to be had now. It
-    /// ends as infrastructure-error with `code` and `why` once it has waited for `patience`.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub async fn wait_or_end(
+    /// Puts the sample off for about `wait`, at most an hour, since something that it needs isn't available now. Ends it as
+    /// infrastructure-error with `code` and `why` once it has waited for `patience`.
+    pub(crate) async fn wait_or_end(
         &self,
-        hand: &InHand<'_>,
+        claimed: &ClaimedSample,
         code: Code,
         why: &str,
         wait: Duration,
         patience: Duration,
-    ) -> Result<(), AskError> {
-        let effort = hand.claimed.record.effort;
+    ) -> Result<(), PipelineError> {
+        let effort = claimed.record.effort;
         let now = Timestamp::now();
         let since = effort.waiting_since.unwrap_or(now);
-        if self.is_out_of_patience(&effort, patience) {
+        if is_out_of_patience(&effort, patience) {
             let waited = now.since(since).as_secs();
             let why = format!("{why} (the runner gave up after waiting {waited} s)");
-            return self.end(hand, Verdict::ungraded(code, why)).await;
+            return self.end(claimed, Verdict::ungraded(code, why)).await;
         }
-        // Spread out, so that not all that wait ask again in the same second.
+        // Spread out, so that samples that wait don't all ask again in the same second.
         let wait = wait.min(WAIT_MAX);
         let wait = wait + jittered(wait.mul_f64(0.2).max(Duration::from_millis(500)));
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
         let effort = Effort { waits: effort.waits + 1, waiting_since: Some(since), ..effort };
-        self.put_off(hand, wait, effort).await
-    }
-
-    fn is_out_of_patience(&self, effort: &Effort, patience: Duration) -> bool {
-        effort.waiting_since.is_some_and(|since| Timestamp::now().since(since) >= patience)
+        self.put_off(claimed, wait, effort).await
     }
 }
 
-/// Anywhere between half of a duration and all of it.
+fn is_out_of_patience(effort: &Effort, patience: Duration) -> bool {
+    effort.waiting_since.is_some_and(|since| Timestamp::now().since(since) >= patience)
+}
+
+/// Returns a duration between half of this one and all of it.
 fn jittered(duration: Duration) -> Duration {
     duration.mul_f64(rand::random_range(0.5..=1.0))
 }

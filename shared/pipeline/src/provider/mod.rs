@@ -1,102 +1,157 @@
-//! One question to a provider, for as long as its run wants the answer.
+//! A model provider, asked for answers or as the judge, for as long as the run wants the answer.
 
 mod failure;
+mod providers;
 pub(crate) mod refusals;
+mod wait;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use bench_domain::{Answer, Generation, Prompt, Timestamp};
-use bench_inference::{ChatRequest, Endpoint, Failure, FailureKind, GaveUpBy};
+use bench_domain::run::ModelRef;
+use bench_domain::sample::Stage;
+use bench_domain::{Answer, Code, Generation, Prompt, Spending, Timestamp, Usage};
+use bench_inference::{ChatRequest, Endpoint, Failure};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::provider::refusals::HeldUp;
-use crate::{AskError, Desk, InHand};
+pub(crate) use self::providers::{Key, Providers, Unavailable};
+use self::refusals::{HeldUp, Refusals};
+use self::wait::Wait;
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
 
 /// How often a call in flight looks whether its run is still open.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// What is asked.
+/// What a run asks a provider for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Role {
+    /// Answers of the model that is measured.
+    Model,
+    /// Replies of the judge.
+    Judge,
+}
+
+impl Role {
+    /// Returns the word for who is asked, as users know it.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Model => "model",
+            Self::Judge => "judge",
+        }
+    }
+
+    /// Returns the stage that asks.
+    pub(crate) const fn stage(self) -> Stage {
+        match self {
+            Self::Model => Stage::Answer,
+            Self::Judge => Stage::Judge,
+        }
+    }
+
+    /// Counts tokens for a budget.
+    pub(crate) const fn spending(self, usage: Usage) -> Spending {
+        match self {
+            Self::Model => Spending { answers: usage, judge: Usage::ZERO },
+            Self::Judge => Spending::of_judge(usage),
+        }
+    }
+
+    /// Returns the code of a failure, which depends on who was asked.
+    pub(crate) const fn code(self, failure: &Failure) -> Code {
+        match self {
+            Self::Model => failure.code(),
+            Self::Judge => failure.code().of_judge(),
+        }
+    }
+
+    /// Adds who could not be asked to a cause, unless it is the model that is measured.
+    pub(crate) fn explain(self, cause: &str) -> String {
+        match self {
+            Self::Model => cause.to_owned(),
+            Self::Judge => format!("the judge could not be asked: {cause}"),
+        }
+    }
+}
+
+/// A model at a provider, as one run asks it.
+pub(crate) struct Provider {
+    /// What the run asks it for.
+    pub(crate) role: Role,
+    /// The model.
+    pub(crate) model: ModelRef,
+    endpoint: Endpoint,
+    /// What it refused of this run.
+    refusals: Arc<Refusals>,
+    wait: Wait,
+}
+
+/// A question to a provider.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
-    /// The provider's own id of the model.
-    pub model: &'a str,
-    /// What it is shown.
-    pub prompt: &'a Prompt,
-    /// How it should answer.
-    pub generation: &'a Generation,
+pub(crate) struct Question<'a> {
+    /// What the model is shown.
+    pub(crate) prompt: &'a Prompt,
+    /// Parameters of its answer.
+    pub(crate) generation: &'a Generation,
     /// JSON schema of the answer, for models that can be bound to one.
-    pub reply_schema: Option<&'a Value>,
+    pub(crate) reply_schema: Option<&'a Value>,
 }
 
 /// What came of asking.
 #[derive(Debug)]
-pub enum Reached {
+pub(crate) enum Asked {
     /// An answer.
     Answer(Box<Answer>),
-    /// None.
-    Failure(Failure),
+    /// No answer.
+    Failed(Failure),
     /// The run ended meanwhile.
     RunOver,
 }
 
-impl Desk {
-    /// Asks a provider once, unless it is to be left alone. Ends early when the run does. What comes back has none of
-    /// the keys in play in it.
-    ///
-    /// # Errors
-    /// When it is not known whether the provider may be asked.
-    pub async fn ask_provider(
+impl Pipeline {
+    /// Asks a provider once, unless it has to be left alone now. Ends early when the run does. Removes the run's keys from
+    /// what comes back.
+    pub(crate) async fn ask_provider(
         &self,
-        hand: &InHand<'_>,
-        endpoint: &Endpoint,
+        claimed: &ClaimedSample,
+        provider: &Provider,
         question: &Question<'_>,
-    ) -> Result<Reached, AskError> {
-        let now = Timestamp::now();
-        let not_before = self.contexts.not_before(hand.run).await?;
-        if not_before > now {
-            return Ok(Reached::Failure(Failure {
-                kind: FailureKind::RateLimited,
-                status: None,
-                cause: "the provider asked to wait".to_owned(),
-                request_id: None,
-                retry_after: Some(not_before.since(now)),
-                gave_up_by: GaveUpBy::Runner,
-                usage: None,
-            }));
+    ) -> Result<Asked, PipelineError> {
+        if let Some(failure) = self.told_to_wait(provider, Timestamp::now()).await? {
+            return Ok(Asked::Failed(failure));
         }
-        match self.held_up(hand).await? {
-            Some(HeldUp::Wait(failure)) => return Ok(Reached::Failure(failure)),
-            Some(HeldUp::RunOver) => return Ok(Reached::RunOver),
+        match self.held_up(claimed, provider).await? {
+            Some(HeldUp::Wait(failure)) => return Ok(Asked::Failed(failure)),
+            Some(HeldUp::RunOver) => return Ok(Asked::RunOver),
             None => {}
         }
-        let time = hand.deadline.left(self.config.reserve);
-        let time = match hand.run.benchmark(&hand.sample.benchmark) {
-            Some(context) => time.min(self.config.answer_time.of(context.benchmark)),
-            None => time,
-        };
-        let Question { model, prompt, generation, reply_schema } = *question;
-        let request = ChatRequest { model, prompt, generation, reply_schema };
-        let call = self.chat.complete(endpoint, &request, Some(Instant::now() + time));
+        let limit = self.config.answer_time.of(claimed.benchmark.benchmark);
+        let time = claimed.deadline.left(self.config.reserve).min(limit);
+        let Question { prompt, generation, reply_schema } = *question;
+        let request = ChatRequest { model: &provider.model.slug, prompt, generation, reply_schema };
+        let call = self.chat.complete(&provider.endpoint, &request, Some(Instant::now() + time));
         tokio::pin!(call);
-        let _asking = hand.run.refusals.ask();
+        let _asking = provider.refusals.ask();
+        let keys = &claimed.run.keys;
         loop {
             tokio::select! {
                 done = &mut call => return Ok(match done {
                     Ok(mut answer) => {
-                        hand.run.refusals.answered();
-                        hand.run.keys.redact_answer(&mut answer);
-                        Reached::Answer(Box::new(answer))
+                        provider.refusals.answered();
+                        keys.redact_answer(&mut answer);
+                        Asked::Answer(Box::new(answer))
                     }
                     Err(mut failure) => {
-                        failure.redact(&hand.run.keys);
-                        Reached::Failure(failure)
+                        failure.redact(keys);
+                        Asked::Failed(failure)
                     }
                 }),
                 () = tokio::time::sleep(LOOK_EVERY) => {
                     // A look that fails ends nothing: the answer is being paid for.
-                    if matches!(self.contexts.wants_answers(hand.sample.run).await, Ok(false)) {
-                        return Ok(Reached::RunOver);
+                    if matches!(self.runs.wants_answers(claimed.sample.run).await, Ok(false)) {
+                        return Ok(Asked::RunOver);
                     }
                 }
             }

@@ -15,13 +15,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bench_domain::sample::{Stage, backoff};
-use bench_domain::{BenchmarkName, Code, Position, Timestamp, Verdict};
+use bench_domain::sample::backoff;
+use bench_domain::{BenchmarkName, Code, Position, SampleRef, Timestamp, Verdict};
 use bench_inference::{Failure, FailureKind, GaveUpBy};
 use bench_state::{Refusals as Noted, Shards};
 use sha2::{Digest, Sha256};
 
-use crate::{AskError, Desk, InHand};
+use super::{Provider, Role};
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
 
 /// Number of samples whose requests are refused alike before a run is stopped; all of them, if it has fewer.
 pub const REFUSED_SAMPLES: u64 = 5;
@@ -31,9 +34,9 @@ const OTHERS_TAKE: Duration = Duration::from_secs(60);
 /// Refusals of a run that one process notes in the state. Sentences that keep differing are about the items.
 const NOTED_MAX: u32 = 100;
 
-/// Refusals of one run in one stage since it was last taken up, as this process knows them.
+/// Refusals that one run got in one role since it was last taken up, as this process knows them.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals {
+pub(super) struct Refusals {
     book: Mutex<Book>,
 }
 
@@ -73,7 +76,7 @@ enum Meaning {
 }
 
 /// A request that waits for its response.
-pub(crate) struct Asking<'a>(&'a Refusals);
+pub(super) struct Asking<'a>(&'a Refusals);
 
 impl Drop for Asking<'_> {
     fn drop(&mut self) {
@@ -88,20 +91,20 @@ impl Refusals {
     }
 
     /// Counts a request until its response has come.
-    pub(crate) fn ask(&self) -> Asking<'_> {
+    pub(super) fn ask(&self) -> Asking<'_> {
         self.book().asking += 1;
         Asking(self)
     }
 
     /// The provider has answered: from now on a refusal is about one sample.
-    pub(crate) fn answered(&self) {
+    pub(super) fn answered(&self) {
         let mut book = self.book();
         book.answered = true;
         book.seen.clear();
     }
 
     /// Takes a refusal down; the digest of its sentence where it is to be noted in the state.
-    fn refused(&self, hand: &InHand<'_>, cause: &str, now: Timestamp) -> Option<String> {
+    fn refused(&self, sample: &SampleRef, cause: &str, now: Timestamp) -> Option<String> {
         let mut book = self.book();
         if book.answered || book.noted >= NOTED_MAX {
             return None;
@@ -114,7 +117,7 @@ impl Refusals {
             samples: 0,
             since: now,
         });
-        seen.here.insert((hand.sample.benchmark.clone(), hand.sample.position));
+        seen.here.insert((sample.benchmark.clone(), sample.position));
         Some(digest)
     }
 
@@ -137,43 +140,46 @@ impl Refusals {
     }
 }
 
-impl Desk {
+impl Pipeline {
     /// Ends a sample whose request was refused, and the run if its first samples all were.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub(crate) async fn refused(&self, hand: &InHand<'_>, failure: &Failure) -> Result<(), AskError> {
+    pub(super) async fn refused(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+        failure: &Failure,
+    ) -> Result<(), PipelineError> {
         let now = Timestamp::now();
-        let refusals = &hand.run.refusals;
         if failure.gave_up_by == GaveUpBy::Provider
-            && let Some(digest) = refusals.refused(hand, &failure.cause, now)
+            && let Some(digest) = provider.refusals.refused(&claimed.sample, &failure.cause, now)
         {
-            let since = hand.run.taken_up.map_or(Timestamp::default(), |taken_up| taken_up.at);
-            let noted = self.state.note_refusal(self.stage, hand.sample, since, &digest, now).await?;
-            refusals.noted(&digest, noted);
-            self.stop_if_refused(hand).await?;
+            let since = claimed.run.taken_up.map_or(Timestamp::default(), |taken_up| taken_up.at);
+            let stage = provider.role.stage();
+            let noted = self.state.note_refusal(stage, &claimed.sample, since, &digest, now).await?;
+            provider.refusals.noted(&digest, noted);
+            self.stop_if_refused(claimed, provider).await?;
         }
-        let why = self.told_of(&failure.cause);
-        self.end(hand, Verdict::ungraded(self.code_of(failure), why)).await
+        let why = provider.role.explain(&failure.cause);
+        self.end(claimed, Verdict::ungraded(provider.role.code(failure), why)).await
     }
 
-    /// What stands in the way of a request: `None` when it can be sent, a wait while the provider has only refused so
-    /// far, or the end of the run.
-    ///
-    /// # Errors
-    /// When a service fails.
-    pub(crate) async fn held_up(&self, hand: &InHand<'_>) -> Result<Option<HeldUp>, AskError> {
-        let refusals = &hand.run.refusals;
-        if refusals.meaning(self.refused_samples(hand), Timestamp::now()) == Meaning::Nothing {
+    /// Returns what keeps a request from being sent: nothing, a wait while the provider has only refused so far, or the
+    /// end of the run.
+    pub(super) async fn held_up(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+    ) -> Result<Option<HeldUp>, PipelineError> {
+        let refusals = &provider.refusals;
+        if refusals.meaning(refused_samples(claimed), Timestamp::now()) == Meaning::Nothing {
             return Ok(None);
         }
-        if self.stop_if_refused(hand).await? {
+        if self.stop_if_refused(claimed, provider).await? {
             return Ok(Some(HeldUp::RunOver));
         }
         if refusals.book().answered {
             return Ok(None);
         }
-        let waits = hand.claimed.record.effort.waits;
+        let waits = claimed.record.effort.waits;
         Ok(Some(HeldUp::Wait(Failure {
             kind: FailureKind::RateLimited,
             status: None,
@@ -185,61 +191,64 @@ impl Desk {
         })))
     }
 
-    /// Stops the run if all that is known of it was refused alike; says whether it is over.
-    async fn stop_if_refused(&self, hand: &InHand<'_>) -> Result<bool, AskError> {
-        let refusals = &hand.run.refusals;
-        let meaning = refusals.meaning(self.refused_samples(hand), Timestamp::now());
+    /// Stops the run if all that is known of it was refused alike; returns whether it is over.
+    async fn stop_if_refused(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+    ) -> Result<bool, PipelineError> {
+        let meaning = provider.refusals.meaning(refused_samples(claimed), Timestamp::now());
         let Meaning::Alike { cause, samples } = meaning else { return Ok(false) };
-        if self.has_answers(hand).await? {
-            refusals.answered();
+        if self.has_answers(claimed, provider.role).await? {
+            provider.refusals.answered();
             return Ok(false);
         }
-        let who = match self.stage {
-            Stage::Answer => "the provider",
-            Stage::Judge | Stage::Sandbox => "the judge's provider",
+        let who = match provider.role {
+            Role::Model => "the provider",
+            Role::Judge => "the judge's provider",
         };
-        let hint = hint(&cause, party(self.stage));
+        let hint = hint(&cause, provider.role.as_str());
         let alike = match samples {
             1 => format!("{who} refused the only sample"),
             _ => format!("{who} refused the first {samples} samples alike"),
         };
         let why = format!("{alike}: {cause}; {hint}");
-        self.close_run(hand, Code::AllRequestsRejected, &why).await?;
+        self.close_run(claimed, Code::AllRequestsRejected, &why).await?;
         Ok(true)
     }
 
-    /// Whether a request of this run in this stage was answered since the run was ordered or last taken up, as far as
-    /// its counters tell. Every answer of a provider counts some tokens, estimated ones if need be; a grade alone says
+    /// Returns whether a request of this run in this role was answered since the run was ordered or last taken up, as far
+    /// as its counters tell. Every answer of a provider counts some tokens, estimated ones if need be; a grade alone says
     /// nothing, since an earlier answer may have got it.
-    async fn has_answers(&self, hand: &InHand<'_>) -> Result<bool, AskError> {
-        let run = hand.sample.run;
+    async fn has_answers(&self, claimed: &ClaimedSample, role: Role) -> Result<bool, PipelineError> {
+        let run = claimed.sample.run;
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(false) };
         let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
         let count = self.state.run_count(run, &shards).await?;
         let before = found.run.taken_up;
-        Ok(match self.stage {
-            Stage::Answer => count.spent().total() > before.map_or(0, |before| before.answer_tokens),
-            Stage::Judge | Stage::Sandbox => {
-                count.judge_spent().total() > before.map_or(0, |before| before.judge_tokens)
-            }
+        Ok(match role {
+            Role::Model => count.spent().total() > before.map_or(0, |before| before.answer_tokens),
+            Role::Judge => count.judge_spent().total() > before.map_or(0, |before| before.judge_tokens),
         })
-    }
-
-    /// What to do about a model that the provider doesn't have.
-    pub(crate) fn hint_for_model(&self, failure: &Failure) -> Option<String> {
-        let is_refused =
-            failure.gave_up_by == GaveUpBy::Provider && matches!(failure.status, Some(400 | 404 | 422));
-        (is_refused && names_model(&failure.cause.to_lowercase())).then(|| model_hint(party(self.stage)))
-    }
-
-    /// Number of samples that have to be refused alike: fewer only where the run has no more.
-    fn refused_samples(&self, hand: &InHand<'_>) -> u64 {
-        hand.run.samples().unwrap_or(REFUSED_SAMPLES).clamp(1, REFUSED_SAMPLES)
     }
 }
 
+impl Provider {
+    /// Returns what to do about a model that the provider doesn't have.
+    pub(super) fn model_hint(&self, failure: &Failure) -> Option<String> {
+        let is_refused =
+            failure.gave_up_by == GaveUpBy::Provider && matches!(failure.status, Some(400 | 404 | 422));
+        (is_refused && names_model(&failure.cause.to_lowercase())).then(|| model_hint(self.role.as_str()))
+    }
+}
+
+/// Returns the number of samples that have to be refused alike: fewer only where the run has no more.
+fn refused_samples(claimed: &ClaimedSample) -> u64 {
+    claimed.run.samples().unwrap_or(REFUSED_SAMPLES).clamp(1, REFUSED_SAMPLES)
+}
+
 /// Why a request is not sent.
-pub(crate) enum HeldUp {
+pub(super) enum HeldUp {
     /// Later.
     Wait(Failure),
     /// Never.
@@ -260,15 +269,7 @@ fn digest(cause: &str) -> String {
     hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Who is asked in a stage, as users call it.
-const fn party(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Answer => "model",
-        Stage::Judge | Stage::Sandbox => "judge",
-    }
-}
-
-/// What can be done about a refusal by the provider of this party.
+/// Returns what can be done about a refusal, where `party` is `model` or `judge`.
 fn hint(cause: &str, party: &str) -> String {
     let cause = cause.to_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| cause.contains(word));

@@ -1,6 +1,6 @@
-//! What a worker tells of itself: once a minute that it works, and how many tokens came through it.
+//! What operators see of a worker: a heartbeat once a minute, and the tokens that came through it.
 //!
-//! Nothing depends on it: what cannot be told is told of in the log, and work goes on.
+//! Nothing depends on it: what can't be written is logged, and work goes on.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ const GATHER_FOR: Duration = Duration::from_secs(10);
 pub(crate) const LOOK_EVERY: Duration = Duration::from_secs(20);
 const MINUTE_US: i64 = 60_000_000;
 
-/// Who works, and on how much at once.
+/// Name and capacity of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerIdentity {
     /// The process: `SANDY_SANDBOX_ID`, else `WORKER_INSTANCE_ID`, else the Lambda environment, else the host.
@@ -73,9 +73,9 @@ fn machine() -> Option<String> {
     name.filter(|name| !name.is_empty())
 }
 
-/// The runs in hand.
+/// Runs that are worked on.
 #[derive(Default)]
-struct Hands {
+struct Load {
     /// Samples that are worked on now, by run.
     now: HashMap<RunId, usize>,
     /// Runs that were worked on since the last heartbeat.
@@ -87,34 +87,34 @@ struct Hands {
 #[derive(Default)]
 struct Gathered {
     tokens: TokenSum,
-    /// Whether somebody will write them.
+    /// Whether a task that will write them is under way.
     timed: bool,
 }
 
 struct Inner {
     state: State,
     identity: WorkerIdentity,
-    hands: Mutex<Hands>,
+    load: Mutex<Load>,
     gathered: Mutex<Gathered>,
 }
 
-/// The signs of life of one process.
+/// Heartbeats and token counts of one pipeline.
 #[derive(Clone)]
-pub(crate) struct Vitals(Arc<Inner>);
+pub(crate) struct Activity(Arc<Inner>);
 
-/// A sample in hand; given back when dropped.
-pub(crate) struct Held<'a> {
-    vitals: &'a Vitals,
+/// A sample that is worked on, until it is dropped.
+pub(crate) struct InProgress<'a> {
+    activity: &'a Activity,
     run: RunId,
 }
 
-impl Drop for Held<'_> {
+impl Drop for InProgress<'_> {
     fn drop(&mut self) {
-        let mut hands = locked(&self.vitals.0.hands);
-        if let Some(samples) = hands.now.get_mut(&self.run) {
+        let mut load = locked(&self.activity.0.load);
+        if let Some(samples) = load.now.get_mut(&self.run) {
             *samples -= 1;
             if *samples == 0 {
-                hands.now.remove(&self.run);
+                load.now.remove(&self.run);
             }
         }
     }
@@ -124,21 +124,21 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Vitals {
+impl Activity {
     pub(crate) fn new(state: State, identity: WorkerIdentity) -> Self {
-        Self(Arc::new(Inner { state, identity, hands: Mutex::default(), gathered: Mutex::default() }))
+        Self(Arc::new(Inner { state, identity, load: Mutex::default(), gathered: Mutex::default() }))
     }
 
-    /// Takes a sample of a run in hand.
-    pub(crate) fn hold(&self, run: RunId) -> Held<'_> {
-        let mut hands = locked(&self.0.hands);
-        *hands.now.entry(run).or_default() += 1;
-        hands.since.insert(run);
-        drop(hands);
-        Held { vitals: self, run }
+    /// Counts a sample of a run as worked on until the value is dropped.
+    pub(crate) fn start(&self, run: RunId) -> InProgress<'_> {
+        let mut load = locked(&self.0.load);
+        *load.now.entry(run).or_default() += 1;
+        load.since.insert(run);
+        drop(load);
+        InProgress { activity: self, run }
     }
 
-    /// Tells of this worker, unless it did so in this minute or did not work since.
+    /// Writes the heartbeat of this minute, unless it was written or nothing was worked on since the last one.
     pub(crate) async fn beat(&self) {
         let now = Timestamp::now();
         let Some(heartbeat) = self.due(now) else { return };
@@ -147,21 +147,21 @@ impl Vitals {
         }
     }
 
-    /// The same, beside what else is going on.
-    pub(crate) fn beat_beside(&self) {
-        let vitals = self.clone();
-        tokio::spawn(async move { vitals.beat().await });
+    /// Does the same in the background.
+    pub(crate) fn beat_in_background(&self) {
+        let activity = self.clone();
+        tokio::spawn(async move { activity.beat().await });
     }
 
     fn due(&self, now: Timestamp) -> Option<Heartbeat> {
         let minute = now.as_micros().div_euclid(MINUTE_US);
-        let mut hands = locked(&self.0.hands);
-        if hands.since.is_empty() || hands.minute == Some(minute) {
+        let mut load = locked(&self.0.load);
+        if load.since.is_empty() || load.minute == Some(minute) {
             return None;
         }
-        hands.minute = Some(minute);
-        let worked_on = std::mem::take(&mut hands.since);
-        hands.since = hands.now.keys().copied().collect();
+        load.minute = Some(minute);
+        let worked_on = std::mem::take(&mut load.since);
+        load.since = load.now.keys().copied().collect();
         let identity = &self.0.identity;
         Some(Heartbeat {
             worker_id: identity.worker_id.clone(),
@@ -174,7 +174,7 @@ impl Vitals {
     }
 
     /// Counts the tokens of an answer. They are written with others, ten seconds later at most.
-    pub(crate) fn count(&self, usage: Option<Usage>) {
+    pub(crate) fn count_tokens(&self, usage: Option<Usage>) {
         let Some(usage) = usage.filter(|usage| usage.total() > 0) else { return };
         let tokens = TokenSum { input_tokens: usage.input_tokens, output_tokens: usage.output_tokens };
         let mut gathered = locked(&self.0.gathered);
@@ -183,11 +183,11 @@ impl Vitals {
             return;
         }
         drop(gathered);
-        let vitals = self.clone();
+        let activity = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(GATHER_FOR).await;
-            locked(&vitals.0.gathered).timed = false;
-            vitals.flush().await;
+            locked(&activity.0.gathered).timed = false;
+            activity.flush().await;
         });
     }
 

@@ -1,0 +1,26 @@
+//! The dataset's own answers: what a perfect model would say.
+
+use bench_domain::{Answer, SampleBody};
+
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
+
+/// Name of this source in orders and records.
+pub(crate) const NAME: &str = "oracle";
+
+impl Pipeline {
+    /// Answers from the item. Returns `None` if the item can't be asked: the sample was then ended.
+    pub(super) async fn ask_oracle(
+        &self,
+        claimed: &ClaimedSample,
+    ) -> Result<Option<SampleBody>, PipelineError> {
+        let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
+        let (benchmark, item) = (claimed.benchmark.benchmark, claimed.item(self).await?);
+        let text = match (benchmark.steps(), &next.step) {
+            (Some(steps), Some(step)) => steps.oracle(item, step),
+            _ => benchmark.oracle(item),
+        };
+        Ok(Some(next.answered(Answer::local(text))))
+    }
+}

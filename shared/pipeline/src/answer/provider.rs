@@ -1,0 +1,63 @@
+//! Answers of a model at a provider.
+
+use bench_domain::{Outcome, SampleBody, Verdict};
+use bench_inference::{Failure, FailureKind, TooLong};
+
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
+use crate::provider::{Asked, Provider, Question};
+
+impl Pipeline {
+    /// Asks the model. Returns `None` without an answer: the sample was then ended, put off or given back.
+    pub(super) async fn ask_model(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+    ) -> Result<Option<SampleBody>, PipelineError> {
+        let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
+        if let Some(why) = self.budget_reached(claimed).await? {
+            self.stop_run(claimed, &why).await?;
+            return Ok(None);
+        }
+        let generation = &claimed.benchmark.plan.generation;
+        let question = Question { prompt: &next.prompt, generation, reply_schema: None };
+        match self.ask_provider(claimed, provider, &question).await? {
+            Asked::Answer(answer) => return Ok(Some(next.answered(*answer))),
+            Asked::RunOver => self.give_back(claimed).await?,
+            Asked::Failed(failure) => {
+                self.count_failed(claimed, provider.role, &next.prompt, &failure).await;
+                let failure = claimed.benchmark.without_quotes(&next.prompt, failure);
+                self.model_failed(claimed, provider, &failure).await?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Ends the sample if the failure says something about the sample; otherwise does what a provider's failure means.
+    async fn model_failed(
+        &self,
+        claimed: &ClaimedSample,
+        provider: &Provider,
+        failure: &Failure,
+    ) -> Result<(), PipelineError> {
+        let cause = &failure.cause;
+        let why = match failure.kind {
+            FailureKind::TooLong(TooLong::Time) => format!("the answer took too long: {cause}"),
+            FailureKind::TooLong(TooLong::Context) => {
+                // The length of the prompt as its dataset counts it.
+                match claimed.benchmark.benchmark.input_tokens(claimed.item(self).await?) {
+                    Some(tokens) => format!("the prompt of {tokens} tokens (cl100k_base) is too long: {cause}"),
+                    None => cause.clone(),
+                }
+            }
+            FailureKind::Unsupported => format!("the model cannot take the prompt's image: {cause}"),
+            FailureKind::Refused => {
+                let verdict = Verdict::wrong(Outcome::Refused, cause.clone());
+                return self.end(claimed, Verdict { code: Some(failure.code()), ..verdict }).await;
+            }
+            _ => return self.provider_failed(claimed, provider, failure).await,
+        };
+        self.end(claimed, Verdict::ungraded(failure.code(), why)).await
+    }
+}

@@ -1,0 +1,157 @@
+//! Claims samples, and gives them back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bench_items::Item;
+use bench_domain::sample::{Effort, Stage};
+use bench_domain::{SampleBody, SampleRef, Timestamp};
+use bench_lambda::Deadline;
+use bench_queue::{DELAY_MAX, Message};
+use bench_state::{Claim, SampleRecord};
+use tokio::sync::OnceCell;
+
+use crate::Pipeline;
+use crate::commit::StoredBody;
+use crate::error::PipelineError;
+use crate::load::benchmark::BenchmarkContext;
+use crate::load::run::RunContext;
+
+/// A sample that this attempt may work on until its deadline, with everything that is known of it.
+pub(crate) struct ClaimedSample {
+    /// Its run.
+    pub(crate) run: Arc<RunContext>,
+    /// Its benchmark, as the run carries it out.
+    pub(crate) benchmark: Arc<BenchmarkContext>,
+    /// Its address.
+    pub(crate) sample: SampleRef,
+    /// Its record after the claim.
+    pub(crate) record: SampleRecord,
+    /// Number of the attempt: the fencing token of every write.
+    pub(crate) attempt: u32,
+    /// End of the lease.
+    pub(crate) deadline: Deadline,
+    item: OnceCell<Item>,
+}
+
+impl ClaimedSample {
+    /// Loads the item as this sample asks it, once for the attempt.
+    pub(crate) async fn item(&self, pipeline: &Pipeline) -> Result<&Item, PipelineError> {
+        let load = || self.benchmark.item(&pipeline.blobs, &self.record, self.sample.position.sample);
+        self.item.get_or_try_init(load).await
+    }
+
+    /// Makes the message of this sample for a stage.
+    pub(crate) fn message(&self, stage: Stage) -> Message {
+        Message::of_stage(stage, self.sample.clone(), self.run.generation)
+    }
+}
+
+impl Pipeline {
+    /// Claims a sample in `stage`, or in any turn if `stage` is one. Returns `None` where the message has nothing to do:
+    /// the run or the sample is over, another attempt holds it, or its message was sent again.
+    pub(crate) async fn claim(
+        &self,
+        stage: Stage,
+        sample: &SampleRef,
+        generation: u32,
+        deadline: Deadline,
+    ) -> Result<Option<ClaimedSample>, PipelineError> {
+        let Some((run, benchmark)) = self.runs.open(sample, generation).await? else {
+            if stage.is_turn() {
+                self.end_job_of(sample).await?;
+            }
+            return Ok(None);
+        };
+        let now = Timestamp::now();
+        match self.state.claim(stage, sample, now, deadline.0).await? {
+            Claim::Yours(claimed) => {
+                let bench_state::ClaimedSample { record, attempt } = *claimed;
+                let (sample, item) = (sample.clone(), OnceCell::new());
+                return Ok(Some(ClaimedSample { run, benchmark, sample, record, attempt, deadline, item }));
+            }
+            Claim::NotDue(due_at) => {
+                let message = Message::of_stage(stage, sample.clone(), run.generation);
+                self.send_later(&message, now, due_at).await?;
+            }
+            // The attempt that holds it will finish it; reconciliation sends it again when the lease is over.
+            Claim::Busy => {}
+            // Handed over, perhaps by an attempt that was killed before it could send the message.
+            Claim::Elsewhere(found) if found.is_turn() => {
+                let message = Message::of_stage(found, sample.clone(), run.generation);
+                self.queues.send(&message, Duration::ZERO).await?;
+            }
+            Claim::Elsewhere(_) => {}
+            // Perhaps by an attempt that was killed before it could say that the run is complete.
+            Claim::Over => self.finish_if_complete(sample.run).await?,
+            Claim::Gone => tracing::warn!(run.id = %sample.run, "There is no sample {sample}"),
+        }
+        Ok(None)
+    }
+
+    /// Finds what an earlier attempt stored that ended between storing and committing it.
+    pub(crate) async fn stored_body(
+        &self,
+        claimed: &ClaimedSample,
+    ) -> Result<Option<(SampleBody, StoredBody)>, PipelineError> {
+        for attempt in (claimed.record.cleared + 1..claimed.attempt).rev() {
+            if let Some((body, sha256)) = self.blobs.get_body(&claimed.sample, attempt, None).await? {
+                return Ok(Some((body, StoredBody { attempt, sha256 })));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Gives the sample back after an error: its message comes again sooner than the lease ends.
+    pub(crate) async fn release_after_error(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
+        let ClaimedSample { sample, record, attempt, .. } = claimed;
+        // Not cleared: the attempt may have failed behind storing an answer, which the next one then finds.
+        self.state.release(sample, *attempt, record.cleared, Timestamp::now(), record.effort).await?;
+        Ok(())
+    }
+
+    /// Gives the sample back, to be tried again after `wait`: what was stored by now is not looked for again.
+    pub(crate) async fn put_off(
+        &self,
+        claimed: &ClaimedSample,
+        wait: Duration,
+        effort: Effort,
+    ) -> Result<(), PipelineError> {
+        let now = Timestamp::now();
+        let due_at = now.plus(wait);
+        let attempt = claimed.attempt;
+        if self.state.release(&claimed.sample, attempt, attempt, due_at, effort).await? {
+            self.send_later(&claimed.message(claimed.record.stage()), now, due_at).await?;
+        }
+        Ok(())
+    }
+
+    /// Leaves the sample as if it had not been claimed.
+    pub(crate) async fn give_back(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
+        let (attempt, effort) = (claimed.attempt, claimed.record.effort);
+        self.state.release(&claimed.sample, attempt, attempt, Timestamp::now(), effort).await?;
+        // Requeued meanwhile: the new generation's message may have met this claim and been dropped.
+        let found = self.state.run(claimed.sample.run).await?;
+        if let Some(found) = found.filter(|found| found.state.status().is_open()) {
+            let message = Message::of_stage(claimed.record.stage(), claimed.sample.clone(), found.generation);
+            self.queues.send(&message, Duration::ZERO).await?;
+        }
+        Ok(())
+    }
+
+    /// Sends a message for later; the one that was received is then not needed any more.
+    async fn send_later(
+        &self,
+        message: &Message,
+        now: Timestamp,
+        due_at: Timestamp,
+    ) -> Result<(), PipelineError> {
+        // A second more, since SQS counts in whole seconds and waking early means another round.
+        let delay = match due_at.since(now) {
+            Duration::ZERO => Duration::ZERO,
+            wait => wait + Duration::from_secs(1),
+        };
+        self.queues.send(message, delay.min(DELAY_MAX)).await?;
+        Ok(())
+    }
+}

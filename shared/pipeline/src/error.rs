@@ -1,0 +1,26 @@
+//! Errors of services that an attempt needs.
+
+use bench_blobs::BlobError;
+use bench_datasets::DatasetError;
+use bench_queue::QueueError;
+use bench_state::StateError;
+
+/// Reason why a sample could not be handled now. Its message is delivered again.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PipelineError {
+    /// The state failed.
+    #[error(transparent)]
+    State(#[from] StateError),
+    /// A queue failed.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// The blob store failed.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// An item or a text of its dataset could not be read.
+    #[error(transparent)]
+    Dataset(#[from] DatasetError),
+    /// The attempt panicked.
+    #[error("the attempt panicked: {0}")]
+    Panic(String),
+}

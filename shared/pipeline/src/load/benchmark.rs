@@ -1,0 +1,95 @@
+//! One benchmark of a run.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
+use bench_benchmarks::{Benchmark, Material, Templates};
+use bench_blobs::Blobs;
+use bench_datasets::{SupportCache, load_item, load_templates};
+use bench_items::Item;
+use bench_domain::run::Plan;
+use bench_domain::{Prompt, RunSpec};
+use bench_inference::Failure;
+use bench_state::{BenchmarkRecord, SampleRecord};
+use tokio::sync::OnceCell;
+
+use crate::error::PipelineError;
+use crate::load::material::MaterialLoader;
+
+/// One benchmark of a run, loaded once for all of its samples.
+pub(crate) struct BenchmarkContext {
+    /// The benchmark under the protocol of the run.
+    pub(crate) benchmark: &'static dyn Benchmark,
+    /// How it is carried out.
+    pub(crate) plan: Plan,
+    /// Sort key of its record.
+    pub(crate) sort: String,
+    /// Time of the last progress event, in microseconds.
+    pub(crate) progress_at: AtomicI64,
+    support: Arc<SupportCache>,
+    templates: OnceCell<Templates>,
+}
+
+impl BenchmarkContext {
+    /// Returns `None` for a benchmark that isn't planned yet, or that this program doesn't know.
+    pub(super) fn new(spec: &RunSpec, record: BenchmarkRecord, support: &Arc<SupportCache>) -> Option<Self> {
+        Some(Self {
+            benchmark: bench_benchmarks::of_run(spec, &record.name)?,
+            sort: record.sort(),
+            plan: record.plan?,
+            progress_at: AtomicI64::new(0),
+            support: Arc::clone(support),
+            templates: OnceCell::new(),
+        })
+    }
+
+    /// Returns whether only the run's owner and the operator may see its items.
+    pub(crate) fn is_private(&self) -> bool {
+        let name = self.benchmark.name().parse();
+        name.is_ok_and(|name| bench_benchmarks::is_private(&name, Some(&self.plan.dataset)))
+    }
+
+    /// Removes what a failure quotes of a gated item: causes are logged, and shown in events and as the error of the run,
+    /// which anybody may read.
+    pub(crate) fn without_quotes(&self, prompt: &Prompt, failure: Failure) -> Failure {
+        if !self.is_private() || !prompt.is_quoted_in(&failure.cause) {
+            return failure;
+        }
+        let status = failure.status.map(|status| format!("HTTP {status}: ")).unwrap_or_default();
+        let id = failure.request_id.as_ref().map(|id| format!(" (request_id={id})")).unwrap_or_default();
+        let cause = format!(
+            "{status}the provider's message quotes the item, whose dataset is gated, and is not kept{id}"
+        );
+        Failure { cause, ..failure }
+    }
+
+    /// Loads the item of a sample's record, as its n-th sample asks it.
+    pub(crate) async fn item(
+        &self,
+        blobs: &Blobs,
+        record: &SampleRecord,
+        sample: u32,
+    ) -> Result<Item, PipelineError> {
+        let stored = load_item(blobs, &self.plan.dataset.data_key, record.offset, record.length).await?;
+        // Some have many megabytes: only a protocol that changes its items makes another one.
+        let changed = match self.benchmark.of_sample(&stored, sample) {
+            Cow::Owned(changed) => Some(changed),
+            Cow::Borrowed(_) => None,
+        };
+        Ok(changed.unwrap_or(stored))
+    }
+
+    /// Loads what an item's prompt needs besides it.
+    pub(crate) async fn material(&self, blobs: &Blobs, item: &Item) -> Result<Material, PipelineError> {
+        let templates = self.templates(blobs).await?;
+        let loader = MaterialLoader { blobs, cache: &self.support, dataset: &self.plan.dataset, templates };
+        Ok(loader.load(self.benchmark, item).await?)
+    }
+
+    /// Loads the official texts that the plan was made with, once.
+    pub(crate) async fn templates(&self, blobs: &Blobs) -> Result<&Templates, PipelineError> {
+        let load = || async { Ok(load_templates(blobs, &self.plan.templates).await?) };
+        self.templates.get_or_try_init(load).await
+    }
+}

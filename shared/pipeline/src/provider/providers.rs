@@ -1,0 +1,132 @@
+//! From the model of an order to a provider that can be asked.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use bench_domain::run::{AuthMode, ModelRef, Owner};
+use bench_domain::{Code, RunId, Secret};
+use bench_inference::{Endpoint, InferenceConfig, ProviderKind};
+use bench_state::RunRecord;
+
+use super::refusals::Refusals;
+use super::wait::Wait;
+use super::{Provider, Role};
+
+/// The key that pays for the requests to a model.
+#[derive(Debug)]
+pub(crate) enum Key {
+    /// The operator's.
+    Operator,
+    /// One that the caller gave.
+    Caller(Secret),
+    /// One that the caller gave and that is gone.
+    Missing(Unavailable),
+}
+
+impl Key {
+    /// `missing` is the error when the caller's key is needed and not there.
+    pub(crate) fn new(auth: AuthMode, caller: Option<Secret>, missing: Unavailable) -> Self {
+        match (auth, caller) {
+            (AuthMode::System, _) => Self::Operator,
+            (AuthMode::ApiKey, Some(key)) => Self::Caller(key),
+            (AuthMode::ApiKey, None) => Self::Missing(missing),
+        }
+    }
+}
+
+/// Why a source of answers or of a judge's replies can't be used: the run fails with it.
+#[derive(Debug)]
+pub(crate) struct Unavailable {
+    pub(crate) code: Code,
+    pub(crate) why: String,
+}
+
+impl Unavailable {
+    pub(crate) fn new(code: Code, why: impl Into<String>) -> Self {
+        Self { code, why: why.into() }
+    }
+}
+
+/// The providers that runs can ask.
+pub(crate) struct Providers {
+    inference: InferenceConfig,
+    /// Refusals outlive the contexts of their runs: a request that is under way belongs to them.
+    refusals: Mutex<HashMap<(RunId, u32, Role), Weak<Refusals>>>,
+}
+
+impl Providers {
+    pub(crate) fn new(inference: InferenceConfig) -> Self {
+        Self { inference, refusals: Mutex::default() }
+    }
+
+    /// Returns the provider of a model. Calls nothing.
+    ///
+    /// # Errors
+    /// Why nobody can be asked: the run fails with it.
+    pub(crate) fn resolve(
+        &self,
+        run: &RunRecord,
+        role: Role,
+        model: &ModelRef,
+        key: Key,
+    ) -> Result<Box<Provider>, Unavailable> {
+        let kind = ProviderKind::from_name(&model.provider)
+            .ok_or_else(|| {
+            Unavailable::new(Code::UnsupportedProvider, format!("provider `{}` is unknown", model.provider))
+        })?;
+        let key = match key {
+            Key::Operator => None,
+            Key::Caller(key) => Some(key),
+            Key::Missing(missing) => return Err(missing),
+        };
+        let endpoint = match (&model.base_url, key) {
+            // An address of the command line's: the operator's key belongs to another one.
+            (Some(base_url), key) => Endpoint::new(kind, base_url, key),
+            (None, Some(key)) => self.inference.endpoint_with_key(kind, key),
+            (None, None) => self.inference.endpoint(kind),
+        };
+        let endpoint =
+            endpoint.map_err(|error| Unavailable::new(Code::ProviderNotConfigured, error.to_string()))?;
+        let address = model.base_url.as_deref().unwrap_or_default();
+        let wait = Wait::new(credential(run, role), format!("{}@{address}", model.qualified()));
+        let refusals = self.refusals(run.spec.id, run.generation, role);
+        Ok(Box::new(Provider { role, model: model.clone(), endpoint, refusals, wait }))
+    }
+
+    /// How long a provider is left alone that is busy and doesn't say for how long.
+    pub(crate) const fn rate_limit_sleep(&self) -> Duration {
+        self.inference.rate_limit_sleep
+    }
+
+    /// Returns what the provider refused of a run in one of its generations.
+    fn refusals(&self, run: RunId, generation: u32, role: Role) -> Arc<Refusals> {
+        let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = all.get(&(run, generation, role)).and_then(Weak::upgrade) {
+            return known;
+        }
+        all.retain(|_, refusals| refusals.strong_count() > 0);
+        let refusals = Arc::default();
+        all.insert((run, generation, role), Arc::downgrade(&refusals));
+        refusals
+    }
+}
+
+/// Names whose key pays, so that its waits are shared: never a key.
+fn credential(run: &RunRecord, role: Role) -> String {
+    let owner = match &run.spec.owner {
+        Owner::Key(hash) => hash.as_str(),
+        Owner::Local => "local",
+    };
+    match (role, &run.spec.judge) {
+        (Role::Judge, Some(judge)) => match judge.auth {
+            AuthMode::System => "system".to_owned(),
+            // The owner is known by the other key; this one goes with it.
+            AuthMode::ApiKey => format!("judge:{owner}"),
+        },
+        (Role::Model | Role::Judge, _) => match run.spec.auth {
+            AuthMode::System => "system".to_owned(),
+            AuthMode::ApiKey => owner.to_owned(),
+        },
+    }
+}

@@ -1,0 +1,70 @@
+//! Waits that a provider asked for, shared by all that use the same credential and model.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use bench_domain::Timestamp;
+use bench_inference::{Failure, FailureKind, GaveUpBy};
+
+use super::Provider;
+use crate::Pipeline;
+use crate::error::PipelineError;
+
+/// Maximum age of the knowledge of a provider's wait.
+const READ_EVERY: Duration = Duration::from_secs(1);
+
+/// A provider's wait, as this process knows it.
+pub(super) struct Wait {
+    /// Names whose key pays; never a key.
+    credential: String,
+    /// The model with its address.
+    model: String,
+    /// Time of the last reading, in microseconds.
+    read_at: AtomicI64,
+    /// End of the wait, in microseconds.
+    until: AtomicI64,
+}
+
+impl Wait {
+    pub(super) const fn new(credential: String, model: String) -> Self {
+        Self { credential, model, read_at: AtomicI64::new(0), until: AtomicI64::new(0) }
+    }
+}
+
+impl Pipeline {
+    /// Returns the failure that stands for a request while the provider's wait lasts. Reads at most once a second.
+    pub(super) async fn told_to_wait(
+        &self,
+        provider: &Provider,
+        now: Timestamp,
+    ) -> Result<Option<Failure>, PipelineError> {
+        let wait = &provider.wait;
+        let read_at = Timestamp::from_micros(wait.read_at.load(Ordering::Relaxed));
+        if now.since(read_at) >= READ_EVERY {
+            wait.read_at.store(now.as_micros(), Ordering::Relaxed);
+            let until = self.state.not_before(&wait.credential, &wait.model).await?.unwrap_or_default();
+            wait.until.store(until.as_micros(), Ordering::Relaxed);
+        }
+        let until = Timestamp::from_micros(wait.until.load(Ordering::Relaxed));
+        Ok((until > now).then(|| Failure {
+            kind: FailureKind::RateLimited,
+            status: None,
+            cause: "the provider asked to wait".to_owned(),
+            request_id: None,
+            retry_after: Some(until.since(now)),
+            gave_up_by: GaveUpBy::Runner,
+            usage: None,
+        }))
+    }
+
+    /// Makes every process with the same credential and model wait.
+    pub(super) async fn share_wait(
+        &self,
+        provider: &Provider,
+        duration: Duration,
+    ) -> Result<(), PipelineError> {
+        let (wait, now) = (&provider.wait, Timestamp::now());
+        wait.until.fetch_max(now.plus(duration).as_micros(), Ordering::Relaxed);
+        Ok(self.state.wait_for(&wait.credential, &wait.model, now, duration).await?)
+    }
+}

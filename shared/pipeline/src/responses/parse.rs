@@ -1,0 +1,191 @@
+//! Reads lines of recorded responses.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::{Extra, RecordedResponses, Stored, Text};
+
+/// Maximum size of a line in bytes.
+const LINE_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Maximum number of responses.
+const RESPONSES_MAX: usize = 5_000_000;
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    #[serde(borrow, default)]
+    item_id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    benchmark: Option<Cow<'a, str>>,
+    #[serde(default)]
+    sample: Option<u32>,
+    #[serde(borrow, default)]
+    step: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    response: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    responses: Option<&'a RawValue>,
+    #[serde(default)]
+    reasoning: Option<Box<str>>,
+    #[serde(default)]
+    finish_reason: Option<Box<str>>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+}
+
+impl RecordedResponses {
+    /// Adds the response of one line, or says what is wrong with it.
+    pub(super) fn add(&mut self, number: usize, text: &str) -> Result<(), String> {
+        if text.len() > LINE_BYTES_MAX || self.responses >= RESPONSES_MAX {
+            return Err("the file is too large for stored responses".to_owned());
+        }
+        // serde would take an array for an object's fields in order.
+        if !text.trim_start().starts_with('{') {
+            return Err("not an object with a response".to_owned());
+        }
+        let line: Line<'_> = serde_json::from_str(text).map_err(|error| {
+            // serde counts lines within the text; the column is what helps.
+            format!("not an object with a response (column {}): {}", error.column(), reason(&error))
+        })?;
+        let item_id = line.item_id.or(line.id).ok_or("there is no `item_id`")?;
+        let item_id = item_key(item_id.get()).ok_or("`item_id` is neither a text nor a whole number")?;
+        let step = match line.step {
+            None => None,
+            Some(step) => Some(step_name(step.get())?),
+        };
+        // Beside `responses`, null is a column that is not filled.
+        let response = line.response.filter(|response| !is_null(response) || line.responses.is_none());
+        let (text, count) = match (response, line.responses) {
+            (Some(_), Some(_)) => return Err("there are both `response` and `responses`".to_owned()),
+            (None, Some(_)) if step.is_some() => {
+                return Err("`step` goes with `response`, not with `responses`".to_owned());
+            }
+            (None, None) => return Err("there is no `response`".to_owned()),
+            (Some(response), None) if is_null(response) => (Text::Nothing, 1),
+            (Some(response), None) => {
+                let text = serde_json::from_str(response.get()).map_err(|_| {
+                    half_character("`response`", response.get())
+                        .unwrap_or_else(|| "`response` is no text".to_owned())
+                })?;
+                (Text::One(text), 1)
+            }
+            (None, Some(responses)) => {
+                let texts: Vec<Option<Box<str>>> = serde_json::from_str(responses.get()).map_err(|_| {
+                    half_character("`responses`", responses.get())
+                        .unwrap_or_else(|| "`responses` is no list of texts and nulls".to_owned())
+                })?;
+                let texts: Box<[Box<str>]> = texts.into_iter().flatten().collect();
+                let count = texts.len();
+                (Text::Several(texts), count)
+            }
+        };
+        let benchmark = line.benchmark.map(|name| self.intern(&name));
+        let slot = self.by_item.entry(item_id).or_default();
+        let same = |stored: &&Stored| {
+            stored.benchmark == benchmark && stored.sample == line.sample && stored.step() == step.as_deref()
+        };
+        if let Some(first) = slot.iter().find(same) {
+            return Err(format!(
+                "the same item and sample as in line {}; `sample` tells several apart, `step` several questions",
+                first.line
+            ));
+        }
+        let told = matches!(text, Text::One(_) | Text::Nothing);
+        let extra = Extra {
+            step,
+            reasoning: line.reasoning.filter(|_| told),
+            finish_reason: line.finish_reason.filter(|_| told),
+            usage_raw: line.usage.filter(|_| told).map(|usage| usage.get().into()),
+        };
+        let has_extra = extra.step.is_some()
+            || extra.reasoning.is_some()
+            || extra.finish_reason.is_some()
+            || extra.usage_raw.is_some();
+        slot.push(Stored {
+            benchmark,
+            sample: line.sample,
+            line: u32::try_from(number).unwrap_or(u32::MAX),
+            text,
+            extra: has_extra.then(|| Box::new(extra)),
+        });
+        self.responses += count;
+        Ok(())
+    }
+
+    fn intern(&mut self, name: &str) -> u32 {
+        let known = self.benchmarks.iter().position(|known| **known == *name);
+        let index = known.unwrap_or_else(|| {
+            self.benchmarks.push(name.into());
+            self.benchmarks.len() - 1
+        });
+        u32::try_from(index).unwrap_or(u32::MAX)
+    }
+}
+/// A field that is there, also when it is null.
+fn present<'de: 'a, 'a, D: Deserializer<'de>>(field: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(field).map(Some)
+}
+
+fn is_null(json: &RawValue) -> bool {
+    json.get() == "null"
+}
+
+/// A step's name is a text: who writes a number means its place, which no name matches, or loses its last zeros.
+fn step_name(json: &str) -> Result<Box<str>, String> {
+    match json.as_bytes().first() {
+        Some(b'"') => serde_json::from_str(json)
+            .map_err(|_| half_character("`step`", json).unwrap_or_else(|| "`step` is no text".to_owned())),
+        Some(b'-' | b'0'..=b'9') => {
+            Err("`step` is a number: give the step's name as a text, such as \"76.1\"".to_owned())
+        }
+        _ => Err("`step` is no text".to_owned()),
+    }
+}
+
+/// The sentence about the first escape of half a character in JSON that could not be read, if there is one: JSON
+/// writes characters beyond U+FFFF as two escapes, and a text that was cut between them is none.
+fn half_character(field: &str, json: &str) -> Option<String> {
+    let mut rest = json;
+    while let Some(at) = rest.find('\\') {
+        let escape = rest.get(at..)?;
+        let Some(unit) = utf16_unit(escape) else {
+            // The escaped character may be a backslash; it starts no escape of its own.
+            rest = escape.get(1..)?.char_indices().nth(1).and_then(|(next, _)| escape.get(1 + next..))?;
+            continue;
+        };
+        let after = escape.get(6..)?;
+        rest = match unit {
+            0xD800..=0xDBFF if matches!(utf16_unit(after), Some(0xDC00..=0xDFFF)) => after.get(6..)?,
+            0xD800..=0xDFFF => {
+                let written = escape.get(..6)?;
+                return Some(format!(
+                    "{field} has the escape `{written}` without its other half: a character was cut in two"
+                ));
+            }
+            _ => after,
+        };
+    }
+    None
+}
+
+/// The code unit of the `\u` escape, with its four digits, at the start of a text.
+fn utf16_unit(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("\\u")?.get(..4)?;
+    digits.bytes().all(|byte| byte.is_ascii_hexdigit()).then(|| u16::from_str_radix(digits, 16).ok())?
+}
+
+/// A text as it is, a whole number as its digits.
+fn item_key(json: &str) -> Option<Box<str>> {
+    match json.as_bytes().first()? {
+        b'"' => serde_json::from_str(json).ok(),
+        _ => json.parse::<i64>().is_ok().then(|| json.into()),
+    }
+}
+
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or_default().chars().take(200).collect()
+}
