@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_items::Item;
 use bench_domain::sample::{Effort, Stage};
 use bench_domain::{SampleBody, SampleRef, Timestamp};
+use bench_items::Item;
 use bench_lambda::Deadline;
 use bench_queue::{DELAY_MAX, Message};
 use bench_state::{Claim, SampleRecord};

@@ -40,17 +40,18 @@ impl Stack {
             mapping(
                 "worker",
                 QueueName::Items,
-                handler(
-                    worker,
-                    |worker, event, deadline| async move { worker.handle(QueueName::Items, event, deadline).await },
-                ),
+                handler(worker, |worker, event, deadline| async move {
+                    worker.handle(QueueName::Items, event, deadline).await
+                }),
                 self.concurrency,
                 answers,
             )?,
             mapping(
                 "turns",
                 QueueName::Turns,
-                handler(turns, |turns, event, deadline| async move { turns.handle(QueueName::Turns, event, deadline).await }),
+                handler(turns, |turns, event, deadline| async move {
+                    turns.handle(QueueName::Turns, event, deadline).await
+                }),
                 self.concurrency,
                 answers,
             )?,

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use bench_benchmarks::Grading;
-use bench_items::{Item, identity};
 use bench_domain::sample::Stage;
 use bench_domain::sampling::item_hash;
 use bench_domain::{Finish, SampleBody, Timestamp, Usage};
+use bench_items::{Item, identity};
 use bench_lambda::metrics;
 use bench_state::{Answered, Finished, HandedOver};
 

@@ -47,7 +47,9 @@ impl Pipeline {
             FailureKind::TooLong(TooLong::Context) => {
                 // The length of the prompt as its dataset counts it.
                 match claimed.benchmark.benchmark.input_tokens(claimed.item(self).await?) {
-                    Some(tokens) => format!("the prompt of {tokens} tokens (cl100k_base) is too long: {cause}"),
+                    Some(tokens) => {
+                        format!("the prompt of {tokens} tokens (cl100k_base) is too long: {cause}")
+                    }
                     None => cause.clone(),
                 }
             }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use bench_items::ROW_SIGN;
 use bench_domain::{Code, SampleBody, Verdict};
+use bench_items::ROW_SIGN;
 use tokio::sync::OnceCell;
 
 use crate::claim::ClaimedSample;

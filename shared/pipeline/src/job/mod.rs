@@ -123,12 +123,18 @@ impl Pipeline {
     async fn prepare_job<'a>(&self, turn: JobTurn<'a>, job: &Job) -> Result<Option<Work<'a>>, PipelineError> {
         let benchmark = &turn.claimed.benchmark;
         let Some(grader) = benchmark.benchmark.sandbox() else {
-            return self.end_job_without_verdict(turn, Code::InternalError, "this benchmark runs no answers").await.map(|()| None);
+            return self
+                .end_job_without_verdict(turn, Code::InternalError, "this benchmark runs no answers")
+                .await
+                .map(|()| None);
         };
         let stored = &turn.handed_over.answer.body;
         let found = self.blobs.get_body(&turn.claimed.sample, stored.attempt, Some(&stored.sha256)).await?;
         let Some((body, _)) = found else {
-            return self.end_job_without_verdict(turn, Code::StoredDataMissing, "the stored answer is gone").await.map(|()| None);
+            return self
+                .end_job_without_verdict(turn, Code::StoredDataMissing, "the stored answer is gone")
+                .await
+                .map(|()| None);
         };
         let item = turn.claimed.item(self).await?;
         let templates = benchmark.templates(&self.blobs).await?;
@@ -136,7 +142,10 @@ impl Pipeline {
             JobMaterial { templates, attachments: &benchmark.plan.dataset.attachments, nonce: &job.nonce };
         match grader.job(item, &body, &material) {
             Ok(spec) => Ok(Some(Work { grader, item, body, spec })),
-            Err(problem) => self.end_job_without_verdict(turn, Code::InvalidItem, &problem.to_string()).await.map(|()| None),
+            Err(problem) => self
+                .end_job_without_verdict(turn, Code::InvalidItem, &problem.to_string())
+                .await
+                .map(|()| None),
         }
     }
 

@@ -92,7 +92,8 @@ impl Pipeline {
     pub(super) async fn end_job_without_verdict(
         &self,
         turn: JobTurn<'_>,
-        code: Code, why: &str,
+        code: Code,
+        why: &str,
     ) -> Result<(), PipelineError> {
         let job = turn.handed_over.job.as_ref();
         if let Some(sandbox) = job.and_then(|job| job.state.sandbox()) {

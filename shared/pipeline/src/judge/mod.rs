@@ -10,11 +10,11 @@ pub(crate) mod source;
 mod verdict;
 
 use bench_benchmarks::Judge;
-use bench_items::Item;
 use bench_domain::body::Judgement;
 use bench_domain::{Answer, Code, Prompt, SampleBody, Usage, Verdict};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Failure, FailureKind, TooLong};
+use bench_items::Item;
 use bench_state::Turn;
 
 use self::source::JudgeSource;
@@ -43,7 +43,9 @@ impl Pipeline {
         stored: Option<(SampleBody, StoredBody)>,
     ) -> Result<(), PipelineError> {
         let Some(judge) = claimed.benchmark.benchmark.judge() else {
-            return self.end_without_verdict(claimed, Code::InternalError, "this benchmark has no judge").await;
+            return self
+                .end_without_verdict(claimed, Code::InternalError, "this benchmark has no judge")
+                .await;
         };
         if let Some((body, stored)) = stored {
             let Some(judgement) = &body.judgement else {
@@ -56,13 +58,17 @@ impl Pipeline {
         let answered = &turn.answer.body;
         let found = self.blobs.get_body(&claimed.sample, answered.attempt, Some(&answered.sha256)).await?;
         let Some((body, _)) = found else {
-            return self.end_without_verdict(claimed, Code::StoredDataMissing, "the stored answer is gone").await;
+            return self
+                .end_without_verdict(claimed, Code::StoredDataMissing, "the stored answer is gone")
+                .await;
         };
         let case = Case { claimed, turn, judge, item: claimed.item(self).await? };
         let templates = claimed.benchmark.templates(&self.blobs).await?;
         let prompt = match judge.prompt(case.item, &body.answer, templates) {
             Ok(prompt) => prompt,
-            Err(problem) => return self.end_without_verdict(claimed, Code::InvalidItem, &problem.to_string()).await,
+            Err(problem) => {
+                return self.end_without_verdict(claimed, Code::InvalidItem, &problem.to_string()).await;
+            }
         };
         let (model, reply, usage) = match &claimed.run.judge {
             JudgeSource::Oracle => {
@@ -140,7 +146,8 @@ impl Pipeline {
     pub(crate) async fn end_without_verdict(
         &self,
         claimed: &ClaimedSample,
-        code: Code, why: &str,
+        code: Code,
+        why: &str,
     ) -> Result<(), PipelineError> {
         self.end(claimed, Verdict::ungraded(code, why)).await
     }

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicI64;
 use bench_benchmarks::{Benchmark, Material, Templates};
 use bench_blobs::Blobs;
 use bench_datasets::{SupportCache, load_item, load_templates};
-use bench_items::Item;
 use bench_domain::run::Plan;
 use bench_domain::{Prompt, RunSpec};
 use bench_inference::Failure;
+use bench_items::Item;
 use bench_state::{BenchmarkRecord, SampleRecord};
 use tokio::sync::OnceCell;
 

@@ -71,8 +71,7 @@ impl Providers {
         model: &ModelRef,
         key: Key,
     ) -> Result<Box<Provider>, Unavailable> {
-        let kind = ProviderKind::from_name(&model.provider)
-            .ok_or_else(|| {
+        let kind = ProviderKind::from_name(&model.provider).ok_or_else(|| {
             Unavailable::new(Code::UnsupportedProvider, format!("provider `{}` is unknown", model.provider))
         })?;
         let key = match key {

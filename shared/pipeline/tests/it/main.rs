@@ -1,0 +1,13 @@
+//! Samples from message to score, on the AWS services in one process and a provider on loopback.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod answered;
+mod budget;
+mod claims;
+mod failures;
+mod judged;
+mod provider;
+mod run;
+mod sources;
+mod world;

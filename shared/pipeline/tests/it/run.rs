@@ -1,0 +1,177 @@
+//! Planned runs.
+
+use std::collections::BTreeMap;
+
+use bench_blobs::compress;
+use bench_domain::run::{AuthMode, DatasetUse, Owner, Plan};
+use bench_domain::sample::SampleState;
+use bench_domain::{BenchmarkName, Generation, Position, RunId, RunSpec, SampleRef, Subset, Timestamp};
+use bench_queue::Message;
+use bench_state::{EventKind, Finished, NewEvent, PlannedSample, RunWithBenchmarks, SampleRecord};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A planned run of one benchmark with one sample per item.
+pub(crate) struct Run {
+    pub(crate) id: RunId,
+    benchmark: BenchmarkName,
+    plan: Plan,
+}
+
+/// The provider's model of a world.
+pub(crate) fn model(world: &World) -> Value {
+    json!({
+        "id": bench_domain::ModelId::of("openai-compatible", "m"), "provider": "openai-compatible", "slug": "m",
+        "base_url": world.provider.base_url(),
+    })
+}
+
+/// A source that is no provider.
+pub(crate) fn source(name: &str, replay_key: Option<&str>) -> Value {
+    json!({
+        "id": bench_domain::ModelId::of(name, name), "provider": name, "slug": name, "replay_key": replay_key,
+    })
+}
+
+impl Run {
+    /// A run of AIME's form with so many items. The n-th problem's answer is `n + 7`.
+    pub(crate) async fn aime(world: &World, items: usize, model: Value, more: Value) -> Self {
+        let item = |number: usize| {
+            let problem = format!("What is {number} + 7?");
+            let row =
+                json!({"id": format!("I-{number}"), "problem": problem, "answer": (number + 7).to_string()});
+            json!({"id": number.to_string(), "row": row})
+        };
+        Self::place(world, "aime_2025", (0..items).map(item).collect(), model, more).await
+    }
+
+    /// A run of AA-Omniscience's form with one item, whose answers need a judge.
+    pub(crate) async fn judged(world: &World, judge: Value, more: Value) -> Self {
+        let row = json!({
+            "question_id": 0, "domain": "Law", "topic": "Own", "answer": "gold", "question": "What glitters?",
+        });
+        let mut fields = json!({"judge": {"model": judge, "auth": AuthMode::System}});
+        merge(&mut fields, more);
+        let items = vec![json!({"id": "0", "group": "Law", "row": row})];
+        Self::place(world, "aa_omniscience", items, model(world), fields).await
+    }
+
+    async fn place(world: &World, benchmark: &str, items: Vec<Value>, model: Value, more: Value) -> Self {
+        let (id, benchmark): (_, BenchmarkName) = (RunId::random(), benchmark.parse().unwrap());
+        let mut fields = json!({
+            "id": id, "benchmarks": [&benchmark], "selected_benchmarks": null, "model": model,
+            "subset": Subset::default(), "item_naming": "source-id", "owner": Owner::Local,
+            "auth": AuthMode::System, "coverage_min": 0.9, "software": "test", "created_at": Timestamp::now(),
+        });
+        merge(&mut fields, more);
+        let spec: RunSpec = serde_json::from_value(fields).unwrap();
+        let data_key = format!("datasets/{id}");
+        let (mut object, mut planned) = (Vec::new(), Vec::new());
+        for item in &items {
+            let frame = compress(item.to_string().as_bytes()).unwrap();
+            planned.push(PlannedSample {
+                item_id: item["id"].as_str().unwrap().to_owned(),
+                source_id: item["row"]["id"].as_str().map(str::to_owned),
+                group: item["group"].as_str().map(str::to_owned),
+                offset: object.len() as u64,
+                length: frame.len() as u64,
+            });
+            object.extend(frame);
+        }
+        world.blobs.put(&data_key, object.into(), "application/octet-stream").await.unwrap();
+        let plan = plan(planned.len() as u64, data_key);
+        let run = Self { id, benchmark, plan };
+        run.write(world, &spec, &planned).await;
+        run
+    }
+
+    /// Writes the run as the planner leaves it.
+    async fn write(&self, world: &World, spec: &RunSpec, planned: &[PlannedSample]) {
+        let (state, now) = (&world.state, Timestamp::now());
+        let created = NewEvent::new(EventKind::RunCreated, "created");
+        assert!(state.create_run(spec, &created, None, now).await.unwrap());
+        state.write_plan(self.id, &self.benchmark, &self.plan, planned, now).await.unwrap();
+        let found = self.found(world).await;
+        let started = NewEvent::new(EventKind::RunStarted, "started");
+        let next = found.run.state.start(now).unwrap();
+        state.change_run(&found.run, &next, 1, &started, now).await.unwrap();
+        let benchmark = &found.benchmarks[0];
+        let next = benchmark.state.start(now).unwrap();
+        state.change_benchmark(self.id, benchmark, &next, Some(&self.plan), None, now).await.unwrap();
+        state.note_planned(self.id, 1).await.unwrap();
+    }
+
+    pub(crate) async fn found(&self, world: &World) -> RunWithBenchmarks {
+        world.state.run_with_benchmarks(self.id).await.unwrap().unwrap()
+    }
+
+    /// The address of an item's sample.
+    pub(crate) fn sample(&self, item: u32) -> SampleRef {
+        SampleRef {
+            run: self.id,
+            benchmark: self.benchmark.clone(),
+            plan: self.plan.attempt,
+            shards: self.plan.shards,
+            position: Position { item, sample: 0 },
+        }
+    }
+
+    /// The message that asks for an item's answer.
+    pub(crate) fn message(&self, item: u32) -> Message {
+        Message::Sample { sample: self.sample(item), generation: 1 }
+    }
+
+    /// The message of an item's later stages.
+    pub(crate) fn turn(&self, item: u32) -> Message {
+        Message::Turn { sample: self.sample(item), generation: 1 }
+    }
+
+    pub(crate) async fn record(&self, world: &World, item: u32) -> SampleRecord {
+        world.state.sample(&self.sample(item)).await.unwrap().unwrap()
+    }
+
+    /// How an item's sample ended; it must have.
+    pub(crate) async fn finished(&self, world: &World, item: u32) -> Finished {
+        self.record(world, item).await.finished.unwrap()
+    }
+
+    /// Whether an item's sample is open, for whoever comes next.
+    pub(crate) async fn is_open(&self, world: &World, item: u32) -> bool {
+        matches!(self.record(world, item).await.state, SampleState::Open { .. })
+    }
+}
+
+fn merge(fields: &mut Value, more: Value) {
+    let Value::Object(more) = more else { panic!("more fields are an object") };
+    fields.as_object_mut().unwrap().extend(more);
+}
+
+fn plan(items: u64, data_key: String) -> Plan {
+    Plan {
+        attempt: 1,
+        shards: 1,
+        items,
+        samples_per_item: 1,
+        dataset_items: items,
+        dataset: DatasetUse {
+            id: "acme/data".to_owned(),
+            revision: "0123abcd".to_owned(),
+            source: "local".to_owned(),
+            digest: "ab".repeat(32),
+            data_key,
+            documents: None,
+            attachments: BTreeMap::new(),
+            note: None,
+            demo_support: false,
+        },
+        prompt_digest: "cd".repeat(32),
+        prompt_source: "own".to_owned(),
+        protocol: "none".to_owned(),
+        protocol_name: "none".to_owned(),
+        options: BTreeMap::new(),
+        generation: Generation::default(),
+        templates: BTreeMap::new(),
+        judge: None,
+    }
+}
