@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use bench_api::{Order as ApiOrder, Orderer, Trusted, create_run};
 use bench_domain::run::{BenchmarkState, Owner};
 use bench_domain::{RunId, RunStatus};
+use bench_runs::{Order as ApiOrder, Orderer, Trusted};
 use bench_tests::model_server::Reply;
 
 use crate::support::{Order, Settings, World, runtime};
@@ -23,7 +23,7 @@ async fn ordered(world: &World, order: &Order) -> RunId {
         },
         ..ApiOrder::default()
     };
-    create_run(&world.stack.api, order, Orderer::local()).await.unwrap().run.run.spec.id
+    world.stack.api.orders.create(order, Orderer::local()).await.unwrap().run.run.spec.id
 }
 
 #[test]

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bench_api::{Order, Orderer, Trusted, create_run};
 use bench_datasets::NoProgress;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{RunId, RunStatus, Secret, Timestamp};
+use bench_runs::{Order, Orderer, Trusted};
 use bench_state::credentials::OwnerKey;
 use bench_state::{EventKind, NewEvent};
 use bench_tests::endpoint::{AwsEndpoint, OWNER_KEY};
@@ -76,7 +76,7 @@ impl Deployed {
             },
             ..Order::default()
         };
-        let created = create_run(&stack.api, order, orderer).await.unwrap();
+        let created = stack.api.orders.create(order, orderer).await.unwrap();
         created.run.run.spec.id
     }
 

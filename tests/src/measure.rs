@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use axum::body::Body;
-use bench_api::{Order, Orderer, Trusted, create_run};
 use bench_cost::{MeasuredRun, Tallies, Tally};
 use bench_datasets::NoProgress;
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, RunId, Secret};
 use bench_embedded::{Answered, Durability, KMS_KEY_ID, Recorder, Service};
+use bench_runs::{Order, Orderer, Trusted};
 use bench_stack::{Stack, StackOptions};
 use tower::ServiceExt;
 
@@ -113,8 +113,8 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     take(&noted);
     let key = Secret::new("a-caller-key-of-this-measurement").context("a key is no blank text")?;
     let orderer = Orderer { owner: stack.api.access.owner_of(&key), api_key: Some(key), ..Orderer::local() };
-    let created = create_run(&stack.api, order, orderer).await;
-    let created = created.map_err(|error| anyhow::anyhow!("the order was refused: {}", error.message()))?;
+    let created = stack.api.orders.create(order, orderer).await;
+    let created = created.map_err(|error| anyhow::anyhow!("the order was refused: {error}"))?;
     let run = created.run.run.spec.id;
     end_of(&stack, run).await?;
     let counted = take(&noted);

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::env;
 
-use bench_api::JudgeOrder;
 use bench_domain::{Generation, Secret};
 use bench_inference::ProviderKind;
+use bench_runs::JudgeOrder;
 use clap::Args;
 use serde_json::{Map, Value, json};
 

@@ -1,8 +1,8 @@
 //! `bench rejudge`.
 
-use bench_api::{Api, RejudgeOrder, rejudge_run};
+use bench_domain::RunId;
 use bench_domain::statistics::PairedComparison;
-use bench_domain::{Code, RunId};
+use bench_runs::{Orders, RejudgeOrder, RunError, Standing};
 use bench_state::Scope;
 use clap::Args;
 use comfy_table::Cell;
@@ -97,7 +97,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
                 idempotency_key: None,
                 warnings: Vec::new(),
             };
-            order_here(api, args.run, order).await
+            order_here(&api.orders, args.run, order).await
         }
         _ => order(&session.client, args.run, body).await,
     };
@@ -136,10 +136,11 @@ async fn order(client: &Client, run: RunId, body: Map<String, Value>) -> anyhow:
     Ok(id)
 }
 
-async fn order_here(api: &Api, run: RunId, order: RejudgeOrder) -> anyhow::Result<RunId> {
-    let made = rejudge_run(api, run, order).await.map_err(|error| match error.code() {
-        Code::RunNotFound => no_such_run(run),
-        _ => Problem::failure(error.message()),
+async fn order_here(orders: &Orders, run: RunId, order: RejudgeOrder) -> anyhow::Result<RunId> {
+    let made = orders.rejudge(run, order, Standing::Local, None).await;
+    let made = made.map_err(|error| match error {
+        RunError::RunNotFound => no_such_run(run),
+        error => Problem::failure(error.to_string()),
     })?;
     let spec = &made.run.run.spec;
     let version = spec.rejudges.map_or(0, |rejudges| rejudges.version);

@@ -128,7 +128,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     if !local {
         output::warn(&format!(
             "this address can be reached by others; orders are taken by the access policy: {}",
-            stack.api.config.policy
+            stack.api.config.runs.policy
         ));
         if stack.api.config.admin_secret.is_none() {
             output::warn(

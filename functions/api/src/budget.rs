@@ -2,20 +2,14 @@
 
 use bench_domain::budget::{BUDGET_USD_MAX, dollars, grouped};
 use bench_domain::run::ModelRef;
-use bench_domain::{Budget, Code, Price, Prices, RunSpec, Spending};
+use bench_domain::{Budget, Code, Prices, RunSpec, Spending};
 use bench_inference::ProviderKind;
+use bench_runs::RunError;
 use bench_state::{RunWithBenchmarks, Shards};
 use bench_web::{ApiError, FieldReader};
 
-use crate::lookup::{FoundModel, endpoint};
-use crate::{Api, Order, Orderer};
-
-const NO_PRICE: &str = "The price of this model is not known: use budget_tokens instead of budget_usd, or on the \
-                        command line --price IN,OUT";
-
-/// What is told where a budget in dollars could not be kept because of the judge.
-pub(crate) const NO_JUDGE_PRICE: &str =
-    "The price of the judge is not known: use budget_tokens instead of budget_usd";
+use crate::Api;
+use crate::refusal::refusal;
 
 /// Reads `budget_usd` and `budget_tokens`.
 pub(crate) fn read_budget(fields: &mut FieldReader) -> Budget {
@@ -24,42 +18,6 @@ pub(crate) fn read_budget(fields: &mut FieldReader) -> Budget {
         fields.note("greater_than", "budget_usd", "Input should be greater than 0");
     }
     Budget { usd, tokens: fields.maybe_integer("budget_tokens", 1, u64::MAX) }
-}
-
-/// The price that a run of this order is made with.
-///
-/// It is looked up anew only for a budget in dollars: at the provider itself, where the catalogue does not have it.
-///
-/// # Errors
-/// 400 for a budget in dollars and no price.
-pub(crate) async fn price_for(
-    api: &Api,
-    order: &Order,
-    found: &FoundModel,
-    orderer: &Orderer,
-) -> Result<Option<Price>, ApiError> {
-    let known = order.trusted.price.or(found.price).filter(|price| price.is_believable());
-    // The oracle and stored responses cost nothing.
-    if known.is_some() || order.budget.usd.is_none() || !found.kind.is_remote() {
-        return Ok(known);
-    }
-    // What is at an address of the command line's has no list of prices that could be trusted.
-    let asked = match found.model.base_url {
-        Some(_) => None,
-        None => listed_price(api, found.kind, &found.model.slug, orderer).await,
-    };
-    asked.map(Some).ok_or_else(|| ApiError::new(Code::PriceUnknown, NO_PRICE))
-}
-
-async fn listed_price(api: &Api, kind: ProviderKind, slug: &str, orderer: &Orderer) -> Option<Price> {
-    let endpoint = endpoint(api, kind, Some(orderer)).ok()?;
-    match api.chat.list_gateway_models(&endpoint).await {
-        Ok(models) => models.into_iter().find(|model| model.slug == slug)?.price,
-        Err(error) => {
-            tracing::warn!(%error, "The prices of {kind} are not known: {error}");
-            None
-        }
-    }
 }
 
 /// Returns what a run has spent so far, over all times that it was queued.
@@ -85,10 +43,10 @@ pub(crate) fn renewed(
     let model_costs = old.rejudges.is_none() && is_remote(&old.model);
     let judge = old.judge.as_ref().filter(|judge| is_remote(&judge.model));
     if new.usd.is_some() && model_costs && old.price.is_none() {
-        return Err(ApiError::new(Code::PriceUnknown, NO_PRICE));
+        return Err(refusal(RunError::PriceUnknown));
     }
     if new.usd.is_some() && judge.is_some_and(|judge| judge.price.is_none()) {
-        return Err(ApiError::new(Code::PriceUnknown, NO_JUDGE_PRICE));
+        return Err(refusal(RunError::JudgePriceUnknown));
     }
     if budget.is_set() {
         let prices = old.prices();

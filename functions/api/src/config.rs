@@ -5,6 +5,7 @@ use std::time::Duration;
 use bench_benchmarks::AnswerTime;
 use bench_domain::run::COVERAGE_MIN_DEFAULT;
 use bench_inference::{InferenceConfig, ModelName, ProviderKind};
+use bench_runs::{OrdersConfig, RunsConfig};
 use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
 use bench_web::{SecretLimits, ServerConfig};
@@ -42,18 +43,16 @@ pub struct ApiConfig {
     pub maintenance_message: String,
     /// The operator's secret.
     pub admin_secret: Option<String>,
-    /// Callers that may order.
-    pub policy: AccessPolicy,
-    /// Limits of orders.
-    pub limits: OrderLimits,
+    /// Who may order how much, and which providers there are.
+    pub runs: RunsConfig,
+    /// What orders mean that leave something out.
+    pub orders: OrdersConfig,
     /// Treatment of wrong admin secrets.
     pub secret_limits: SecretLimits,
     /// Set for a function that may not write to the table.
     pub reads_only: bool,
     /// How the server is reached. `server.local` says that whoever has no key sits at this machine.
     pub server: ServerConfig,
-    /// Version of this program.
-    pub software: String,
     /// Runs evaluated at a time.
     pub queue_slots: usize,
     /// Samples that a worker works on at once.
@@ -62,16 +61,6 @@ pub struct ApiConfig {
     pub sandy: SandyConfig,
     /// How long one answer may take.
     pub answer_time: AnswerTime,
-    /// Coverage below which a benchmark has no score, 0 to 1.
-    pub coverage_min: f64,
-    /// Providers.
-    pub inference: InferenceConfig,
-    /// Models that are listed besides the catalogue.
-    pub models: Vec<ModelName>,
-    /// Judge of runs that name none.
-    pub judge_model: Option<ModelName>,
-    /// Whether providers' lists of models are asked for.
-    pub sync_models: bool,
     /// Whether an event stream stays open; where waiting is paid for it ends with what there is.
     pub streaming: bool,
     /// Time after which an open event stream ends and the client reconnects. `None`: it stays open until the run is
@@ -81,8 +70,6 @@ pub struct ApiConfig {
     pub poll_every: Duration,
     /// How long an open event stream is silent at most.
     pub keep_alive_every: Duration,
-    /// How long an order waits for a provider's list of models.
-    pub availability_wait: Duration,
     /// How long an order waits for a provider to confirm a key.
     pub confirmation_wait: Duration,
 }
@@ -109,12 +96,23 @@ impl ApiConfig {
             maintenance_mode: flag("MAINTENANCE_MODE")?,
             maintenance_message: var("MAINTENANCE_MESSAGE").unwrap_or_else(|| MAINTENANCE_MESSAGE.to_owned()),
             admin_secret: var("ADMIN_SECRET"),
-            policy: AccessPolicy::from_vars(var, local)?,
-            limits: OrderLimits::from_vars(var, local)?,
+            runs: RunsConfig {
+                software: software.into(),
+                local,
+                policy: AccessPolicy::from_vars(var, local)?,
+                limits: OrderLimits::from_vars(var, local)?,
+                inference: InferenceConfig::from_vars(var).map_err(|error| error.to_string())?,
+            },
+            orders: OrdersConfig {
+                models: models(var)?,
+                judge_model: judge_model(var)?,
+                coverage_min: coverage_min(var)?,
+                sync_models: !flag("SKIP_MODEL_SYNC")?,
+                availability_wait: Duration::from_secs(5),
+            },
             secret_limits: SecretLimits::default(),
             reads_only: false,
             server: ServerConfig::from_vars(var, local)?,
-            software: software.into(),
             queue_slots: match var("WORKER_MAX_CONCURRENT") {
                 None => QUEUE_SLOTS_DEFAULT,
                 Some(text) => {
@@ -131,16 +129,10 @@ impl ApiConfig {
             },
             sandy: SandyConfig::from_vars(var)?,
             answer_time: AnswerTime::from_vars(var)?,
-            coverage_min: coverage_min(var)?,
-            inference: InferenceConfig::from_vars(var).map_err(|error| error.to_string())?,
-            models: models(var)?,
-            judge_model: judge_model(var)?,
-            sync_models: !flag("SKIP_MODEL_SYNC")?,
             streaming: true,
             stream_time: None,
             poll_every: Duration::from_millis(700),
             keep_alive_every: Duration::from_secs(15),
-            availability_wait: Duration::from_secs(5),
             confirmation_wait: Duration::from_secs(15),
         })
     }
@@ -190,11 +182,12 @@ mod tests {
     #[test]
     fn an_empty_environment_gives_the_documented_defaults() {
         let config = read(&[("ADMIN_SECRET", " ")]).unwrap();
-        assert!(!config.maintenance_mode && config.sync_models && config.streaming && config.server.local);
-        assert_eq!((config.admin_secret, config.queue_slots, config.coverage_min), (None, 3, 0.9));
+        let orders = &config.orders;
+        assert!(!config.maintenance_mode && orders.sync_models && config.streaming && config.server.local);
+        assert_eq!((config.admin_secret, config.queue_slots, orders.coverage_min), (None, 3, 0.9));
         assert!(
-            config.models.is_empty()
-                && config.judge_model.is_none()
+            orders.models.is_empty()
+                && orders.judge_model.is_none()
                 && config.maintenance_message.ends_with('.')
         );
     }
@@ -205,7 +198,7 @@ mod tests {
             ("DEFAULT_MODEL", "chutes/a/b"),
             ("BENCH_MODELS", "lmstudio/x, chutes/a/b ,replay:answers.jsonl,"),
         ]);
-        let names: Vec<String> = config.unwrap().models.iter().map(ToString::to_string).collect();
+        let names: Vec<String> = config.unwrap().orders.models.iter().map(ToString::to_string).collect();
         assert_eq!(names, ["chutes/a/b", "lmstudio/x"]);
     }
 

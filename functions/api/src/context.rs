@@ -8,8 +8,8 @@ use std::time::Instant;
 use bench_blobs::Blobs;
 use bench_datasets::Library;
 use bench_domain::RunId;
-use bench_inference::ChatClient;
 use bench_queue::Queues;
+use bench_runs::{Orders, Runs};
 use bench_sandy::Sandy;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
@@ -20,7 +20,6 @@ use tokio::sync::Semaphore;
 
 use crate::ApiConfig;
 use crate::admission::{CONFIRMING_MAX, Confirmed};
-use crate::availability::Offers;
 use crate::benchmarks::Stored;
 use crate::estimate::Schedule;
 use crate::ops::Ops;
@@ -41,15 +40,15 @@ pub struct Api {
     /// Callers' keys.
     pub credentials: Credentials,
     /// What datasets there are.
-    pub library: Library,
+    pub library: Arc<Library>,
+    /// Makes runs.
+    pub orders: Orders,
     /// Tells callers apart.
     pub access: Access,
     /// Settings.
     pub config: ApiConfig,
-    pub(crate) chat: ChatClient,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) schedule: Mutex<Option<(Instant, Arc<Schedule>)>>,
-    pub(crate) offers: Mutex<Offers>,
     /// Keys that their providers confirmed lately.
     pub(crate) confirmed: Mutex<Confirmed>,
     /// Keys that no provider confirmed, by address.
@@ -57,7 +56,6 @@ pub struct Api {
     /// Permits to ask providers about keys.
     pub(crate) confirming: Semaphore,
     pub(crate) stored: Mutex<Option<(Instant, Arc<Stored>)>>,
-    pub(crate) synced: Mutex<Option<Instant>>,
     pub(crate) ops: Ops,
     /// Hears of interrupted runs whose messages are wanted again.
     pub(crate) on_resume: Box<dyn Fn(RunId) + Send + Sync>,
@@ -86,7 +84,22 @@ impl Api {
     ) -> Self {
         let access =
             Access { local: config.server.local, admin_secret: config.admin_secret.clone(), owner_key };
-        let chat = ChatClient::new(config.inference.http_options());
+        let library = Arc::new(library);
+        let runs = Runs {
+            state: state.clone(),
+            queues: queues.clone(),
+            credentials: credentials.clone(),
+            config: config.runs.clone(),
+        };
+        let orders = Orders::new(
+            runs,
+            Arc::clone(&access.owner_key),
+            Box::new({
+                let library = Arc::clone(&library);
+                move |benchmark, choice| library.check(benchmark, choice).map_err(|error| error.to_string())
+            }),
+            config.orders.clone(),
+        );
         let ops = Ops::new(Sandy::new(config.sandy.clone()));
         Self {
             state,
@@ -94,17 +107,15 @@ impl Api {
             blobs,
             credentials,
             library,
+            orders,
             access,
             config,
-            chat,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             schedule: Mutex::default(),
-            offers: Mutex::default(),
             confirmed: Mutex::default(),
             refused_keys: Attempts::default(),
             confirming: Semaphore::new(CONFIRMING_MAX),
             stored: Mutex::default(),
-            synced: Mutex::default(),
             ops,
             on_resume: Box::new(|_| ()),
             summaries: Mutex::default(),
@@ -116,6 +127,11 @@ impl Api {
     #[must_use]
     pub fn on_resume(self, hear: impl Fn(RunId) + Send + Sync + 'static) -> Self {
         Self { on_resume: Box::new(hear), ..self }
+    }
+
+    /// Has the queue's estimate made anew for whoever asks next: a run came or went.
+    pub(crate) fn forget_estimate(&self) {
+        *held(&self.schedule) = None;
     }
 
     pub(crate) fn kept_summary(&self, key: &SummaryKey) -> Option<SummaryView> {

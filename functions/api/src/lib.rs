@@ -1,17 +1,17 @@
 //! The HTTP API: catalogue, runs, items, events, judgings, comparison, schedules.
 //!
 //! A handler reads the request, asks who calls, calls a function that knows nothing of HTTP, and shows what
-//! came out. Those functions ([`create_run`], [`cancel_run`] and the like) are also what the command line
-//! calls in its own process.
+//! came out. Those functions ([`cancel_run`] and the like, and [`bench_runs::Orders`] for new runs) are also what the
+//! command line calls in its own process.
 //!
 //! Reading is public, changing is owned. Nothing here waits for a model or a dataset; the one exception is
 //! the look at the provider's list of models when a run is ordered, for a few seconds at most.
 
 mod access;
 mod admission;
-mod availability;
 mod benchmarks;
 mod budget;
+mod choices;
 mod compare;
 mod config;
 mod context;
@@ -22,16 +22,13 @@ mod events;
 mod health;
 mod judge;
 mod judgings;
-mod keys;
 mod lifecycle;
-mod lookup;
 mod models;
 mod openapi;
 mod ops;
-mod options;
 mod order;
 mod page_item;
-mod protocols;
+mod refusal;
 mod rejudge;
 mod requests;
 mod root;
@@ -46,7 +43,6 @@ use axum::routing::{delete, get, post};
 use bench_lambda::metrics;
 use bench_web::Guard;
 
-pub use admission::{Permissions, Standing};
 pub use benchmarks::{
     BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
     SandboxView, SourceView, Stored, StoredDataset, benchmarks, default_benchmarks, describe,
@@ -54,17 +50,14 @@ pub use benchmarks::{
 pub use compare::{BenchmarkComparison, ComparisonView, compare_runs};
 pub use config::{ApiConfig, coverage_min};
 pub use context::Api;
-pub use create::{Created, create_run};
 pub use details::{DetailsView, ItemsPage, benchmark_details};
-pub use judge::JudgeOrder;
 pub use judgings::{JudgingView, JudgingsView, judgings};
 pub use lifecycle::{Requeue, cancel_run, delete_run, requeue_run, requeue_run_with};
 pub use models::{ModelView, list_models, sync_models};
 pub use openapi::document;
 pub use ops::{OverviewView, overview};
-pub use order::{Order, Orderer, Trusted};
 pub use page_item::PageItem;
-pub use rejudge::{RejudgeOrder, rejudge_run};
+pub use refusal::refusal;
 pub use runs::{list_runs, run_view};
 pub use schedules::{FiringView, ScheduleView};
 

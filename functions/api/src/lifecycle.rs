@@ -9,6 +9,7 @@ use axum::extract::{Path, Request, State};
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::{Budget, Code, RunId, RunSpec, Secret, Timestamp};
 use bench_queue::Message;
+use bench_runs::Keys;
 use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, TakenUp, Transition};
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
@@ -19,8 +20,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::budget::{read_budget, renewed, spent_by};
-use crate::context::held;
-use crate::keys::Keys;
+use crate::refusal::refusal;
 use crate::requests::{run_id, run_not_found};
 use crate::{Api, admission};
 
@@ -91,7 +91,7 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
         if api.state.change_run(&record, &next, record.generation, &event, now).await? == Transition::Raced {
             continue;
         }
-        *held(&api.schedule) = None;
+        api.forget_estimate();
         // One that was interrupted is cleared up at once, too.
         (api.on_resume)(run);
         // From here on the run is canceled; what follows is also done by the finisher, who hears of it.
@@ -328,7 +328,7 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     if changed != Transition::Done {
         return Ok(changed);
     }
-    *held(&api.schedule) = None;
+    api.forget_estimate();
     (api.on_resume)(run);
     // Its samples have messages. Those of the run itself may have been lost with the process.
     let message = if record.planned_generation < generation {
@@ -358,13 +358,13 @@ async fn requeue_run_keyed(
         let record = &found.run;
         if record.state.status().is_open() && !api.state.works_on(record) {
             if let Some(orderer) = counted.take() {
-                admission::count_order(api, orderer).await?;
+                api.orders.runs.count_order(orderer).await.map_err(refusal)?;
             }
             match resume(api, &found, what.budget).await? {
                 Transition::Done => return Ok(()),
                 Transition::Raced => continue,
                 Transition::Limited(reached) => {
-                    return Err(admission::too_many_open(api, &record.spec.owner, reached));
+                    return Err(refusal(api.orders.runs.too_many_open(&record.spec.owner, reached)));
                 }
             }
         }
@@ -377,15 +377,15 @@ async fn requeue_run_keyed(
             return Err(no_errors());
         }
         let generation = record.generation.saturating_add(1);
-        let sealed = keys_again(&record.spec, &given)?.seal(api, run, generation).await?;
+        let sealed = keys_again(&record.spec, &given)?.seal(&api.credentials, run, generation).await?;
         let spent = spent_by(api, &found).await?;
         let spec = renewed(&found, what.budget, spent)?;
         if let Some(orderer) = counted.take() {
-            admission::count_order(api, orderer).await?;
+            api.orders.runs.count_order(orderer).await.map_err(refusal)?;
         }
         let event = NewEvent::new(EventKind::RunRequeued, "Run requeued");
         let now = Timestamp::now();
-        let limits = admission::limits(api, &record.spec.owner);
+        let limits = api.orders.runs.limits(&record.spec.owner);
         let renewal = Renewal {
             key: sealed.as_ref(),
             spec: spec.as_ref(),
@@ -396,12 +396,12 @@ async fn requeue_run_keyed(
         };
         let changed = api.state.change_run_with(record, &next, generation, &event, now, renewal).await?;
         if let Transition::Limited(reached) = changed {
-            return Err(admission::too_many_open(api, &record.spec.owner, reached));
+            return Err(refusal(api.orders.runs.too_many_open(&record.spec.owner, reached)));
         }
         if changed == Transition::Raced {
             continue;
         }
-        *held(&api.schedule) = None;
+        api.forget_estimate();
         let message = Message::Plan { run, generation };
         if let Err(error) = api.queues.send(&message, Duration::ZERO).await {
             tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");

@@ -1,14 +1,13 @@
 //! The catalogue of models.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_catalogue::{CATALOGUE_PROVIDER, SyncError};
-use bench_domain::{Code, ModelId, Price, Timestamp};
+use bench_catalogue::SyncError;
+use bench_domain::{Code, ModelId};
+use bench_inference::ProviderKind;
 use bench_inference::catalogue::CatalogueError;
-use bench_inference::{ModelName, ProviderKind};
 use bench_state::ModelRecord;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
@@ -16,7 +15,7 @@ use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{Api, ApiConfig};
+use crate::Api;
 
 const SEARCH_CHARS_MAX: usize = 512;
 
@@ -129,7 +128,7 @@ pub async fn list_models(
     provider: Option<&str>,
 ) -> Result<Vec<ModelView>, ApiError> {
     let wanted = search.to_lowercase();
-    let mut models = all_models(api).await?;
+    let mut models = api.orders.models().await?;
     models.retain(|model| {
         let matches = wanted.is_empty()
             || model.name.to_lowercase().contains(&wanted)
@@ -138,76 +137,6 @@ pub async fn list_models(
     });
     models.sort_by(|a, b| b.instance_count.cmp(&a.instance_count).then_with(|| a.name.cmp(&b.name)));
     Ok(models.into_iter().map(ModelView::from).collect())
-}
-
-/// The catalogue, and what is always or by configuration there besides.
-pub(crate) async fn all_models(api: &Api) -> Result<Vec<ModelRecord>, ApiError> {
-    let mut models = api.state.models().await?;
-    let built_in = built_in(&api.config);
-    // What was stored of a configured model is its price; one that is not configured any more is none of ours.
-    let configured: HashSet<ModelId> = built_in.iter().map(|model| model.id).collect();
-    models.retain(|model| model.provider == CATALOGUE_PROVIDER || configured.contains(&model.id));
-    let known: HashSet<ModelId> = models.iter().map(|model| model.id).collect();
-    models.extend(built_in.into_iter().filter(|model| !known.contains(&model.id)));
-    Ok(models)
-}
-
-/// Takes over the prices of the configured models of providers whose list is not synchronised whole. A list that
-/// cannot be read leaves them as they are.
-async fn sync_prices(api: &Api, now: Timestamp) -> Result<(), ApiError> {
-    let mut by_provider: HashMap<ProviderKind, Vec<ModelRecord>> = HashMap::new();
-    for model in built_in(&api.config) {
-        match ProviderKind::from_name(&model.provider) {
-            Some(kind) if kind.is_remote() && model.provider != CATALOGUE_PROVIDER => {
-                by_provider.entry(kind).or_default().push(model);
-            }
-            _ => {}
-        }
-    }
-    for (kind, models) in by_provider {
-        let Ok(endpoint) = api.config.inference.endpoint(kind) else { continue };
-        let listed = match api.chat.list_gateway_models(&endpoint).await {
-            Ok(listed) => listed,
-            Err(error) => {
-                tracing::warn!(%error, "The prices of {kind} are not known: {error}");
-                continue;
-            }
-        };
-        let prices: HashMap<String, Price> =
-            listed.into_iter().filter_map(|model| Some((model.slug, model.price?))).collect();
-        for model in models {
-            let price = prices.get(&model.slug).copied();
-            api.state.put_model(&ModelRecord { price, synced_at: now, ..model }).await?;
-        }
-    }
-    Ok(())
-}
-
-fn built_in(config: &ApiConfig) -> Vec<ModelRecord> {
-    let oracle = ModelName { provider: ProviderKind::Oracle, slug: ProviderKind::Oracle.as_str().to_owned() };
-    let mut names = vec![oracle];
-    names.extend(config.models.iter().filter(|model| model.provider != ProviderKind::Oracle).cloned());
-    names
-        .into_iter()
-        .map(|ModelName { provider, slug }| {
-            let is_oracle = provider == ProviderKind::Oracle;
-            ModelRecord {
-                id: ModelId::of(provider.as_str(), &slug),
-                name: slug.clone(),
-                slug,
-                provider: provider.as_str().to_owned(),
-                tagline: is_oracle
-                    .then(|| "Answers with each item's own gold answer; no key, no network".to_owned()),
-                user: None,
-                logo: None,
-                chute_id: None,
-                instance_count: 0,
-                is_active: true,
-                price: None,
-                synced_at: Timestamp::default(),
-            }
-        })
-        .collect()
 }
 
 /// Takes over the provider's list of models.
@@ -230,18 +159,15 @@ pub(crate) async fn post_sync(
 /// # Errors
 /// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
 pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
-    sync_prices(api, Timestamp::now()).await?;
-    bench_catalogue::sync_models(&api.state, &api.chat, &api.config.inference).await.map_err(|error| {
-        match error {
-            SyncError::List(CatalogueError::Request(failure)) => ApiError::new(
-                Code::ProviderUnreachable,
-                format!(
-                    "Chutes can't be reached at {}, so the list of models stays as it is: {failure}",
-                    api.config.inference.models_api_url
-                ),
-            )
-            .with_status(StatusCode::INTERNAL_SERVER_ERROR),
-            other => ApiError::internal(other),
-        }
+    api.orders.sync_models().await.map_err(|error| match error {
+        SyncError::List(CatalogueError::Request(failure)) => ApiError::new(
+            Code::ProviderUnreachable,
+            format!(
+                "Chutes can't be reached at {}, so the list of models stays as it is: {failure}",
+                api.config.runs.inference.models_api_url
+            ),
+        )
+        .with_status(StatusCode::INTERNAL_SERVER_ERROR),
+        other => ApiError::internal(other),
     })
 }

@@ -1,22 +1,19 @@
-//! What is ordered, and by whom.
+//! Orders for runs, read from requests.
 
-use std::collections::BTreeMap;
-
-use bench_domain::run::{AuthMode, DatasetChoice, Owner, SAMPLES_PER_ITEM_MAX};
+use bench_domain::run::SAMPLES_PER_ITEM_MAX;
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS};
-use bench_domain::{BenchmarkName, Budget, Code, Generation, Price, Secret, Subset};
+use bench_domain::{Code, Generation, Subset};
+use bench_runs::order::no_effect;
+use bench_runs::{Order, Trusted};
 use bench_web::{ApiError, FieldReader};
 use http::HeaderMap;
 use serde::Serialize;
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::admission::Standing;
 use crate::budget::read_budget;
-use crate::judge::{JudgeBody, JudgeOrder, read_judge};
-use crate::options::{Given, read_options};
-use crate::protocols::read_protocols;
+use crate::choices::{read_options, read_protocols};
+use crate::judge::{JudgeBody, read_judge};
 
 /// Characters of a model's name.
 pub(crate) const MODEL_CHARS_MAX: usize = 512;
@@ -35,102 +32,12 @@ const IDEMPOTENCY_CHARS_MAX: usize = 255;
 /// Maximum number of unknown fields that are named.
 const WARNINGS_MAX: usize = 20;
 
-/// An order for a run.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Order {
-    /// The model: a catalogue id, a provider's id, a slug, or `provider/slug`.
-    pub model: String,
-    /// The provider that must have it; `None` leaves it open.
-    pub provider: Option<String>,
-    /// Which part of each benchmark.
-    pub subset: Subset,
-    /// The benchmarks by name; `None` means all.
-    pub benchmarks: Option<Vec<String>>,
-    /// Only these items instead of a subset. Empty: no such choice.
-    pub items: Vec<String>,
-    /// Samples per item; `None` leaves it to each benchmark's protocol.
-    pub samples: Option<u32>,
-    /// Settings of the answers that replace the protocol's, where set.
-    pub generation: Generation,
-    /// Use the items that the program brings along.
-    pub demo: bool,
-    /// What the answers may cost before the run is stopped.
-    pub budget: Budget,
-    /// The protocol by its short name, by benchmark; the others have their default one.
-    pub protocols: BTreeMap<String, String>,
-    /// Settings of benchmarks of their own, by benchmark; the others have their defaults.
-    pub options: Given,
-    /// Who judges, where a benchmark needs that; `None` takes the default judge.
-    pub judge: Option<JudgeOrder>,
-    /// Free-form JSON of the caller, as text.
-    pub config: Option<String>,
-    /// The caller's key for this order: a repeat makes no second run.
-    pub idempotency_key: Option<String>,
-    /// What only the command line may set.
-    pub trusted: Trusted,
-    /// Fields of the request that were ignored, each in one sentence.
-    pub warnings: Vec<String>,
-}
-
-/// What only the command line may set: files and addresses are never taken from a request.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Trusted {
-    /// Where the provider answers.
-    pub base_url: Option<String>,
-    /// Where the judge's provider answers.
-    pub judge_base_url: Option<String>,
-    /// The object that holds stored responses, for `replay:FILE`.
-    pub replay_key: Option<String>,
-    /// Where the items of a benchmark come from.
-    pub datasets: BTreeMap<BenchmarkName, DatasetChoice>,
-    /// Coverage below which a benchmark has no score, 0 to 1.
-    pub coverage_min: Option<f64>,
-    /// What the model costs, instead of what the provider's catalogue says.
-    pub price: Option<Price>,
-}
-
-/// Who orders, and whose key is used.
-#[derive(Debug, Clone)]
-pub struct Orderer {
-    /// Who may change the run.
-    pub owner: Owner,
-    /// The caller's own key; `None` uses the operator's.
-    pub api_key: Option<Secret>,
-    /// The caller's own key for the judge; `None` uses the one above where judge and model have the same provider,
-    /// else the operator's.
-    pub judge_key: Option<Secret>,
-    /// What the server knows of the caller.
-    pub standing: Standing,
-}
-
-impl Orderer {
-    /// The person at this machine, on the operator's key.
-    pub const fn local() -> Self {
-        Self { owner: Owner::Local, api_key: None, judge_key: None, standing: Standing::Local }
-    }
-
-    pub(crate) const fn auth(&self) -> AuthMode {
-        match self.api_key {
-            Some(_) => AuthMode::ApiKey,
-            None => AuthMode::System,
-        }
-    }
-
-    /// The owner's name in idempotency keys.
-    pub(crate) fn name(&self) -> String {
-        match &self.owner {
-            Owner::Local => "local".to_owned(),
-            Owner::Key(hash) => format!("key-{hash}"),
-        }
-    }
-}
-
 /// The body of an order.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Order, example = json!({
     "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"], "subset_count": 10, "subset_seed": "demo", "demo": true
 }))]
-#[allow(dead_code)] // describes what `Order::read` reads
+#[allow(dead_code)] // describes what `read_order` reads
 pub(crate) struct OrderBody {
     /// The model: an id of the catalogue, the provider's own id, a slug, or `provider/slug`.
     model_id: String,
@@ -182,119 +89,69 @@ pub(crate) struct OrderBody {
     judge: Option<JudgeBody>,
 }
 
-impl Order {
-    /// Reads the body of a request.
-    ///
-    /// # Errors
-    /// 422 with every problem.
-    pub(crate) fn read(mut fields: FieldReader) -> Result<Self, ApiError> {
-        let model = fields.text("model_id", MODEL_CHARS_MAX);
-        let pct = fields.integer("subset_pct", 100, 1, 100);
-        let count = fields.maybe_integer("subset_count", 1, MAX_COUNT_ITEMS);
-        let seed = fields.maybe_text("subset_seed", MAX_SEED_CHARS);
-        let benchmarks = fields.maybe_texts("selected_benchmarks", BENCHMARKS_MAX, ITEM_CHARS_MAX);
-        let config = fields.maybe_object("config").map(|object| Value::Object(object).to_string());
-        if config.as_ref().is_some_and(|config| config.len() > CONFIG_BYTES_MAX) {
-            fields.note("too_long", "config", format!("Object should have at most {CONFIG_BYTES_MAX} bytes"));
-        }
-        let provider = fields.maybe_text("provider", MODEL_CHARS_MAX);
-        let samples = fields.maybe_integer("samples", 1, SAMPLES_PER_ITEM_MAX.into());
-        let temperature = fields.maybe_number("temperature", 0.0, TEMPERATURE_MAX);
-        let max_tokens = fields.maybe_integer("max_tokens", 1, MAX_TOKENS_MAX);
-        let items = fields.maybe_texts("items", ITEMS_MAX, ITEM_CHARS_MAX).unwrap_or_default();
-        if items.iter().map(String::len).sum::<usize>() > ITEMS_BYTES_MAX {
-            fields.note(
-                "too_long",
-                "items",
-                format!("Ids should have at most {ITEMS_BYTES_MAX} bytes together"),
-            );
-        }
-        let demo = fields.flag("demo");
-        let budget = read_budget(&mut fields);
-        let protocols = read_protocols(&mut fields);
-        let options = read_options(&mut fields, &protocols);
-        let judge = read_judge(&mut fields);
-        let mut warnings = unknown_fields(&fields);
-        let chooses_part =
-            ["subset_pct", "subset_count", "subset_seed"].into_iter().filter(|name| fields.has(name));
-        warnings.extend(match items.is_empty() {
-            false => chooses_part.map(|name| no_effect(name, "items are named in `items`")).collect(),
-            true if count.is_some() && pct != 100 => {
-                vec![no_effect("subset_pct", "`subset_count` wins over it")]
-            }
-            true => Vec::new(),
-        });
-        fields.finish()?;
-        let subset = Subset::new(u32::try_from(pct).unwrap_or(100), count, seed.as_deref())
-            .map_err(|error| ApiError::new(Code::InvalidRequest, error.to_string()))?;
-        let narrow = |number: u64| u32::try_from(number).ok();
-        Ok(Self {
-            model,
-            provider,
-            subset,
-            benchmarks,
-            items,
-            samples: samples.and_then(narrow),
-            generation: Generation {
-                temperature,
-                max_tokens: max_tokens.and_then(narrow),
-                ..Generation::default()
-            },
-            demo,
-            budget,
-            protocols,
-            options,
-            judge,
-            config,
-            idempotency_key: None,
-            trusted: Trusted::default(),
-            warnings,
-        })
+/// Reads the body of a request.
+///
+/// # Errors
+/// 422 with every problem.
+pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
+    let model = fields.text("model_id", MODEL_CHARS_MAX);
+    let pct = fields.integer("subset_pct", 100, 1, 100);
+    let count = fields.maybe_integer("subset_count", 1, MAX_COUNT_ITEMS);
+    let seed = fields.maybe_text("subset_seed", MAX_SEED_CHARS);
+    let benchmarks = fields.maybe_texts("selected_benchmarks", BENCHMARKS_MAX, ITEM_CHARS_MAX);
+    let config = fields.maybe_object("config").map(|object| Value::Object(object).to_string());
+    if config.as_ref().is_some_and(|config| config.len() > CONFIG_BYTES_MAX) {
+        fields.note("too_long", "config", format!("Object should have at most {CONFIG_BYTES_MAX} bytes"));
     }
-
-    /// The same order under the key in the request's headers, if there is one.
-    ///
-    /// # Errors
-    /// 422 for a key that is too long or not visible ASCII.
-    pub(crate) fn keyed(mut self, headers: &HeaderMap) -> Result<Self, ApiError> {
-        self.idempotency_key = idempotency_key(headers)?;
-        Ok(self)
+    let provider = fields.maybe_text("provider", MODEL_CHARS_MAX);
+    let samples = fields.maybe_integer("samples", 1, SAMPLES_PER_ITEM_MAX.into());
+    let temperature = fields.maybe_number("temperature", 0.0, TEMPERATURE_MAX);
+    let max_tokens = fields.maybe_integer("max_tokens", 1, MAX_TOKENS_MAX);
+    let items = fields.maybe_texts("items", ITEMS_MAX, ITEM_CHARS_MAX).unwrap_or_default();
+    if items.iter().map(String::len).sum::<usize>() > ITEMS_BYTES_MAX {
+        fields.note("too_long", "items", format!("Ids should have at most {ITEMS_BYTES_MAX} bytes together"));
     }
-
-    /// Digest of what is ordered: equal for equal orders.
-    pub(crate) fn digest(&self) -> String {
-        let Self { model, provider, subset, benchmarks, items, samples, generation, demo, config, .. } = self;
-        let Trusted { base_url, judge_base_url, replay_key, datasets, coverage_min, price } = &self.trusted;
-        let mut parts = json!([
-            model,
-            provider,
-            subset,
-            benchmarks,
-            items,
-            samples,
-            generation,
-            demo,
-            config,
-            base_url,
-            replay_key,
-            datasets,
-            coverage_min,
-        ]);
-        // Only where there is one, so that orders of an older program keep their digests.
-        if let (Value::Array(parts), true) = (&mut parts, self.budget.is_set() || price.is_some()) {
-            parts.push(json!([self.budget, price]));
+    let demo = fields.flag("demo");
+    let budget = read_budget(&mut fields);
+    let protocols = read_protocols(&mut fields);
+    let options = read_options(&mut fields, &protocols);
+    let judge = read_judge(&mut fields);
+    let mut warnings = unknown_fields(&fields);
+    let chooses_part =
+        ["subset_pct", "subset_count", "subset_seed"].into_iter().filter(|name| fields.has(name));
+    warnings.extend(match items.is_empty() {
+        false => chooses_part.map(|name| no_effect(name, "items are named in `items`")).collect(),
+        true if count.is_some() && pct != 100 => {
+            vec![no_effect("subset_pct", "`subset_count` wins over it")]
         }
-        let chooses = !self.protocols.is_empty() || self.judge.is_some() || judge_base_url.is_some();
-        if let (Value::Array(parts), true) = (&mut parts, chooses) {
-            parts.push(
-                json!({ "protocols": self.protocols, "judge": self.judge, "judge_base_url": judge_base_url }),
-            );
-        }
-        if let (Value::Array(parts), false) = (&mut parts, self.options.is_empty()) {
-            parts.push(json!({ "options": self.options }));
-        }
-        hex::encode(Sha256::digest(parts.to_string().as_bytes()))
-    }
+        true => Vec::new(),
+    });
+    fields.finish()?;
+    let subset = Subset::new(u32::try_from(pct).unwrap_or(100), count, seed.as_deref())
+        .map_err(|error| ApiError::new(Code::InvalidRequest, error.to_string()))?;
+    let narrow = |number: u64| u32::try_from(number).ok();
+    Ok(Order {
+        model,
+        provider,
+        subset,
+        benchmarks,
+        items,
+        samples: samples.and_then(narrow),
+        generation: Generation {
+            temperature,
+            max_tokens: max_tokens.and_then(narrow),
+            ..Generation::default()
+        },
+        demo,
+        budget,
+        protocols,
+        options,
+        judge,
+        config,
+        idempotency_key: None,
+        trusted: Trusted::default(),
+        warnings,
+    })
 }
 
 /// A warning for each field that was sent and that no order has.
@@ -308,11 +165,6 @@ pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<String> {
             None => format!("`{name}` is no field of an order and was ignored"),
         })
         .collect()
-}
-
-/// A warning for a field that is known and changes nothing in this order.
-pub(crate) fn no_effect(field: &str, why: &str) -> String {
-    format!("`{field}` has no effect: {why}")
 }
 
 /// The field that a common misnomer stands for.
@@ -353,9 +205,11 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Api
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bench_domain::Budget;
+    use serde_json::json;
 
     fn read(body: Value) -> Result<Order, ApiError> {
-        Order::read(FieldReader::of_body(body.as_object().unwrap().clone()))
+        read_order(FieldReader::of_body(body.as_object().unwrap().clone()))
     }
 
     #[test]
@@ -493,13 +347,13 @@ mod tests {
         let with = |value: &[u8]| {
             let mut headers = HeaderMap::new();
             headers.insert("idempotency-key", http::HeaderValue::from_bytes(value).unwrap());
-            Order::default().keyed(&headers)
+            idempotency_key(&headers)
         };
-        assert_eq!(with(b"k-1").unwrap().idempotency_key.as_deref(), Some("k-1"));
+        assert_eq!(with(b"k-1").unwrap().as_deref(), Some("k-1"));
         assert!(with(&[b'k'; 255]).is_ok());
         for bad in [&b""[..], b"a b", &[b'k'; 256], "ü".as_bytes()] {
             assert_eq!(with(bad).unwrap_err().status(), 422);
         }
-        assert_eq!(Order::default().keyed(&HeaderMap::new()).unwrap().idempotency_key, None);
+        assert_eq!(idempotency_key(&HeaderMap::new()).unwrap(), None);
     }
 }

@@ -54,7 +54,7 @@ fn content(api: &Api, runs: &[RunView], total: u64) -> String {
         "<h1>Bench Runner <span class=\"dim\">{}</span></h1>\n\
          <p><a href=\"/docs\">API</a> · <a href=\"/api/benchmarks\">benchmarks</a> · \
          <a href=\"/api/models\">models</a> · <a href=\"/api/runs\">runs as JSON</a></p>\n",
-        escape(&api.config.software),
+        escape(&api.config.runs.software),
     );
     if api.config.maintenance_mode {
         let _ = writeln!(html, "<p class=\"warn\">{}</p>", escape(&api.config.maintenance_message));

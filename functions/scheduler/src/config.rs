@@ -1,6 +1,7 @@
 //! What the scheduler needs to know.
 
 use bench_inference::{ChatClient, ConfigError, InferenceConfig};
+use bench_runs::RunsConfig;
 use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
 
@@ -18,18 +19,11 @@ use bench_state::access::{AccessPolicy, OrderLimits};
 /// Besides those, all variables of [`InferenceConfig`].
 #[derive(Debug, Clone)]
 pub struct SchedulerConfig {
-    /// Version of this program, as runs name it.
-    pub software: String,
-    /// The server is this machine's own: webhooks may be plain HTTP and may be on this machine.
-    pub local: bool,
+    /// Who may order how much, and which providers there are: a schedule makes no run that its owner could not order.
+    /// Where `local` is set the server is this machine's own: webhooks may be plain HTTP and may be on this machine.
+    pub runs: RunsConfig,
     /// Why no run may be made at present, if so.
     pub maintenance: Option<String>,
-    /// Access policy: a schedule makes no run that its owner could not order.
-    pub policy: AccessPolicy,
-    /// Limits of orders.
-    pub limits: OrderLimits,
-    /// Providers, and whose keys there are.
-    pub inference: InferenceConfig,
     /// Whether the provider's list of models is asked for.
     pub sync_models: bool,
     /// The sandbox service, whose left-over sandboxes are ended.
@@ -67,16 +61,19 @@ impl SchedulerConfig {
         let message =
             || text("MAINTENANCE_MESSAGE").unwrap_or_else(|| "The server is in maintenance.".to_owned());
         Ok(Self {
-            software: software.to_owned(),
-            local,
             maintenance: flag("MAINTENANCE_MODE")?.then(message),
-            policy: AccessPolicy::from_vars(text, local).map_err(|told| unusable("BENCH_ACCESS", &told))?,
-            limits: OrderLimits::from_vars(text, local).map_err(|told| unusable("BENCH_LIMIT", &told))?,
             sync_models: !flag("SKIP_MODEL_SYNC")?,
             chat: std::sync::Arc::new(ChatClient::new(inference.http_options())),
             topic: text("BENCH_TOPIC_ARN").map(|arn| Topic { client: aws_sdk_sns::Client::new(sdk), arn }),
             sandy: SandyConfig::from_vars(&var).map_err(|told| unusable("SANDY_BASE_URL", &told))?,
-            inference,
+            runs: RunsConfig {
+                software: software.to_owned(),
+                local,
+                policy: AccessPolicy::from_vars(text, local)
+                    .map_err(|told| unusable("BENCH_ACCESS", &told))?,
+                limits: OrderLimits::from_vars(text, local).map_err(|told| unusable("BENCH_LIMIT", &told))?,
+                inference,
+            },
         })
     }
 }

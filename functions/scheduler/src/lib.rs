@@ -27,6 +27,7 @@ use bench_domain::run::BenchmarkState;
 use bench_domain::sample::Stage;
 use bench_domain::{RunId, RunStatus, SampleRef, Timestamp};
 use bench_queue::{Message, QueueError, QueueName, Queues};
+use bench_runs::Runs;
 use bench_sandy::Sandy;
 use bench_state::credentials::Credentials;
 use bench_state::{RunFilter, RunWithBenchmarks, State, StateError};
@@ -49,6 +50,7 @@ pub struct Scheduler {
     /// The queues.
     pub queues: Queues,
     credentials: Credentials,
+    runs: Runs,
     config: SchedulerConfig,
     webhooks: WebhookClient,
     sandy: Sandy,
@@ -79,9 +81,15 @@ pub enum ReconcileError {
 impl Scheduler {
     /// The scheduler over these services.
     pub fn new(state: State, queues: Queues, credentials: Credentials, config: SchedulerConfig) -> Self {
-        let webhooks = WebhookClient::new(config.local);
+        let webhooks = WebhookClient::new(config.runs.local);
         let sandy = Sandy::new(config.sandy.clone());
-        Self { state, queues, credentials, config, webhooks, sandy }
+        let runs = Runs {
+            state: state.clone(),
+            queues: queues.clone(),
+            credentials: credentials.clone(),
+            config: config.runs.clone(),
+        };
+        Self { state, queues, credentials, runs, config, webhooks, sandy }
     }
 
     /// Visits the open runs that this process works on and sends again what is past due by [`GRACE`].

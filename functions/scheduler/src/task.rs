@@ -144,7 +144,7 @@ impl Scheduler {
         if !self.config.sync_models {
             return Ok(None);
         }
-        let sync = bench_catalogue::sync_models(&self.state, &self.config.chat, &self.config.inference);
+        let sync = bench_catalogue::sync_models(&self.state, &self.config.chat, &self.config.runs.inference);
         // Boxed: the future is deep, and callers nest it further.
         Box::pin(sync).await.map(Some)
     }

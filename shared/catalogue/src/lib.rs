@@ -1,5 +1,7 @@
 //! Keeps the catalogue of models as the provider lists it: on demand of the API, and every hour.
 
+mod configured;
+
 use std::collections::HashMap;
 
 use bench_domain::{ModelId, Price, Timestamp};
@@ -7,6 +9,8 @@ use bench_inference::catalogue::CatalogueError;
 use bench_inference::{ChatClient, InferenceConfig, ProviderKind};
 use bench_state::{ModelRecord, State, StateError};
 use futures_util::{StreamExt, TryStreamExt, stream};
+
+pub use self::configured::{all_models, sync_prices};
 
 /// The provider whose public list is synchronised.
 pub const CATALOGUE_PROVIDER: &str = "chutes";

@@ -217,8 +217,8 @@ impl Stack {
             .map_err(SettingError::new)?;
         scheduler_config.sandy = sandy.clone();
         // The list is public, but of use only to who can ask its models.
-        let sync_models =
-            scheduler_config.sync_models && scheduler_config.inference.is_configured(ProviderKind::Chutes);
+        let sync_models = scheduler_config.sync_models
+            && scheduler_config.runs.inference.is_configured(ProviderKind::Chutes);
         let ledgers = Ledgers::default();
         let sandbox_host = || {
             let host = SandboxHost::new(sandy.clone());

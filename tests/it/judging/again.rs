@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use bench_api::{JudgeOrder, RejudgeOrder, compare_runs, judgings, rejudge_run};
+use bench_api::{compare_runs, judgings};
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Schedule, Timing};
 use bench_domain::{Outcome, RunStatus, ScheduleId, Secret, Timestamp};
+use bench_runs::{JudgeOrder, RejudgeOrder, Standing};
 use bench_state::ScheduleWrite;
 use bench_tests::model_server::{Ask, Reply};
 
@@ -38,7 +39,7 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
             judge_key: Some(Secret::new(KEY).unwrap()),
             ..RejudgeOrder::default()
         };
-        let made = rejudge_run(&world.stack.api, first, order).await.unwrap();
+        let made = world.stack.api.orders.rejudge(first, order, Standing::Local, None).await.unwrap();
         let second = made.run.run.spec.id;
         assert_eq!(world.end_of(second).await, RunStatus::Succeeded);
         let after = check(&world, second, Expected::SUCCEEDED).await;

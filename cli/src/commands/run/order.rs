@@ -5,7 +5,7 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use bench_api::{Order, Orderer, Trusted, create_run, default_benchmarks};
+use bench_api::default_benchmarks;
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
 use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
@@ -13,6 +13,7 @@ use bench_domain::{BenchmarkName, Generation, Price, RunId, Secret, Subset};
 use bench_inference::{ModelName, ProviderKind};
 use bench_items::{ItemNames, NameProblems};
 use bench_pipeline::RecordedResponses;
+use bench_runs::{Kind, Order, Orderer, Trusted};
 use serde_json::{Map, Value, json};
 
 use super::RunArgs;
@@ -468,11 +469,11 @@ impl Plan {
             };
             // A key is for a provider: none is asked for the others.
             let orderer = if is_remote { orderer.clone() } else { local.clone() };
-            let created = create_run(&stack.api, order, orderer).await;
+            let created = stack.api.orders.create(order, orderer).await;
             let created = created.map_err(|error| {
-                let message = format!("{}: {}", model.name, error.message());
-                match error.status().as_u16() {
-                    400 | 404 | 422 => Problem::usage(message),
+                let message = format!("{}: {error}", model.name);
+                match error.kind() {
+                    Kind::Invalid | Kind::NotFound | Kind::OutOfBounds => Problem::usage(message),
                     _ => Problem::failure(message),
                 }
             })?;

@@ -5,15 +5,15 @@ use bench_domain::run::DatasetChoice;
 use bench_domain::schedule::{
     CRON_CHARS_MAX, InvalidTiming, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, checked_name,
 };
+use bench_runs::Order;
 use bench_web::{ApiError, FieldReader};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::Order;
+use crate::choices::OPTIONS_FIELD;
 use crate::judge::JUDGE_MODEL_ALIAS;
-use crate::options::FIELD as OPTIONS_FIELD;
-use crate::order::OrderBody;
+use crate::order::{OrderBody, read_order};
 
 const ZONE_CHARS_MAX: usize = 100;
 const ZONE_DEFAULT: &str = "UTC";
@@ -99,7 +99,7 @@ impl ScheduleBody {
         };
         let enabled = fields.maybe_flag("enabled").unwrap_or(true);
         // Tells the problems noted so far, too.
-        let order = Order::read(fields)?;
+        let order = read_order(fields)?;
         let (Some(name), Some(timing)) = (name, timing) else {
             return Err(ApiError::new(Code::InvalidRequest, "name and cron are required"));
         };

@@ -4,6 +4,7 @@ use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
 use bench_domain::{Code, ScheduleId, Secret, Timestamp};
 use bench_inference::ProviderKind;
+use bench_runs::{FoundModel, Order, Ordered, Orderer, Trusted};
 use bench_state::credentials::SealedKey;
 use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
 use bench_web::auth::provider_key;
@@ -14,10 +15,8 @@ use http::request::Parts;
 use super::body::{Change, ScheduleBody};
 use super::{find_owned, not_found};
 use crate::admission::Wanted;
-use crate::create::{Ordered, template};
-use crate::lookup::{FoundModel, find_model};
-use crate::order::Trusted;
-use crate::{Api, Orderer, admission};
+use crate::refusal::refusal;
+use crate::{Api, admission};
 
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;
@@ -51,12 +50,12 @@ pub(super) async fn create(
         ));
     }
     refuse_known_name(&owned, &orderer.owner, None, &body.name)?;
-    let found = find_model(api, &body.order, Some(&orderer)).await?;
+    let found = api.orders.find_model(&body.order, Some(&orderer)).await.map_err(refusal)?;
     admit(api, parts, &orderer, &found).await?;
     let Ordered { template: run, ignored, judge_key } =
-        template(api, body.order, &orderer, found, None).await?;
-    admission::check_samples(api, &orderer.owner, &run)?;
-    admission::count_order(api, &orderer.owner).await?;
+        api.orders.template(body.order, &orderer, found, None).await.map_err(refusal)?;
+    api.orders.runs.check_samples(&orderer.owner, &run).map_err(refusal)?;
+    api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
     let now = Timestamp::now();
     let id = ScheduleId::random();
     let mut schedule = Schedule {
@@ -139,9 +138,9 @@ pub(super) async fn change(
         let Ordered { template: run, ignored, judge_key } = if change.touches_run() {
             let orderer = orderer_of(api, old, &caller, parts).await?;
             let ordered = changed_run(api, parts, old, body.order, &orderer, change).await?;
-            admission::check_samples(api, &old.owner, &ordered.template)?;
+            api.orders.runs.check_samples(&old.owner, &ordered.template).map_err(refusal)?;
             if !is_counted {
-                admission::count_order(api, &old.owner).await?;
+                api.orders.runs.count_order(&old.owner).await.map_err(refusal)?;
                 is_counted = true;
             }
             ordered
@@ -203,13 +202,13 @@ async fn changed_run(
     api: &Api,
     parts: &Parts,
     schedule: &Schedule,
-    mut order: crate::Order,
+    mut order: Order,
     orderer: &Orderer,
     change: &Change,
 ) -> Result<Ordered, ApiError> {
     let old = &schedule.run;
     let found = if change.touches_model() {
-        find_model(api, &order, Some(orderer)).await?
+        api.orders.find_model(&order, Some(orderer)).await.map_err(refusal)?
     } else {
         let kind = ProviderKind::from_name(&old.model.provider);
         let kind = kind.ok_or_else(|| ApiError::internal(format!("no provider {}", old.model.provider)))?;
@@ -219,7 +218,7 @@ async fn changed_run(
     order.trusted = Trusted { coverage_min: Some(old.coverage_min), ..Trusted::default() };
     // The judge has its key already, which nobody sends again.
     let kept = old.judge.clone().filter(|_| !change.touches_judge() && orderer.judge_key.is_none());
-    let ordered = template(api, order, orderer, found, kept).await?;
+    let ordered = api.orders.template(order, orderer, found, kept).await.map_err(refusal)?;
     Ok(Ordered { template: ordered.template.with_fixed_seed(schedule.id), ..ordered })
 }
 
@@ -252,7 +251,7 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
         if !is_admitted {
             let (model, benchmarks) = (&schedule.run.model, &schedule.run.benchmarks);
             let orderer = admission::admit_again(api, parts, model, benchmarks).await?;
-            admission::count_order(api, &orderer.owner).await?;
+            api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
             is_admitted = true;
         }
         let now = Timestamp::now();

@@ -485,7 +485,7 @@ async fn orders_in_a_minute_are_limited() {
         server.list(AccessKind::Token, token, true, true).await;
     }
     let now = Timestamp::now();
-    let limits = server.api.config.limits;
+    let limits = server.api.config.runs.limits;
     let mut counted = Vec::new();
     for owner in ["a", "a", "a", "b", "b", "a"] {
         let owner = Owner::Key(owner.to_owned());

@@ -1,10 +1,11 @@
 //! Orders: what is made, what is refused, and in which order things are checked.
 
 use crate::server::Server;
-use bench_api::{Order, Orderer, Trusted, create_run};
+use bench_api::refusal;
 use bench_domain::run::{AuthMode, DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, RunId, Secret};
 use bench_queue::{Message, QueueName};
+use bench_runs::{Order, Orderer, Trusted};
 use serde_json::json;
 
 const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
@@ -97,7 +98,7 @@ async fn a_run_shows_the_size_of_its_own_dataset_before_it_is_planned() {
         (order(false, &[]), [12_032, bench_benchmarks::find("livecodebench").unwrap().spec().items]),
         (order(false, &[("mmlu_pro", file.clone()), ("livecodebench", file)]), [0, 0]),
     ] {
-        let created = create_run(&server.api, order, Orderer::local()).await.unwrap();
+        let created = server.api.orders.create(order, Orderer::local()).await.unwrap();
         let run = created.run.run.spec.id;
         let view = server.get(&format!("/api/runs/{run}")).await.json();
         for (benchmark, size) in view["benchmarks"].as_array().unwrap().iter().zip(sizes) {
@@ -280,7 +281,7 @@ async fn the_command_line_may_set_more_than_a_request() {
         },
         ..Order::default()
     };
-    let created = create_run(&server.api, order.clone(), Orderer::local()).await.unwrap();
+    let created = server.api.orders.create(order.clone(), Orderer::local()).await.unwrap();
     let spec = &created.run.run.spec;
     assert_eq!(
         (spec.model.slug.as_str(), spec.model.replay_key.as_deref()),
@@ -288,13 +289,13 @@ async fn the_command_line_may_set_more_than_a_request() {
     );
     assert_eq!((spec.coverage_min, spec.datasets.len()), (0.5, 1));
     let other = Order { benchmarks: Some(vec!["aime_2025".into()]), ..order };
-    let error = create_run(&server.api, other, Orderer::local()).await.unwrap_err();
+    let error = server.api.orders.create(other, Orderer::local()).await.map_err(refusal).unwrap_err();
     assert_eq!(error.status(), 400);
     let elsewhere = Order {
         model: "openai-compatible/m".into(),
         trusted: Trusted { base_url: Some("http://127.0.0.1:9/v1".into()), ..Trusted::default() },
         ..Order::default()
     };
-    let created = create_run(&server.api, elsewhere, Orderer::local()).await.unwrap();
+    let created = server.api.orders.create(elsewhere, Orderer::local()).await.unwrap();
     assert_eq!(created.run.run.spec.model.base_url.as_deref(), Some("http://127.0.0.1:9/v1"));
 }

@@ -1,9 +1,9 @@
 //! Protocols and judges in orders: what is chosen, what is refused, whose key is used.
 
 use crate::server::Server;
-use bench_api::{JudgeOrder, Order, Orderer, Trusted, create_run};
 use bench_domain::run::AuthMode;
 use bench_domain::{RunId, Secret};
+use bench_runs::{JudgeOrder, Order, Orderer, Trusted};
 use serde_json::{Value, json};
 
 const KEY: (&str, &str) = ("authorization", "Bearer sk-caller");
@@ -187,7 +187,7 @@ async fn the_command_line_says_where_the_judge_answers() {
         trusted: Trusted { judge_base_url: Some("http://127.0.0.1:9/v1".into()), ..Trusted::default() },
         ..Order::default()
     };
-    let created = create_run(&server.api, order.clone(), Orderer::local()).await.unwrap();
+    let created = server.api.orders.create(order.clone(), Orderer::local()).await.unwrap();
     let judge = created.run.run.spec.judge.unwrap();
     assert_eq!(
         (judge.model.base_url.as_deref(), judge.auth),

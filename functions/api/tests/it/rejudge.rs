@@ -1,11 +1,11 @@
 //! Answers judged again: versions, what is copied, what is refused, what is shown.
 
 use crate::server::Server;
-use bench_api::{RejudgeOrder, rejudge_run};
 use bench_domain::Outcome::{Correct, Incorrect, Unsupported};
 use bench_domain::run::AuthMode;
 use bench_domain::{RunId, Secret};
 use bench_queue::{Message, QueueName};
+use bench_runs::{RejudgeOrder, Standing};
 use serde_json::{Value, json};
 
 const JUDGE_KEY: (&str, &str) = ("x-judge-authorization", "Bearer sk-judge");
@@ -188,7 +188,8 @@ async fn repeats_make_one_version_and_orders_at_once_make_one_each() {
     }
     let other = server.order(&path(run), &[key], &json!({ "judge": { "seed": 2 } })).await;
     assert_eq!(other.status, 422);
-    let orders = (0..6).map(|_| rejudge_run(&server.api, run, RejudgeOrder::default()));
+    let orders =
+        (0..6).map(|_| server.api.orders.rejudge(run, RejudgeOrder::default(), Standing::Local, None));
     let made = futures_util::future::join_all(orders).await;
     let mut versions: Vec<u32> =
         made.into_iter().map(|made| made.unwrap().run.run.spec.rejudges.unwrap().version).collect();

@@ -19,6 +19,7 @@ use bench_domain::{
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
+use bench_runs::RunsConfig;
 use bench_state::access::{AccessEntry, AccessKind};
 use bench_state::credentials::{Credentials, LocalKey, OwnerKey};
 use bench_state::{BodyRef, Claim, EventKind, Finished, NewEvent, PlannedSample, SampleRecord, State};
@@ -154,7 +155,14 @@ impl Server {
             .collect();
         let var = |name: &str| vars.get(name).map(|value| (*value).to_owned());
         let read = ApiConfig::from_vars(var, api.config.server.local, "9.8.7").unwrap();
-        let config = ApiConfig { policy: read.policy, limits: read.limits, ..api.config.clone() };
+        let config = ApiConfig {
+            runs: RunsConfig {
+                policy: read.runs.policy,
+                limits: read.runs.limits,
+                ..api.config.runs.clone()
+            },
+            ..api.config.clone()
+        };
         let dir = tempfile::tempdir().unwrap();
         let library = Library::new(api.blobs.clone(), LibraryConfig::new(dir.path().join("downloads")));
         let (state, queues, blobs) = (api.state.clone(), api.queues.clone(), api.blobs.clone());

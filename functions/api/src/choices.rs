@@ -1,0 +1,93 @@
+//! Protocols and settings of benchmarks, read from orders and checked against those that there are.
+
+use std::collections::BTreeMap;
+
+use bench_runs::options::GivenOptions;
+use bench_runs::{options, protocols};
+use bench_web::FieldReader;
+
+/// The field with settings of benchmarks of their own.
+pub(crate) const OPTIONS_FIELD: &str = "benchmark_options";
+const PROTOCOL_CHARS_MAX: usize = 128;
+const VALUE_CHARS_MAX: usize = 256;
+/// Options that a request may give a benchmark, known or not.
+const OPTIONS_MAX: usize = 50;
+/// Benchmarks that a request may choose a protocol for or give options, known or not.
+const ENTRIES_MAX: usize = 200;
+
+/// Reads `protocols`. What is not known is a problem of its entry, told with what is.
+pub(crate) fn read_protocols(fields: &mut FieldReader) -> BTreeMap<String, String> {
+    let given = fields.maybe_text_map("protocols", ENTRIES_MAX, PROTOCOL_CHARS_MAX).unwrap_or_default();
+    for (name, protocol) in &given {
+        if let Err(problem) = protocols::known(name, protocol) {
+            fields.note_entry("value_error", "protocols", name, problem.to_string());
+        }
+    }
+    given
+}
+
+/// Reads `benchmark_options`. What is not known is a problem of its benchmark, told with what is. `protocols` are those
+/// that the same request chooses: what a benchmark can be set to may depend on them.
+pub(crate) fn read_options(fields: &mut FieldReader, protocols: &BTreeMap<String, String>) -> GivenOptions {
+    let sent = fields.maybe_object(OPTIONS_FIELD).unwrap_or_default();
+    if sent.len() > ENTRIES_MAX {
+        fields.note("too_long", OPTIONS_FIELD, format!("Dictionary should have at most {ENTRIES_MAX} items"));
+        return GivenOptions::new();
+    }
+    let read = fields.within(OPTIONS_FIELD, |inner| {
+        let mut given = GivenOptions::new();
+        for name in sent.keys() {
+            let Some(options) = inner.maybe_settings(name, OPTIONS_MAX, VALUE_CHARS_MAX) else { continue };
+            if let Err(problem) = options::known(name, &options, protocols) {
+                inner.note("value_error", name, problem.to_string());
+            }
+            given.insert(name.clone(), options);
+        }
+        given
+    });
+    read.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bench_benchmarks::Options;
+    use bench_web::ApiError;
+    use serde_json::{Value, json};
+
+    fn read(options: Value) -> Result<GivenOptions, ApiError> {
+        let body = json!({ OPTIONS_FIELD: options });
+        let mut fields = FieldReader::of_body(body.as_object().unwrap().clone());
+        let given = read_options(&mut fields, &BTreeMap::new());
+        fields.finish().map(|()| given)
+    }
+
+    #[test]
+    fn what_is_not_known_is_told_with_its_place() {
+        let long: BTreeMap<String, u32> = (0..60).map(|n| (format!("o{n}"), n)).collect();
+        for (sent, parts) in [
+            (json!([]), ["benchmark_options", "dictionary"]),
+            (json!({ "mmlu_pro": 1 }), ["benchmark_options.mmlu_pro", "dictionary"]),
+            (json!({ "mmlu_pro": { "x": [] } }), ["benchmark_options.mmlu_pro.x", "text, a number"]),
+            (
+                json!({ "mmlu_pro": { "x": "y".repeat(300) } }),
+                ["benchmark_options.mmlu_pro.x", "256 characters"],
+            ),
+            (json!({ "mmlu_pro": long }), ["benchmark_options.mmlu_pro", "at most 50"]),
+            (
+                json!({ "mmlu_pro": { "release": "v1" } }),
+                ["benchmark_options.mmlu_pro", "no option `release`"],
+            ),
+            (json!({ "nope": { "a": "b" } }), ["benchmark_options.nope", "no benchmark `nope`"]),
+        ] {
+            let error = read(sent).unwrap_err();
+            assert_eq!(error.status(), 422);
+            for part in parts {
+                assert!(error.message().contains(part), "{part}: {}", error.message());
+            }
+        }
+        assert_eq!(read(json!({ "mmlu_pro": {} })).unwrap()["mmlu_pro"], Options::new());
+        assert_eq!(read(json!({ "mmlu_pro": null })).unwrap(), GivenOptions::new());
+        assert_eq!(read(json!(null)).unwrap(), GivenOptions::new());
+    }
+}

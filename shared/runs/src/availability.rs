@@ -1,0 +1,98 @@
+//! Whether the provider would answer for a model, as far as a few seconds tell.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bench_domain::{Generation, Prompt};
+use bench_inference::catalogue::CatalogueError;
+use bench_inference::{ChatRequest, Endpoint, ProviderKind};
+
+use crate::orders::held;
+use crate::{FoundModel, Orderer, Orders, RunError};
+
+/// Keys whose lists are kept.
+const OFFERS_MAX: usize = 64;
+
+/// Lists of models that a gateway offers, by the key's hash.
+pub(crate) type Offers = HashMap<String, (Instant, Arc<HashSet<String>>)>;
+
+impl Orders {
+    /// Refuses an order whose provider needs a key that nobody has, refuses the key, or does not have the model.
+    /// Every other trouble with the provider lets the order through: the run will meet it, or not.
+    pub(crate) async fn check_available(
+        &self,
+        found: &FoundModel,
+        orderer: &Orderer,
+    ) -> Result<(), RunError> {
+        if !found.kind.is_remote() || found.model.base_url.is_some() {
+            return Ok(());
+        }
+        let endpoint = self.endpoint(found.kind, Some(orderer)).map_err(RunError::ModelCannotBeAsked)?;
+        if found.kind != ProviderKind::Chutes || !self.config.sync_models {
+            return Ok(());
+        }
+        let refused = || RunError::KeyNotAuthorized { own: orderer.api_key.is_some() };
+        let offered = match self.offered(&endpoint, orderer).await {
+            Ok(offered) => offered,
+            Err(Some(401 | 403)) => return Err(refused()),
+            Err(_) => return Ok(()),
+        };
+        let is_offered = |id: &str| offered.contains(id);
+        if offered.is_empty()
+            || is_offered(&found.model.slug)
+            || found.chute_id.as_deref().is_some_and(is_offered)
+        {
+            return Ok(());
+        }
+        match self.probe(&endpoint, &found.model.slug).await {
+            Some(401 | 403) => Err(refused()),
+            Some(404) => Err(RunError::ModelNotOffered),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the gateway offers to this key; else the HTTP status of its refusal, if it answered at all.
+    async fn offered(
+        &self,
+        endpoint: &Endpoint,
+        orderer: &Orderer,
+    ) -> Result<Arc<HashSet<String>>, Option<u16>> {
+        let holder = orderer.api_key.as_ref().map_or_else(String::new, |key| self.owner_key.owner_of(key));
+        let kept = held(&self.offers).get(&holder).cloned();
+        if let Some((at, models)) = kept
+            && at.elapsed() < self.runs.config.inference.models_cache_ttl
+        {
+            return Ok(models);
+        }
+        let listing = self.chat.list_gateway_models(endpoint);
+        let models = match tokio::time::timeout(self.config.availability_wait, listing).await {
+            Err(_) => return Err(None),
+            Ok(Err(CatalogueError::Request(failure))) => return Err(failure.status),
+            Ok(Err(_)) => return Err(None),
+            Ok(Ok(models)) => models,
+        };
+        let ids = models.into_iter().filter(|model| model.is_language_model);
+        let ids = ids.flat_map(|model| [Some(model.slug), Some(model.name), model.chute_id]).flatten();
+        let models = Arc::new(ids.collect::<HashSet<String>>());
+        let mut offers = held(&self.offers);
+        if offers.len() >= OFFERS_MAX {
+            offers.clear();
+        }
+        offers.insert(holder, (Instant::now(), Arc::clone(&models)));
+        Ok(models)
+    }
+
+    /// Asks for one token; the HTTP status when that was refused.
+    async fn probe(&self, endpoint: &Endpoint, slug: &str) -> Option<u16> {
+        let prompt = Prompt::user("ping");
+        let generation = Generation { temperature: Some(0.0), max_tokens: Some(1), ..Generation::default() };
+        let request =
+            ChatRequest { model: slug, prompt: &prompt, generation: &generation, reply_schema: None };
+        let answer = self.chat.complete(endpoint, &request, None);
+        match tokio::time::timeout(self.config.availability_wait, answer).await {
+            Ok(Err(failure)) => failure.status,
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A run from an order.
+
+use bench_domain::{RunId, RunSpec, Timestamp};
+use bench_state::{Creation, Idempotency, RunWithBenchmarks};
+
+use crate::order::{idempotency_name, no_effect};
+use crate::runs::FIRST_GENERATION;
+use crate::{FoundModel, Keys, Order, Ordered, Orderer, Orders, RunError};
+
+/// A run that an order led to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Created {
+    /// The run.
+    pub run: RunWithBenchmarks,
+    /// Whether this order made it; else an earlier one under the same idempotency key did.
+    pub is_new: bool,
+    /// Names in the order that are no benchmarks. They were left out.
+    pub ignored: Vec<String>,
+    /// Fields of the order that were ignored, each in one sentence.
+    pub warnings: Vec<String>,
+}
+
+/// An order whose idempotency key was looked up.
+#[derive(Debug)]
+pub enum Placed {
+    /// An earlier order under the same key made a run.
+    Earlier(Created),
+    /// It is to be made.
+    Ready(Ready),
+}
+
+/// An order that no run was made for yet.
+#[derive(Debug)]
+pub struct Ready {
+    order: Order,
+    /// Who orders.
+    pub orderer: Orderer,
+    /// The model that was found.
+    pub found: FoundModel,
+    idempotency: Option<Idempotency>,
+}
+
+impl Orders {
+    /// Makes a run and queues it, whoever orders: access is the caller's business.
+    ///
+    /// The caller's key is stored with the run, in one write. When the message cannot be sent the run stays queued;
+    /// reconciliation sends it.
+    ///
+    /// # Errors
+    /// What is wrong with the order; nothing was made then.
+    pub async fn create(&self, order: Order, orderer: Orderer) -> Result<Created, RunError> {
+        let found = self.find_model(&order, Some(&orderer)).await?;
+        match self.place(order, orderer, found).await? {
+            Placed::Earlier(created) => Ok(created),
+            Placed::Ready(ready) => self.make(ready).await,
+        }
+    }
+
+    /// Looks whether an earlier order under the same idempotency key made a run.
+    ///
+    /// # Errors
+    /// When that order was another one, or its run was deleted.
+    pub async fn place(&self, order: Order, orderer: Orderer, found: FoundModel) -> Result<Placed, RunError> {
+        let idempotency = order.idempotency_key.as_ref().map(|key| Idempotency {
+            owner: idempotency_name(&orderer.owner),
+            key: key.clone(),
+            digest: order.digest(),
+        });
+        if let Some(idempotency) = &idempotency
+            && let Some(earlier) = self.runs.earlier_run(idempotency).await?
+        {
+            return Ok(Placed::Earlier(Created { warnings: order.warnings, ..earlier }));
+        }
+        Ok(Placed::Ready(Ready { order, orderer, found, idempotency }))
+    }
+
+    /// Makes the run of an order and queues it.
+    ///
+    /// # Errors
+    /// As [`create`](Self::create).
+    pub async fn make(&self, ready: Ready) -> Result<Created, RunError> {
+        let Ready { mut order, orderer, found, idempotency } = ready;
+        let mut warnings = std::mem::take(&mut order.warnings);
+        let (generation, wants_judge, is_asked) =
+            (order.generation.clone(), order.judge.is_some(), found.kind.is_remote());
+        let Ordered { template, ignored, judge_key } = self.template(order, &orderer, found, None).await?;
+        for (field, is_set) in [
+            ("temperature", generation.temperature.is_some()),
+            ("max_tokens", generation.max_tokens.is_some()),
+        ] {
+            if is_set && !is_asked {
+                warnings.push(no_effect(field, "no model is asked"));
+            }
+        }
+        if wants_judge && template.judge.is_none() {
+            warnings.push(no_effect("judge", "none of the benchmarks is judged by a model"));
+        }
+        self.runs.check_samples(&orderer.owner, &template)?;
+        self.runs.count_order(&orderer.owner).await?;
+        let spec = RunSpec {
+            id: RunId::random(),
+            model: template.model,
+            selected_benchmarks: template.selected_benchmarks,
+            benchmarks: template.benchmarks,
+            subset: template.subset,
+            items: template.items,
+            item_naming: template.item_naming,
+            samples: template.samples,
+            generation: template.generation,
+            datasets: template.datasets,
+            protocols: template.protocols,
+            options: template.options,
+            judge: template.judge,
+            rejudges: None,
+            owner: orderer.owner.clone(),
+            auth: orderer.auth(),
+            config: template.config,
+            coverage_min: template.coverage_min,
+            price: template.price,
+            budget: template.budget,
+            schedule: None,
+            software: self.runs.config.software.clone(),
+            created_at: Timestamp::now(),
+        };
+        let keys = Keys { own: orderer.api_key, judge: judge_key };
+        let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;
+        match self.runs.write(&spec, &ignored, idempotency.as_ref(), sealed).await? {
+            Creation::Done => Ok(Created { warnings, ..self.runs.announce(&spec, ignored).await? }),
+            Creation::Limited(reached) => Err(self.runs.too_many_open(&spec.owner, reached)),
+            Creation::KeyTaken => self.runs.made_meanwhile(idempotency.as_ref()).await,
+        }
+    }
+}
+
+impl crate::Runs {
+    /// Sends a new run on its way.
+    pub(crate) async fn announce(&self, spec: &RunSpec, ignored: Vec<String>) -> Result<Created, RunError> {
+        let run = self.state.run_with_benchmarks(spec.id).await?;
+        let run = run.ok_or_else(|| RunError::Internal(format!("run {} is gone", spec.id)))?;
+        self.send_to_planner(spec.id, run.run.generation).await;
+        tracing::info!(run.id = %spec.id, model = %spec.model.qualified(), "Created run {}", spec.id);
+        Ok(Created { run, is_new: true, ignored, warnings: Vec::new() })
+    }
+
+    /// The run that was made under this key, if there is one.
+    pub(crate) async fn earlier_run(&self, idempotency: &Idempotency) -> Result<Option<Created>, RunError> {
+        let Some((run, digest)) = self.state.run_of_key(idempotency).await? else { return Ok(None) };
+        if digest != idempotency.digest {
+            return Err(RunError::KeyReused);
+        }
+        let run = self.state.run_with_benchmarks(run).await?.ok_or(RunError::EarlierRunDeleted)?;
+        Ok(Some(Created { run, is_new: false, ignored: Vec::new(), warnings: Vec::new() }))
+    }
+
+    /// What the other one made when the same order came twice at the same time, and the other one was faster.
+    pub(crate) async fn made_meanwhile(
+        &self,
+        idempotency: Option<&Idempotency>,
+    ) -> Result<Created, RunError> {
+        let earlier = match idempotency {
+            Some(idempotency) => self.earlier_run(idempotency).await?,
+            None => None,
+        };
+        earlier.ok_or(RunError::NotCreated)
+    }
+}

@@ -1,0 +1,47 @@
+//! An order becomes a run: resolved, checked, written, and sent to the planner.
+//!
+//! | module | what for |
+//! | --- | --- |
+//! | [`order`] | what is ordered, and by whom |
+//! | [`standing`] | what is known of the caller, and what may be ordered with that |
+//! | [`orders`] | [`Orders`]: from an order to a run |
+//! | `model`, `availability`, `price`, `judge` | which model and judge an order means, whether they answer, what they cost |
+//! | `benchmarks`, [`protocols`], [`options`] | what is run, and how |
+//! | `template` | an order with all of that looked up |
+//! | `create`, `rejudge`, [`scheduled`] | a run from an order, from another run's answers, from a schedule |
+//! | [`runs`] | [`Runs`]: the write that all of them end with |
+//! | `limits` | how much may be ordered |
+//!
+//! Nothing here knows HTTP: what is refused is a [`RunError`] with a code, and whoever took the order says it in its
+//! own way. Nothing waits for a model or a dataset; the one exception is the look at the provider's list of models, for
+//! a few seconds at most.
+
+mod availability;
+mod benchmarks;
+mod create;
+mod error;
+mod judge;
+mod keys;
+mod limits;
+mod model;
+pub mod options;
+pub mod order;
+pub mod orders;
+mod price;
+pub mod protocols;
+mod rejudge;
+pub mod runs;
+pub mod scheduled;
+pub mod standing;
+mod template;
+
+pub use create::{Created, Placed, Ready};
+pub use error::{Choice, Kind, RunError};
+pub use keys::Keys;
+pub use model::FoundModel;
+pub use order::{JudgeOrder, Order, Orderer, RejudgeOrder, Trusted};
+pub use orders::{DatasetCheck, Orders, OrdersConfig};
+pub use runs::{Runs, RunsConfig};
+pub use scheduled::NotMade;
+pub use standing::{Permissions, Standing};
+pub use template::Ordered;

@@ -1,0 +1,280 @@
+//! Which model an order means.
+
+use std::time::{Duration, Instant};
+
+use bench_domain::run::ModelRef;
+use bench_domain::{ModelId, Price};
+use bench_inference::{Endpoint, EndpointError, ModelName, ProviderKind};
+use bench_state::ModelRecord;
+use uuid::Uuid;
+
+use crate::orders::held;
+use crate::{Order, Orderer, Orders, RunError};
+
+/// An order for a model that nobody knows makes the catalogue be read again, but not more often than this.
+const SYNC_EVERY: Duration = Duration::from_secs(60);
+
+/// A model that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundModel {
+    /// As runs name it.
+    pub model: ModelRef,
+    /// Who answers for it.
+    pub kind: ProviderKind,
+    /// The provider's own id.
+    pub chute_id: Option<String>,
+    /// What the catalogue says that it costs.
+    pub price: Option<Price>,
+}
+
+impl Orders {
+    /// Finds the model of an order, and the host that answers for it. `orderer` is `None` as long as the caller is
+    /// unknown.
+    ///
+    /// # Errors
+    /// When there is no such model, or its provider is not set up.
+    pub async fn find_model(&self, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, RunError> {
+        let mut found = self.find(order, orderer).await?;
+        let inference = &self.runs.config.inference;
+        found.model.endpoint_host = inference.host(found.kind, found.model.base_url.as_deref());
+        Ok(found)
+    }
+
+    async fn find(&self, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, RunError> {
+        let provider = wanted_provider(order.provider.as_deref())?;
+        if let Some(found) = replay(order)? {
+            return Ok(found);
+        }
+        let with_key = orderer.is_some_and(|orderer| orderer.api_key.is_some());
+        if let Some(record) = in_catalogue(&self.models().await?, &order.model, provider)? {
+            return found(record, order);
+        }
+        if let Some(found) = self.by_name(order, provider, orderer)? {
+            return Ok(found);
+        }
+        let may_be_listed = provider.is_none_or(|kind| kind == ProviderKind::Chutes);
+        if with_key && may_be_listed && self.may_sync() {
+            match self.sync_models().await {
+                Ok(_) => {
+                    if let Some(record) = in_catalogue(&self.models().await?, &order.model, provider)? {
+                        return found(record, order);
+                    }
+                }
+                Err(error) => tracing::warn!(%error, "The catalogue could not be read again: {error}"),
+            }
+        }
+        Err(if with_key { RunError::ModelNotFoundWithKey } else { RunError::ModelNotFound })
+    }
+
+    /// The provider's address with the key that the run will use.
+    ///
+    /// # Errors
+    /// When the provider is not set up.
+    pub fn endpoint(&self, kind: ProviderKind, orderer: Option<&Orderer>) -> Result<Endpoint, EndpointError> {
+        let inference = &self.runs.config.inference;
+        // Nobody can have meant the server's own machine where there is nothing but a default.
+        let is_default =
+            || inference.lmstudio.base_url.as_deref() == ProviderKind::LmStudio.default_base_url();
+        if kind == ProviderKind::LmStudio && !self.runs.config.local && is_default() {
+            return Err(EndpointError::NoBaseUrl { provider: kind });
+        }
+        match orderer.and_then(|orderer| orderer.api_key.clone()) {
+            Some(key) => inference.endpoint_with_key(kind, key),
+            None => inference.endpoint(kind),
+        }
+    }
+
+    /// `provider/slug`, or a slug with the provider given apart, where that provider is set up.
+    fn by_name(
+        &self,
+        order: &Order,
+        provider: Option<ProviderKind>,
+        orderer: Option<&Orderer>,
+    ) -> Result<Option<FoundModel>, RunError> {
+        let name = match (ModelName::parse(&order.model), provider) {
+            (Ok(name), None) => name,
+            (Ok(name), Some(kind)) if name.provider == kind => name,
+            (Ok(name), Some(_)) if name.provider != ProviderKind::Oracle && !is_slug_of(&name, provider) => {
+                return Err(RunError::ProviderMismatch);
+            }
+            // The public catalogue of Chutes says what there is; of the others nobody does.
+            (_, Some(kind))
+                if kind.is_remote() && kind != ProviderKind::Chutes && !order.model.trim().is_empty() =>
+            {
+                ModelName { provider: kind, slug: order.model.trim().to_owned() }
+            }
+            _ => return Ok(None),
+        };
+        if name.provider == ProviderKind::Replay {
+            return Ok(None);
+        }
+        if name.provider.is_remote() && order.trusted.base_url.is_none() {
+            self.endpoint(name.provider, orderer).map_err(RunError::ProviderNotSetUp)?;
+        }
+        let model = ModelRef {
+            id: ModelId::of(name.provider.as_str(), &name.slug),
+            provider: name.provider.as_str().to_owned(),
+            slug: name.slug,
+            base_url: order.trusted.base_url.clone(),
+            replay_key: None,
+            endpoint_host: None,
+        };
+        Ok(Some(FoundModel { model, kind: name.provider, chute_id: None, price: None }))
+    }
+
+    fn may_sync(&self) -> bool {
+        let mut synced = held(&self.synced);
+        let due = self.config.sync_models && synced.is_none_or(|at| at.elapsed() >= SYNC_EVERY);
+        if due {
+            *synced = Some(Instant::now());
+        }
+        due
+    }
+}
+
+fn wanted_provider(name: Option<&str>) -> Result<Option<ProviderKind>, RunError> {
+    match name.map(str::trim) {
+        None | Some("") => Ok(None),
+        Some("gremium-openai" | "gremium-anthropic") => Err(RunError::ProviderNotEnabled),
+        Some(name) => match ProviderKind::from_name(name) {
+            Some(kind) if kind != ProviderKind::Replay => Ok(Some(kind)),
+            _ => Err(RunError::ProviderUnknown),
+        },
+    }
+}
+
+/// Stored responses: only the command line has them.
+fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
+    let Some(replay_key) = &order.trusted.replay_key else { return Ok(None) };
+    let name = ModelName::parse(&order.model).map_err(RunError::ModelName)?;
+    if name.provider != ProviderKind::Replay {
+        return Err(RunError::ResponsesMisplaced);
+    }
+    let provider = name.provider.as_str();
+    let model = ModelRef {
+        id: ModelId::of(provider, &name.slug),
+        provider: provider.to_owned(),
+        slug: name.slug,
+        base_url: None,
+        replay_key: Some(replay_key.clone()),
+        endpoint_host: None,
+    };
+    Ok(Some(FoundModel { model, kind: ProviderKind::Replay, chute_id: None, price: None }))
+}
+
+/// By id, provider's id or slug. Without a wanted provider the public catalogue's comes first.
+fn in_catalogue<'a>(
+    models: &'a [ModelRecord],
+    wanted: &str,
+    provider: Option<ProviderKind>,
+) -> Result<Option<&'a ModelRecord>, RunError> {
+    let wanted = wanted.trim();
+    if wanted.is_empty() {
+        return Ok(None);
+    }
+    let first = |matches: &dyn Fn(&ModelRecord) -> bool| {
+        let of = |name: &str| models.iter().find(|model| model.provider == name && matches(model));
+        match provider {
+            Some(kind) => of(kind.as_str()),
+            None => of("chutes").or_else(|| models.iter().find(|model| matches(model))),
+        }
+    };
+    if let Ok(id) = Uuid::try_parse(wanted) {
+        if let Some(model) = models.iter().find(|model| model.id == ModelId(id)) {
+            let matches = provider.is_none_or(|kind| kind.as_str() == model.provider);
+            return if matches { Ok(Some(model)) } else { Err(RunError::ProviderMismatch) };
+        }
+        let is_chute =
+            |text: &Option<String>| text.as_deref().and_then(|text| Uuid::try_parse(text).ok()) == Some(id);
+        if let Some(model) = first(&|model| is_chute(&model.chute_id)) {
+            return Ok(Some(model));
+        }
+    }
+    Ok(first(&|model| model.slug == wanted)
+        .or_else(|| first(&|model| model.chute_id.as_deref() == Some(wanted))))
+}
+
+fn found(record: &ModelRecord, order: &Order) -> Result<FoundModel, RunError> {
+    let kind = ProviderKind::from_name(&record.provider)
+        .ok_or_else(|| RunError::Internal(format!("the catalogue names provider `{}`", record.provider)))?;
+    let model = ModelRef {
+        id: record.id,
+        provider: record.provider.clone(),
+        slug: record.slug.clone(),
+        base_url: order.trusted.base_url.clone(),
+        replay_key: None,
+        endpoint_host: None,
+    };
+    Ok(FoundModel { model, kind, chute_id: record.chute_id.clone(), price: record.price })
+}
+
+/// OpenRouter's own slugs may begin like a provider's name.
+fn is_slug_of(name: &ModelName, provider: Option<ProviderKind>) -> bool {
+    provider == Some(ProviderKind::OpenRouter) && name.provider == ProviderKind::Chutes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use bench_domain::Timestamp;
+
+    fn model(provider: &str, slug: &str, chute_id: Option<&str>) -> ModelRecord {
+        ModelRecord {
+            id: ModelId::of(provider, slug),
+            slug: slug.to_owned(),
+            name: slug.to_owned(),
+            provider: provider.to_owned(),
+            tagline: None,
+            user: None,
+            logo: None,
+            chute_id: chute_id.map(str::to_owned),
+            instance_count: 1,
+            is_active: false,
+            price: None,
+            synced_at: Timestamp::default(),
+        }
+    }
+
+    #[test]
+    fn a_model_is_found_by_every_identifier() {
+        const CHUTE: &str = "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90";
+        let models = [
+            model("openrouter", "a/b", None),
+            model("chutes", "a/b", Some(CHUTE)),
+            model("chutes", "c", Some("odd")),
+        ];
+        let find = |wanted: &str, provider| {
+            let found = in_catalogue(&models, wanted, provider).map_err(|error| error.to_string())?;
+            Ok(found.map(|model| format!("{}/{}", model.provider, model.slug)))
+        };
+        let chutes_ab = Ok(Some("chutes/a/b".to_owned()));
+        assert_eq!(find("a/b", None), chutes_ab);
+        assert_eq!(find("a/b", Some(ProviderKind::OpenRouter)), Ok(Some("openrouter/a/b".to_owned())));
+        assert_eq!(find(CHUTE, None), chutes_ab);
+        assert_eq!(find(&CHUTE.to_uppercase().replace('-', ""), None), chutes_ab);
+        assert_eq!(find(&ModelId::of("chutes", "a/b").to_string(), None), chutes_ab);
+        assert_eq!(find("odd", None), Ok(Some("chutes/c".to_owned())));
+        let id = ModelId::of("openrouter", "a/b").to_string();
+        assert_eq!(find(&id, Some(ProviderKind::Chutes)), Err(RunError::ProviderMismatch.to_string()));
+        assert_eq!(find(&id, None), Ok(Some("openrouter/a/b".to_owned())));
+        for unknown in ["", "  ", "A/B", "00000000-0000-4000-8000-000000000000"] {
+            assert_eq!(find(unknown, None), Ok(None), "{unknown}");
+        }
+    }
+
+    #[test]
+    fn providers_are_named_as_in_the_catalogue() {
+        assert_eq!(wanted_provider(None).unwrap(), None);
+        assert_eq!(wanted_provider(Some(" ")).unwrap(), None);
+        assert_eq!(wanted_provider(Some("oracle")).unwrap(), Some(ProviderKind::Oracle));
+        for (name, text) in [
+            ("gremium-openai", "Gremium provider is not enabled."),
+            ("replay", "Unsupported provider"),
+            ("Chutes!", "Unsupported provider"),
+        ] {
+            let error = wanted_provider(Some(name)).unwrap_err();
+            assert_eq!((error.kind(), error.to_string().as_str()), (Kind::Invalid, text));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Settings of benchmarks of their own: checked by the benchmark that has them.
+
+use std::collections::BTreeMap;
+
+use bench_benchmarks::{Benchmark, Options, chosen_options};
+use bench_domain::BenchmarkName;
+
+use crate::protocols::{UnknownBenchmark, UnknownChoice, named};
+use crate::{Choice, RunError};
+
+/// As they were ordered, by benchmark.
+pub type GivenOptions = BTreeMap<String, Options>;
+
+/// The benchmark of that name, and its options that are not the default ones. `protocols` are those that the same order
+/// chooses: what a benchmark can be set to may depend on them.
+///
+/// # Errors
+/// When there is no such benchmark, or it has no such option or value.
+pub fn known(
+    name: &str,
+    options: &Options,
+    protocols: &BTreeMap<String, String>,
+) -> Result<(BenchmarkName, Options), UnknownChoice> {
+    let same = |other: &str| other.trim().eq_ignore_ascii_case(name.trim());
+    let protocol = protocols.iter().find(|(other, _)| same(other)).map(|(_, protocol)| protocol.trim());
+    let (benchmark, name) = benchmark(name, protocol)?;
+    let options = chosen_options(benchmark, options)?;
+    Ok((name, options))
+}
+
+fn benchmark(
+    name: &str,
+    protocol: Option<&str>,
+) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {
+    let (benchmark, name) = named(name)?;
+    // A protocol that is not known is told where it was chosen.
+    let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).unwrap_or(benchmark);
+    Ok((benchmark, name))
+}
+
+/// The options of a run of these benchmarks that are not the default ones.
+pub(crate) fn chosen(
+    given: &GivenOptions,
+    protocols: &BTreeMap<String, String>,
+    benchmarks: &[BenchmarkName],
+) -> Result<BTreeMap<BenchmarkName, Options>, RunError> {
+    let mut chosen = BTreeMap::new();
+    for (name, options) in given {
+        let (benchmark, options) = known(name, options, protocols)
+            .map_err(|problem| RunError::Options { name: name.clone(), problem })?;
+        if !benchmarks.contains(&benchmark) {
+            let ordered = benchmarks.to_vec();
+            return Err(RunError::NotOrdered { what: Choice::Options, benchmark, ordered });
+        }
+        if !options.is_empty() {
+            chosen.insert(benchmark, options);
+        }
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_is_no_choice() {
+        for benchmark in bench_benchmarks::all() {
+            let defaults: Options = benchmark
+                .options()
+                .iter()
+                .map(|option| (option.name.to_owned(), option.default.to_owned()))
+                .filter(|(_, default)| !default.is_empty())
+                .collect();
+            let name: BenchmarkName = benchmark.name().parse().unwrap();
+            let given = GivenOptions::from([(name.to_string(), defaults)]);
+            assert_eq!(chosen(&given, &BTreeMap::new(), &[name]).unwrap(), BTreeMap::new());
+        }
+    }
+
+    #[test]
+    fn options_are_for_benchmarks_that_are_run() {
+        let other = GivenOptions::from([("mmlu_pro".to_owned(), Options::new())]);
+        let error = chosen(&other, &BTreeMap::new(), &["aime_2025".parse().unwrap()]).unwrap_err();
+        assert!(error.to_string().contains("not to be run"), "{error}");
+    }
+}

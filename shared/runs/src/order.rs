@@ -1,0 +1,183 @@
+//! What is ordered, and by whom.
+
+use std::collections::BTreeMap;
+
+use bench_domain::run::{AuthMode, DatasetChoice, Owner};
+use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, Secret, Subset};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::Standing;
+use crate::options::GivenOptions;
+
+/// An order for a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Order {
+    /// The model: a catalogue id, a provider's id, a slug, or `provider/slug`.
+    pub model: String,
+    /// The provider that must have it; `None` leaves it open.
+    pub provider: Option<String>,
+    /// Which part of each benchmark.
+    pub subset: Subset,
+    /// The benchmarks by name; `None` means all.
+    pub benchmarks: Option<Vec<String>>,
+    /// Only these items instead of a subset. Empty: no such choice.
+    pub items: Vec<String>,
+    /// Samples per item; `None` leaves it to each benchmark's protocol.
+    pub samples: Option<u32>,
+    /// Settings of the answers that replace the protocol's, where set.
+    pub generation: Generation,
+    /// Use the items that the program brings along.
+    pub demo: bool,
+    /// What the answers may cost before the run is stopped.
+    pub budget: Budget,
+    /// The protocol by its short name, by benchmark; the others have their default one.
+    pub protocols: BTreeMap<String, String>,
+    /// Settings of benchmarks of their own, by benchmark; the others have their defaults.
+    pub options: GivenOptions,
+    /// Who judges, where a benchmark needs that; `None` takes the default judge.
+    pub judge: Option<JudgeOrder>,
+    /// Free-form JSON of the caller, as text.
+    pub config: Option<String>,
+    /// The caller's key for this order: a repeat makes no second run.
+    pub idempotency_key: Option<String>,
+    /// What only the command line may set.
+    pub trusted: Trusted,
+    /// Fields of the request that were ignored, each in one sentence.
+    pub warnings: Vec<String>,
+}
+
+/// What only the command line may set: files and addresses are never taken from a request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Trusted {
+    /// Where the provider answers.
+    pub base_url: Option<String>,
+    /// Where the judge's provider answers.
+    pub judge_base_url: Option<String>,
+    /// The object that holds stored responses, for `replay:FILE`.
+    pub replay_key: Option<String>,
+    /// Where the items of a benchmark come from.
+    pub datasets: BTreeMap<BenchmarkName, DatasetChoice>,
+    /// Coverage below which a benchmark has no score, 0 to 1.
+    pub coverage_min: Option<f64>,
+    /// What the model costs, instead of what the provider's catalogue says.
+    pub price: Option<Price>,
+}
+
+/// Who judges, as it was ordered.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct JudgeOrder {
+    /// The judge: a catalogue id, a provider's id, a slug, or `provider/slug`; `None` takes the default one.
+    pub model: Option<String>,
+    /// The provider that must have it; `None` leaves it open.
+    pub provider: Option<String>,
+    /// Settings of its replies that replace the protocol's, where set.
+    pub generation: Generation,
+}
+
+/// An order to judge a run's answers again.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RejudgeOrder {
+    /// Who judges; what is not set is as it was.
+    pub judge: JudgeOrder,
+    /// What the judge's replies may cost before the run is stopped.
+    pub budget: Budget,
+    /// Where the judge answers. Only the command line may set it.
+    pub base_url: Option<String>,
+    /// The caller's own keys: for the model's provider, and for the judge.
+    pub api_key: Option<Secret>,
+    /// See above.
+    pub judge_key: Option<Secret>,
+    /// The caller's key for this order: a repeat makes no second run.
+    pub idempotency_key: Option<String>,
+    /// Fields of the request that were ignored, each in one sentence.
+    pub warnings: Vec<String>,
+}
+
+/// Who orders, and whose key is used.
+#[derive(Debug, Clone)]
+pub struct Orderer {
+    /// Who may change the run.
+    pub owner: Owner,
+    /// The caller's own key; `None` uses the operator's.
+    pub api_key: Option<Secret>,
+    /// The caller's own key for the judge; `None` uses the one above where judge and model have the same provider,
+    /// else the operator's.
+    pub judge_key: Option<Secret>,
+    /// What the server knows of the caller.
+    pub standing: Standing,
+}
+
+impl Orderer {
+    /// The person at this machine, on the operator's key.
+    pub const fn local() -> Self {
+        Self { owner: Owner::Local, api_key: None, judge_key: None, standing: Standing::Local }
+    }
+
+    /// Whose key pays for the answers.
+    pub const fn auth(&self) -> AuthMode {
+        match self.api_key {
+            Some(_) => AuthMode::ApiKey,
+            None => AuthMode::System,
+        }
+    }
+}
+
+/// The owner's name in idempotency keys.
+pub(crate) fn idempotency_name(owner: &Owner) -> String {
+    match owner {
+        Owner::Local => "local".to_owned(),
+        Owner::Key(hash) => format!("key-{hash}"),
+    }
+}
+
+/// A warning for a field that is known and changes nothing in this order.
+pub fn no_effect(field: &str, why: &str) -> String {
+    format!("`{field}` has no effect: {why}")
+}
+
+impl Order {
+    /// Digest of what is ordered: equal for equal orders.
+    pub fn digest(&self) -> String {
+        let Self { model, provider, subset, benchmarks, items, samples, generation, demo, config, .. } = self;
+        let Trusted { base_url, judge_base_url, replay_key, datasets, coverage_min, price } = &self.trusted;
+        let mut parts = json!([
+            model,
+            provider,
+            subset,
+            benchmarks,
+            items,
+            samples,
+            generation,
+            demo,
+            config,
+            base_url,
+            replay_key,
+            datasets,
+            coverage_min,
+        ]);
+        // Only where there is one, so that orders of an older program keep their digests.
+        if let (Value::Array(parts), true) = (&mut parts, self.budget.is_set() || price.is_some()) {
+            parts.push(json!([self.budget, price]));
+        }
+        let chooses = !self.protocols.is_empty() || self.judge.is_some() || judge_base_url.is_some();
+        if let (Value::Array(parts), true) = (&mut parts, chooses) {
+            parts.push(
+                json!({ "protocols": self.protocols, "judge": self.judge, "judge_base_url": judge_base_url }),
+            );
+        }
+        if let (Value::Array(parts), false) = (&mut parts, self.options.is_empty()) {
+            parts.push(json!({ "options": self.options }));
+        }
+        hex::encode(Sha256::digest(parts.to_string().as_bytes()))
+    }
+}
+
+impl RejudgeOrder {
+    /// Digest of what is ordered: equal for equal orders.
+    pub fn digest(&self, run: RunId) -> String {
+        let parts = json!(["rejudge", run, self.judge, self.budget, self.base_url]);
+        hex::encode(Sha256::digest(parts.to_string().as_bytes()))
+    }
+}

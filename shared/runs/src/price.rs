@@ -1,0 +1,44 @@
+//! What a model costs, as far as that is known when a run is ordered.
+
+use bench_domain::Price;
+use bench_inference::ProviderKind;
+
+use crate::{FoundModel, Order, Orderer, Orders, RunError};
+
+impl Orders {
+    /// The price that a run of this order is made with.
+    ///
+    /// It is looked up anew only for a budget in dollars: at the provider itself, where the catalogue does not have it.
+    ///
+    /// # Errors
+    /// [`RunError::PriceUnknown`] for a budget in dollars and no price.
+    pub(crate) async fn price_for(
+        &self,
+        order: &Order,
+        found: &FoundModel,
+        orderer: &Orderer,
+    ) -> Result<Option<Price>, RunError> {
+        let known = order.trusted.price.or(found.price).filter(|price| price.is_believable());
+        // The oracle and stored responses cost nothing.
+        if known.is_some() || order.budget.usd.is_none() || !found.kind.is_remote() {
+            return Ok(known);
+        }
+        // What is at an address of the command line's has no list of prices that could be trusted.
+        let asked = match found.model.base_url {
+            Some(_) => None,
+            None => self.listed_price(found.kind, &found.model.slug, orderer).await,
+        };
+        asked.map(Some).ok_or(RunError::PriceUnknown)
+    }
+
+    async fn listed_price(&self, kind: ProviderKind, slug: &str, orderer: &Orderer) -> Option<Price> {
+        let endpoint = self.endpoint(kind, Some(orderer)).ok()?;
+        match self.chat.list_gateway_models(&endpoint).await {
+            Ok(models) => models.into_iter().find(|model| model.slug == slug)?.price,
+            Err(error) => {
+                tracing::warn!(%error, "The prices of {kind} are not known: {error}");
+                None
+            }
+        }
+    }
+}

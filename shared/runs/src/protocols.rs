@@ -1,0 +1,115 @@
+//! By which protocol a benchmark is run: checked against those that there are.
+
+use std::collections::BTreeMap;
+
+use bench_benchmarks::{Benchmark, OptionError, UnknownProtocol};
+use bench_domain::BenchmarkName;
+
+use crate::{Choice, RunError};
+
+/// A name that no benchmark has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no benchmark `{name}`; known are {}", all_names())]
+pub struct UnknownBenchmark {
+    /// What was asked for, cut to 80 characters.
+    pub name: String,
+}
+
+/// What was chosen for a benchmark and is not there.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UnknownChoice {
+    /// The benchmark itself.
+    #[error(transparent)]
+    Benchmark(#[from] UnknownBenchmark),
+    /// Its protocol.
+    #[error(transparent)]
+    Protocol(#[from] UnknownProtocol),
+    /// One of its options, or an option's value.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+}
+
+fn all_names() -> String {
+    let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
+    names.join(", ")
+}
+
+/// The benchmark of a name that a caller has given.
+pub(crate) fn named(name: &str) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {
+    let parsed = name.trim().parse::<BenchmarkName>().ok();
+    let found = parsed.and_then(|name| Some((bench_benchmarks::find(name.as_str())?, name)));
+    found.ok_or_else(|| UnknownBenchmark { name: name.chars().take(80).collect() })
+}
+
+/// The benchmark of that name, and the protocol unless it is the default one.
+///
+/// # Errors
+/// When there is no such benchmark, or it has no such protocol.
+pub fn known(name: &str, protocol: &str) -> Result<(BenchmarkName, Option<String>), UnknownChoice> {
+    let (benchmark, name) = named(name)?;
+    let protocol = protocol.trim();
+    let shown: String = protocol.chars().take(80).collect();
+    bench_benchmarks::under_protocol(benchmark, Some(&shown))?;
+    let is_default = benchmark.facts().protocol_name == protocol;
+    Ok((name, (!is_default).then(|| protocol.to_owned())))
+}
+
+/// The protocols of a run of these benchmarks that are not the default ones.
+pub(crate) fn chosen(
+    given: &BTreeMap<String, String>,
+    benchmarks: &[BenchmarkName],
+) -> Result<BTreeMap<BenchmarkName, String>, RunError> {
+    let mut chosen = BTreeMap::new();
+    for (name, protocol) in given {
+        let (benchmark, protocol) = known(name, protocol).map_err(RunError::Protocol)?;
+        if !benchmarks.contains(&benchmark) {
+            let ordered = benchmarks.to_vec();
+            return Err(RunError::NotOrdered { what: Choice::Protocol, benchmark, ordered });
+        }
+        chosen.extend(protocol.map(|protocol| (benchmark, protocol)));
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+
+    fn one(name: &str, protocol: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([(name.to_owned(), protocol.to_owned())])
+    }
+
+    fn names(list: &[&str]) -> Vec<BenchmarkName> {
+        list.iter().map(|name| name.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_default_protocol_is_no_choice() {
+        for benchmark in bench_benchmarks::all() {
+            let default = one(benchmark.name(), benchmark.facts().protocol_name);
+            assert_eq!(chosen(&default, &names(&[benchmark.name()])).unwrap(), BTreeMap::new());
+            for other in benchmark.other_protocols() {
+                let other = other.facts().protocol_name;
+                let chosen = chosen(&one(benchmark.name(), other), &names(&[benchmark.name()])).unwrap();
+                assert_eq!(chosen.values().collect::<Vec<_>>(), [other]);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_known_is_told_with_what_is() {
+        let mmlu = bench_benchmarks::find("mmlu_pro").unwrap();
+        for (given, run, parts) in [
+            (one("nope", "x"), "mmlu_pro", ["no benchmark `nope`", "mmlu_pro"]),
+            (one("mmlu_pro", "nope"), "mmlu_pro", ["no protocol `nope`", mmlu.facts().protocol_name]),
+            (one("mmlu_pro", mmlu.facts().protocol_name), "aime_2025", ["not to be run", "aime_2025"]),
+        ] {
+            let error = chosen(&given, &names(&[run])).unwrap_err();
+            assert_eq!(error.kind(), Kind::OutOfBounds);
+            for part in parts {
+                assert!(error.to_string().contains(part), "{part}: {}", error);
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Judging the answers of a run again: a new run with the same items and samples, whose answers are not asked for but
+//! taken from the first one.
+
+use std::collections::BTreeMap;
+
+use bench_domain::run::{AuthMode, Owner, Plan};
+use bench_domain::{BenchmarkName, RunId, RunSpec, Timestamp};
+use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
+
+use crate::judge::JudgedRun;
+use crate::limits::refuse_samples;
+use crate::order::idempotency_name;
+use crate::runs::FIRST_GENERATION;
+use crate::{Created, JudgeOrder, Keys, Orderer, Orders, RejudgeOrder, RunError, Standing};
+
+impl Orders {
+    /// Judges the answers of a run again, whoever asks.
+    ///
+    /// `counted` is the caller whose order it is, if it came with a request.
+    ///
+    /// # Errors
+    /// What is wrong with the order; nothing was made then.
+    pub async fn rejudge(
+        &self,
+        run: RunId,
+        mut order: RejudgeOrder,
+        standing: Standing,
+        counted: Option<&Owner>,
+    ) -> Result<Created, RunError> {
+        let state = &self.runs.state;
+        let warnings = std::mem::take(&mut order.warnings);
+        let asked = state.run(run).await?.ok_or(RunError::RunNotFound)?;
+        let first = asked.spec.rejudges.map_or(run, |rejudges| rejudges.run);
+        let idempotency = order.idempotency_key.as_ref().map(|key| Idempotency {
+            owner: idempotency_name(&asked.spec.owner),
+            key: key.clone(),
+            digest: order.digest(run),
+        });
+        if let Some(idempotency) = &idempotency
+            && let Some(earlier) = self.runs.earlier_run(idempotency).await?
+        {
+            return Ok(Created { warnings, ..earlier });
+        }
+        let found = state.run_with_benchmarks(first).await?.ok_or(RunError::AnswersDeleted)?;
+        for record in [&asked, &found.run] {
+            if record.state.status().is_open() {
+                return Err(RunError::RunOpen { run: record.spec.id, status: record.state.status() });
+            }
+        }
+        let benchmarks = judged(&found)?;
+        let wanted = wanted(&order.judge, &asked.spec);
+        // Without a new judge the address stays that of the old one, too.
+        let kept = asked.spec.judge.as_ref().filter(|_| order.judge.model.is_none());
+        let base_url = order.base_url.clone().or_else(|| kept.and_then(|judge| judge.model.base_url.clone()));
+        let original = &found.run.spec;
+        let orderer = Orderer {
+            owner: original.owner.clone(),
+            // It is for the model's provider only if the run itself was made with one.
+            api_key: order.api_key.clone().filter(|_| original.auth == AuthMode::ApiKey),
+            judge_key: order.judge_key.clone(),
+            standing,
+        };
+        let limits = self.runs.limits(&original.owner);
+        let planned = found.benchmarks.iter().filter(|record| benchmarks.contains(&record.name));
+        let planned = planned.filter_map(|record| record.plan.as_ref()).map(Plan::samples).sum();
+        refuse_samples(planned, limits.samples_per_order)?;
+        let judged_run = JudgedRun {
+            model: &original.model,
+            benchmark: benchmarks.first().ok_or(RunError::NothingJudged)?,
+            budget: order.budget,
+            base_url: base_url.as_deref(),
+        };
+        let judge = self.find_judge(Some(&wanted), judged_run, &orderer).await?;
+        if let Some(orderer) = counted {
+            self.runs.count_order(orderer).await?;
+        }
+        let mut spec = RunSpec {
+            id: RunId::random(),
+            selected_benchmarks: Some(benchmarks.iter().map(ToString::to_string).collect()),
+            judge: Some(judge.spec),
+            rejudges: None,
+            // The model is not asked: nobody's key is needed for it, and nothing is paid for its answers again.
+            auth: AuthMode::System,
+            price: None,
+            budget: order.budget,
+            schedule: None,
+            software: self.runs.config.software.clone(),
+            created_at: Timestamp::now(),
+            datasets: of(&benchmarks, &original.datasets),
+            protocols: of(&benchmarks, &original.protocols),
+            options: of(&benchmarks, &original.options),
+            benchmarks,
+            ..original.clone()
+        };
+        let keys = Keys { own: None, judge: judge.key };
+        let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;
+        let made = state.create_rejudging(first, &mut spec, idempotency.as_ref(), sealed, Some(&limits));
+        match made.await? {
+            Rejudged::Made(_) => Ok(Created { warnings, ..self.runs.announce(&spec, Vec::new()).await? }),
+            Rejudged::Limited(reached) => Err(self.runs.too_many_open(&spec.owner, reached)),
+            Rejudged::Gone => Err(RunError::AnswersDeleted),
+            Rejudged::KeyTaken => self.runs.made_meanwhile(idempotency.as_ref()).await,
+        }
+    }
+}
+
+/// The judge that was asked for. Where none was named it is the run's own, with its settings unless others are given.
+fn wanted(order: &JudgeOrder, asked: &RunSpec) -> JudgeOrder {
+    let Some(judge) = asked.judge.as_ref().filter(|_| order.model.is_none()) else { return order.clone() };
+    let (old, new) = (&judge.generation, &order.generation);
+    let mut generation = old.clone();
+    generation.temperature = new.temperature.or(old.temperature);
+    generation.seed = new.seed.or(old.seed);
+    generation.max_tokens = new.max_tokens.or(old.max_tokens);
+    JudgeOrder { model: Some(judge.model.qualified()), provider: None, generation }
+}
+
+/// The entries of these benchmarks.
+fn of<T: Clone>(
+    benchmarks: &[BenchmarkName],
+    all: &BTreeMap<BenchmarkName, T>,
+) -> BTreeMap<BenchmarkName, T> {
+    let chosen = all.iter().filter(|(name, _)| benchmarks.contains(name));
+    chosen.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+/// The benchmarks whose answers can be judged.
+fn judged(found: &RunWithBenchmarks) -> Result<Vec<BenchmarkName>, RunError> {
+    let spec = &found.run.spec;
+    let is_judged = |record: &&BenchmarkRecord| {
+        bench_benchmarks::of_run(spec, &record.name).is_some_and(|benchmark| benchmark.judge().is_some())
+    };
+    let judged: Vec<&BenchmarkRecord> = found.benchmarks.iter().filter(is_judged).collect();
+    if judged.is_empty() {
+        return Err(RunError::NothingJudged);
+    }
+    let planned: Vec<BenchmarkName> =
+        judged.into_iter().filter(|record| record.plan.is_some()).map(|record| record.name.clone()).collect();
+    if planned.is_empty() {
+        return Err(RunError::NoAnswers);
+    }
+    Ok(planned)
+}

@@ -1,0 +1,73 @@
+//! The write that makes a run, and the message that starts it.
+
+use std::time::Duration;
+
+use bench_domain::run::Owner;
+use bench_domain::{RunId, RunSpec};
+use bench_inference::InferenceConfig;
+use bench_queue::{Message, Queues};
+use bench_state::access::{AccessPolicy, OrderLimits};
+use bench_state::credentials::{Credentials, SealedKey};
+use bench_state::{Creation, Idempotency, NewEvent, State, StateError};
+
+/// A new run's generation.
+pub(crate) const FIRST_GENERATION: u32 = 1;
+
+/// Settings of whatever makes runs.
+#[derive(Debug, Clone)]
+pub struct RunsConfig {
+    /// Version of this program, as runs name it.
+    pub software: String,
+    /// Whether orders come from this machine only.
+    pub local: bool,
+    /// Callers that may order.
+    pub policy: AccessPolicy,
+    /// Limits of orders.
+    pub limits: OrderLimits,
+    /// Providers, and whose keys there are.
+    pub inference: InferenceConfig,
+}
+
+/// Where runs are made.
+#[derive(Debug)]
+pub struct Runs {
+    /// Runs and samples.
+    pub state: State,
+    /// Where messages go.
+    pub queues: Queues,
+    /// Callers' keys.
+    pub credentials: Credentials,
+    /// Settings.
+    pub config: RunsConfig,
+}
+
+impl Runs {
+    /// The limits of orders of this owner.
+    pub fn limits(&self, owner: &Owner) -> OrderLimits {
+        self.config.limits.of(owner, self.config.local)
+    }
+
+    /// Writes a run with its keys, within the limits of its owner. `ignored` are names in the order that are no
+    /// benchmarks. The key is in the same write: there is no run without its key.
+    pub(crate) async fn write(
+        &self,
+        spec: &RunSpec,
+        ignored: &[String],
+        idempotency: Option<&Idempotency>,
+        sealed: Option<SealedKey>,
+    ) -> Result<Creation, StateError> {
+        let event = NewEvent::run_created(spec, ignored);
+        let limits = self.limits(&spec.owner);
+        let made =
+            self.state.create_run_within(spec, &event, idempotency, spec.created_at, sealed, Some(&limits));
+        made.await
+    }
+
+    /// Sends a run to the planner. When the message cannot be sent the run stays queued; reconciliation sends it.
+    pub(crate) async fn send_to_planner(&self, run: RunId, generation: u32) {
+        let message = Message::Plan { run, generation };
+        if let Err(error) = self.queues.send(&message, Duration::ZERO).await {
+            tracing::error!(run.id = %run, %error, "Run {run} waits for reconciliation: {error}");
+        }
+    }
+}

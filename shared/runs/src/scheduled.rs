@@ -1,0 +1,213 @@
+//! A run from a schedule, at a planned time.
+
+use bench_benchmarks::{OptionError, UnknownProtocol};
+use bench_domain::run::{AuthMode, ModelRef, Owner};
+use bench_domain::schedule::Schedule;
+use bench_domain::{BenchmarkName, Code, RunId, Timestamp};
+use bench_inference::{EndpointError, ProviderKind};
+use bench_state::access::{AccessKind, AccessRow, Reached};
+use bench_state::{Creation, StateError};
+
+use crate::runs::FIRST_GENERATION;
+use crate::{Keys, Runs};
+
+/// Why a schedule's run was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum NotMade {
+    /// The operator takes no orders at present.
+    #[error("{0}")]
+    Maintenance(String),
+    /// The schedule's own key is gone.
+    #[error("its own key is gone")]
+    KeyGone,
+    /// The schedule's key for the judge is gone.
+    #[error("its judge's key is gone")]
+    JudgeKeyGone,
+    /// The owner has too many open runs.
+    #[error("its owner has as many open runs as one owner may have")]
+    TooManyOpenRuns,
+    /// All owners together have too many open runs.
+    #[error("the server has as many open runs as it takes")]
+    TooManyOpenRunsInAll,
+    /// The access policy does not allow it any more.
+    #[error("this server's access policy no longer lets its owner order runs")]
+    PolicyChanged,
+    /// The owner's access token is not valid any more.
+    #[error("its access token was revoked or has expired")]
+    TokenInvalid,
+    /// The owner may not order the oracle.
+    #[error("runs of the oracle are for admins and listed callers")]
+    OracleNotAllowed,
+    /// The owner may not order a gated benchmark.
+    #[error("{0} is gated, and runs of it are for admins and listed callers")]
+    Gated(BenchmarkName),
+    /// One of its benchmarks is gone.
+    #[error("there is no benchmark {0} any more")]
+    BenchmarkGone(BenchmarkName),
+    /// One of its protocols is gone.
+    #[error(transparent)]
+    ProtocolGone(UnknownProtocol),
+    /// One of its options is gone.
+    #[error("{benchmark}: {problem}")]
+    OptionGone {
+        /// The benchmark.
+        benchmark: BenchmarkName,
+        /// What it says.
+        problem: OptionError,
+    },
+    /// The provider of its model or judge is gone.
+    #[error("there is no provider {0}")]
+    ProviderGone(String),
+    /// The provider of its model or judge is not set up any more.
+    #[error("the {what} cannot be asked: {problem}")]
+    CannotBeAsked {
+        /// `model` or `judge`.
+        what: &'static str,
+        /// Why.
+        problem: EndpointError,
+    },
+    /// The state failed.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+impl NotMade {
+    /// The stable code of the reason, for programs; the same as of an order that is refused for it.
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::Maintenance(_) => Code::Maintenance,
+            Self::KeyGone => Code::KeyRequired,
+            Self::JudgeKeyGone => Code::JudgeKeyRequired,
+            Self::TooManyOpenRuns | Self::TooManyOpenRunsInAll => Code::OpenRunsLimit,
+            Self::PolicyChanged | Self::OracleNotAllowed => Code::OrderNotAllowed,
+            Self::TokenInvalid => Code::InvalidAccessToken,
+            Self::Gated(_) => Code::GatedBenchmark,
+            Self::BenchmarkGone(_) => Code::BenchmarkNotFound,
+            Self::ProtocolGone(_) => Code::ProtocolNotFound,
+            Self::OptionGone { .. } => Code::InvalidRequest,
+            Self::ProviderGone(_) => Code::UnsupportedProvider,
+            Self::CannotBeAsked { .. } => Code::ProviderNotConfigured,
+            Self::State(_) => Code::InternalError,
+        }
+    }
+}
+
+impl Runs {
+    /// The run of a schedule for a planned time, queued: made now, or made before. `maintenance` says why no run may be
+    /// made at present.
+    ///
+    /// Nothing is looked up anew but what may have changed since the schedule was made: whether its owner may still
+    /// order it, and whether there still is what it names.
+    ///
+    /// # Errors
+    /// Why it was not made. It may be tried again.
+    pub async fn make_scheduled(
+        &self,
+        schedule: &Schedule,
+        planned: Timestamp,
+        now: Timestamp,
+        maintenance: Option<&str>,
+    ) -> Result<RunId, NotMade> {
+        let spec = schedule.run_at(planned, &self.config.software, now);
+        let run = spec.id;
+        if self.state.run(run).await?.is_none() {
+            if let Some(message) = maintenance {
+                return Err(NotMade::Maintenance(message.to_owned()));
+            }
+            self.check_schedule(schedule)?;
+            self.check_owner(schedule, now).await?;
+            let sealed = self.keys_of(schedule).await?.seal(&self.credentials, run, FIRST_GENERATION).await?;
+            match self.write(&spec, &[], None, sealed).await? {
+                Creation::Limited(Reached::Owner) => return Err(NotMade::TooManyOpenRuns),
+                Creation::Limited(Reached::Total) => return Err(NotMade::TooManyOpenRunsInAll),
+                Creation::Done | Creation::KeyTaken => {}
+            }
+            tracing::info!(run.id = %run, schedule.id = %schedule.id, "Schedule {} made run {run}", schedule.name);
+        }
+        self.send_to_planner(run, FIRST_GENERATION).await;
+        Ok(run)
+    }
+
+    /// The schedule's own keys.
+    async fn keys_of(&self, schedule: &Schedule) -> Result<Keys, NotMade> {
+        let mut keys = Keys::default();
+        if schedule.auth == AuthMode::ApiKey {
+            keys.own = Some(self.credentials.get_for(schedule.id).await?.ok_or(NotMade::KeyGone)?);
+        }
+        if schedule.run.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey) {
+            keys.judge = Some(self.credentials.judge_for(schedule.id).await?.ok_or(NotMade::JudgeKeyGone)?);
+        }
+        Ok(keys)
+    }
+
+    /// Refuses what the schedule's owner may not order: the access policy, an access token or its permissions may have
+    /// changed since.
+    async fn check_owner(&self, schedule: &Schedule, now: Timestamp) -> Result<(), NotMade> {
+        let policy = &self.config.policy;
+        let owner = match &schedule.owner {
+            _ if self.config.local => return Ok(()),
+            Owner::Key(owner) => owner,
+            // On a server that others can reach these are an admin's.
+            Owner::Local if policy.has(AccessRow::Admin) => return Ok(()),
+            Owner::Local => return Err(NotMade::PolicyChanged),
+        };
+        let entry = self.state.access(owner).await?.filter(|entry| entry.is_valid(now));
+        let is_token = schedule.auth == AuthMode::System;
+        if is_token && entry.as_ref().is_none_or(|entry| entry.kind != AccessKind::Token) {
+            return Err(NotMade::TokenInvalid);
+        }
+        let row = if is_token { AccessRow::Token } else { AccessRow::ProviderKey };
+        if !policy.has(row) {
+            return Err(NotMade::PolicyChanged);
+        }
+        let template = &schedule.run;
+        let kind = ProviderKind::from_name(&template.model.provider);
+        let is_oracle = kind.is_some_and(|kind| !kind.is_remote());
+        if is_oracle && !entry.as_ref().is_some_and(|entry| entry.oracle) {
+            return Err(NotMade::OracleNotAllowed);
+        }
+        let gated = bench_benchmarks::gated();
+        match template.benchmarks.iter().find(|name| gated.contains(*name)) {
+            Some(name) if !entry.is_some_and(|entry| entry.gated) => Err(NotMade::Gated(name.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses what could only fail.
+    fn check_schedule(&self, schedule: &Schedule) -> Result<(), NotMade> {
+        let template = &schedule.run;
+        let known = |name: &&BenchmarkName| bench_benchmarks::find(name.as_str()).is_some();
+        if let Some(gone) = template.benchmarks.iter().find(|name| !known(name)) {
+            return Err(NotMade::BenchmarkGone(gone.clone()));
+        }
+        for (name, protocol) in &template.protocols {
+            let Some(benchmark) = bench_benchmarks::find(name.as_str()) else { continue };
+            bench_benchmarks::under_protocol(benchmark, Some(protocol)).map_err(NotMade::ProtocolGone)?;
+        }
+        for (name, options) in &template.options {
+            let Some(benchmark) = bench_benchmarks::find(name.as_str()) else { continue };
+            let protocol = template.protocols.get(name).map(String::as_str);
+            let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).unwrap_or(benchmark);
+            benchmark
+                .under_options(options)
+                .map_err(|problem| NotMade::OptionGone { benchmark: name.clone(), problem })?;
+        }
+        self.check_provider(&template.model, schedule.auth, "model")?;
+        match &template.judge {
+            Some(judge) => self.check_provider(&judge.model, judge.auth, "judge"),
+            None => Ok(()),
+        }
+    }
+
+    fn check_provider(&self, model: &ModelRef, auth: AuthMode, what: &'static str) -> Result<(), NotMade> {
+        let Some(kind) = ProviderKind::from_name(&model.provider) else {
+            return Err(NotMade::ProviderGone(model.provider.clone()));
+        };
+        // With a key or an address of its own it needs nothing of the operator's.
+        if auth == AuthMode::System && model.base_url.is_none() && kind.is_remote() {
+            let endpoint = self.config.inference.endpoint(kind);
+            endpoint.map_err(|problem| NotMade::CannotBeAsked { what, problem })?;
+        }
+        Ok(())
+    }
+}

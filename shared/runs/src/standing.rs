@@ -1,0 +1,82 @@
+//! What is known of who orders, and what follows from it.
+
+use bench_domain::BenchmarkName;
+use bench_state::access::{AccessEntry, AccessRow};
+
+use crate::{Orderer, RunError};
+
+/// What the server knows of the caller who orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The person at this machine, or this program itself.
+    Local,
+    /// A holder of the admin secret.
+    Admin,
+    /// A holder of an access token.
+    Token(Permissions),
+    /// A holder of a key that the operator has listed.
+    ListedKey(Permissions),
+    /// A holder of some text that may be a key: its provider has to confirm it.
+    Key,
+}
+
+/// Permissions of a listed caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Permissions {
+    /// May order runs of the oracle and of stored responses.
+    pub oracle: bool,
+    /// May order runs of gated benchmarks.
+    pub gated: bool,
+}
+
+impl Permissions {
+    /// Those of an entry in the operator's list.
+    pub const fn of(entry: &AccessEntry) -> Self {
+        Self { oracle: entry.oracle, gated: entry.gated }
+    }
+}
+
+impl Standing {
+    /// What it may order beyond what everybody may.
+    pub const fn permissions(self) -> Permissions {
+        match self {
+            Self::Local | Self::Admin => Permissions { oracle: true, gated: true },
+            Self::Token(permissions) | Self::ListedKey(permissions) => permissions,
+            Self::Key => Permissions { oracle: false, gated: false },
+        }
+    }
+
+    /// Whether orders may be paid with the operator's keys.
+    pub const fn spends_operators_money(self) -> bool {
+        matches!(self, Self::Local | Self::Admin | Self::Token(_))
+    }
+
+    /// The row of the access policy that has to allow its orders.
+    pub const fn row(self) -> Option<AccessRow> {
+        match self {
+            Self::Local => None,
+            Self::Admin => Some(AccessRow::Admin),
+            Self::Token(_) => Some(AccessRow::Token),
+            Self::ListedKey(_) | Self::Key => Some(AccessRow::ProviderKey),
+        }
+    }
+}
+
+impl Orderer {
+    /// Refuses gated benchmarks to callers who may not order them.
+    ///
+    /// # Errors
+    /// [`RunError::Gated`] with the first one.
+    pub fn refuse_gated(&self, benchmarks: &[BenchmarkName]) -> Result<(), RunError> {
+        match benchmarks.iter().find(|name| !self.may_order(name)) {
+            Some(name) => Err(RunError::Gated(name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether this caller may order a benchmark, gated or not.
+    pub(crate) fn may_order(&self, name: &BenchmarkName) -> bool {
+        self.standing.permissions().gated
+            || bench_benchmarks::find(name.as_str()).is_none_or(|benchmark| benchmark.spec().gate.is_none())
+    }
+}
