@@ -1,6 +1,6 @@
 //! `bench rejudge`.
 
-use bench_domain::RunId;
+use bench_domain::{Code, RunId};
 use bench_domain::statistics::PairedComparison;
 use bench_runs::{Orders, RejudgeOrder, RunError, Standing};
 use bench_state::Scope;

@@ -2,7 +2,7 @@
 
 use bench_domain::budget::{BUDGET_USD_MAX, dollars, grouped};
 use bench_domain::run::ModelRef;
-use bench_domain::{Budget, Code, Prices, RunSpec, Spending};
+use bench_domain::{Budget, Code, Prices, RunSpec, RunTemplate, Spending};
 use bench_inference::ProviderKind;
 use bench_runs::RunError;
 use bench_state::{RunWithBenchmarks, Shards};
@@ -54,7 +54,10 @@ pub(crate) fn renewed(
             return Err(ApiError::new(Code::BudgetTooSmall, too_small(spent, prices)));
         }
     }
-    Ok(new.is_set().then(|| RunSpec { budget, ..old.clone() }))
+    Ok(new.is_set().then(|| {
+        let template = RunTemplate { budget, ..old.template.clone() };
+        RunSpec { template, ..old.clone() }
+    }))
 }
 
 fn too_small(spent: Spending, prices: Prices) -> String {

@@ -7,8 +7,8 @@ use bench_benchmarks::scorers::{BoxedInteger, Scorer};
 use bench_benchmarks::{Facts, ItemProblem, Material, Options, Template, TemplateSource, Templates};
 use bench_blobs::Blobs;
 use bench_datasets::{Index, LibraryConfig, load_templates};
-use bench_domain::run::{AuthMode, DatasetChoice, DatasetUse, ItemNaming, ModelRef, Owner};
-use bench_domain::{BenchmarkName, Budget, ModelId, Prompt, RunSpec, Subset};
+use bench_domain::run::{DatasetChoice, DatasetUse, ItemNaming};
+use bench_domain::{BenchmarkName, Prompt, RunSpec, RunTemplate, Subset, testing};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_items::{
     DatasetSpec, DemoData, IndexEntry, Item, Layout, Row, RowError, TemplateOrigin, TemplatePart,
@@ -190,38 +190,11 @@ fn index() -> Index {
 
 fn spec(name: &BenchmarkName, since: Option<&str>) -> RunSpec {
     let since = since.map(|since| (name.clone(), Options::from([("since".to_owned(), since.to_owned())])));
-    RunSpec {
-        id: RunId::random(),
-        model: ModelRef {
-            id: ModelId::of("oracle", "oracle"),
-            provider: "oracle".into(),
-            slug: "oracle".into(),
-            base_url: None,
-            replay_key: None,
-            endpoint_host: None,
-        },
-        selected_benchmarks: None,
-        benchmarks: vec![name.clone()],
-        subset: Subset::default(),
-        items: Vec::new(),
-        item_naming: ItemNaming::SourceId,
-        samples: None,
-        generation: Generation::default(),
-        datasets: BTreeMap::new(),
-        protocols: BTreeMap::new(),
+    let template = RunTemplate {
         options: since.into_iter().collect(),
-        judge: None,
-        rejudges: None,
-        owner: Owner::Local,
-        auth: AuthMode::System,
-        config: None,
-        coverage_min: 0.9,
-        price: None,
-        budget: Budget::default(),
-        schedule: None,
-        software: "test".into(),
-        created_at: Timestamp::now(),
-    }
+        ..testing::template("oracle/oracle", name.as_str())
+    };
+    testing::spec(RunId::random(), template)
 }
 
 fn chosen(spec: &RunSpec, name: &BenchmarkName) -> Result<(Vec<u64>, u64), String> {
@@ -246,15 +219,18 @@ fn options_leave_items_out_before_a_subset_is_chosen() {
 
     // A share is one of what is left: a quarter of 20, and the same five every time.
     let seeded = Subset::new(25, None, Some("s")).unwrap();
-    let quarter = RunSpec { subset: seeded.clone(), ..spec(&name, Some("2024-08-11")) };
+    let mut quarter = spec(&name, Some("2024-08-11"));
+    quarter.subset = seeded.clone();
     let (ids, _) = chosen(&quarter, &name).unwrap();
     assert_eq!(ids.len(), 5);
     assert!(ids.iter().all(|id| *id >= 20));
-    let again = RunSpec { subset: seeded, ..spec(&name, Some("2024-08-11")) };
+    let mut again = spec(&name, Some("2024-08-11"));
+    again.subset = seeded;
     assert_eq!(chosen(&again, &name).unwrap().0, ids);
 
     // Options of another benchmark are not this one's.
-    let other = RunSpec { options: spec(&"other".parse().unwrap(), Some("2024-09-01")).options, ..all };
+    let mut other = all;
+    other.options = spec(&"other".parse().unwrap(), Some("2024-09-01")).template.options;
     assert_eq!(chosen(&other, &name).unwrap().1, 40);
 }
 
@@ -265,8 +241,9 @@ fn options_that_leave_nothing_are_named() {
     assert_eq!(why, "none of the 40 items of sayings is left by its options: since=2024-09-01");
 
     let named = |items: &[&str], since| {
-        let items = items.iter().map(|item| (*item).to_owned()).collect();
-        chosen(&RunSpec { items, ..spec(&name, since) }, &name)
+        let mut spec = spec(&name, since);
+        spec.items = items.iter().map(|item| (*item).to_owned()).collect();
+        chosen(&spec, &name)
     };
     assert_eq!(named(&["60", "51"], Some("2024-08-11")).unwrap(), (vec![21, 30], 20));
     assert_eq!(named(&["33", "#30", "60"], None).unwrap(), (vec![3, 30], 40), "an item can be named twice");
@@ -278,8 +255,10 @@ fn options_that_leave_nothing_are_named() {
 fn named_items_go_by_the_datasets_own_ids() {
     let name: BenchmarkName = "sayings".parse().unwrap();
     let named = |items: &[&str], item_naming| {
-        let items = items.iter().map(|item| (*item).to_owned()).collect();
-        chosen(&RunSpec { items, item_naming, ..spec(&name, None) }, &name)
+        let mut spec = spec(&name, None);
+        spec.items = items.iter().map(|item| (*item).to_owned()).collect();
+        spec.item_naming = item_naming;
+        chosen(&spec, &name)
     };
     let own = |items: &[&str]| named(items, ItemNaming::SourceId);
     // 30 is the own id of row 0, and the index of another row.

@@ -18,7 +18,11 @@ pub mod sample;
 pub mod sampling;
 pub mod schedule;
 pub mod secret;
+pub mod spec;
 pub mod statistics;
+#[cfg(any(test, feature = "testing"))]
+#[allow(clippy::panic)] // a test with a wrong name is a wrong test
+pub mod testing;
 pub mod time;
 pub mod usage;
 
@@ -33,11 +37,12 @@ pub use job::{
 };
 pub use outcome::{Outcome, OutcomeCounts, Verdict};
 pub use run::{
-    BenchmarkState, BenchmarkStatus, FailureReason, IllegalTransition, RunSpec, RunState, RunStatus,
+    BenchmarkState, BenchmarkStatus, FailureReason, IllegalTransition, RunState, RunStatus,
 };
 pub use sample::{Position, SampleRef};
 pub use sampling::Subset;
 pub use schedule::Schedule;
 pub use secret::Secret;
+pub use spec::{RunSpec, RunTemplate};
 pub use time::Timestamp;
 pub use usage::{Cost, Price, TOKENS_PER_CALL_MAX, Usage};

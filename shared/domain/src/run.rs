@@ -5,81 +5,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Prices;
 use crate::job::StoredFile;
 use crate::report::BenchmarkReport;
-use crate::{
-    BenchmarkName, Budget, Code, Generation, ModelId, Price, RunId, ScheduleId, Subset, Timestamp, code,
-};
+use crate::{Code, Generation, ModelId, Price, RunId, Timestamp, code};
 
 /// A benchmark whose coverage is below this has no score, unless the run says otherwise.
 pub const COVERAGE_MIN_DEFAULT: f64 = 0.9;
 /// Upper bound of samples per item.
 pub const SAMPLES_PER_ITEM_MAX: u32 = 1_000;
-
-/// What was ordered: everything that determines a run, fixed at its creation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunSpec {
-    /// The run.
-    pub id: RunId,
-    /// Which model is measured.
-    pub model: ModelRef,
-    /// The benchmarks to run, without duplicates, in order.
-    pub benchmarks: Vec<BenchmarkName>,
-    /// The list as the caller gave it; `None` means all.
-    pub selected_benchmarks: Option<Vec<String>>,
-    /// Which part of each benchmark.
-    pub subset: Subset,
-    /// Only these items, in dataset order, instead of a subset. Empty: no such choice.
-    #[serde(default)]
-    pub items: Vec<String>,
-    /// How `items`, and the ids in stored responses, name an item.
-    #[serde(default)]
-    pub item_naming: ItemNaming,
-    /// Samples per item; `None` leaves it to each benchmark's protocol.
-    #[serde(default)]
-    pub samples: Option<u32>,
-    /// Generation settings that replace the protocol's, where set.
-    #[serde(default)]
-    pub generation: Generation,
-    /// Where the items of a benchmark come from, for those with a choice of their own.
-    #[serde(default)]
-    pub datasets: BTreeMap<BenchmarkName, DatasetChoice>,
-    /// The protocol by its short name, for benchmarks whose default one is not wanted.
-    #[serde(default)]
-    pub protocols: BTreeMap<BenchmarkName, String>,
-    /// Settings of a benchmark of its own, by name, for those that are not to have their defaults.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<BenchmarkName, BTreeMap<String, String>>,
-    /// Who judges, for benchmarks that need a judge; `None` when none does.
-    #[serde(default)]
-    pub judge: Option<JudgeSpec>,
-    /// Set when the answers are those of another run, judged again.
-    #[serde(default)]
-    pub rejudges: Option<Rejudges>,
-    /// Who may change the run.
-    pub owner: Owner,
-    /// Whose key pays for the answers.
-    pub auth: AuthMode,
-    /// Free-form JSON of the caller, as text.
-    #[serde(default)]
-    pub config: Option<String>,
-    /// Coverage below which a benchmark has no score, 0 to 1.
-    pub coverage_min: f64,
-    /// The provider's price at the time of creation.
-    #[serde(default)]
-    pub price: Option<Price>,
-    /// What the answers may cost before the run is stopped.
-    #[serde(default)]
-    pub budget: Budget,
-    /// The schedule that ordered it, if one did.
-    #[serde(default)]
-    pub schedule: Option<ScheduleId>,
-    /// Version of the program that accepted the run.
-    pub software: String,
-    /// When it was ordered.
-    pub created_at: Timestamp,
-}
 
 /// How an order and its stored responses name items.
 ///
@@ -92,13 +25,6 @@ pub enum ItemNaming {
     RowIndex,
     /// By the dataset's own id, or by the row's index after a `#`.
     SourceId,
-}
-
-impl RunSpec {
-    /// The prices that were noted with the run.
-    pub fn prices(&self) -> Prices {
-        Prices { answers: self.price, judge: self.judge.as_ref().and_then(|judge| judge.price) }
-    }
 }
 
 /// A model at a provider.

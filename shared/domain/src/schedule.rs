@@ -11,8 +11,6 @@ mod firing;
 mod timing;
 mod webhook;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 pub use self::firing::{
@@ -22,8 +20,8 @@ pub use self::firing::{
 pub use self::timing::{CRON_CHARS_MAX, Due, INTERVAL_MIN, InvalidTiming, LATE_MAX, Timing};
 pub use self::webhook::{InvalidWebhook, WEBHOOK_CHARS_MAX, Webhook};
 
-use crate::run::{AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner};
-use crate::{BenchmarkName, Budget, Generation, Price, RunSpec, ScheduleId, Subset, Timestamp};
+use crate::run::{AuthMode, Owner};
+use crate::{RunSpec, RunTemplate, ScheduleId, Timestamp};
 
 /// Schedules that an installation may have.
 pub const SCHEDULES_MAX: usize = 1_000;
@@ -58,91 +56,16 @@ pub struct Schedule {
     pub next_at: Option<Timestamp>,
 }
 
-/// What a schedule runs: everything of a [`RunSpec`] that is the same for all its runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunTemplate {
-    /// Which model is measured.
-    pub model: ModelRef,
-    /// The benchmarks to run, without duplicates, in order.
-    pub benchmarks: Vec<BenchmarkName>,
-    /// The list as the caller gave it; `None` means all.
-    #[serde(default)]
-    pub selected_benchmarks: Option<Vec<String>>,
-    /// Which part of each benchmark. Its seed is set, so that all runs have the same items.
-    pub subset: Subset,
-    /// Only these items instead of a subset. Empty: no such choice.
-    #[serde(default)]
-    pub items: Vec<String>,
-    /// How `items` name an item.
-    #[serde(default)]
-    pub item_naming: ItemNaming,
-    /// Samples per item; `None` leaves it to each benchmark's protocol.
-    #[serde(default)]
-    pub samples: Option<u32>,
-    /// Generation settings that replace the protocol's, where set.
-    #[serde(default)]
-    pub generation: Generation,
-    /// Where the items of a benchmark come from, for those with a choice of their own.
-    #[serde(default)]
-    pub datasets: BTreeMap<BenchmarkName, DatasetChoice>,
-    /// The protocol by its short name, for benchmarks whose default one is not wanted.
-    #[serde(default)]
-    pub protocols: BTreeMap<BenchmarkName, String>,
-    /// Settings of a benchmark of its own, by name, for those that are not to have their defaults.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<BenchmarkName, BTreeMap<String, String>>,
-    /// Who judges, for benchmarks that need a judge.
-    #[serde(default)]
-    pub judge: Option<JudgeSpec>,
-    /// Free-form JSON of the caller, as text.
-    #[serde(default)]
-    pub config: Option<String>,
-    /// Coverage below which a benchmark has no score, 0 to 1.
-    pub coverage_min: f64,
-    /// The provider's price when the schedule was made or last changed.
-    #[serde(default)]
-    pub price: Option<Price>,
-    /// What the answers of one run may cost before it is stopped.
-    #[serde(default)]
-    pub budget: Budget,
-}
-
-impl RunTemplate {
-    /// The same with a seed: the given one, else the schedule's id. Without one every run would choose its
-    /// own items, and no two could be compared.
-    #[must_use]
-    pub fn with_fixed_seed(mut self, schedule: ScheduleId) -> Self {
-        self.subset.seed.get_or_insert_with(|| schedule.to_string());
-        self
-    }
-}
-
 impl Schedule {
     /// The run for a planned time. Its id depends on schedule and time alone, so that however often it is
     /// made, it is one run.
     pub fn run_at(&self, planned: Timestamp, software: &str, now: Timestamp) -> RunSpec {
-        let template = self.run.clone().with_fixed_seed(self.id);
         RunSpec {
             id: self.id.run_at(planned),
-            model: template.model,
-            benchmarks: template.benchmarks,
-            selected_benchmarks: template.selected_benchmarks,
-            subset: template.subset,
-            items: template.items,
-            item_naming: template.item_naming,
-            samples: template.samples,
-            generation: template.generation,
-            datasets: template.datasets,
-            protocols: template.protocols,
-            options: template.options,
-            judge: template.judge,
+            template: self.run.clone().with_fixed_seed(self.id),
             rejudges: None,
             owner: self.owner.clone(),
             auth: self.auth,
-            config: template.config,
-            coverage_min: template.coverage_min,
-            price: template.price,
-            budget: template.budget,
             schedule: Some(self.id),
             software: software.to_owned(),
             created_at: now,
@@ -181,7 +104,8 @@ pub fn checked_name(name: &str) -> Result<String, InvalidName> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ModelId;
+    use crate::run::ItemNaming;
+    use crate::{Subset, testing};
 
     fn schedule() -> Schedule {
         Schedule {
@@ -190,29 +114,8 @@ mod tests {
             owner: Owner::Local,
             timing: Timing::new("30 2 * * *", "Europe/Berlin").unwrap(),
             run: RunTemplate {
-                model: ModelRef {
-                    id: ModelId::of("oracle", "oracle"),
-                    provider: "oracle".into(),
-                    slug: "oracle".into(),
-                    base_url: None,
-                    replay_key: None,
-                    endpoint_host: None,
-                },
-                benchmarks: vec!["mmlu_pro".parse().unwrap()],
-                selected_benchmarks: None,
                 subset: Subset { count: Some(5), ..Subset::default() },
-                items: Vec::new(),
-                item_naming: ItemNaming::SourceId,
-                samples: None,
-                generation: Generation::default(),
-                datasets: BTreeMap::new(),
-                protocols: Default::default(),
-                options: Default::default(),
-                judge: None,
-                config: None,
-                coverage_min: 0.9,
-                price: None,
-                budget: Budget::default(),
+                ..testing::template("oracle/oracle", "mmlu_pro")
             },
             auth: AuthMode::System,
             webhook: None,

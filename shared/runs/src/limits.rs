@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use bench_benchmarks::Benchmark;
 use bench_domain::run::{DatasetChoice, Owner};
-use bench_domain::schedule::RunTemplate;
-use bench_domain::{BenchmarkName, Timestamp};
+use bench_domain::{BenchmarkName, RunTemplate, Timestamp};
 use bench_state::access::Reached;
 
 use crate::{RunError, Runs};

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bench_domain::run::{AuthMode, Owner, Plan};
-use bench_domain::{BenchmarkName, RunId, RunSpec, Timestamp};
+use bench_domain::{BenchmarkName, RunId, RunSpec, RunTemplate, Timestamp};
 use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
 
 use crate::judge::JudgedRun;
@@ -76,21 +76,25 @@ impl Orders {
         }
         let mut spec = RunSpec {
             id: RunId::random(),
-            selected_benchmarks: Some(benchmarks.iter().map(ToString::to_string).collect()),
-            judge: Some(judge.spec),
+            template: RunTemplate {
+                selected_benchmarks: Some(benchmarks.iter().map(ToString::to_string).collect()),
+                judge: Some(judge.spec),
+                // The model is not asked: nothing is paid for its answers again.
+                price: None,
+                budget: order.budget,
+                datasets: of(&benchmarks, &original.datasets),
+                protocols: of(&benchmarks, &original.protocols),
+                options: of(&benchmarks, &original.options),
+                benchmarks,
+                ..original.template.clone()
+            },
             rejudges: None,
-            // The model is not asked: nobody's key is needed for it, and nothing is paid for its answers again.
+            owner: original.owner.clone(),
+            // Nor is anybody's key needed for it.
             auth: AuthMode::System,
-            price: None,
-            budget: order.budget,
             schedule: None,
             software: self.runs.config.software.clone(),
             created_at: Timestamp::now(),
-            datasets: of(&benchmarks, &original.datasets),
-            protocols: of(&benchmarks, &original.protocols),
-            options: of(&benchmarks, &original.options),
-            benchmarks,
-            ..original.clone()
         };
         let keys = Keys { own: None, judge: judge.key };
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;

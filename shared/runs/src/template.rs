@@ -1,8 +1,7 @@
 //! An order with everything looked up that it means.
 
 use bench_domain::run::{ItemNaming, JudgeSpec};
-use bench_domain::schedule::RunTemplate;
-use bench_domain::{BenchmarkName, Secret};
+use bench_domain::{BenchmarkName, RunTemplate, Secret};
 
 use crate::benchmarks::{select, selected};
 use crate::judge::{FoundJudge, JudgedRun, is_judged};

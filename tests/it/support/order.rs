@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use bench_datasets::NoProgress;
 use bench_domain::run::{AuthMode, DatasetChoice, JudgeSpec, ModelRef, Owner, Rejudges};
-use bench_domain::schedule::RunTemplate;
 use bench_domain::{
-    BenchmarkName, Budget, Generation, ModelId, Price, RunId, RunSpec, Secret, Subset, Timestamp,
+    BenchmarkName, Budget, Generation, Price, RunId, RunSpec, RunTemplate, Secret, Timestamp, testing,
 };
 use bench_queue::Message;
 use bench_state::credentials::SealedKey;
@@ -71,14 +70,7 @@ impl Order {
     /// The judge is not a model, but compares with the gold answer.
     pub(crate) fn judged_by_oracle(self) -> Self {
         let oracle = |judge: JudgeSpec| JudgeSpec {
-            model: ModelRef {
-                id: ModelId::of("oracle", "oracle"),
-                provider: "oracle".into(),
-                slug: "oracle".into(),
-                base_url: None,
-                replay_key: None,
-                endpoint_host: None,
-            },
+            model: testing::model("oracle/oracle"),
             ..judge
         };
         Self { judge: self.judge.map(oracle), ..self }
@@ -167,23 +159,24 @@ impl Order {
     /// Takes in the datasets, for a schedule.
     pub(crate) async fn template(&self, world: &World) -> RunTemplate {
         let (benchmarks, datasets) = self.take_in(world).await;
+        RunTemplate { price: None, budget: Budget::default(), ..self.template_of(world, benchmarks, datasets) }
+    }
+
+    fn template_of(
+        &self,
+        world: &World,
+        benchmarks: Vec<BenchmarkName>,
+        datasets: BTreeMap<BenchmarkName, DatasetChoice>,
+    ) -> RunTemplate {
         RunTemplate {
             model: model(world),
             benchmarks,
-            selected_benchmarks: None,
-            subset: Subset::default(),
-            items: vec![],
-            item_naming: bench_domain::run::ItemNaming::SourceId,
             samples: self.samples,
-            generation: Generation::default(),
             datasets,
-            protocols: Default::default(),
-            options: Default::default(),
             judge: self.judge.clone(),
-            config: None,
-            coverage_min: 0.9,
-            price: None,
-            budget: bench_domain::Budget::default(),
+            price: self.price,
+            budget: self.budget,
+            ..testing::template("openai-compatible/m", "mmlu_pro")
         }
     }
 
@@ -194,25 +187,10 @@ impl Order {
         let key = self.key.as_ref().and_then(Secret::new);
         let spec = RunSpec {
             id,
-            model: model(world),
-            benchmarks,
-            selected_benchmarks: None,
-            subset: Subset::default(),
-            items: vec![],
-            item_naming: bench_domain::run::ItemNaming::SourceId,
-            samples: self.samples,
-            generation: Generation::default(),
-            datasets,
-            protocols: Default::default(),
-            options: Default::default(),
-            judge: self.judge.clone(),
+            template: self.template_of(world, benchmarks, datasets),
             rejudges: self.rejudges,
             owner: key.as_ref().map_or(Owner::Local, |key| world.stack.api.access.owner_of(key)),
             auth: if key.is_some() { AuthMode::ApiKey } else { AuthMode::System },
-            config: None,
-            coverage_min: 0.9,
-            price: self.price,
-            budget: self.budget,
             schedule: None,
             software: "test".into(),
             created_at: Timestamp::now(),
@@ -246,13 +224,5 @@ impl Order {
 
 /// The world's model server.
 fn model(world: &World) -> ModelRef {
-    let provider = "openai-compatible";
-    ModelRef {
-        id: ModelId::of(provider, "m"),
-        provider: provider.into(),
-        slug: "m".into(),
-        base_url: Some(world.model.base_url()),
-        replay_key: None,
-        endpoint_host: None,
-    }
+    ModelRef { base_url: Some(world.model.base_url()), ..testing::model("openai-compatible/m") }
 }

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,8 +14,8 @@ use bench_domain::run::{
 };
 use bench_domain::sample::{Stage, shards_for};
 use bench_domain::{
-    Answer, BenchmarkName, Code, Finish, Generation, ModelId, Position, Prompt, RunId, RunSpec, SampleBody,
-    SampleRef, Secret, Subset, Timestamp, Usage, Verdict,
+    Answer, BenchmarkName, Code, Finish, Generation, Position, Prompt, RunId, RunSpec, RunTemplate,
+    SampleBody, SampleRef, Secret, Subset, Timestamp, Usage, Verdict, testing,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_exports::{Exports, ExportsConfig};
@@ -212,66 +211,43 @@ pub fn source_id(item: u32) -> String {
 }
 
 fn spec(run: RunId, benchmark: &BenchmarkName, samples: u32, owner: Owner) -> RunSpec {
-    RunSpec {
-        id: run,
+    let template = RunTemplate {
         model: ModelRef {
-            id: ModelId::of("openai-compatible", "=acme/model"),
-            provider: "openai-compatible".to_owned(),
-            slug: "=acme/model".to_owned(),
             base_url: Some("http://user:hunter2@model.internal:8000/v1".to_owned()),
-            replay_key: None,
-            endpoint_host: None,
+            ..testing::model("openai-compatible/=acme/model")
         },
-        benchmarks: vec![benchmark.clone()],
         selected_benchmarks: Some(vec![benchmark.to_string()]),
         subset: Subset::new(50, None, Some("+seed")).unwrap(),
-        items: Vec::new(),
-        item_naming: bench_domain::run::ItemNaming::SourceId,
         samples: Some(samples),
         generation: Generation { temperature: Some(0.0), ..Generation::default() },
-        datasets: BTreeMap::new(),
-        protocols: BTreeMap::new(),
-        options: BTreeMap::new(),
-        judge: None,
-        rejudges: None,
+        config: Some("{\"secret\":\"hunter2\"}".to_owned()),
+        ..testing::template("openai-compatible/=acme/model", benchmark.as_str())
+    };
+    RunSpec {
         owner,
         auth: AuthMode::ApiKey,
-        config: Some("{\"secret\":\"hunter2\"}".to_owned()),
-        coverage_min: 0.9,
-        price: None,
-        budget: bench_domain::Budget::default(),
-        schedule: None,
         software: VERSION.to_owned(),
         created_at: CREATED_AT,
+        ..testing::spec(run, template)
     }
 }
 
 fn plan_of(attempt: u32, items: u32, samples: u32, source: &str) -> Plan {
+    let plan = testing::plan(items, shards_for(items.into()));
     Plan {
         attempt,
-        shards: shards_for(items.into()),
-        items: items.into(),
         samples_per_item: samples,
         dataset_items: 12_032,
         dataset: DatasetUse {
             id: "TIGER-Lab/MMLU-Pro".to_owned(),
-            revision: "0123abcd".to_owned(),
             source: source.to_owned(),
-            digest: "ab".repeat(32),
-            data_key: "datasets/none".to_owned(),
-            documents: None,
-            attachments: BTreeMap::new(),
-            note: None,
-            demo_support: false,
+            ..plan.dataset
         },
-        prompt_digest: "cd".repeat(32),
         prompt_source: "official".to_owned(),
         protocol: "5-shot chain of thought".to_owned(),
         protocol_name: "five-shot".to_owned(),
-        options: Default::default(),
         generation: Generation { temperature: Some(0.0), max_tokens: Some(2048), ..Generation::default() },
-        templates: BTreeMap::new(),
-        judge: None,
+        ..plan
     }
 }
 
@@ -324,19 +300,17 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         let name: BenchmarkName = self.benchmark.parse().unwrap();
         let judge = self.judge.as_ref().map(|judge| JudgeSpec {
             model: ModelRef {
-                id: ModelId::of("openrouter", "acme/judge"),
-                provider: "openrouter".to_owned(),
-                slug: "acme/judge".to_owned(),
                 base_url: Some("http://user:hunter2@judge.internal/v1".to_owned()),
-                replay_key: None,
-                endpoint_host: None,
+                ..testing::model("openrouter/acme/judge")
             },
             auth: AuthMode::ApiKey,
             generation: judge.generation.clone(),
             price: None,
         });
         let rejudges = self.rejudges;
-        let spec = RunSpec { judge, rejudges, ..spec(self.run, &name, self.samples, self.owner.clone()) };
+        let mut spec = spec(self.run, &name, self.samples, self.owner.clone());
+        spec.judge = judge;
+        spec.rejudges = rejudges;
         let event = NewEvent::new(EventKind::RunCreated, "created");
         assert!(stack.state.create_run(&spec, &event, None, CREATED_AT).await.unwrap());
     }

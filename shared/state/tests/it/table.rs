@@ -1,12 +1,9 @@
 //! A table, and runs in it.
 
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use bench_domain::run::{AuthMode, DatasetUse, ItemNaming, ModelRef, Owner, Plan};
-use bench_domain::{
-    BenchmarkName, Budget, Generation, ModelId, Position, RunId, RunSpec, SampleRef, Subset, Timestamp,
-};
+use bench_domain::run::Plan;
+use bench_domain::{BenchmarkName, Position, RunId, SampleRef, Timestamp, testing};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_state::{EventKind, NewEvent, PlannedSample, State};
 
@@ -57,8 +54,9 @@ impl Planned {
         let (run, benchmark): (_, BenchmarkName) = (RunId::random(), "mmlu_pro".parse().unwrap());
         let created = NewEvent::new(EventKind::RunCreated, "created");
         let now = Timestamp::from_micros(0);
-        assert!(state.create_run(&spec(run, &benchmark), &created, None, now).await.unwrap());
-        let plan = plan(items, shards);
+        let spec = testing::spec(run, testing::template("openai-compatible/acme/model", benchmark.as_str()));
+        assert!(state.create_run(&spec, &created, None, now).await.unwrap());
+        let plan = testing::plan(items, shards);
         let planned: Vec<PlannedSample> = (0..items)
             .map(|item| PlannedSample {
                 item_id: format!("q{item}"),
@@ -80,69 +78,5 @@ impl Planned {
             shards: self.plan.shards,
             position: Position { item, sample: 0 },
         }
-    }
-}
-
-fn spec(run: RunId, benchmark: &BenchmarkName) -> RunSpec {
-    RunSpec {
-        id: run,
-        model: ModelRef {
-            id: ModelId::of("openai-compatible", "acme/model"),
-            provider: "openai-compatible".to_owned(),
-            slug: "acme/model".to_owned(),
-            base_url: None,
-            replay_key: None,
-            endpoint_host: None,
-        },
-        benchmarks: vec![benchmark.clone()],
-        selected_benchmarks: None,
-        subset: Subset::new(100, None, None).unwrap(),
-        items: Vec::new(),
-        item_naming: ItemNaming::SourceId,
-        samples: None,
-        generation: Generation::default(),
-        datasets: BTreeMap::new(),
-        protocols: BTreeMap::new(),
-        options: BTreeMap::new(),
-        judge: None,
-        rejudges: None,
-        owner: Owner::Local,
-        auth: AuthMode::System,
-        config: None,
-        coverage_min: 0.9,
-        price: None,
-        budget: Budget::default(),
-        schedule: None,
-        software: "test".to_owned(),
-        created_at: Timestamp::from_micros(0),
-    }
-}
-
-fn plan(items: u32, shards: u32) -> Plan {
-    Plan {
-        attempt: 1,
-        shards,
-        items: items.into(),
-        samples_per_item: 1,
-        dataset_items: items.into(),
-        dataset: DatasetUse {
-            id: "acme/data".to_owned(),
-            revision: "0123abcd".to_owned(),
-            source: "hub".to_owned(),
-            digest: "ab".repeat(32),
-            data_key: "datasets/none".to_owned(),
-            documents: None,
-            attachments: BTreeMap::new(),
-            note: None,
-            demo_support: false,
-        },
-        prompt_digest: "cd".repeat(32),
-        prompt_source: "own".to_owned(),
-        protocol: "none".to_owned(),
-        protocol_name: "none".to_owned(),
-        options: BTreeMap::new(),
-        generation: Generation::default(),
-        templates: BTreeMap::new(),
-        judge: None,
     }
 }

@@ -1,0 +1,99 @@
+//! Values for tests, of this crate and of others: change what matters by struct update.
+
+use std::collections::BTreeMap;
+
+use crate::run::{AuthMode, DatasetUse, ItemNaming, ModelRef, Owner, Plan};
+use crate::{
+    BenchmarkName, Budget, Generation, ModelId, RunId, RunSpec, RunTemplate, Subset, Timestamp,
+};
+
+/// A model by its name with its provider, such as `openrouter/acme/model`.
+///
+/// # Panics
+/// Without a `/`.
+#[must_use]
+pub fn model(name: &str) -> ModelRef {
+    let (provider, slug) = name.split_once('/').unwrap_or_else(|| panic!("`{name}` names no provider"));
+    ModelRef {
+        id: ModelId::of(provider, slug),
+        provider: provider.to_owned(),
+        slug: slug.to_owned(),
+        base_url: None,
+        replay_key: None,
+        endpoint_host: None,
+    }
+}
+
+/// All items of a benchmark, once each, answered by a model that is named with its provider.
+///
+/// # Panics
+/// When these are no names.
+#[must_use]
+pub fn template(model_name: &str, benchmark: &str) -> RunTemplate {
+    let name: BenchmarkName =
+        benchmark.parse().unwrap_or_else(|error| panic!("`{benchmark}` is no benchmark's name: {error}"));
+    RunTemplate {
+        model: model(model_name),
+        benchmarks: vec![name],
+        selected_benchmarks: None,
+        subset: Subset::default(),
+        items: Vec::new(),
+        item_naming: ItemNaming::SourceId,
+        samples: None,
+        generation: Generation::default(),
+        datasets: BTreeMap::new(),
+        protocols: BTreeMap::new(),
+        options: BTreeMap::new(),
+        judge: None,
+        config: None,
+        coverage_min: 0.9,
+        price: None,
+        budget: Budget::default(),
+    }
+}
+
+/// A run of this machine's user.
+#[must_use]
+pub fn spec(run: RunId, template: RunTemplate) -> RunSpec {
+    RunSpec {
+        id: run,
+        template,
+        rejudges: None,
+        owner: Owner::Local,
+        auth: AuthMode::System,
+        schedule: None,
+        software: "test".to_owned(),
+        created_at: Timestamp::from_micros(0),
+    }
+}
+
+/// A plan of so many items, one sample each, of a dataset that is nowhere.
+#[must_use]
+pub fn plan(items: u32, shards: u32) -> Plan {
+    Plan {
+        attempt: 1,
+        shards,
+        items: items.into(),
+        samples_per_item: 1,
+        dataset_items: items.into(),
+        dataset: DatasetUse {
+            id: "acme/data".to_owned(),
+            revision: "0123abcd".to_owned(),
+            source: "hub".to_owned(),
+            digest: "ab".repeat(32),
+            data_key: "datasets/none".to_owned(),
+            documents: None,
+            attachments: BTreeMap::new(),
+            note: None,
+            demo_support: false,
+        },
+        prompt_digest: "cd".repeat(32),
+        prompt_source: "own".to_owned(),
+        protocol: "none".to_owned(),
+        protocol_name: "none".to_owned(),
+        options: BTreeMap::new(),
+        generation: Generation::default(),
+        templates: BTreeMap::new(),
+        judge: None,
+    }
+}
