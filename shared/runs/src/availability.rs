@@ -1,6 +1,6 @@
 //! Whether the provider would answer for a model, as far as a few seconds tell.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,9 +13,6 @@ use crate::{FoundModel, Orderer, Orders, RunError};
 
 /// Keys whose lists are kept.
 const OFFERS_MAX: usize = 64;
-
-/// Lists of models that a gateway offers, by the key's hash.
-pub(crate) type Offers = HashMap<String, (Instant, Arc<HashSet<String>>)>;
 
 impl Orders {
     /// Refuses an order whose provider needs a key that nobody has, refuses the key, or does not have the model.

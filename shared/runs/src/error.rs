@@ -7,7 +7,7 @@ use bench_domain::{BenchmarkName, Code, RunId};
 use bench_inference::{EndpointError, ModelNameError};
 use bench_state::StateError;
 
-use crate::protocols::UnknownChoice;
+use crate::choice::{Choice, UnknownChoice};
 
 /// Time after which to try again when a limit of open runs is reached.
 const OPEN_RUNS_WAIT: Duration = Duration::from_secs(60);
@@ -186,17 +186,6 @@ pub enum RunError {
     /// What was stored or configured makes no sense.
     #[error("{0}")]
     Internal(String),
-}
-
-/// What an order can choose for one of its benchmarks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
-    /// Where its items come from.
-    Dataset,
-    /// Its protocol.
-    Protocol,
-    /// Its own settings.
-    Options,
 }
 
 /// What kind of refusal an error is. Transports have their own words for these, such as statuses of HTTP.

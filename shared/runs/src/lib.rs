@@ -2,11 +2,11 @@
 //!
 //! | module | what for |
 //! | --- | --- |
-//! | [`order`] | what is ordered, and by whom |
-//! | [`standing`] | what is known of the caller, and what may be ordered with that |
+//! | [`order`] | what is ordered |
+//! | `orderer` | who orders, and what may be ordered with that |
 //! | [`orders`] | [`Orders`]: from an order to a run |
 //! | `model`, `availability`, `price`, `judge` | which model and judge an order means, whether they answer, what they cost |
-//! | `benchmarks`, [`protocols`], [`options`] | what is run, and how |
+//! | `benchmarks`, [`protocols`], [`options`], `choice` | what is run, and how |
 //! | `template` | an order with all of that looked up |
 //! | `create`, `rejudge`, [`scheduled`] | a run from an order, from another run's answers, from a schedule |
 //! | [`runs`] | [`Runs`]: the write that all of them end with |
@@ -18,6 +18,7 @@
 
 mod availability;
 mod benchmarks;
+mod choice;
 mod create;
 mod error;
 mod judge;
@@ -26,22 +27,23 @@ mod limits;
 mod model;
 pub mod options;
 pub mod order;
+mod orderer;
 pub mod orders;
 mod price;
 pub mod protocols;
 mod rejudge;
 pub mod runs;
 pub mod scheduled;
-pub mod standing;
 mod template;
 
 pub use create::{Created, Placed, Ready};
-pub use error::{Choice, Kind, RunError};
+pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
+pub use error::{Kind, RunError};
 pub use keys::Keys;
 pub use model::FoundModel;
-pub use order::{JudgeOrder, Order, Orderer, RejudgeOrder, Trusted};
+pub use order::{JudgeOrder, Order, RejudgeOrder, Trusted};
+pub use orderer::{Orderer, Permissions, Standing};
 pub use orders::{DatasetCheck, Orders, OrdersConfig};
 pub use runs::{Runs, RunsConfig};
 pub use scheduled::NotMade;
-pub use standing::{Permissions, Standing};
 pub use template::Ordered;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use bench_benchmarks::{Benchmark, Options, chosen_options};
 use bench_domain::BenchmarkName;
 
-use crate::protocols::{UnknownBenchmark, UnknownChoice, named};
+use crate::choice::{UnknownBenchmark, UnknownChoice};
+use crate::protocols::named;
 use crate::{Choice, RunError};
 
 /// As they were ordered, by benchmark.

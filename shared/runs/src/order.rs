@@ -1,14 +1,13 @@
-//! What is ordered, and by whom.
+//! What is ordered.
 
 use std::collections::BTreeMap;
 
-use bench_domain::run::{AuthMode, DatasetChoice, Owner};
+use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, Secret, Subset};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::Standing;
 use crate::options::GivenOptions;
 
 /// An order for a run.
@@ -93,35 +92,6 @@ pub struct RejudgeOrder {
     pub idempotency_key: Option<String>,
     /// Fields of the request that were ignored, each in one sentence.
     pub warnings: Vec<String>,
-}
-
-/// Who orders, and whose key is used.
-#[derive(Debug, Clone)]
-pub struct Orderer {
-    /// Who may change the run.
-    pub owner: Owner,
-    /// The caller's own key; `None` uses the operator's.
-    pub api_key: Option<Secret>,
-    /// The caller's own key for the judge; `None` uses the one above where judge and model have the same provider,
-    /// else the operator's.
-    pub judge_key: Option<Secret>,
-    /// What the server knows of the caller.
-    pub standing: Standing,
-}
-
-impl Orderer {
-    /// The person at this machine, on the operator's key.
-    pub const fn local() -> Self {
-        Self { owner: Owner::Local, api_key: None, judge_key: None, standing: Standing::Local }
-    }
-
-    /// Whose key pays for the answers.
-    pub const fn auth(&self) -> AuthMode {
-        match self.api_key {
-            Some(_) => AuthMode::ApiKey,
-            None => AuthMode::System,
-        }
-    }
 }
 
 /// The owner's name in idempotency keys.

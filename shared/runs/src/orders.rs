@@ -1,5 +1,6 @@
 //! What orders are resolved with.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,10 +14,12 @@ use bench_state::credentials::OwnerKey;
 use bench_state::{ModelRecord, StateError};
 
 use crate::Runs;
-use crate::availability::Offers;
 
 /// Tells whether the items of a benchmark can be had, as far as that is known without a request; a sentence if not.
 pub type DatasetCheck = Box<dyn Fn(&dyn Benchmark, &DatasetChoice) -> Result<(), String> + Send + Sync>;
+
+/// Lists of models that a gateway offers, by the key's hash.
+pub(crate) type Offers = HashMap<String, (Instant, Arc<HashSet<String>>)>;
 
 /// Settings of orders.
 #[derive(Debug, Clone)]

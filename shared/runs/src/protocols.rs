@@ -2,37 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use bench_benchmarks::{Benchmark, OptionError, UnknownProtocol};
+use bench_benchmarks::Benchmark;
 use bench_domain::BenchmarkName;
 
+use crate::choice::{UnknownBenchmark, UnknownChoice};
 use crate::{Choice, RunError};
-
-/// A name that no benchmark has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no benchmark `{name}`; known are {}", all_names())]
-pub struct UnknownBenchmark {
-    /// What was asked for, cut to 80 characters.
-    pub name: String,
-}
-
-/// What was chosen for a benchmark and is not there.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum UnknownChoice {
-    /// The benchmark itself.
-    #[error(transparent)]
-    Benchmark(#[from] UnknownBenchmark),
-    /// Its protocol.
-    #[error(transparent)]
-    Protocol(#[from] UnknownProtocol),
-    /// One of its options, or an option's value.
-    #[error(transparent)]
-    Option(#[from] OptionError),
-}
-
-fn all_names() -> String {
-    let names: Vec<&str> = bench_benchmarks::all().iter().map(|benchmark| benchmark.name()).collect();
-    names.join(", ")
-}
 
 /// The benchmark of a name that a caller has given.
 pub(crate) fn named(name: &str) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {

@@ -1,9 +1,56 @@
-//! What is known of who orders, and what follows from it.
+//! Who orders, and what may be ordered with that.
 
-use bench_domain::BenchmarkName;
+use bench_domain::run::{AuthMode, Owner};
+use bench_domain::{BenchmarkName, Secret};
 use bench_state::access::{AccessEntry, AccessRow};
 
-use crate::{Orderer, RunError};
+use crate::RunError;
+
+/// Who orders, and whose key is used.
+#[derive(Debug, Clone)]
+pub struct Orderer {
+    /// Who may change the run.
+    pub owner: Owner,
+    /// The caller's own key; `None` uses the operator's.
+    pub api_key: Option<Secret>,
+    /// The caller's own key for the judge; `None` uses the one above where judge and model have the same provider,
+    /// else the operator's.
+    pub judge_key: Option<Secret>,
+    /// What the server knows of the caller.
+    pub standing: Standing,
+}
+
+impl Orderer {
+    /// The person at this machine, on the operator's key.
+    pub const fn local() -> Self {
+        Self { owner: Owner::Local, api_key: None, judge_key: None, standing: Standing::Local }
+    }
+
+    /// Whose key pays for the answers.
+    pub const fn auth(&self) -> AuthMode {
+        match self.api_key {
+            Some(_) => AuthMode::ApiKey,
+            None => AuthMode::System,
+        }
+    }
+
+    /// Refuses gated benchmarks to callers who may not order them.
+    ///
+    /// # Errors
+    /// [`RunError::Gated`] with the first one.
+    pub fn refuse_gated(&self, benchmarks: &[BenchmarkName]) -> Result<(), RunError> {
+        match benchmarks.iter().find(|name| !self.may_order(name)) {
+            Some(name) => Err(RunError::Gated(name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether this caller may order a benchmark, gated or not.
+    pub(crate) fn may_order(&self, name: &BenchmarkName) -> bool {
+        self.standing.permissions().gated
+            || bench_benchmarks::find(name.as_str()).is_none_or(|benchmark| benchmark.spec().gate.is_none())
+    }
+}
 
 /// What the server knows of the caller who orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,24 +106,5 @@ impl Standing {
             Self::Token(_) => Some(AccessRow::Token),
             Self::ListedKey(_) | Self::Key => Some(AccessRow::ProviderKey),
         }
-    }
-}
-
-impl Orderer {
-    /// Refuses gated benchmarks to callers who may not order them.
-    ///
-    /// # Errors
-    /// [`RunError::Gated`] with the first one.
-    pub fn refuse_gated(&self, benchmarks: &[BenchmarkName]) -> Result<(), RunError> {
-        match benchmarks.iter().find(|name| !self.may_order(name)) {
-            Some(name) => Err(RunError::Gated(name.clone())),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether this caller may order a benchmark, gated or not.
-    pub(crate) fn may_order(&self, name: &BenchmarkName) -> bool {
-        self.standing.permissions().gated
-            || bench_benchmarks::find(name.as_str()).is_none_or(|benchmark| benchmark.spec().gate.is_none())
     }
 }
