@@ -71,6 +71,7 @@ fn a_crate_links_no_more_than_its_work_needs() {
                 "bench-lambda",
                 "bench-dead-letters",
                 "bench-scheduler",
+                "bench-runs",
             ],
             S3,
         ),

@@ -115,7 +115,10 @@ fn a_planned_time_is_run_once_however_many_look() {
             let run = schedule.id.run_at(now);
             assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
             let spec = world.found(run).await.run.spec;
-            assert_eq!((spec.schedule, spec.subset.seed), (Some(schedule.id), Some(schedule.id.to_string())));
+            assert_eq!(
+                (spec.schedule, spec.template.subset.seed),
+                (Some(schedule.id), Some(schedule.id.to_string()))
+            );
             let ticks =
                 futures_util::future::join(one.tick(now.plus(HOUR)), other.tick(now.plus(HOUR))).await;
             assert_eq!(ticks.0.unwrap().ended + ticks.1.unwrap().ended, 1);

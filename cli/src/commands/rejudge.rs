@@ -1,7 +1,7 @@
 //! `bench rejudge`.
 
-use bench_domain::{Code, RunId};
 use bench_domain::statistics::PairedComparison;
+use bench_domain::{Code, RunId};
 use bench_runs::{Orders, RejudgeOrder, RunError, Standing};
 use bench_state::Scope;
 use clap::Args;

@@ -5,6 +5,7 @@ pub(crate) mod checks;
 mod dry;
 pub(crate) mod failure;
 pub(crate) mod interrupt;
+mod models;
 mod order;
 mod responses;
 pub(crate) mod results;
@@ -15,19 +16,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_api::Api;
-use bench_domain::{Price, RunId, RunStatus};
+use bench_domain::{RunId, RunStatus};
 use bench_state::Scope;
 use clap::Args;
-use clap::builder::BoolishValueParser;
 use serde_json::Value;
 
 use self::budget::BudgetArgs;
 use self::interrupt::Interrupt;
-use self::order::{Plan, Resolved};
+use self::order::{OrderArgs, Plan, Resolved};
 pub(crate) use self::order::{parse_temperature, preselected};
 use self::watch::Watched;
 use super::interrupted;
-use super::judge::{JudgeArgs, judge_key};
+use super::judge::judge_key;
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::{DataArgs, DurabilityArg};
 use crate::exit::{ExitStatus, Problem};
@@ -84,61 +84,10 @@ const SETTLES_UNNOTICED: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// The model; repeat for several runs side by side [default: DEFAULT_MODEL]
-    #[arg(long, short, env = "BENCH_MODEL", value_name = "MODEL")]
-    pub(crate) model: Vec<String>,
-    /// A benchmark; repeat for several [default: the default ones of `bench benchmarks`]
-    #[arg(long, short, env = "BENCH_BENCHMARK", value_name = "NAME", value_delimiter = ',')]
-    pub(crate) benchmark: Vec<String>,
-    /// The protocol of a benchmark that is not to be run by its default one; repeat for several. The name can be
-    /// left out when one benchmark is chosen
-    #[arg(long, env = "BENCH_PROTOCOL", value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
-    pub(crate) protocol: Vec<String>,
-    /// A setting that a benchmark has of its own, as `bench benchmarks NAME` lists them; repeat for several. The
-    /// benchmark can be left out when one is chosen
-    #[arg(long, value_name = "[BENCHMARK.]NAME=VALUE")]
-    pub(crate) option: Vec<String>,
-    /// Only this item: by the dataset's own id, such as its question_id, or by the index of its row, from 0, as '#12';
-    /// repeat for several
-    #[arg(long, env = "BENCH_ITEM", value_name = "ID")]
-    pub(crate) item: Vec<String>,
-    /// Share of each benchmark's items, 1 to 100
-    #[arg(long, env = "BENCH_SUBSET_PCT", value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) subset_pct: Option<u32>,
-    /// Number of items of each benchmark
-    #[arg(long, env = "BENCH_SUBSET_COUNT", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
-    pub(crate) subset_count: Option<u64>,
-    /// What the choice of a subset depends on: the same seed gives the same items
-    #[arg(long, env = "BENCH_SEED", value_name = "TEXT")]
-    pub(crate) seed: Option<String>,
-    /// How often each item is asked [default: the benchmark's own]
-    #[arg(long, env = "BENCH_SAMPLES", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(crate) samples: Option<u32>,
-    /// Randomness of the answers, 0 to 2 [default: DEFAULT_TEMPERATURE, else the benchmark's own]
-    #[arg(long, env = "BENCH_TEMPERATURE", value_name = "T", value_parser = order::parse_temperature)]
-    pub(crate) temperature: Option<f64>,
-    /// Upper bound of an answer in tokens, reasoning included [default: the benchmark's own]
-    #[arg(long, env = "BENCH_MAX_TOKENS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub(crate) max_tokens: Option<u32>,
-    /// Where the provider answers, when that is not its usual address
-    #[arg(long, env = "BENCH_BASE_URL", value_name = "URL")]
-    pub(crate) base_url: Option<String>,
-    /// Take a benchmark's items from this parquet, JSONL or CSV file, in the dataset's own columns; can be repeated
-    #[arg(long, env = "BENCH_DATASET", value_name = "NAME=FILE")]
-    pub(crate) dataset: Vec<String>,
-    /// Use the items that come with this program; the scores then say nothing about the real benchmark
-    #[arg(long, env = "BENCH_DEMO", value_parser = BoolishValueParser::new())]
-    pub(crate) demo: bool,
     #[command(flatten)]
-    pub(crate) judge: JudgeArgs,
-    /// Where the judge's provider answers, when that is not its usual address
-    #[arg(long, env = "BENCH_JUDGE_BASE_URL", value_name = "URL")]
-    pub(crate) judge_base_url: Option<String>,
+    pub(crate) order: OrderArgs,
     #[command(flatten)]
     pub(crate) budget: BudgetArgs,
-    /// What the model costs: US dollars for a million tokens of prompt and of answer [default: as its provider lists it]
-    #[arg(long, value_name = "IN,OUT", value_parser = budget::parse_price)]
-    pub(crate) price: Option<Price>,
     /// Go on with this run instead of making one
     #[arg(long, value_name = "RUN", value_parser = super::parse_run)]
     pub(crate) resume: Option<RunId>,

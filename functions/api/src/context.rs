@@ -14,15 +14,14 @@ use bench_sandy::Sandy;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
 use bench_web::Access;
-use bench_web::attempts::Attempts;
 use bench_web::views::SummaryView;
 use tokio::sync::Semaphore;
 
-use crate::ApiConfig;
-use crate::admission::{CONFIRMING_MAX, Confirmed};
-use crate::benchmarks::Stored;
-use crate::estimate::Schedule;
-use crate::ops::Ops;
+use crate::catalog::benchmark_view::Stored;
+use crate::config::ApiConfig;
+use crate::ops::kept::Ops;
+use crate::runs::confirmations::Confirmations;
+use crate::runs::places::Places;
 
 /// Event streams that are open at once; who comes later gets what there is and asks again.
 const STREAMS_MAX: usize = 512;
@@ -48,13 +47,8 @@ pub struct Api {
     /// Settings.
     pub config: ApiConfig,
     pub(crate) streams: Arc<Semaphore>,
-    pub(crate) schedule: Mutex<Option<(Instant, Arc<Schedule>)>>,
-    /// Keys that their providers confirmed lately.
-    pub(crate) confirmed: Mutex<Confirmed>,
-    /// Keys that no provider confirmed, by address.
-    pub(crate) refused_keys: Attempts,
-    /// Permits to ask providers about keys.
-    pub(crate) confirming: Semaphore,
+    pub(crate) places: Mutex<Option<(Instant, Arc<Places>)>>,
+    pub(crate) confirmations: Confirmations,
     pub(crate) stored: Mutex<Option<(Instant, Arc<Stored>)>>,
     pub(crate) ops: Ops,
     /// Hears of interrupted runs whose messages are wanted again.
@@ -111,10 +105,8 @@ impl Api {
             access,
             config,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
-            schedule: Mutex::default(),
-            confirmed: Mutex::default(),
-            refused_keys: Attempts::default(),
-            confirming: Semaphore::new(CONFIRMING_MAX),
+            places: Mutex::default(),
+            confirmations: Confirmations::default(),
             stored: Mutex::default(),
             ops,
             on_resume: Box::new(|_| ()),
@@ -131,7 +123,7 @@ impl Api {
 
     /// Has the queue's estimate made anew for whoever asks next: a run came or went.
     pub(crate) fn forget_estimate(&self) {
-        *held(&self.schedule) = None;
+        *held(&self.places) = None;
     }
 
     pub(crate) fn kept_summary(&self, key: &SummaryKey) -> Option<SummaryView> {

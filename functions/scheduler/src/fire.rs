@@ -6,8 +6,8 @@ use bench_domain::Timestamp;
 use bench_domain::schedule::{FiringState, NoticeKind, Schedule};
 use bench_state::{FiringRecord, StateError};
 
-use crate::Scheduler;
-use crate::tick::{Counts, count};
+use crate::counts::{Counts, count};
+use crate::scheduler::Scheduler;
 
 /// How long making a run is tried again.
 pub(crate) const RETRY_FOR: Duration = Duration::from_secs(3_600);

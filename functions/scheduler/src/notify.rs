@@ -11,9 +11,9 @@ use bench_domain::schedule::{Firing, FiringState, Notice, Schedule};
 use bench_state::{FiringRecord, StateError};
 use serde_json::{Value, json};
 
-use crate::Scheduler;
 use crate::config::Topic;
-use crate::tick::{Counts, count};
+use crate::counts::{Counts, count};
+use crate::scheduler::Scheduler;
 
 /// How long delivering may take: five notices by two ways, ten seconds each.
 const LEASE: Duration = Duration::from_secs(180);

@@ -13,7 +13,7 @@ use bench_domain::{RunId, Timestamp};
 use bench_state::{RunFilter, StateError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
-use crate::Scheduler;
+use crate::scheduler::Scheduler;
 
 /// The latest runs are looked at.
 const RUNS_LOOKED_AT: u64 = 500;

@@ -9,7 +9,7 @@ use bench_domain::Timestamp;
 use bench_sandy::SandyErrorKind;
 use bench_state::StateError;
 
-use crate::Scheduler;
+use crate::scheduler::Scheduler;
 
 /// Sandboxes ended in one go.
 const SANDBOXES_MAX: usize = 200;

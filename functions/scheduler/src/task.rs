@@ -6,7 +6,10 @@ use bench_catalogue::SyncError;
 use bench_domain::Timestamp;
 use serde_json::Value;
 
-use crate::{Reaped, ReconcileError, Resent, Scheduler, Ticked};
+use crate::counts::Ticked;
+use crate::reap::Reaped;
+use crate::reconcile::{ReconcileError, Resent};
+use crate::scheduler::Scheduler;
 use bench_state::StateError;
 
 /// One of the scheduler's tasks.

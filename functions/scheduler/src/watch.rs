@@ -7,8 +7,8 @@ use bench_domain::schedule::{BenchmarkDifference, Comparison, Firing, FiringStat
 use bench_domain::{RunStatus, Timestamp};
 use bench_state::{CompareError, FiringRecord, RunWithBenchmarks, StateError};
 
-use crate::Scheduler;
-use crate::tick::{Counts, FiringError, count};
+use crate::counts::{Counts, FiringError, count};
+use crate::scheduler::Scheduler;
 
 /// How long a run of a schedule may take, unless its next planned time comes first.
 const FINISH_WITHIN: Duration = Duration::from_secs(24 * 3_600);

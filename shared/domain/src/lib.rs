@@ -36,9 +36,7 @@ pub use job::{
     FileContent, Harvested, Job, JobEnd, JobFile, JobReport, JobSpec, JobState, ResultFile, StoredFile,
 };
 pub use outcome::{Outcome, OutcomeCounts, Verdict};
-pub use run::{
-    BenchmarkState, BenchmarkStatus, FailureReason, IllegalTransition, RunState, RunStatus,
-};
+pub use run::{BenchmarkState, BenchmarkStatus, FailureReason, IllegalTransition, RunState, RunStatus};
 pub use sample::{Position, SampleRef};
 pub use sampling::Subset;
 pub use schedule::Schedule;

@@ -7,7 +7,9 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::budget::Prices;
-use crate::run::{AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, Rejudges};
+use crate::run::{
+    AuthMode, COVERAGE_MIN_DEFAULT, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, Rejudges,
+};
 use crate::{BenchmarkName, Budget, Generation, Price, RunId, ScheduleId, Subset, Timestamp};
 
 /// What was ordered: everything that determines a run, fixed at its creation.
@@ -39,8 +41,8 @@ pub struct RunSpec {
 
 /// What is run, how, and up to which cost: everything of a [`RunSpec`] that is the same for all runs of a schedule.
 ///
-/// A new field needs a default, so that stored runs and schedules are still read, and its line in
-/// [`write_what`](Self::write_what) or [`write_bounds`](Self::write_bounds).
+/// A new field needs a default, so that stored runs and schedules are still read, and its line in `new`, and in
+/// `write_what` or `write_bounds`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RunTemplate {
     /// Which model is measured.
@@ -111,6 +113,29 @@ impl DerefMut for RunSpec {
 }
 
 impl RunTemplate {
+    /// All items of these benchmarks, as their protocols say. What is not said here is left to be set.
+    #[must_use]
+    pub fn new(model: ModelRef, benchmarks: Vec<BenchmarkName>) -> Self {
+        Self {
+            model,
+            benchmarks,
+            selected_benchmarks: None,
+            subset: Subset::default(),
+            items: Vec::new(),
+            item_naming: ItemNaming::SourceId,
+            samples: None,
+            generation: Generation::default(),
+            datasets: BTreeMap::new(),
+            protocols: BTreeMap::new(),
+            options: BTreeMap::new(),
+            judge: None,
+            config: None,
+            coverage_min: COVERAGE_MIN_DEFAULT,
+            price: None,
+            budget: Budget::default(),
+        }
+    }
+
     /// The same with a seed: the given one, else the schedule's id. Without one every run would choose its
     /// own items, and no two could be compared.
     #[must_use]

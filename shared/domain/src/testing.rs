@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::run::{AuthMode, DatasetUse, ItemNaming, ModelRef, Owner, Plan};
-use crate::{
-    BenchmarkName, Budget, Generation, ModelId, RunId, RunSpec, RunTemplate, Subset, Timestamp,
-};
+use crate::run::{AuthMode, DatasetUse, ModelRef, Owner, Plan};
+use crate::{BenchmarkName, Generation, ModelId, RunId, RunSpec, RunTemplate, Timestamp};
 
 /// A model by its name with its provider, such as `openrouter/acme/model`.
 ///
@@ -32,24 +30,7 @@ pub fn model(name: &str) -> ModelRef {
 pub fn template(model_name: &str, benchmark: &str) -> RunTemplate {
     let name: BenchmarkName =
         benchmark.parse().unwrap_or_else(|error| panic!("`{benchmark}` is no benchmark's name: {error}"));
-    RunTemplate {
-        model: model(model_name),
-        benchmarks: vec![name],
-        selected_benchmarks: None,
-        subset: Subset::default(),
-        items: Vec::new(),
-        item_naming: ItemNaming::SourceId,
-        samples: None,
-        generation: Generation::default(),
-        datasets: BTreeMap::new(),
-        protocols: BTreeMap::new(),
-        options: BTreeMap::new(),
-        judge: None,
-        config: None,
-        coverage_min: 0.9,
-        price: None,
-        budget: Budget::default(),
-    }
+    RunTemplate::new(model(model_name), vec![name])
 }
 
 /// A run of this machine's user.

@@ -1,9 +1,11 @@
 //! Runs and schedules as the program before the template became a part of the run has stored them: they are read, and
 //! written again byte for byte.
 
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
 use bench_domain::{RunSpec, Schedule};
-use serde::de::DeserializeOwned;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 /// Every field set.
 const RUN: &str = concat!(

@@ -36,8 +36,8 @@ pub mod runs;
 pub mod scheduled;
 mod template;
 
-pub use create::{Created, Placed, Ready};
 pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
+pub use create::{Created, Placed, Ready};
 pub use error::{Kind, RunError};
 pub use keys::Keys;
 pub use model::FoundModel;

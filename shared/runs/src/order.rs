@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::run::{DatasetChoice, Owner};
-use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, Secret, Subset};
+use bench_domain::run::{DatasetChoice, ModelRef, Owner};
+use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, RunTemplate, Secret, Subset};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -108,6 +108,19 @@ pub fn no_effect(field: &str, why: &str) -> String {
 }
 
 impl Order {
+    /// What runs take over from the order as it stands.
+    pub(crate) fn into_template(self, model: ModelRef, benchmarks: Vec<BenchmarkName>) -> RunTemplate {
+        RunTemplate {
+            subset: self.subset,
+            items: self.items,
+            samples: self.samples,
+            generation: self.generation,
+            config: self.config,
+            budget: self.budget,
+            ..RunTemplate::new(model, benchmarks)
+        }
+    }
+
     /// Digest of what is ordered: equal for equal orders.
     pub fn digest(&self) -> String {
         let Self { model, provider, subset, benchmarks, items, samples, generation, demo, config, .. } = self;

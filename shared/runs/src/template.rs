@@ -1,6 +1,6 @@
 //! An order with everything looked up that it means.
 
-use bench_domain::run::{ItemNaming, JudgeSpec};
+use bench_domain::run::JudgeSpec;
 use bench_domain::{BenchmarkName, RunTemplate, Secret};
 
 use crate::benchmarks::{select, selected};
@@ -60,22 +60,14 @@ impl Orders {
         };
         let (judge, judge_key) = judge.map(|judge| (judge.spec, judge.key)).unzip();
         let template = RunTemplate {
-            model: found.model,
             selected_benchmarks: selected(order.benchmarks.as_deref(), &benchmarks),
-            benchmarks,
-            subset: order.subset,
-            items: order.items,
-            item_naming: ItemNaming::SourceId,
-            samples: order.samples,
-            generation: order.generation,
+            coverage_min: order.trusted.coverage_min.unwrap_or(self.config.coverage_min),
             datasets,
             protocols,
             options,
             judge,
-            config: order.config,
-            coverage_min: order.trusted.coverage_min.unwrap_or(self.config.coverage_min),
             price,
-            budget: order.budget,
+            ..order.into_template(found.model, benchmarks)
         };
         Ok(Ordered { template, ignored, judge_key: judge_key.flatten() })
     }

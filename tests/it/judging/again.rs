@@ -32,7 +32,7 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
         assert_eq!(world.end_of(first).await, RunStatus::Succeeded);
         let before = check(&world, first, Expected::SUCCEEDED).await;
         assert_eq!(asked(&world), (8, 8));
-        let old = world.found(first).await.run.spec.judge.unwrap();
+        let old = world.found(first).await.run.spec.template.judge.unwrap();
         let order = RejudgeOrder {
             judge: JudgeOrder { model: Some(old.model.qualified()), ..JudgeOrder::default() },
             base_url: old.model.base_url.clone(),

@@ -69,10 +69,7 @@ impl Order {
 
     /// The judge is not a model, but compares with the gold answer.
     pub(crate) fn judged_by_oracle(self) -> Self {
-        let oracle = |judge: JudgeSpec| JudgeSpec {
-            model: testing::model("oracle/oracle"),
-            ..judge
-        };
+        let oracle = |judge: JudgeSpec| JudgeSpec { model: testing::model("oracle/oracle"), ..judge };
         Self { judge: self.judge.map(oracle), ..self }
     }
 
@@ -159,7 +156,11 @@ impl Order {
     /// Takes in the datasets, for a schedule.
     pub(crate) async fn template(&self, world: &World) -> RunTemplate {
         let (benchmarks, datasets) = self.take_in(world).await;
-        RunTemplate { price: None, budget: Budget::default(), ..self.template_of(world, benchmarks, datasets) }
+        RunTemplate {
+            price: None,
+            budget: Budget::default(),
+            ..self.template_of(world, benchmarks, datasets)
+        }
     }
 
     fn template_of(

@@ -5,7 +5,8 @@ use std::env;
 use bench_domain::Secret;
 use bench_inference::{Endpoint, EndpointError, InferenceConfig, ProviderKind};
 
-use super::order::{Model, Plan};
+use super::models::Model;
+use super::order::Plan;
 use crate::exit::Problem;
 use crate::judge_name::{MODEL_VARIABLE, NamedJudge};
 use crate::output;

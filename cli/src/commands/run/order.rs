@@ -10,18 +10,20 @@ use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
 use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Secret, Subset};
-use bench_inference::{ModelName, ProviderKind};
+use bench_inference::ProviderKind;
 use bench_items::{ItemNames, NameProblems};
-use bench_pipeline::RecordedResponses;
 use bench_runs::{Kind, Order, Orderer, Trusted};
+use clap::Args;
+use clap::builder::BoolishValueParser;
 use serde_json::{Map, Value, json};
 
 use super::RunArgs;
-use super::budget::BudgetArgs;
+use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
+use super::models::{Model, Responses, models};
 use super::responses;
 use crate::client::Client;
-use crate::commands::judge::{Judge, judge_key, protocols};
+use crate::commands::judge::{Judge, JudgeArgs, judge_key, protocols};
 use crate::commands::options::{ByBenchmark, options, ordered, ordered_with};
 use crate::commands::{check_exists, find_benchmark, warn_of_ignored};
 use crate::exit::Problem;
@@ -30,33 +32,66 @@ use crate::progress::DatasetProgress;
 use crate::views::Run;
 use bench_stack::Stack;
 
-/// Arguments that say what is ordered: a run that goes on has its own.
-const ORDER_ARGS: [&str; 20] = [
-    "model",
-    "benchmark",
-    "item",
-    "subset_pct",
-    "subset_count",
-    "seed",
-    "samples",
-    "temperature",
-    "max_tokens",
-    "base_url",
-    "dataset",
-    "demo",
-    "price",
-    "protocol",
-    "option",
-    "judge_model",
-    "judge_base_url",
-    "judge_temperature",
-    "judge_seed",
-    "judge_max_tokens",
-];
 /// Characters of a file's digest that are shown.
 const DIGEST_CHARS: usize = 12;
-/// Longest file of stored responses, in bytes: written as JSON it has at most twice as many.
-const REPLAY_BYTES_MAX: u64 = bench_blobs::OBJECT_BYTES_MAX as u64 / 2;
+
+/// What is ordered. A run that goes on has its own.
+#[derive(Debug, Args)]
+pub(crate) struct OrderArgs {
+    /// The model; repeat for several runs side by side [default: DEFAULT_MODEL]
+    #[arg(long, short, env = "BENCH_MODEL", value_name = "MODEL")]
+    pub(super) model: Vec<String>,
+    /// A benchmark; repeat for several [default: the default ones of `bench benchmarks`]
+    #[arg(long, short, env = "BENCH_BENCHMARK", value_name = "NAME", value_delimiter = ',')]
+    pub(super) benchmark: Vec<String>,
+    /// The protocol of a benchmark that is not to be run by its default one; repeat for several. The name can be
+    /// left out when one benchmark is chosen
+    #[arg(long, env = "BENCH_PROTOCOL", value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
+    pub(super) protocol: Vec<String>,
+    /// A setting that a benchmark has of its own, as `bench benchmarks NAME` lists them; repeat for several. The
+    /// benchmark can be left out when one is chosen
+    #[arg(long, value_name = "[BENCHMARK.]NAME=VALUE")]
+    pub(super) option: Vec<String>,
+    /// Only this item: by the dataset's own id, such as its question_id, or by the index of its row, from 0, as '#12';
+    /// repeat for several
+    #[arg(long, env = "BENCH_ITEM", value_name = "ID")]
+    pub(super) item: Vec<String>,
+    /// Share of each benchmark's items, 1 to 100
+    #[arg(long, env = "BENCH_SUBSET_PCT", value_name = "P", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(super) subset_pct: Option<u32>,
+    /// Number of items of each benchmark
+    #[arg(long, env = "BENCH_SUBSET_COUNT", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_147_483_647))]
+    pub(super) subset_count: Option<u64>,
+    /// What the choice of a subset depends on: the same seed gives the same items
+    #[arg(long, env = "BENCH_SEED", value_name = "TEXT")]
+    pub(super) seed: Option<String>,
+    /// How often each item is asked [default: the benchmark's own]
+    #[arg(long, env = "BENCH_SAMPLES", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(super) samples: Option<u32>,
+    /// Randomness of the answers, 0 to 2 [default: DEFAULT_TEMPERATURE, else the benchmark's own]
+    #[arg(long, env = "BENCH_TEMPERATURE", value_name = "T", value_parser = parse_temperature)]
+    pub(super) temperature: Option<f64>,
+    /// Upper bound of an answer in tokens, reasoning included [default: the benchmark's own]
+    #[arg(long, env = "BENCH_MAX_TOKENS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub(super) max_tokens: Option<u32>,
+    /// Where the provider answers, when that is not its usual address
+    #[arg(long, env = "BENCH_BASE_URL", value_name = "URL")]
+    pub(super) base_url: Option<String>,
+    /// Take a benchmark's items from this parquet, JSONL or CSV file, in the dataset's own columns; can be repeated
+    #[arg(long, env = "BENCH_DATASET", value_name = "NAME=FILE")]
+    pub(super) dataset: Vec<String>,
+    /// Use the items that come with this program; the scores then say nothing about the real benchmark
+    #[arg(long, env = "BENCH_DEMO", value_parser = BoolishValueParser::new())]
+    pub(super) demo: bool,
+    #[command(flatten)]
+    pub(super) judge: JudgeArgs,
+    /// Where the judge's provider answers, when that is not its usual address
+    #[arg(long, env = "BENCH_JUDGE_BASE_URL", value_name = "URL")]
+    pub(super) judge_base_url: Option<String>,
+    /// What the model costs: US dollars for a million tokens of prompt and of answer [default: as its provider lists it]
+    #[arg(long, value_name = "IN,OUT", value_parser = parse_price)]
+    pub(super) price: Option<Price>,
+}
 
 /// What was ordered, checked as far as that goes without opening anything.
 #[derive(Debug)]
@@ -82,33 +117,6 @@ pub(super) struct Plan {
     pub(super) judge_base_url: Option<String>,
 }
 
-/// A model, with the stored responses that stand in for it.
-#[derive(Debug)]
-pub(super) struct Model {
-    /// As it was given, without the path of a file.
-    pub(super) name: String,
-    /// `None` for a server's own name of a model.
-    pub(super) provider: Option<ProviderKind>,
-    /// Its name at the provider.
-    slug: String,
-    pub(super) replay: Option<Responses>,
-}
-
-/// Stored responses: as they are kept, and read.
-#[derive(Debug)]
-pub(super) struct Responses {
-    /// Name of their file.
-    pub(super) file: String,
-    text: String,
-    pub(super) replay: RecordedResponses,
-}
-
-impl Model {
-    fn is_remote(&self) -> bool {
-        self.provider.is_some_and(ProviderKind::is_remote)
-    }
-}
-
 /// A checked command line.
 pub(super) struct Resolved {
     pub(super) plan: Plan,
@@ -126,7 +134,9 @@ pub(crate) fn parse_temperature(text: &str) -> Result<f64, String> {
 
 /// Refuses arguments that would change what was ordered.
 pub(super) fn refuse_changes(run: RunId, given: &[String]) -> anyhow::Result<()> {
-    let Some(id) = given.iter().find(|id| ORDER_ARGS.contains(&id.as_str())) else { return Ok(()) };
+    let order = OrderArgs::augment_args(clap::Command::new("order"));
+    let is_order = |id: &&String| order.get_arguments().any(|arg| arg.get_id() == id.as_str());
+    let Some(id) = given.iter().find(is_order) else { return Ok(()) };
     let flag = id.replace('_', "-");
     let problem =
         Problem::usage(format!("--resume goes on with what was ordered: --{flag} cannot be given with it"));
@@ -156,13 +166,13 @@ pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
 /// What was ordered. Whether model and judge can be asked is another question.
 pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
     let remote = args.server.server().is_some();
-    let datasets = datasets(&args.dataset)?;
+    let datasets = datasets(&args.order.dataset)?;
     if remote
         && let Some((flag, _)) = [
-            ("--base-url", args.base_url.is_some()),
+            ("--base-url", args.order.base_url.is_some()),
             ("--dataset", !datasets.is_empty()),
-            ("--price", args.price.is_some()),
-            ("--judge-base-url", args.judge_base_url.is_some()),
+            ("--price", args.order.price.is_some()),
+            ("--judge-base-url", args.order.judge_base_url.is_some()),
         ]
         .into_iter()
         .find(|(_, is_given)| *is_given)
@@ -172,96 +182,42 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
         );
         return Err(Problem::usage(message).hint("leave --server out").into());
     }
-    if args.demo && !datasets.is_empty() {
+    if args.order.demo && !datasets.is_empty() {
         return Err(Problem::usage("--demo and --dataset exclude each other").into());
     }
-    let benchmarks = benchmarks(&args.benchmark, &datasets, remote)?;
-    let protocols = protocols(&args.protocol, &benchmarks, remote)?;
+    let benchmarks = benchmarks(&args.order.benchmark, &datasets, remote)?;
+    let protocols = protocols(&args.order.protocol, &benchmarks, remote)?;
     let plan = Plan {
-        options: options(&args.option, &benchmarks, &protocols, remote)?,
+        options: options(&args.order.option, &benchmarks, &protocols, remote)?,
         protocols,
-        judge: args.judge.judge_or_variable(remote)?,
-        judge_base_url: args.judge_base_url.clone().filter(|url| !url.trim().is_empty()),
+        judge: args.order.judge.judge_or_variable(remote)?,
+        judge_base_url: args.order.judge_base_url.clone().filter(|url| !url.trim().is_empty()),
         benchmarks,
-        items: args.item.iter().map(|item| item.trim().to_owned()).filter(|item| !item.is_empty()).collect(),
+        items: args
+            .order
+            .item
+            .iter()
+            .map(|item| item.trim().to_owned())
+            .filter(|item| !item.is_empty())
+            .collect(),
         subset: subset(args)?,
-        samples: args.samples,
+        samples: args.order.samples,
         generation: Generation {
-            temperature: temperature(args.temperature)?,
-            max_tokens: args.max_tokens,
+            temperature: temperature(args.order.temperature)?,
+            max_tokens: args.order.max_tokens,
             ..Generation::default()
         },
-        base_url: args.base_url.clone().filter(|url| !url.trim().is_empty()),
-        models: models(args, remote)?,
+        base_url: args.order.base_url.clone().filter(|url| !url.trim().is_empty()),
+        models: models(&args.order.model, args.dry_run, remote)?,
         datasets,
-        demo: args.demo,
+        demo: args.order.demo,
         budget: args.budget,
-        price: args.price,
+        price: args.order.price,
     };
     if !plan.items.is_empty() && (plan.subset.count.is_some() || plan.subset.pct != 100) {
         return Err(Problem::usage("--item and a subset exclude each other").into());
     }
     Ok(plan)
-}
-
-fn models(args: &RunArgs, remote: bool) -> anyhow::Result<Vec<Model>> {
-    let mut names: Vec<String> = args.model.iter().filter(|name| !name.trim().is_empty()).cloned().collect();
-    if names.is_empty() {
-        names.extend(env::var("DEFAULT_MODEL").ok().filter(|name| !name.trim().is_empty()));
-    }
-    if names.is_empty() && !args.dry_run {
-        return Err(Problem::usage("no model was given")
-            .hint("give one with --model, or set DEFAULT_MODEL; `--model oracle --demo` needs no account")
-            .into());
-    }
-    names.iter().map(|name| model(name, remote)).collect()
-}
-
-fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
-    let name = match ModelName::parse(given) {
-        Ok(name) => name,
-        // A server knows models by id and by slug, too.
-        Err(_) if remote => {
-            let name = given.trim().to_owned();
-            return Ok(Model { slug: name.clone(), name, provider: None, replay: None });
-        }
-        Err(error) => return Err(Problem::usage(format!("--model: {error}")).into()),
-    };
-    if name.provider != ProviderKind::Replay {
-        return Ok(Model {
-            name: name.to_string(),
-            provider: Some(name.provider),
-            slug: name.slug,
-            replay: None,
-        });
-    }
-    if remote {
-        return Err(Problem::usage("stored responses cannot be sent to a server")
-            .hint("leave --server out")
-            .into());
-    }
-    let path = PathBuf::from(&name.slug);
-    let shown = path.display();
-    let metadata = std::fs::metadata(&path)
-        .map_err(|error| Problem::usage(format!("--model: could not read {shown}: {error}")))?;
-    if metadata.is_dir() {
-        return Err(Problem::usage(format!("--model: `{shown}` is a folder; name a file in it")).into());
-    }
-    if metadata.len() > REPLAY_BYTES_MAX {
-        return Err(Problem::failure(format!("{shown} is larger than {REPLAY_BYTES_MAX} bytes")).into());
-    }
-    let text = std::fs::read(&path).with_context(|| format!("could not read {shown}"))?;
-    let text = String::from_utf8(text).map_err(|_| Problem::failure(format!("{shown} is not UTF-8")))?;
-    let replay =
-        RecordedResponses::parse(&text).map_err(|error| Problem::failure(format!("{shown}, {error}")))?;
-    if replay.is_empty() {
-        return Err(Problem::failure(format!("{shown} holds no responses")).into());
-    }
-    // Results are handed on: where the file lies on this machine is nobody's business.
-    let slug = path.file_name().map_or_else(|| name.slug.clone(), |file| file.to_string_lossy().into_owned());
-    let name = ModelName { provider: ProviderKind::Replay, slug: slug.clone() }.to_string();
-    let replay = Responses { file: shown.to_string(), text, replay };
-    Ok(Model { name, provider: Some(ProviderKind::Replay), slug, replay: Some(replay) })
 }
 
 fn benchmarks(
@@ -324,11 +280,11 @@ fn subset(args: &RunArgs) -> anyhow::Result<Subset> {
         (true, true) => {
             return Err(Problem::usage("--subset-pct and --subset-count exclude each other").into());
         }
-        (true, false) => (args.subset_pct, None),
-        (false, true) => (None, args.subset_count),
-        (false, false) => (args.subset_pct, args.subset_count),
+        (true, false) => (args.order.subset_pct, None),
+        (false, true) => (None, args.order.subset_count),
+        (false, false) => (args.order.subset_pct, args.order.subset_count),
     };
-    let subset = Subset::new(pct.unwrap_or(100), count, args.seed.as_deref());
+    let subset = Subset::new(pct.unwrap_or(100), count, args.order.seed.as_deref());
     subset.map_err(|error| Problem::usage(error.to_string()).into())
 }
 

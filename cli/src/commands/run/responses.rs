@@ -10,7 +10,8 @@ use bench_domain::run::DatasetChoice;
 use bench_items::{ItemNames, NameProblems};
 use bench_pipeline::{NamedItem, RecordedResponses};
 
-use super::order::{Plan, Responses};
+use super::models::Responses;
+use super::order::Plan;
 use crate::exit::Problem;
 use crate::format;
 use crate::progress::DatasetProgress;

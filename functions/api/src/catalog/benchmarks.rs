@@ -1,7 +1,5 @@
 //! The catalogue of benchmarks.
 
-mod view;
-
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,12 +15,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
+use crate::catalog::benchmark_view::{BenchmarkView, Stored, describe_under};
 use crate::context::held;
-use view::describe_under;
-pub use view::{
-    BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
-    SandboxView, SourceView, Stored, StoredDataset, describe,
-};
 
 const PROTOCOL_CHARS_MAX: usize = 128;
 /// How long the list of what is stored stays good.

@@ -1,41 +1,44 @@
 //! What operators look at: workers, runs, queues, tokens, and the host of the sandboxes.
 
+mod access;
+mod details;
+pub(crate) mod kept;
 mod overview;
+mod overview_view;
 mod sandy;
 mod series;
 
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::Arc;
 
-use bench_sandy::Sandy;
-use bench_web::Caller;
-use http::HeaderMap;
+use axum::Router;
+use axum::routing::{delete, get};
+use utoipa::OpenApi;
 
 use crate::Api;
 
-pub(crate) use overview::{__path_get_overview, get_overview};
-pub use overview::{OverviewView, overview};
-pub(crate) use sandy::{
-    __path_get_metrics, __path_get_resources, __path_get_sandboxes, get_metrics, get_resources, get_sandboxes,
-};
+pub use overview::overview;
+pub use overview_view::OverviewView;
 
-/// Returns whether a caller sees single workers, runs and sandboxes: admins do, and everybody who reaches a server that
-/// is bound to loopback.
-fn sees_details(api: &Api, headers: &HeaderMap) -> bool {
-    api.config.server.local || api.access.reader(headers) == Caller::Admin
+/// The routes of operators.
+pub(crate) fn routes() -> Router<Arc<Api>> {
+    Router::new()
+        .route("/api/ops/overview", get(overview::get_overview))
+        .route("/api/ops/sandy/resources", get(sandy::get_resources))
+        .route("/api/ops/sandy/metrics", get(sandy::get_metrics))
+        .route("/api/ops/sandy/sandboxes", get(sandy::get_sandboxes))
+        .route("/api/admin/access", get(access::get_entries).post(access::post_entry))
+        .route("/api/admin/access/{entry}", delete(access::delete_entry))
 }
 
-/// What is kept between two looks.
-#[derive(Debug)]
-pub(crate) struct Ops {
-    pub(crate) sandy: Sandy,
-    answers: Mutex<sandy::Kept>,
-    hours: Mutex<series::PastHours>,
-    overview: Mutex<Option<(Instant, u64, Arc<OverviewView>)>>,
-}
-
-impl Ops {
-    pub(crate) fn new(sandy: Sandy) -> Self {
-        Self { sandy, answers: Mutex::default(), hours: Mutex::default(), overview: Mutex::default() }
-    }
-}
+/// What these routes take and answer.
+#[derive(OpenApi)]
+#[openapi(paths(
+    access::get_entries,
+    access::post_entry,
+    access::delete_entry,
+    overview::get_overview,
+    sandy::get_resources,
+    sandy::get_metrics,
+    sandy::get_sandboxes
+))]
+pub(crate) struct Document;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
-use bench_domain::{RunId, RunStatus, Timestamp};
+use bench_domain::{RunStatus, Timestamp};
 use bench_queue::{Depth, QueueError, QueueName};
 use bench_state::ops::{Heartbeat, MinuteLoad, RunCounts, TokenSum};
 use bench_state::{RunRecord, StateError, Unreadable};
@@ -13,10 +13,13 @@ use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
 use futures_util::future::{join_all, try_join_all};
 use http::{HeaderMap, Uri};
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::{sees_details, series};
+use super::details::sees_details;
+use super::overview_view::{
+    CountsView, MinuteView, OverviewView, QueueView, RunLine, TokenStatsView, UnreadableView, WindowView,
+    WorkerConfigView, WorkerView,
+};
+use super::series;
 use crate::Api;
 use crate::context::held;
 
@@ -34,143 +37,6 @@ const UNREADABLE_MAX: u32 = 25;
 const PROBLEM_CHARS_MAX: usize = 300;
 const DAY_HOURS: u32 = 24;
 const WEEK_HOURS: u32 = 168;
-
-/// How things stand.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub struct OverviewView {
-    /// Workers that told of themselves in the last three minutes.
-    workers: Vec<WorkerView>,
-    /// The load of each minute of the look back in which somebody worked, in order.
-    timeseries: Vec<MinuteView>,
-    /// How many runs there are of each status.
-    queue_counts: CountsView,
-    /// Up to 25, the oldest first.
-    queued_runs: Vec<RunLine>,
-    /// Up to 25, the latest start first.
-    running_runs: Vec<RunLine>,
-    /// Up to 25 that succeeded, failed or were canceled, the latest end first. Chosen among the 40 of each status
-    /// that were ordered last.
-    completed_runs: Vec<RunLine>,
-    worker_config: WorkerConfigView,
-    token_stats: TokenStatsView,
-    /// Messages that wait, by queue.
-    queues: Vec<QueueView>,
-    /// Up to 25 messages that nobody could read and that were taken out of their queue, the latest first.
-    unreadable_messages: Vec<UnreadableView>,
-    /// Requests with a wrong admin secret in the last 24 hours, counted by whole hours.
-    wrong_admin_secrets_24h: u64,
-}
-
-/// A process that works.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct WorkerView {
-    worker_id: String,
-    hostname: Option<String>,
-    /// Runs it worked on in its last minute.
-    running_runs: u64,
-    max_concurrent_runs: u64,
-    /// Samples it works on at once.
-    item_concurrency: u64,
-    #[schema(value_type = String, format = DateTime)]
-    last_seen: Timestamp,
-}
-
-/// One minute.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct MinuteView {
-    /// When it began.
-    #[schema(value_type = String, format = DateTime)]
-    timestamp: Timestamp,
-    worker_count: u64,
-    running_runs: u64,
-    queued_runs: u64,
-}
-
-/// Runs by status.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct CountsView {
-    queued: u64,
-    running: u64,
-    succeeded: u64,
-    failed: u64,
-    canceled: u64,
-}
-
-/// A run in one line.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct RunLine {
-    #[schema(value_type = String, format = "uuid")]
-    id: RunId,
-    model_slug: String,
-    provider: String,
-    subset_pct: u32,
-    subset_count: Option<u64>,
-    subset_seed: Option<String>,
-    #[schema(value_type = String)]
-    status: RunStatus,
-    #[schema(value_type = String, format = DateTime)]
-    created_at: Timestamp,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    started_at: Option<Timestamp>,
-    #[schema(value_type = Option<String>, format = DateTime)]
-    completed_at: Option<Timestamp>,
-    benchmarks: Option<Vec<String>>,
-}
-
-/// What the workers are set to.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct WorkerConfigView {
-    /// Runs at a time.
-    worker_max_concurrent: u64,
-    /// Samples at a time, of one worker.
-    worker_item_concurrency: u64,
-}
-
-/// Tokens of lately.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct TokenStatsView {
-    last_24h: WindowView,
-    last_7d: WindowView,
-}
-
-/// Tokens of a time. Counted by whole hours: a window reaches back up to an hour further than its name says.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct WindowView {
-    window_hours: u32,
-    input_tokens: u64,
-    output_tokens: u64,
-}
-
-/// A queue. A number is null where this server may not read it.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct QueueView {
-    /// `plans`, `items` or `finishes`.
-    name: &'static str,
-    /// Waiting to be received.
-    visible: Option<u64>,
-    /// Received and not done.
-    in_flight: Option<u64>,
-    /// Not due yet.
-    delayed: Option<u64>,
-    /// In its dead-letter queue, in whatever state.
-    dead: Option<u64>,
-}
-
-/// A message that nobody could read.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct UnreadableView {
-    message_id: String,
-    queue: String,
-    #[schema(value_type = String, format = DateTime)]
-    sent_at: Timestamp,
-    /// Why it cannot be read.
-    problem: String,
-    /// The run that it seems to be about.
-    #[schema(value_type = Option<String>, format = "uuid")]
-    run_id: Option<RunId>,
-    /// The sample that it seems to be about.
-    sample: Option<String>,
-}
 
 /// How things stand: workers, load, runs, queues, tokens. Made of small records; nothing is counted for it.
 ///

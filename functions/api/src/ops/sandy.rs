@@ -1,6 +1,5 @@
 //! GET `/api/ops/sandy/…`: what the sandbox service tells of itself.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +14,7 @@ use http::{HeaderMap, Uri};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::sees_details;
+use super::details::sees_details;
 use crate::Api;
 use crate::context::held;
 
@@ -29,9 +28,6 @@ const HOURS_MAX: u64 = 48;
 const IDS_CHARS_MAX: usize = 4_096;
 /// Sandboxes that are asked for by their ids.
 const IDS_MAX: usize = 100;
-
-/// Answers by question, with the time of each.
-pub(super) type Kept = BTreeMap<String, (Instant, Result<Value, SandyError>)>;
 
 /// What the host of the sandboxes has, and whether another one fits.
 #[utoipa::path(

@@ -1,6 +1,5 @@
 //! The load of past minutes. An hour that is over does not change any more and is read once.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bench_domain::Timestamp;
@@ -21,9 +20,6 @@ const SEEN_WITHIN: Duration = Duration::from_secs(180);
 const SETTLED_AFTER_US: i64 = 2 * MINUTE_US;
 /// Hours that are kept: a day and the one in which it began.
 const HOURS_MAX: usize = 26;
-
-/// Hours that are over, by their number since 1970.
-pub(super) type PastHours = BTreeMap<i64, Vec<MinuteLoad>>;
 
 /// Workers at work now, and the load of the last minutes.
 pub(super) async fn load(

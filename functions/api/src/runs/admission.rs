@@ -2,7 +2,6 @@
 //!
 //! Every way of ordering over HTTP passes here: new runs, requeue, rejudge, schedules.
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use bench_domain::run::{ModelRef, Owner};
@@ -25,12 +24,6 @@ const CONFIRMED_FOR: Duration = Duration::from_secs(300);
 const CONFIRMED_MAX: usize = 4_096;
 /// Keys that a provider may refuse to confirm for one address in a minute.
 const REFUSALS_PER_MINUTE: u32 = 10;
-/// Keys that providers are asked about at the same time.
-pub(crate) const CONFIRMING_MAX: usize = 8;
-
-/// Confirmed keys, by provider and keyed hash.
-pub(crate) type Confirmed = HashMap<(ProviderKind, String), Instant>;
-
 /// Reads who orders from a request: the holder of an access token, of a key, or of the admin secret, or the person at
 /// this machine.
 ///
@@ -144,8 +137,9 @@ async fn confirm(
     wanted: Wanted<'_>,
 ) -> Result<(), ApiError> {
     let holder = (wanted.kind, api.access.owner_key.owner_of(key));
-    let is_confirmed =
-        || held(&api.confirmed).get(&holder).is_some_and(|since| since.elapsed() < CONFIRMED_FOR);
+    let is_confirmed = || {
+        held(&api.confirmations.confirmed).get(&holder).is_some_and(|since| since.elapsed() < CONFIRMED_FOR)
+    };
     if is_confirmed() {
         return Ok(());
     }
@@ -158,7 +152,7 @@ async fn confirm(
         ApiError::new(Code::ProviderUnreachable, detail).after(Duration::from_secs(10))
     };
     let wait = api.config.confirmation_wait;
-    let Ok(permit) = tokio::time::timeout(wait, api.confirming.acquire()).await else {
+    let Ok(permit) = tokio::time::timeout(wait, api.confirmations.asking.acquire()).await else {
         return Err(unreachable());
     };
     let _permit = permit.map_err(ApiError::internal)?;
@@ -167,7 +161,7 @@ async fn confirm(
         return Ok(());
     }
     let address = address_of(parts);
-    api.refused_keys.note(&address, REFUSALS_PER_MINUTE).map_err(|wait| {
+    api.confirmations.refused.note(&address, REFUSALS_PER_MINUTE).map_err(|wait| {
         ApiError::new(Code::TooManyAttempts, "Too many keys that no provider confirms; try again later.")
             .after(wait)
     })?;
@@ -183,8 +177,8 @@ async fn confirm(
     };
     match found {
         KeyCheck::Confirmed => {
-            api.refused_keys.take_back(&address);
-            let mut confirmed = held(&api.confirmed);
+            api.confirmations.refused.take_back(&address);
+            let mut confirmed = held(&api.confirmations.confirmed);
             if confirmed.len() >= CONFIRMED_MAX {
                 confirmed.clear();
             }

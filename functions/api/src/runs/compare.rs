@@ -14,7 +14,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, run_not_found};
 
 /// Samples of both runs together that can be read within the 29 seconds that an answer has behind API Gateway.
 const SAMPLES_IN_TIME_MAX: u64 = 300_000;

@@ -18,10 +18,11 @@ use http::request::Parts;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::admission::Wanted;
-use crate::order::{OrderBody, idempotency_key, read_order};
 use crate::refusal::refusal;
-use crate::{Api, admission, run_view};
+use crate::runs::admission;
+use crate::runs::admission::Wanted;
+use crate::runs::order::{OrderBody, idempotency_key, read_order};
+use crate::{Api, run_view};
 
 /// A run that was just ordered.
 #[derive(Debug, Serialize, ToSchema)]

@@ -17,9 +17,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::benchmarks::known_items;
-use crate::page_item::{ADDRESS_BYTES_MAX, BODY_URL_VALID, PageItem};
-use crate::requests::run_id;
+use crate::catalog::benchmarks::known_items;
+use crate::runs::page_item::{ADDRESS_BYTES_MAX, BODY_URL_VALID, PageItem};
+use crate::runs::requests::run_id;
 
 /// Bodies read at once.
 const BODIES_AT_ONCE: usize = 16;

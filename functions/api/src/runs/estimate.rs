@@ -1,19 +1,18 @@
 //! When queued runs are expected to start and to end.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bench_domain::eta::{EtaRun, queue_schedule};
-use bench_domain::{RunId, RunStatus, Timestamp};
-use bench_state::RunFilter;
+use bench_domain::{RunStatus, Timestamp};
+use bench_state::{RunFilter, RunWithBenchmarks};
 use bench_web::ApiError;
-use bench_web::views::{Place, RunView};
+use bench_web::views::RunView;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::Api;
 use crate::context::held;
-use crate::runs::unplaced_view;
+use crate::runs::places::Places;
+use crate::runs::view::unplaced_view;
 
 /// How long an estimate stays good.
 const GOOD_FOR: Duration = Duration::from_secs(2);
@@ -23,38 +22,23 @@ const OPEN_RUNS_MAX: u64 = 300;
 const PAST_RUNS: u64 = 20;
 const READS_AT_ONCE: usize = 16;
 
-/// The places of queued runs.
-#[derive(Debug, Default)]
-pub(crate) struct Schedule {
-    places: HashMap<RunId, Place>,
-}
-
-impl Schedule {
-    pub(crate) fn place(&self, run: RunId) -> Option<Place> {
-        self.places.get(&run).copied()
+/// A run as it is shown, with its place in the queue.
+///
+/// # Errors
+/// When its counters cannot be read.
+pub async fn run_view(api: &Api, found: &RunWithBenchmarks) -> Result<RunView, ApiError> {
+    let view = unplaced_view(api, found).await?;
+    if view.status != RunStatus::Queued {
+        return Ok(view);
     }
-
-    fn new(views: &[RunView], slots: usize, now: Timestamp) -> Self {
-        let ids: Vec<String> = views.iter().map(|view| view.id.to_string()).collect();
-        let runs: Vec<EtaRun<'_>> =
-            views.iter().zip(&ids).map(|(view, id)| EtaRun { id, ..view.eta() }).collect();
-        let entries = queue_schedule(&runs, slots, now.as_micros());
-        let places = entries.into_iter().filter_map(|entry| {
-            let place = Place {
-                queue_position: entry.queue_position,
-                start_delay_seconds: entry.start_delay_seconds,
-                eta_seconds: entry.eta_seconds,
-            };
-            Some((entry.run_id.parse().ok()?, place))
-        });
-        Self { places: places.collect() }
-    }
+    let place = api.places().await?.place(view.id);
+    Ok(view.placed(place))
 }
 
 impl Api {
     /// The estimate, made anew when it is older than two seconds.
-    pub(crate) async fn schedule(&self) -> Result<Arc<Schedule>, ApiError> {
-        let kept = held(&self.schedule).clone();
+    pub(crate) async fn places(&self) -> Result<Arc<Places>, ApiError> {
+        let kept = held(&self.places).clone();
         if let Some((at, schedule)) = kept
             && at.elapsed() < GOOD_FOR
         {
@@ -69,8 +53,8 @@ impl Api {
             // Interrupted runs neither wait for a turn nor take one.
             views.extend(self.views_of(status, limit).await?.into_iter().filter(|view| !view.interrupted));
         }
-        let schedule = Arc::new(Schedule::new(&views, self.config.queue_slots, Timestamp::now()));
-        *held(&self.schedule) = Some((Instant::now(), Arc::clone(&schedule)));
+        let schedule = Arc::new(Places::new(&views, self.config.queue_slots, Timestamp::now()));
+        *held(&self.places) = Some((Instant::now(), Arc::clone(&schedule)));
         Ok(schedule)
     }
 

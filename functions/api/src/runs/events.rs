@@ -27,8 +27,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Api;
-use crate::requests::{run_id, run_not_found};
-use crate::until::until_maybe;
+use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::until::until_maybe;
 
 /// Events read at once.
 const PAGE: u32 = 200;

@@ -6,7 +6,7 @@ use bench_web::FieldReader;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::order::{MAX_TOKENS_MAX, MODEL_CHARS_MAX, TEMPERATURE_MAX};
+use crate::runs::bounds::{MAX_TOKENS_MAX, MODEL_CHARS_MAX, TEMPERATURE_MAX};
 
 /// What can be said of a judge.
 const JUDGE_FIELDS: [&str; 6] =

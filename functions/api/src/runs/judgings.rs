@@ -15,7 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, run_not_found};
 
 /// Runs read at once.
 const READS_AT_ONCE: usize = 16;

@@ -19,10 +19,11 @@ use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::budget::{read_budget, renewed, spent_by};
+use crate::Api;
 use crate::refusal::refusal;
-use crate::requests::{run_id, run_not_found};
-use crate::{Api, admission};
+use crate::runs::admission;
+use crate::runs::budget::{read_budget, renewed, spent_by};
+use crate::runs::requests::{run_id, run_not_found};
 
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;

@@ -1,136 +1,64 @@
-//! Runs: list and read.
+//! `/api/runs`: ordering, reading, ending and taking up again.
+
+pub(crate) mod admission;
+mod bounds;
+pub(crate) mod budget;
+pub(crate) mod choices;
+pub(crate) mod compare;
+pub(crate) mod confirmations;
+pub(crate) mod create;
+pub(crate) mod details;
+pub(crate) mod estimate;
+pub(crate) mod events;
+pub(crate) mod judge;
+pub(crate) mod judgings;
+pub(crate) mod lifecycle;
+pub(crate) mod list;
+pub(crate) mod order;
+pub(crate) mod page_item;
+pub(crate) mod places;
+pub(crate) mod rejudge;
+pub(crate) mod requests;
+mod until;
+mod view;
 
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::{Path, State};
-use bench_domain::{ModelId, RunStatus, Timestamp};
-use bench_state::{RunFilter, RunWithBenchmarks, ShardCount};
-use bench_web::error::ErrorBody;
-use bench_web::size::fitting;
-use bench_web::views::{RunView, counts_of};
-use bench_web::{ApiError, FieldReader};
-use futures_util::future::try_join_all;
-use futures_util::{StreamExt, TryStreamExt, stream};
-use http::Uri;
-use serde::Serialize;
-use utoipa::ToSchema;
+use axum::Router;
+use axum::routing::{get, post};
+use utoipa::OpenApi;
 
 use crate::Api;
-use crate::benchmarks::known_items;
-use crate::requests::{run_id, run_not_found};
 
-/// Runs read at once.
-const READS_AT_ONCE: usize = 16;
-const TEXT_CHARS_MAX: usize = 512;
-
-/// A page of runs.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RunsView {
-    runs: Vec<RunView>,
-    /// How many match in all.
-    total: u64,
-    /// Where the next page begins, for `offset`; null at the end.
-    next_offset: Option<u64>,
+/// The routes of runs.
+pub(crate) fn routes() -> Router<Arc<Api>> {
+    Router::new()
+        .route("/api/runs", get(list::get_runs).post(create::post_run))
+        .route("/api/runs/api", post(create::post_run_with_key))
+        .route("/api/runs/{run_id}", get(list::get_run).delete(lifecycle::delete))
+        .route("/api/runs/{run_id}/cancel", post(lifecycle::post_cancel))
+        .route("/api/runs/{run_id}/rejudge", post(rejudge::post_rejudge))
+        .route("/api/runs/{run_id}/judgings", get(judgings::get_judgings))
+        .route("/api/admin/runs/{run_id}/requeue", post(lifecycle::post_requeue))
+        .route("/api/runs/{run_id}/benchmarks/{benchmark_name}", get(details::get_details))
+        .route("/api/runs/{run_id}/events", get(events::get_events))
+        .route("/api/runs/{run_id}/compare/{other_id}", get(compare::get_comparison))
 }
 
-/// Runs, newest first.
-///
-/// An answer has at most 4 MiB: a page of runs with long lists of items may end early. Go on with `next_offset`.
-#[utoipa::path(
-    get, path = "/api/runs", tag = "runs",
-    params(
-        ("status" = Option<String>, Query, description = "queued, running, succeeded, failed or canceled"),
-        ("model_id" = Option<String>, Query, description = "Only runs of this model"),
-        ("model_slug" = Option<String>, Query, description = "Part of the model's name, in any case"),
-        ("limit" = Option<u64>, Query, description = "At most 200, default 50"),
-        ("offset" = Option<u64>, Query, description = "Runs to leave out, default 0"),
-    ),
-    responses((status = 200, body = RunsView), (status = 422, body = ErrorBody)),
-)]
-pub(crate) async fn get_runs(State(api): State<Arc<Api>>, uri: Uri) -> Result<Json<RunsView>, ApiError> {
-    let mut fields = FieldReader::of_query(&uri);
-    let status = fields.maybe_text("status", TEXT_CHARS_MAX).filter(|status| !status.is_empty());
-    let model_id = fields.maybe_choice("model_id", "a UUID", |text| text.parse::<ModelId>().ok());
-    let model_slug = fields.maybe_text("model_slug", TEXT_CHARS_MAX).filter(|slug| !slug.is_empty());
-    let limit = fields.integer("limit", 50, 0, 200);
-    let offset = fields.integer("offset", 0, 0, u64::MAX);
-    fields.finish()?;
-    let known = status.as_deref().map(RunStatus::from_name);
-    if known == Some(None) {
-        // No run has such a status; that is no mistake of the request's form.
-        return Ok(Json(RunsView { runs: Vec::new(), total: 0, next_offset: None }));
-    }
-    let filter =
-        RunFilter { status: known.flatten(), model_id: model_id.map(|id| id.to_string()), model_slug };
-    let (mut runs, total) = list_runs(&api, &filter, offset, limit).await?;
-    let mut next = offset.saturating_add(limit);
-    if !api.config.streaming {
-        let fits = fitting(&runs);
-        if fits < runs.len() {
-            runs.truncate(fits);
-            next = offset.saturating_add(fits as u64);
-        }
-    }
-    let next_offset = (limit > 0 && next < total).then_some(next);
-    Ok(Json(RunsView { runs, total, next_offset }))
-}
-
-/// Runs that match, newest first, and how many there are in all.
-///
-/// # Errors
-/// When they cannot be read.
-pub async fn list_runs(
-    api: &Api,
-    filter: &RunFilter,
-    offset: u64,
-    limit: u64,
-) -> Result<(Vec<RunView>, u64), ApiError> {
-    let listing = api.state.list_runs(filter, offset, limit).await?;
-    let read = |run| async move {
-        // Gone meanwhile: deleted.
-        let Some(found) = api.state.run_with_benchmarks(run).await? else { return Ok(None) };
-        run_view(api, &found).await.map(Some)
-    };
-    let views: Vec<Option<RunView>> =
-        stream::iter(listing.runs.into_iter().map(read)).buffered(READS_AT_ONCE).try_collect().await?;
-    Ok((views.into_iter().flatten().collect(), listing.total))
-}
-
-/// One run.
-#[utoipa::path(
-    get, path = "/api/runs/{run_id}", tag = "runs",
-    params(("run_id" = String, Path, description = "The run")),
-    responses((status = 200, body = RunView), (status = 404, body = ErrorBody)),
-)]
-pub(crate) async fn get_run(
-    State(api): State<Arc<Api>>,
-    Path(run): Path<String>,
-) -> Result<Json<RunView>, ApiError> {
-    let found = api.state.run_with_benchmarks(run_id(&run)?).await?.ok_or_else(run_not_found)?;
-    run_view(&api, &found).await.map(Json)
-}
-
-/// A run as it is shown, with its place in the queue.
-///
-/// # Errors
-/// When its counters cannot be read.
-pub async fn run_view(api: &Api, found: &RunWithBenchmarks) -> Result<RunView, ApiError> {
-    let view = unplaced_view(api, found).await?;
-    if view.status != RunStatus::Queued {
-        return Ok(view);
-    }
-    let place = api.schedule().await?.place(view.id);
-    Ok(view.placed(place))
-}
-
-pub(crate) async fn unplaced_view(api: &Api, found: &RunWithBenchmarks) -> Result<RunView, ApiError> {
-    let run = found.run.spec.id;
-    let counts: Vec<ShardCount> =
-        try_join_all(found.benchmarks.iter().map(|benchmark| counts_of(&api.state, run, benchmark))).await?;
-    let view = RunView::new(found, &counts, known_items, Timestamp::now());
-    let interrupted = view.status.is_open() && !api.state.works_on(&found.run);
-    // Nobody knows when an interrupted run is over.
-    let eta_seconds = view.eta_seconds.filter(|_| !interrupted);
-    Ok(RunView { interrupted, eta_seconds, ..view })
-}
+/// What these routes take and answer.
+#[derive(OpenApi)]
+#[openapi(paths(
+    create::post_run,
+    create::post_run_with_key,
+    list::get_runs,
+    list::get_run,
+    lifecycle::post_cancel,
+    lifecycle::delete,
+    lifecycle::post_requeue,
+    rejudge::post_rejudge,
+    judgings::get_judgings,
+    details::get_details,
+    events::get_events,
+    compare::get_comparison
+))]
+pub(crate) struct Document;

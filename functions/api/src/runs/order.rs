@@ -1,22 +1,21 @@
 //! Orders for runs, read from requests.
 
-use bench_domain::run::SAMPLES_PER_ITEM_MAX;
+use bench_domain::run::{DatasetChoice, SAMPLES_PER_ITEM_MAX};
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS};
-use bench_domain::{Code, Generation, Subset};
+use bench_domain::{Code, Generation, RunTemplate, Subset};
 use bench_runs::order::no_effect;
 use bench_runs::{Order, Trusted};
 use bench_web::{ApiError, FieldReader};
 use http::HeaderMap;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::budget::read_budget;
-use crate::choices::{read_options, read_protocols};
-use crate::judge::{JudgeBody, read_judge};
+use crate::runs::bounds::{MAX_TOKENS_MAX, MODEL_CHARS_MAX, TEMPERATURE_MAX};
+use crate::runs::budget::read_budget;
+use crate::runs::choices::{OPTIONS_FIELD, read_options, read_protocols};
+use crate::runs::judge::{JudgeBody, read_judge};
 
-/// Characters of a model's name.
-pub(crate) const MODEL_CHARS_MAX: usize = 512;
 /// Benchmarks that a request may name, known or not.
 const BENCHMARKS_MAX: usize = 200;
 /// Items that a request may name: they are stored with the run.
@@ -26,8 +25,6 @@ const ITEM_CHARS_MAX: usize = 255;
 const ITEMS_BYTES_MAX: usize = 100_000;
 /// Bytes of `config`, which is stored with the run.
 const CONFIG_BYTES_MAX: usize = 64 * 1024;
-pub(crate) const TEMPERATURE_MAX: f64 = 2.0;
-pub(crate) const MAX_TOKENS_MAX: u64 = 10_000_000;
 const IDEMPOTENCY_CHARS_MAX: usize = 255;
 /// Maximum number of unknown fields that are named.
 const WARNINGS_MAX: usize = 20;
@@ -154,6 +151,38 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     })
 }
 
+/// The fields of the order that makes these runs: what [`read_order`] reads.
+pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
+    let config: Option<Value> = run.config.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let fields = json!({
+        "model_id": run.model.qualified(),
+        "subset_pct": run.subset.pct,
+        "subset_count": run.subset.count,
+        "subset_seed": run.subset.seed,
+        "selected_benchmarks": run.selected_benchmarks,
+        "config": config,
+        "samples": run.samples,
+        "temperature": run.generation.temperature,
+        "max_tokens": run.generation.max_tokens,
+        "items": run.items,
+        "demo": run.datasets.values().any(|choice| *choice == DatasetChoice::Demo),
+        "budget_usd": run.budget.usd,
+        "budget_tokens": run.budget.tokens,
+        "protocols": run.protocols,
+        OPTIONS_FIELD: run.options,
+        "judge": run.judge.as_ref().map(|judge| json!({
+            "model_id": judge.model.qualified(),
+            "temperature": judge.generation.temperature,
+            "seed": judge.generation.seed,
+            "max_tokens": judge.generation.max_tokens,
+        })),
+    });
+    match fields {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    }
+}
+
 /// A warning for each field that was sent and that no order has.
 pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<String> {
     let unread = fields.unread().into_iter().take(WARNINGS_MAX);
@@ -206,7 +235,6 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Api
 mod tests {
     use super::*;
     use bench_domain::Budget;
-    use serde_json::json;
 
     fn read(body: Value) -> Result<Order, ApiError> {
         read_order(FieldReader::of_body(body.as_object().unwrap().clone()))

@@ -13,13 +13,14 @@ use bench_web::{ApiError, FieldReader};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::budget::read_budget;
-use crate::create::{CreatedView, answer, refuse_in_maintenance};
-use crate::judge::{JudgeBody, read_judge};
-use crate::order::{idempotency_key, unknown_fields};
+use crate::Api;
 use crate::refusal::refusal;
-use crate::requests::{run_id, run_not_found};
-use crate::{Api, admission};
+use crate::runs::admission;
+use crate::runs::budget::read_budget;
+use crate::runs::create::{CreatedView, answer, refuse_in_maintenance};
+use crate::runs::judge::{JudgeBody, read_judge};
+use crate::runs::order::{idempotency_key, unknown_fields};
+use crate::runs::requests::{run_id, run_not_found};
 
 /// The body of an order to judge again.
 #[derive(Debug, Serialize, ToSchema)]

@@ -1,7 +1,6 @@
 //! What a schedule is asked to be: read from a request, or from a change laid over what it is.
 
 use bench_domain::Code;
-use bench_domain::run::DatasetChoice;
 use bench_domain::schedule::{
     CRON_CHARS_MAX, InvalidTiming, NAME_CHARS_MAX, Schedule, Timing, WEBHOOK_CHARS_MAX, Webhook, checked_name,
 };
@@ -11,9 +10,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::choices::OPTIONS_FIELD;
-use crate::judge::JUDGE_MODEL_ALIAS;
-use crate::order::{OrderBody, read_order};
+use crate::runs::choices::OPTIONS_FIELD;
+use crate::runs::judge::JUDGE_MODEL_ALIAS;
+use crate::runs::order::{OrderBody, order_fields, read_order};
 
 const ZONE_CHARS_MAX: usize = 100;
 const ZONE_DEFAULT: &str = "UTC";
@@ -188,38 +187,11 @@ fn keep_those_of(field: &str, fields: &mut Map<String, Value>) {
 
 /// The order that would make the schedule as it is.
 fn as_fields(schedule: &Schedule) -> Map<String, Value> {
-    let run = &schedule.run;
-    let config: Option<Value> = run.config.as_deref().and_then(|text| serde_json::from_str(text).ok());
-    let fields = json!({
-        "name": schedule.name,
-        "cron": schedule.timing.cron(),
-        "time_zone": schedule.timing.time_zone(),
-        "webhook_url": schedule.webhook.as_ref().map(Webhook::as_str),
-        "enabled": schedule.enabled,
-        "model_id": run.model.qualified(),
-        "subset_pct": run.subset.pct,
-        "subset_count": run.subset.count,
-        "subset_seed": run.subset.seed,
-        "selected_benchmarks": run.selected_benchmarks,
-        "config": config,
-        "samples": run.samples,
-        "temperature": run.generation.temperature,
-        "max_tokens": run.generation.max_tokens,
-        "items": run.items,
-        "demo": run.datasets.values().any(|choice| *choice == DatasetChoice::Demo),
-        "budget_usd": run.budget.usd,
-        "budget_tokens": run.budget.tokens,
-        "protocols": run.protocols,
-        OPTIONS_FIELD: run.options,
-        "judge": run.judge.as_ref().map(|judge| json!({
-            "model_id": judge.model.qualified(),
-            "temperature": judge.generation.temperature,
-            "seed": judge.generation.seed,
-            "max_tokens": judge.generation.max_tokens,
-        })),
-    });
-    match fields {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
+    let mut fields = order_fields(&schedule.run);
+    fields.insert("name".to_owned(), json!(schedule.name));
+    fields.insert("cron".to_owned(), json!(schedule.timing.cron()));
+    fields.insert("time_zone".to_owned(), json!(schedule.timing.time_zone()));
+    fields.insert("webhook_url".to_owned(), json!(schedule.webhook.as_ref().map(Webhook::as_str)));
+    fields.insert("enabled".to_owned(), json!(schedule.enabled));
+    fields
 }

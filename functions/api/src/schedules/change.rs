@@ -13,10 +13,11 @@ use http::HeaderMap;
 use http::request::Parts;
 
 use super::body::{Change, ScheduleBody};
-use super::{find_owned, not_found};
-use crate::admission::Wanted;
+use super::find::{find_owned, not_found};
+use crate::Api;
 use crate::refusal::refusal;
-use crate::{Api, admission};
+use crate::runs::admission;
+use crate::runs::admission::Wanted;
 
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;

@@ -5,15 +5,17 @@
 
 mod body;
 mod change;
+mod find;
 mod view;
 
 use std::sync::Arc;
 
-use axum::Json;
 use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use bench_domain::Timestamp;
 use bench_domain::schedule::Firing;
-use bench_domain::{Code, ScheduleId, Timestamp};
 use bench_state::ScheduleRecord;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
@@ -22,17 +24,43 @@ use bench_web::{ApiError, Caller, FieldReader};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{OpenApi, ToSchema};
 
 use self::body::{Change, ScheduleBody, ScheduleOrder};
+use self::find::find;
 use crate::Api;
-use crate::create::refuse_in_maintenance;
+use crate::runs::create::refuse_in_maintenance;
 
 pub use self::view::{FiringView, ScheduleView};
 
 /// Schedules whose latest firing is read at once.
 const READS_AT_ONCE: usize = 16;
 const TIME_CHARS_MAX: usize = 50;
+
+/// The routes of schedules.
+pub(crate) fn routes() -> Router<Arc<Api>> {
+    Router::new()
+        .route("/api/schedules", get(get_schedules).post(post_schedule))
+        .route(
+            "/api/schedules/{schedule_id}",
+            get(get_schedule).patch(patch_schedule).delete(delete_schedule),
+        )
+        .route("/api/schedules/{schedule_id}/firings", get(get_firings))
+        .route("/api/schedules/{schedule_id}/run-now", post(post_run_now))
+}
+
+/// What these routes take and answer.
+#[derive(OpenApi)]
+#[openapi(paths(
+    get_schedules,
+    post_schedule,
+    get_schedule,
+    patch_schedule,
+    delete_schedule,
+    get_firings,
+    post_run_now
+))]
+pub(crate) struct Document;
 
 /// A page of schedules.
 #[derive(Debug, Serialize, ToSchema)]
@@ -73,29 +101,6 @@ pub(crate) struct DeletedView {
     /// Always true; what was not done is an error.
     success: bool,
     message: &'static str,
-}
-
-fn not_found() -> ApiError {
-    ApiError::new(Code::ScheduleNotFound, "Schedule not found")
-}
-
-async fn find(api: &Api, id: &str) -> Result<ScheduleRecord, ApiError> {
-    let id: ScheduleId = id.parse().map_err(|_| not_found())?;
-    api.state.schedule(id).await?.ok_or_else(not_found)
-}
-
-/// The schedule, for somebody who may change it.
-async fn find_owned(api: &Api, id: &str, headers: &HeaderMap) -> Result<(ScheduleRecord, Caller), ApiError> {
-    let caller = api.access.caller(headers)?;
-    let record = find(api, id).await?;
-    match &caller {
-        caller if caller.owns(&record.schedule.owner) => {}
-        Caller::Anonymous => {
-            return Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header"));
-        }
-        _ => return Err(ApiError::new(Code::NotOwner, "This schedule belongs to somebody else")),
-    }
-    Ok((record, caller))
 }
 
 async fn view(api: &Api, record: &ScheduleRecord, caller: &Caller) -> Result<ScheduleView, ApiError> {

@@ -31,7 +31,7 @@ async fn a_judge_is_named_or_follows_from_the_model_or_the_operator() {
         json!({ "model": "oracle", "temperature": null, "seed": null, "max_tokens": null })
     );
     let spec = server.api.state.run(run).await.unwrap().unwrap().spec;
-    assert_eq!(spec.judge.unwrap().auth, AuthMode::System);
+    assert_eq!(spec.template.judge.unwrap().auth, AuthMode::System);
 
     let judge = json!({ "model_id": "openrouter/j", "temperature": 0.5, "seed": -3, "max_tokens": 99 });
     let (_, view) = made(&server, "/api/runs", &[], &order("openrouter/m", judge)).await;
@@ -93,7 +93,8 @@ async fn the_judges_key_is_sealed_apart_and_goes_to_its_own_provider() {
         let text = |key: Option<Secret>| key.map(|key| key.expose().to_owned()).unwrap_or_default();
         (text(credentials.get(run).await.unwrap()), text(credentials.judge(run).await.unwrap()))
     };
-    let auth = async |run| server.api.state.run(run).await.unwrap().unwrap().spec.judge.unwrap().auth;
+    let auth =
+        async |run| server.api.state.run(run).await.unwrap().unwrap().spec.template.judge.unwrap().auth;
     let other = order("lmstudio/m", json!({ "model_id": "openrouter/j" }));
     let same = order("openrouter/m", json!({ "model_id": "openrouter/j" }));
     for (body, headers, own, judge) in [
@@ -188,7 +189,7 @@ async fn the_command_line_says_where_the_judge_answers() {
         ..Order::default()
     };
     let created = server.api.orders.create(order.clone(), Orderer::local()).await.unwrap();
-    let judge = created.run.run.spec.judge.unwrap();
+    let judge = created.run.run.spec.template.judge.unwrap();
     assert_eq!(
         (judge.model.base_url.as_deref(), judge.auth),
         (Some("http://127.0.0.1:9/v1"), AuthMode::System)
@@ -201,7 +202,10 @@ async fn the_command_line_says_where_the_judge_answers() {
         "judge": { "model_id": "oracle" }, "judge_base_url": "http://127.0.0.1:9/v1",
     });
     let (run, _) = made(&server, "/api/runs", &[], &body).await;
-    assert_eq!(server.api.state.run(run).await.unwrap().unwrap().spec.judge.unwrap().model.base_url, None);
+    assert_eq!(
+        server.api.state.run(run).await.unwrap().unwrap().spec.template.judge.unwrap().model.base_url,
+        None
+    );
 }
 
 #[tokio::test]

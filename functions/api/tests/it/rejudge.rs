@@ -49,7 +49,7 @@ async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
         (&new.owner, &new.subset, new.samples, &new.generation),
         (&old.owner, &old.subset, old.samples, &old.generation)
     );
-    assert_eq!((new.auth, new.judge.unwrap().auth), (AuthMode::System, AuthMode::ApiKey));
+    assert_eq!((new.auth, new.template.judge.unwrap().auth), (AuthMode::System, AuthMode::ApiKey));
     assert_eq!(server.api.credentials.judge(second).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
     assert!(server.messages(QueueName::Plans).await.contains(&Message::Plan { run: second, generation: 1 }));
     let events = server.get(&format!("/api/runs/{second}/events?cursor=")).await.json();

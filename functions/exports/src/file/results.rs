@@ -10,8 +10,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::context::ExportsConfig;
-use crate::facts::{BenchmarkFacts, RunFacts};
-use crate::item::ItemRow;
+use crate::file::facts::{BenchmarkFacts, RunFacts};
+use crate::file::item::ItemRow;
 
 /// What demo data means for a result, wherever it is named.
 pub(crate) const DEMO_NOTICE: &str =

@@ -14,12 +14,12 @@ use bench_state::{BenchmarkRecord, RunWithBenchmarks};
 use futures_util::{StreamExt, stream};
 
 use crate::context::{Exports, ExportsConfig, Signing};
-use crate::facts::{BenchmarkFacts, RunFacts};
-use crate::item::ItemRow;
-use crate::manifest;
-use crate::results::ResultsWriter;
-use crate::samples::{PAGE_SAMPLES, Slot, body, page};
-use crate::table::TableWriter;
+use crate::file::facts::{BenchmarkFacts, RunFacts};
+use crate::file::item::ItemRow;
+use crate::file::manifest;
+use crate::file::results::ResultsWriter;
+use crate::file::samples::{PAGE_SAMPLES, Slot, body, page};
+use crate::file::table::TableWriter;
 use crate::{ExportError, ExportFormat};
 
 /// Bodies that are fetched at the same time: at 30 ms each, 12,032 of them take 6 seconds.

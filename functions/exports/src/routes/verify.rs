@@ -16,14 +16,16 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use crate::Exports;
-use crate::spool::{Spool, Spooled, too_large};
-use crate::uploads::{UPLOAD_ID_CHARS_MAX, VERIFY_BYTES_MAX, no_upload, uploaded_key};
-use crate::views::{UploadForm, UploadedArchive, VerificationView};
+use crate::routes::spool::{Spool, Spooled, too_large};
+use crate::routes::uploads::{UPLOAD_ID_CHARS_MAX, VERIFY_BYTES_MAX, no_upload, uploaded_key};
+use crate::routes::views::{UploadForm, UploadedArchive, VerificationView};
 
 /// Bytes of a form around the file: boundaries, headers and other parts.
 pub(crate) const FORM_BYTES_MAX: u64 = 64 * 1024;
 
-/// Whatever is wrong with an archive is in the result; only a request without one is an error.
+/// Verifies a signed archive.
+///
+/// Whatever is wrong with it is in the result; only a request without one is an error.
 ///
 /// An archive of up to 4 MB comes in a form. A larger one is uploaded first (`POST /api/uploads`), then named in a
 /// JSON body.
@@ -31,7 +33,6 @@ pub(crate) const FORM_BYTES_MAX: u64 = 64 * 1024;
     post,
     path = "/api/exports/verify",
     tag = "exports",
-    summary = "Verify a signed archive",
     security((), ("key" = []), ("admin" = [])),
     request_body(content((UploadForm = "multipart/form-data"), (UploadedArchive = "application/json"))),
     responses(

@@ -16,8 +16,8 @@ use serde_json::json;
 use tokio_util::io::ReaderStream;
 use utoipa::ToSchema;
 
-use crate::build::completed_at;
-use crate::format::content_disposition;
+use crate::file::build::completed_at;
+use crate::file::format::content_disposition;
 use crate::{BuiltExport, ExportError, ExportFormat, Exports, ExportsConfig};
 
 /// Characters of a format's name that are read.
@@ -26,21 +26,23 @@ const FORMAT_CHARS_MAX: usize = 100;
 /// When to ask again for an export that is being built, in seconds.
 const AGAIN_S: u64 = 2;
 
-/// The checks come in the order that clients of the compatible system know.
+/// A run that is over, as a table or a signed archive.
+///
+/// A large file is answered with a redirect to an address that is good for a while.
+// The checks come in the order that clients of the compatible system know.
 #[utoipa::path(
     get,
     path = "/api/runs/{run_id}/export",
     tag = "exports",
-    summary = "A run as a file",
     security((), ("key" = []), ("admin" = [])),
     params(
         ("run_id" = String, Path, description = "The run"),
         ("format" = Option<String>, Query, description = "`csv` (default) or `zip`, the signed archive"),
     ),
     responses(
-        (status = 200, description = "The file", content_type = "application/octet-stream"),
+        (status = 200, description = "The file", content((String = "text/csv"), (String = "application/zip"))),
         (status = 202, body = NotYetView, description = "It is being built, or the run's benchmarks are still being closed: ask again after `Retry-After` seconds"),
-        (status = 307, description = "The file is at another address, which is good for a few minutes"),
+        (status = 307, description = "A large file is at the address in `Location`, which is good for a few minutes"),
         (status = 400, body = ErrorBody, description = "The run is not over, or was canceled"),
         (status = 401, body = ErrorBody, description = "The items are for the run's owner only"),
         (status = 403, body = ErrorBody, description = "The run belongs to somebody else"),

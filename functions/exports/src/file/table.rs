@@ -3,10 +3,10 @@
 use bench_domain::Timestamp;
 use serde_json::Value;
 
-use crate::cells::{bool_cell, cut, integer_cell, maybe_text_cell, number_cell, text_cell};
-use crate::facts::{BenchmarkFacts, RunFacts};
-use crate::item::{ItemRow, TokensKnown};
-use crate::results::protocol_name;
+use crate::file::cells::{bool_cell, cut, integer_cell, maybe_text_cell, number_cell, text_cell};
+use crate::file::facts::{BenchmarkFacts, RunFacts};
+use crate::file::item::{ItemRow, TokensKnown};
+use crate::file::results::protocol_name;
 
 /// The compatible system's columns, which come first and in this order, …
 const COLUMNS: [&str; 22] = [

@@ -6,7 +6,7 @@ use bench_domain::run::{DatasetUse, Plan};
 use bench_domain::{CauseCounts, ErrorCause, Outcome, OutcomeCounts, RunId, Timestamp};
 use bench_state::{BenchmarkRecord, RunRecord, RunWithBenchmarks, State, StateError};
 
-use crate::samples::{PAGE_SAMPLES, Slot, page};
+use crate::file::samples::{PAGE_SAMPLES, Slot, page};
 
 /// Different model ids of one benchmark that are told; a provider that makes up more is not believed anyway.
 pub(crate) const REPORTED_MODELS_MAX: usize = 64;

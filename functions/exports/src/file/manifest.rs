@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use crate::context::ExportsConfig;
-use crate::facts::{BenchmarkFacts, REPORTED_MODELS_MAX, RunFacts};
-use crate::results::{
+use crate::file::facts::{BenchmarkFacts, REPORTED_MODELS_MAX, RunFacts};
+use crate::file::results::{
     DEMO_NOTICE, dataset, generation, judge, judge_ordered, object, options, protocol_name, software,
 };
 

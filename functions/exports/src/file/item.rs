@@ -7,7 +7,7 @@ use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
 use bench_web::views::{ItemView, item_view};
 use serde::Serialize;
 
-use crate::samples::{Body, Slot};
+use crate::file::samples::{Body, Slot};
 
 const NO_RECORD: &str = "The sample's record is missing";
 

@@ -1,0 +1,101 @@
+//! Models as they are named on the command line, and files of stored responses.
+
+use std::env;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use bench_inference::{ModelName, ProviderKind};
+use bench_pipeline::RecordedResponses;
+
+use crate::exit::Problem;
+
+/// Longest file of stored responses, in bytes: written as JSON it has at most twice as many.
+const REPLAY_BYTES_MAX: u64 = bench_blobs::OBJECT_BYTES_MAX as u64 / 2;
+
+/// A model, with the stored responses that stand in for it.
+#[derive(Debug)]
+pub(super) struct Model {
+    /// As it was given, without the path of a file.
+    pub(super) name: String,
+    /// `None` for a server's own name of a model.
+    pub(super) provider: Option<ProviderKind>,
+    /// Its name at the provider.
+    pub(super) slug: String,
+    pub(super) replay: Option<Responses>,
+}
+
+/// Stored responses: as they are kept, and read.
+#[derive(Debug)]
+pub(super) struct Responses {
+    /// Name of their file.
+    pub(super) file: String,
+    pub(super) text: String,
+    pub(super) replay: RecordedResponses,
+}
+
+impl Model {
+    pub(super) fn is_remote(&self) -> bool {
+        self.provider.is_some_and(ProviderKind::is_remote)
+    }
+}
+
+/// The models that were named, or the one that a variable names. A dry run needs none.
+pub(super) fn models(given: &[String], dry_run: bool, remote: bool) -> anyhow::Result<Vec<Model>> {
+    let mut names: Vec<String> = given.iter().filter(|name| !name.trim().is_empty()).cloned().collect();
+    if names.is_empty() {
+        names.extend(env::var("DEFAULT_MODEL").ok().filter(|name| !name.trim().is_empty()));
+    }
+    if names.is_empty() && !dry_run {
+        return Err(Problem::usage("no model was given")
+            .hint("give one with --model, or set DEFAULT_MODEL; `--model oracle --demo` needs no account")
+            .into());
+    }
+    names.iter().map(|name| model(name, remote)).collect()
+}
+
+fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
+    let name = match ModelName::parse(given) {
+        Ok(name) => name,
+        // A server knows models by id and by slug, too.
+        Err(_) if remote => {
+            let name = given.trim().to_owned();
+            return Ok(Model { slug: name.clone(), name, provider: None, replay: None });
+        }
+        Err(error) => return Err(Problem::usage(format!("--model: {error}")).into()),
+    };
+    if name.provider != ProviderKind::Replay {
+        return Ok(Model {
+            name: name.to_string(),
+            provider: Some(name.provider),
+            slug: name.slug,
+            replay: None,
+        });
+    }
+    if remote {
+        return Err(Problem::usage("stored responses cannot be sent to a server")
+            .hint("leave --server out")
+            .into());
+    }
+    let path = PathBuf::from(&name.slug);
+    let shown = path.display();
+    let metadata = std::fs::metadata(&path)
+        .map_err(|error| Problem::usage(format!("--model: could not read {shown}: {error}")))?;
+    if metadata.is_dir() {
+        return Err(Problem::usage(format!("--model: `{shown}` is a folder; name a file in it")).into());
+    }
+    if metadata.len() > REPLAY_BYTES_MAX {
+        return Err(Problem::failure(format!("{shown} is larger than {REPLAY_BYTES_MAX} bytes")).into());
+    }
+    let text = std::fs::read(&path).with_context(|| format!("could not read {shown}"))?;
+    let text = String::from_utf8(text).map_err(|_| Problem::failure(format!("{shown} is not UTF-8")))?;
+    let replay =
+        RecordedResponses::parse(&text).map_err(|error| Problem::failure(format!("{shown}, {error}")))?;
+    if replay.is_empty() {
+        return Err(Problem::failure(format!("{shown} holds no responses")).into());
+    }
+    // Results are handed on: where the file lies on this machine is nobody's business.
+    let slug = path.file_name().map_or_else(|| name.slug.clone(), |file| file.to_string_lossy().into_owned());
+    let name = ModelName { provider: ProviderKind::Replay, slug: slug.clone() }.to_string();
+    let replay = Responses { file: shown.to_string(), text, replay };
+    Ok(Model { name, provider: Some(ProviderKind::Replay), slug, replay: Some(replay) })
+}

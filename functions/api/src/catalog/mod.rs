@@ -1,0 +1,32 @@
+//! What can be run: benchmarks and models.
+
+pub(crate) mod benchmark_view;
+pub(crate) mod benchmarks;
+pub(crate) mod models;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+use utoipa::OpenApi;
+
+use crate::Api;
+
+/// The routes of the catalogue.
+pub(crate) fn routes() -> Router<Arc<Api>> {
+    Router::new()
+        .route("/api/models", get(models::get_models))
+        .route("/api/admin/sync-models", post(models::post_sync))
+        .route("/api/benchmarks", get(benchmarks::get_benchmarks))
+        .route("/api/benchmarks/{benchmark_name}", get(benchmarks::get_benchmark))
+}
+
+/// What these routes take and answer.
+#[derive(OpenApi)]
+#[openapi(paths(
+    models::get_models,
+    models::post_sync,
+    benchmarks::get_benchmarks,
+    benchmarks::get_benchmark
+))]
+pub(crate) struct Document;

@@ -1,0 +1,11 @@
+//! An export as a file: a table or a signed archive, in the order of the plan.
+
+pub(crate) mod build;
+mod cells;
+mod facts;
+pub(crate) mod format;
+mod item;
+mod manifest;
+mod results;
+mod samples;
+mod table;

@@ -1,0 +1,73 @@
+//! The routes by resource, and errors as HTTP tells them.
+
+mod export;
+mod keys;
+pub(crate) mod spool;
+pub(crate) mod uploads;
+mod verify;
+pub(crate) mod views;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use bench_domain::Code;
+use bench_lambda::metrics;
+use bench_web::{ApiError, Guard};
+use http::StatusCode;
+
+use self::verify::FORM_BYTES_MAX;
+use crate::{ExportError, Exports};
+
+/// The routes of this function. What stands around them (unknown paths, Host and Origin, headers) is added by
+/// [`bench_web::finish`], once for all routers of a server.
+pub fn router(exports: Arc<Exports>) -> Router {
+    let upload_bytes_max = exports.config.upload_bytes_max.saturating_add(FORM_BYTES_MAX);
+    let body_limit = DefaultBodyLimit::max(usize::try_from(upload_bytes_max).unwrap_or(usize::MAX));
+    let guard = Guard::new(
+        exports.config.access.clone(),
+        exports.state.clone(),
+        exports.config.secret_limits,
+        || {
+            metrics::count(metrics::WRONG_ADMIN_SECRETS, 1.0);
+        },
+    );
+    let routes = Router::new()
+        .route("/api/runs/{run_id}/export", get(export::export).head(not_head))
+        .route("/api/exports/public-key", get(keys::public_key).head(not_head))
+        .route("/.well-known/bench-runner-keys.json", get(keys::keys).head(not_head))
+        .route("/api/exports/verify", post(verify::verify).layer(body_limit))
+        .route("/api/uploads", post(uploads::post_upload));
+    guard.around(routes).with_state(exports)
+}
+
+/// The part of the OpenAPI document that describes these routes.
+pub fn openapi() -> utoipa::openapi::OpenApi {
+    #[derive(utoipa::OpenApi)]
+    #[openapi(paths(export::export, keys::public_key, keys::keys, verify::verify, uploads::post_upload))]
+    struct Document;
+    <Document as utoipa::OpenApi>::openapi()
+}
+
+/// Without this a HEAD would do all the work of a GET.
+async fn not_head() -> StatusCode {
+    StatusCode::METHOD_NOT_ALLOWED
+}
+
+impl From<ExportError> for ApiError {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::NotFound(_) => Self::new(Code::RunNotFound, "Run not found"),
+            ExportError::NotCompleted => Self::new(Code::RunNotOver, error.to_string()),
+            ExportError::NotSettled => {
+                Self::new(Code::RunNotOver, error.to_string()).with_status(StatusCode::CONFLICT)
+            }
+            ExportError::Changed => {
+                Self::new(Code::ConcurrentChange, "The run changed while its export was built; ask again")
+            }
+            ExportError::Keys(_) => Self::new(Code::SigningKeyInvalid, error.to_string()),
+            other => Self::internal(other),
+        }
+    }
+}
