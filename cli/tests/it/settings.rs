@@ -286,6 +286,8 @@ fn settings_that_cannot_be_used_are_named() {
     ] {
         Done::of(&place.command(&run).env(name, value).output().unwrap()).refused(2, name);
     }
+    let done = Done::of(&place.command(&["keys"]).env("BENCH_SIGNING_PRIVATE_KEY", "x").output().unwrap());
+    done.refused(2, "BENCH_SIGNING_PRIVATE_KEY");
     // Clap's own sentence names the flag; the variable is the tip.
     for (name, value) in [("BENCH_CONCURRENCY", "0"), ("BENCH_DEMO", "maybe"), ("BENCH_TEMPERATURE", "3")] {
         let args = ["run", "--model", "oracle", "--benchmark", "mmlu_pro"];

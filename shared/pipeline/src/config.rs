@@ -27,13 +27,14 @@ pub struct PipelineConfig {
 }
 
 /// Variables that hold keys and passwords other than those of providers.
-const KEY_VARIABLES: [&str; 8] = [
+const KEY_VARIABLES: [&str; 9] = [
     "HF_TOKEN",
     "SANDY_API_KEY",
     "ADMIN_SECRET",
     "BENCH_ADMIN_SECRET",
     "BENCH_API_KEY",
     "BENCH_JUDGE_API_KEY",
+    "BENCH_MASTER_KEY",
     "BENCH_OWNER_KEY",
     "BENCH_SIGNING_PRIVATE_KEY",
 ];

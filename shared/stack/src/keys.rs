@@ -6,7 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use bench_signing::{KeyError, KeyRing, RingConfig};
+use bench_signing::{KeyRing, RingConfig};
 use bench_state::credentials::{KEY_BYTES, LocalKey};
 
 use crate::SettingError;
@@ -20,7 +20,7 @@ pub fn keys_dir(data_dir: &Path) -> PathBuf {
 ///
 /// # Errors
 /// When one of them is no key.
-pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRing>, KeyError> {
+pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRing>, SettingError> {
     let (private, public) = (var("BENCH_SIGNING_PRIVATE_KEY"), var("BENCH_SIGNING_PUBLIC_KEY"));
     if private.is_none() && public.is_none() {
         return Ok(None);
@@ -32,12 +32,12 @@ pub fn ring_of_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<KeyRi
         old_public_keys: old.as_deref(),
         valid_from: None,
     };
-    KeyRing::from_config(&config).map(Some)
+    KeyRing::from_config(&config).map(Some).map_err(SettingError::new)
 }
 
 /// The keys of the environment when it names any, else those of the data directory.
 pub(crate) fn key_ring(data_dir: &Path, var: impl Fn(&str) -> Option<String>) -> anyhow::Result<KeyRing> {
-    if let Some(ring) = ring_of_vars(var).map_err(SettingError::new)? {
+    if let Some(ring) = ring_of_vars(var)? {
         return Ok(ring);
     }
     let dir = keys_dir(data_dir);
