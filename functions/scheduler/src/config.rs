@@ -96,3 +96,16 @@ fn unusable(variable: &'static str, told: &str) -> ConfigError {
     let variable = NAMES.into_iter().find(|known| *known == name).unwrap_or(variable);
     ConfigError { variable, problem: problem.to_owned() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_its_variable_once() {
+        for variable in NAMES {
+            let error = unusable("BENCH_LIMIT", &format!("{variable}: it is wrong"));
+            assert_eq!(error.to_string(), format!("{variable}: it is wrong"));
+        }
+    }
+}

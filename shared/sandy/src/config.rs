@@ -68,3 +68,20 @@ impl SandyConfig {
         Ok((self.base_url.as_ref().ok_or(SandyError::NoAddress)?, key))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_that_cannot_be_used_is_named_and_not_shown() {
+        let read = |name: &str, value: &str| {
+            SandyConfig::from_vars(|asked| (asked == name).then(|| value.to_owned())).map(|_| ())
+        };
+        assert_eq!(read("SANDY_API_KEY", " key\n"), Ok(()));
+        for (name, value) in [("SANDY_BASE_URL", "nowhere"), ("SANDY_API_KEY", "two words")] {
+            let error = read(name, value).unwrap_err();
+            assert!(error.starts_with(&format!("{name}: ")) && !error.contains(value), "{error}");
+        }
+    }
+}
