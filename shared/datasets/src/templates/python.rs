@@ -5,32 +5,52 @@
 //! behind them.
 //! Anything else in the expression is an error with its name, never a guess.
 
-/// Prefixes of literals, longest first; those of formatted and of byte literals are read over only.
-const PREFIXES: [&str; 8] = ["rb", "br", "rf", "fr", "r", "u", "b", "f"];
+use std::sync::LazyLock;
+
+use regex::Regex;
+
 /// Parentheses within each other in a constant's expression.
 const DEPTH_MAX: usize = 32;
+
+/// A literal: its prefix, and what stands in its quotes, which are of one of four kinds.
+static LITERAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(
+        r#"(?xs) ^ ((?i: rb|br|rf|fr|r|u|b|f )?) (?:
+            """ ((?:[^\\]|\\.)*?) """ | ''' ((?:[^\\]|\\.)*?) '''
+            | " ((?:[^"\\\n]|\\.)*) " | ' ((?:[^'\\\n]|\\.)*) '
+        )"#,
+    )
+    .ok()
+});
+/// How a literal starts.
+static LITERAL_START: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"^(?i:rb|br|rf|fr|r|u|b|f)?(?:"""|'''|"|')"#).ok());
+/// The rest of a line that a literal in single quotes does not end in.
+static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?s)^(?:[^\\\n]|\\.)*").ok());
 
 /// The value of the module-level constant of that name, or of `Class.NAME`: of its last assignment, as after an import.
 ///
 /// # Errors
 /// When there is none, or its expression is not one that is understood; in one sentence.
 pub(super) fn constant(source: &str, name: &str) -> Result<String, String> {
+    let (class, member) = name.split_once('.').map_or((None, name), |(class, name)| (Some(class), name));
+    let mut reader = Reader { source, at: 0 };
     let mut found = None;
-    let mut reader = Reader::new(source);
-    if let Some((class, member)) = name.split_once('.') {
-        while let Some(at) = reader.next_statement() {
-            let is_class = is_class(reader.rest_from(at), class);
-            reader.skip_line();
-            if is_class {
-                found = reader.member(member).or(found);
+    // Whether the statements are of the class, and how far those of its body are indented: deeper ones are of functions.
+    let (mut is_inside, mut body_indent) = (false, None);
+    while let Some(line) = reader.next_line() {
+        let statement = line.trim_start_matches([' ', '\t']);
+        let indent = line.len() - statement.len();
+        let is_own = match class {
+            None => indent == 0,
+            Some(class) if !line.starts_with(BLANKS) => {
+                (is_inside, body_indent) = (is_class(statement, class), None);
+                false
             }
-        }
-        return found.unwrap_or_else(|| Err(format!("it has no constant `{name}`")));
-    }
-    while let Some(at) = reader.next_statement() {
-        if let Some(expression) = assignment(reader.rest_from(at), name) {
-            let start = reader.source.len() - expression.len();
-            found = Some(expression_at(reader.source, start));
+            Some(_) => is_inside && *body_indent.get_or_insert(indent) == indent,
+        };
+        if let Some(expression) = assignment(statement, member).filter(|_| is_own) {
+            found = Some(expression_at(source, source.len() - expression.len()));
         }
         reader.skip_line();
     }
@@ -89,16 +109,8 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(source: &'a str) -> Self {
-        Self { source, at: 0 }
-    }
-
-    fn rest_from(&self, at: usize) -> &'a str {
-        self.source.get(at..).unwrap_or_default()
-    }
-
     fn rest(&self) -> &'a str {
-        self.rest_from(self.at)
+        self.source.get(self.at..).unwrap_or_default()
     }
 
     fn peek(&self) -> Option<char> {
@@ -117,49 +129,15 @@ impl<'a> Reader<'a> {
         is_next
     }
 
-    /// Where the next statement starts that stands at the left margin.
-    fn next_statement(&mut self) -> Option<usize> {
+    /// The rest from the next logical line that holds a statement.
+    fn next_line(&mut self) -> Option<&'a str> {
         loop {
-            match self.peek()? {
-                '\n' => self.at += 1,
-                ' ' | '\t' | '\x0c' | '#' | ')' | ']' | '}' => self.skip_line(),
-                _ => return Some(self.at),
-            }
-        }
-    }
-
-    /// The value of a member of the class whose body starts here, which is read over.
-    fn member(&mut self, name: &str) -> Option<Result<String, String>> {
-        let mut indent = None;
-        let mut found = None;
-        while let Some(line) = self.next_indented_line() {
-            let text = line.trim_start_matches([' ', '\t']);
-            let own = line.len() - text.len();
-            // Deeper lines are within functions.
-            if *indent.get_or_insert(own) == own
-                && let Some(expression) = assignment(text, name)
-            {
-                let start = self.source.len() - expression.len();
-                found = Some(expression_at(self.source, start));
-            }
-            self.skip_line();
-        }
-        found
-    }
-
-    /// The rest from the next logical line that is indented; `None` when one comes that is not.
-    fn next_indented_line(&mut self) -> Option<&'a str> {
-        loop {
-            let source = self.source;
-            let rest = source.get(self.at..)?;
-            let line = rest.split('\n').next().unwrap_or_default();
-            let text = line.trim_start_matches([' ', '\t', '\x0c']);
-            match text.chars().next() {
-                None if line.len() == rest.len() => return None,
-                None => self.at += line.len() + 1,
-                Some('#') => self.skip_line(),
-                Some(_) if text.len() == line.len() => return None,
-                Some(_) => return Some(rest),
+            let rest = self.rest();
+            let text = rest.trim_start_matches(BLANKS);
+            match text.chars().next()? {
+                '\n' => self.at += rest.len() - text.len() + 1,
+                '#' => self.skip_line(),
+                _ => return Some(rest),
             }
         }
     }
@@ -184,10 +162,7 @@ impl<'a> Reader<'a> {
                     self.at += 1;
                 }
                 _ if self.literal_starts() => {
-                    // One that is not closed ends the file, as it does for Python.
-                    if self.literal().is_err() && self.peek() != Some('\n') {
-                        self.take();
-                    }
+                    self.literal().ok();
                 }
                 _ if is_name(next) => {
                     let name = self.rest().find(|c: char| !is_name(c)).unwrap_or(self.rest().len());
@@ -292,128 +267,97 @@ impl<'a> Reader<'a> {
         if !self.literal_starts() {
             return Err("its value is not a text".to_owned());
         }
-        match self.literal()? {
-            Some(text) => Ok(text),
-            None => Err("its value is a formatted or a byte literal".to_owned()),
+        let (prefix, body) = self.literal()?;
+        let is = |kind: char| prefix.contains([kind, kind.to_ascii_uppercase()]);
+        // A formatted literal that puts nothing in is a plain one.
+        if is('b') || (is('f') && body.contains(['{', '}'])) {
+            return Err("its value is a formatted or a byte literal".to_owned());
         }
-    }
-
-    /// The length of a literal's prefix, when one starts here.
-    fn prefix(&self) -> Option<usize> {
-        let rest = self.rest();
-        if rest.starts_with(['"', '\'']) {
-            return Some(0);
-        }
-        let fits = |prefix: &&&str| {
-            rest.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-                && rest.get(prefix.len()..).is_some_and(|rest| rest.starts_with(['"', '\'']))
-        };
-        PREFIXES.iter().find(fits).map(|prefix| prefix.len())
+        if is('r') { Ok(body.to_owned()) } else { unescaped(body) }
     }
 
     fn literal_starts(&self) -> bool {
-        self.prefix().is_some()
+        LITERAL_START.as_ref().is_some_and(|start| start.is_match(self.rest()))
     }
 
-    /// One literal; `None` when it is of a kind that is no plain text.
-    fn literal(&mut self) -> Result<Option<String>, String> {
-        let length = self.prefix().ok_or("its value is not a text")?;
-        let prefix = self.rest().get(..length).unwrap_or_default().to_ascii_lowercase();
+    /// Prefix and content of the literal that starts here. One that is not closed is read over to the end of its line, in
+    /// three quotes to that of the file.
+    fn literal(&mut self) -> Result<(&'a str, &'a str), String> {
+        let rest = self.rest();
+        let start =
+            LITERAL_START.as_ref().and_then(|start| start.find(rest)).map_or("", |start| start.as_str());
+        let is_long = start.ends_with("\"\"\"") || start.ends_with("'''");
+        let found = LITERAL.as_ref().and_then(|literal| literal.captures(rest));
+        // The empty text at the start of one in three quotes is none.
+        let found = found.filter(|found| !is_long || found.get(2).or(found.get(3)).is_some());
+        let found = found.and_then(|found| {
+            let body = (2..=5).find_map(|kind| found.get(kind))?;
+            Some((found.get_match().len(), found.get(1)?.as_str(), body.as_str()))
+        });
+        let Some((length, prefix, body)) = found else {
+            let after = rest.get(start.len()..).unwrap_or_default();
+            let line = LINE.as_ref().filter(|_| !is_long).and_then(|line| line.find(after));
+            self.at += start.len() + line.map_or(after.len(), |line| line.len());
+            return Err("a text in it is not closed".to_owned());
+        };
         self.at += length;
-        let start = self.at;
-        let raw = prefix.contains('r');
-        let plain = !prefix.contains(['f', 'b']);
-        let value = self.quoted(raw || !plain)?;
-        if plain {
-            return Ok(Some(value));
-        }
-        // A formatted literal that puts nothing in is a plain one.
-        if prefix.contains('b') || value.contains(['{', '}']) {
-            return Ok(None);
-        }
-        self.at = start;
-        self.quoted(raw).map(Some)
+        Ok((prefix, body))
     }
+}
 
-    /// What stands in the quotes that start here.
-    fn quoted(&mut self, raw: bool) -> Result<String, String> {
-        let quote = if self.rest().starts_with('"') { "\"" } else { "'" };
-        let long = quote.repeat(3);
-        let is_long = self.take_if(&long);
-        let end: &str = if is_long { &long } else { quote };
-        if !is_long {
-            self.take();
-        }
-        let mut value = String::new();
-        loop {
-            if self.take_if(end) {
-                return Ok(value);
-            }
-            match self.take() {
-                None => return Err("a text in it is not closed".to_owned()),
-                Some('\n') if !is_long => {
-                    self.at -= 1;
-                    return Err("a text in it is not closed".to_owned());
-                }
-                Some('\\') if raw => {
-                    value.push('\\');
-                    value.extend(self.take());
-                }
-                Some('\\') => self.escape(&mut value)?,
-                Some(other) => value.push(other),
-            }
-        }
-    }
-
-    fn escape(&mut self, value: &mut String) -> Result<(), String> {
-        let Some(kind) = self.take() else { return Ok(()) };
-        let plain = match kind {
-            '\n' => return Ok(()),
-            '\\' | '\'' | '"' => kind,
-            'a' => '\x07',
-            'b' => '\x08',
-            'f' => '\x0c',
-            'n' => '\n',
-            'r' => '\r',
-            't' => '\t',
-            'v' => '\x0b',
+/// The content of a literal with its escapes replaced.
+fn unescaped(body: &str) -> Result<String, String> {
+    let mut value = String::with_capacity(body.len());
+    let mut rest = body;
+    while let Some((before, escape)) = rest.split_once('\\') {
+        value.push_str(before);
+        let Some(kind) = escape.chars().next() else { break };
+        rest = escape.get(kind.len_utf8()..).unwrap_or_default();
+        let digits = match kind {
+            'x' => 2,
+            'u' => 4,
+            'U' => 8,
+            _ => 0,
+        };
+        match kind {
+            '\n' => {}
+            '\\' | '\'' | '"' => value.push(kind),
+            'a' => value.push('\x07'),
+            'b' => value.push('\x08'),
+            'f' => value.push('\x0c'),
+            'n' => value.push('\n'),
+            'r' => value.push('\r'),
+            't' => value.push('\t'),
+            'v' => value.push('\x0b'),
             '0'..='7' => {
-                let mut code = kind.to_digit(8).unwrap_or_default();
-                for _ in 0..2 {
-                    let Some(digit) = self.peek().and_then(|c| c.to_digit(8)) else { break };
-                    code = code * 8 + digit;
-                    self.at += 1;
-                }
-                character(code)?
+                let length = escape.bytes().take(3).take_while(|b| (b'0'..=b'7').contains(b)).count();
+                let (octal, after) = escape.split_at(length);
+                value.push(character(octal, 8)?);
+                rest = after;
             }
-            'x' => self.by_code(2)?,
-            'u' => self.by_code(4)?,
-            'U' => self.by_code(8)?,
+            'x' | 'u' | 'U' => {
+                let code = rest.get(..digits).filter(|code| code.bytes().all(|b| b.is_ascii_hexdigit()));
+                let code = code.ok_or_else(|| format!("an escape in it has fewer than {digits} digits"))?;
+                value.push(character(code, 16)?);
+                rest = rest.get(digits..).unwrap_or_default();
+            }
             'N' => {
                 return Err("a text in it names a character by \\N, which is not evaluated here".to_owned());
             }
-            other => {
-                value.push('\\');
-                other
-            }
-        };
-        value.push(plain);
-        Ok(())
+            other => value.extend(['\\', other]),
+        }
     }
-
-    /// The character of so many hexadecimal digits.
-    fn by_code(&mut self, digits: usize) -> Result<char, String> {
-        let text = self.rest().get(..digits).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
-        let code = text.and_then(|text| u32::from_str_radix(text, 16).ok());
-        let code = code.ok_or_else(|| format!("an escape in it has fewer than {digits} digits"))?;
-        self.at += digits;
-        character(code)
-    }
+    value.push_str(rest);
+    Ok(value)
 }
 
-fn character(code: u32) -> Result<char, String> {
+fn character(digits: &str, radix: u32) -> Result<char, String> {
+    let code = u32::from_str_radix(digits, radix).unwrap_or(u32::MAX);
     char::from_u32(code).ok_or_else(|| format!("an escape in it, {code:#x}, is no character of its own"))
 }
+
+/// What a line may be indented with.
+const BLANKS: [char; 3] = [' ', '\t', '\x0c'];
 
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
