@@ -35,10 +35,7 @@ static FACTS: Facts = Facts {
         "instruction_families",
         "instruction_types",
     ],
-    samples_per_item: 1,
     generation: || Generation { temperature: Some(0.0), ..Generation::default() },
-    support: None,
-    item_timeout_seconds: 1_200,
     deviations: &[
         "words:start_verb (6 items) needs the part-of-speech tagger model of NLTK, which is not part of this program: such an item is an infrastructure error and counts nowhere.",
         "A parameter that is missing or negative, for which the official program makes one up at random, is an error of that item.",
@@ -46,23 +43,20 @@ static FACTS: Facts = Facts {
         "The official repository has 300 items; the dataset at the hub had 294 in the revision that other reports cite.",
         "Reasoning that a provider delivers apart from the answer is not checked.",
     ],
-    default_selected: false,
-    setup_notes: "",
     item_id: "row index in the train split, from 0; key is the dataset's own id",
-    group_noun: "groups",
+    ..Facts::DEFAULT
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
     sources: &[HubSource {
         id: "allenai/IFBench_test",
-        revision: None,
         items: &[Part { config: "default", split: "train" }],
-        support: &[],
+        ..HubSource::DEFAULT
     }],
-    gate: None,
     licence: "ODC-BY",
     items: 300,
     demo: DemoData { items: include_str!("../data/ifbench_allenai.jsonl"), support: &[] },
+    ..DatasetSpec::DEFAULT
 };
 
 #[cfg(test)]

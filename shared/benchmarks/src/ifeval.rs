@@ -37,10 +37,7 @@ static FACTS: Facts = Facts {
         "instruction_families",
         "instruction_types",
     ],
-    samples_per_item: 1,
     generation: || Generation { temperature: Some(0.0), ..Generation::default() },
-    support: None,
-    item_timeout_seconds: 1_200,
     deviations: &[
         "A letter to be counted that is no letter (keys 1122 and 1129) is counted as it stands; the official program puts a random letter in its place. At most 2 of 834 instructions.",
         "The language detector has a fixed seed; the official program draws at random, which matters for few, short texts.",
@@ -50,22 +47,20 @@ static FACTS: Facts = Facts {
         "A pattern among the keywords with look-around, back-references or possessive repetition is an error of that item; the published keywords have none.",
     ],
     default_selected: true,
-    setup_notes: "",
     item_id: "row index in the train split, from 0; key is the dataset's own id",
-    group_noun: "groups",
+    ..Facts::DEFAULT
 };
 
 static SPEC: DatasetSpec = DatasetSpec {
     sources: &[HubSource {
         id: "google/IFEval",
-        revision: None,
         items: &[Part { config: "default", split: "train" }],
-        support: &[],
+        ..HubSource::DEFAULT
     }],
-    gate: None,
     licence: "Apache-2.0",
     items: 541,
     demo: DemoData { items: include_str!("../data/ifeval_train.jsonl"), support: &[] },
+    ..DatasetSpec::DEFAULT
 };
 
 #[cfg(test)]
