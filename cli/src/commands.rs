@@ -39,7 +39,7 @@ use bench_stack::{Stack, StackOptions};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run benchmarks against a model, show the results and leave a signed archive
-    #[command(after_help = run::EXAMPLES)]
+    #[command(after_help = run::help())]
     Run(Box<run::RunArgs>),
     /// Serve the HTTP API on this machine
     #[command(after_help = serve::EXAMPLES)]

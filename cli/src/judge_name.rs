@@ -1,6 +1,6 @@
 //! The name of a model that judges, as it is given on the command line or by a variable.
 
-use bench_inference::{ModelName, ModelNameError, ProviderKind};
+use bench_inference::{ModelName, ModelNameError, ModelSource};
 
 use crate::exit::Problem;
 
@@ -13,7 +13,7 @@ pub(crate) struct NamedJudge {
     /// `provider/model`, or a server's own name of a model.
     pub(crate) name: String,
     /// `None` for a server's own name.
-    pub(crate) provider: Option<ProviderKind>,
+    pub(crate) source: Option<ModelSource>,
     /// The provider's name of the model.
     pub(crate) slug: String,
 }
@@ -21,10 +21,10 @@ pub(crate) struct NamedJudge {
 /// Reads a name that `flag` gives. A server may have names of its own.
 pub(crate) fn named_judge(flag: &str, given: &str, remote: bool) -> anyhow::Result<NamedJudge> {
     match ModelName::parse_judge(given) {
-        Ok(name) => Ok(NamedJudge { name: name.to_string(), provider: Some(name.provider), slug: name.slug }),
+        Ok(name) => Ok(NamedJudge { name: name.to_string(), source: Some(name.source), slug: name.slug }),
         Err(error) if remote && error != ModelNameError::StoredJudge => {
             let name = given.trim().to_owned();
-            Ok(NamedJudge { slug: name.clone(), name, provider: None })
+            Ok(NamedJudge { slug: name.clone(), name, source: None })
         }
         Err(error) => Err(Problem::usage(format!("{flag}: {error}")).into()),
     }

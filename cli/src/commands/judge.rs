@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::env;
 
 use bench_domain::{Generation, Secret};
-use bench_inference::ProviderKind;
+use bench_inference::ModelSource;
 use bench_runs::JudgeOrder;
 use clap::Args;
 use serde_json::{Map, Value, json};
@@ -111,8 +111,8 @@ impl Judge {
             }
         };
         given("model_id", json!(self.named.as_ref().map(|judge| &judge.slug)));
-        let provider = self.named.as_ref().and_then(|judge| judge.provider);
-        given("provider", json!(provider.map(ProviderKind::as_str)));
+        let source = self.named.as_ref().and_then(|judge| judge.source);
+        given("provider", json!(source.map(ModelSource::as_str)));
         given("temperature", json!(self.generation.temperature));
         given("seed", json!(self.generation.seed));
         given("max_tokens", json!(self.generation.max_tokens));

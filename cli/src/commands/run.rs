@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use bench_api::Api;
 use bench_domain::{RunId, RunStatus};
+use bench_inference::{ModelName, PROVIDERS};
 use bench_state::Scope;
 use clap::Args;
 use serde_json::Value;
@@ -36,7 +37,7 @@ use crate::views::Run;
 use crate::{format, output};
 use bench_stack::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, Stack, StackOptions};
 
-pub(crate) const EXAMPLES: &str = "\
+const EXAMPLES: &str = "\
 Examples:
   bench run --model oracle --demo
       no account and no network: the whole way, on items that come with the program
@@ -68,12 +69,23 @@ Stored responses (replay:FILE) are JSONL: `response` (null for a model that did 
 or the index of the row, from 0, as \"#12\"; responses that match no item are refused before anything is graded. Where an
 item takes several questions, a line has the step's name as a text,
 {\"item_id\": \"76\", \"step\": \"76.1\", \"response\": \"…\"}, or the answers to all steps that are asked, in
-order, as `responses`: null for one that the dataset gives.
+order, as `responses`: null for one that the dataset gives.";
 
-Models: chutes/MODEL, openrouter/MODEL, lmstudio/MODEL, openai-compatible/MODEL, oracle, replay:FILE.
-Keys come from variables (CHUTES_API_KEY, OPENROUTER_API_KEY, …) or from the one that --api-key-env names.
+/// The text below the options.
+pub(crate) fn help() -> String {
+    let providers = PROVIDERS.into_iter().filter(|provider| provider.needs_key);
+    let keys: Vec<_> = providers.map(|provider| provider.key_variable).collect();
+    format!(
+        "{EXAMPLES}
+
+Models: {}.
+Keys come from variables ({}, …) or from the one that --api-key-env names.
 A key for the judge alone comes from BENCH_JUDGE_API_KEY.
-Exit code 0 when every run succeeded, 1 when one failed, 2 for wrong usage, 130 after Ctrl-C.";
+Exit code 0 when every run succeeded, 1 when one failed, 2 for wrong usage, 130 after Ctrl-C.",
+        ModelName::forms(),
+        keys.join(", "),
+    )
+}
 
 /// How long answers on their way may take after Ctrl-C.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(10);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use bench_http_server::{Limits, raise_open_files_limit};
-use bench_inference::{InferenceConfig, ProviderKind};
+use bench_inference::{InferenceConfig, ModelSource, PROVIDERS};
 use bench_state::Scope;
 use clap::Args;
 use tokio::net::{TcpListener, lookup_host};
@@ -186,13 +186,14 @@ pub(crate) async fn bind(option: &str, addresses: &[SocketAddr], port: u16) -> a
 /// Providers that can be asked, and what the others lack.
 fn providers(var: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
     let inference = InferenceConfig::from_vars(var).map_err(|error| Problem::usage(error.to_string()))?;
-    let named = ProviderKind::ALL.into_iter().filter(|kind| *kind != ProviderKind::Replay);
-    let (ready, missing): (Vec<_>, Vec<_>) = named.partition(|kind| inference.is_configured(*kind));
-    let ready: Vec<_> = ready.into_iter().map(ProviderKind::as_str).collect();
-    let missing: Vec<_> = missing
-        .into_iter()
-        .filter_map(|kind| inference.endpoint(kind).err().map(|error| error.to_string()))
-        .collect();
+    let (mut ready, mut missing) = (Vec::new(), Vec::new());
+    for provider in PROVIDERS {
+        match inference.endpoint(provider) {
+            Ok(_) => ready.push(provider.name),
+            Err(error) => missing.push(error.to_string()),
+        }
+    }
+    ready.push(ModelSource::Oracle.as_str());
     let missing = if missing.is_empty() { String::new() } else { format!(" ({})", missing.join("; ")) };
     Ok(format!("{}{missing}", ready.join(", ")))
 }

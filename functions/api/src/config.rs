@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_benchmarks::AnswerTime;
 use bench_domain::run::COVERAGE_MIN_DEFAULT;
-use bench_inference::{InferenceConfig, ModelName, ProviderKind};
+use bench_inference::{InferenceConfig, ModelName, ModelSource};
 use bench_runs::{OrdersConfig, RunsConfig};
 use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
@@ -156,7 +156,7 @@ fn models(var: impl Fn(&str) -> Option<String>) -> Result<Vec<ModelName>, String
         for text in list.split(',').map(str::trim).filter(|text| !text.is_empty()) {
             let model = ModelName::parse(text).map_err(|error| format!("{variable}: {error}"))?;
             // Stored responses are a file on one machine, no model that a run could be ordered for.
-            if model.provider != ProviderKind::Replay && !models.contains(&model) {
+            if model.source != ModelSource::Replay && !models.contains(&model) {
                 models.push(model);
             }
         }

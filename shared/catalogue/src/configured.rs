@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use bench_domain::{ModelId, Price, Timestamp};
-use bench_inference::{ChatClient, InferenceConfig, ModelName, ProviderKind};
+use bench_inference::{ChatClient, InferenceConfig, ModelName, ModelSource, Provider};
 use bench_state::{ModelRecord, State, StateError};
 
-use crate::CATALOGUE_PROVIDER;
+use crate::is_synchronized;
 
 /// The catalogue, and what is always or by configuration there besides.
 ///
@@ -17,7 +17,7 @@ pub async fn all_models(state: &State, configured: &[ModelName]) -> Result<Vec<M
     let built_in = built_in(configured);
     // What was stored of a configured model is its price; one that is not configured any more is none of ours.
     let configured: HashSet<ModelId> = built_in.iter().map(|model| model.id).collect();
-    models.retain(|model| model.provider == CATALOGUE_PROVIDER || configured.contains(&model.id));
+    models.retain(|model| is_synchronized(&model.provider) || configured.contains(&model.id));
     let known: HashSet<ModelId> = models.iter().map(|model| model.id).collect();
     models.extend(built_in.into_iter().filter(|model| !known.contains(&model.id)));
     Ok(models)
@@ -35,21 +35,21 @@ pub async fn sync_prices(
     configured: &[ModelName],
     now: Timestamp,
 ) -> Result<(), StateError> {
-    let mut by_provider: HashMap<ProviderKind, Vec<ModelRecord>> = HashMap::new();
+    let mut by_provider: HashMap<&'static Provider, Vec<ModelRecord>> = HashMap::new();
     for model in built_in(configured) {
-        match ProviderKind::from_name(&model.provider) {
-            Some(kind) if kind.is_remote() && model.provider != CATALOGUE_PROVIDER => {
-                by_provider.entry(kind).or_default().push(model);
+        match Provider::from_name(&model.provider) {
+            Some(provider) if provider.public_list.is_none() => {
+                by_provider.entry(provider).or_default().push(model);
             }
             _ => {}
         }
     }
-    for (kind, models) in by_provider {
-        let Ok(endpoint) = inference.endpoint(kind) else { continue };
+    for (provider, models) in by_provider {
+        let Ok(endpoint) = inference.endpoint(provider) else { continue };
         let listed = match chat.list_gateway_models(&endpoint).await {
             Ok(listed) => listed,
             Err(error) => {
-                tracing::warn!(%error, "The prices of {kind} are not known: {error}");
+                tracing::warn!(%error, "The prices of {provider} are not known: {error}");
                 continue;
             }
         };
@@ -64,18 +64,18 @@ pub async fn sync_prices(
 }
 
 fn built_in(configured: &[ModelName]) -> Vec<ModelRecord> {
-    let oracle = ModelName { provider: ProviderKind::Oracle, slug: ProviderKind::Oracle.as_str().to_owned() };
+    let oracle = ModelName { source: ModelSource::Oracle, slug: ModelSource::Oracle.as_str().to_owned() };
     let mut names = vec![oracle];
-    names.extend(configured.iter().filter(|model| model.provider != ProviderKind::Oracle).cloned());
+    names.extend(configured.iter().filter(|model| model.source != ModelSource::Oracle).cloned());
     names
         .into_iter()
-        .map(|ModelName { provider, slug }| {
-            let is_oracle = provider == ProviderKind::Oracle;
+        .map(|ModelName { source, slug }| {
+            let is_oracle = source == ModelSource::Oracle;
             ModelRecord {
-                id: ModelId::of(provider.as_str(), &slug),
+                id: ModelId::of(source.as_str(), &slug),
                 name: slug.clone(),
                 slug,
-                provider: provider.as_str().to_owned(),
+                provider: source.as_str().to_owned(),
                 tagline: is_oracle
                     .then(|| "Answers with each item's own gold answer; no key, no network".to_owned()),
                 user: None,

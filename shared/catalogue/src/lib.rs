@@ -1,4 +1,4 @@
-//! Keeps the catalogue of models as the provider lists it: on demand of the API, and every hour.
+//! Keeps the catalogue of models as the providers with a public list have it: on demand of the API, and every hour.
 
 mod configured;
 
@@ -6,23 +6,28 @@ use std::collections::HashMap;
 
 use bench_domain::{ModelId, Price, Timestamp};
 use bench_inference::catalogue::CatalogueError;
-use bench_inference::{ChatClient, InferenceConfig, ProviderKind};
+use bench_inference::{ChatClient, InferenceConfig, Provider};
 use bench_state::{ModelRecord, State, StateError};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 pub use self::configured::{all_models, sync_prices};
 
-/// The provider whose public list is synchronised.
-pub const CATALOGUE_PROVIDER: &str = "chutes";
 /// Records written at once.
 const WRITES_AT_ONCE: usize = 16;
 
 /// Why the catalogue was left as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// The provider's list cannot be read.
-    #[error(transparent)]
-    List(#[from] CatalogueError),
+    /// A provider's list cannot be read.
+    #[error("{error}")]
+    List {
+        /// Whose list.
+        provider: &'static Provider,
+        /// Its configured address.
+        address: String,
+        /// What happened.
+        error: CatalogueError,
+    },
     /// The list has nothing.
     #[error("the provider's list of models is empty; the catalogue was left as it is")]
     Empty,
@@ -31,28 +36,48 @@ pub enum SyncError {
     State(#[from] StateError),
 }
 
-/// Takes over the provider's public list of models; tells how many it has. Models that it has no more become
-/// inactive.
+/// Whether a provider's models are those of its public list.
+pub fn is_synchronized(provider: &str) -> bool {
+    Provider::from_name(provider).is_some_and(|provider| provider.public_list.is_some())
+}
+
+/// Takes over the providers' public lists of models; tells how many models they have. Models that a list has no more
+/// become inactive.
 ///
 /// # Errors
-/// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
+/// When a list cannot be read, or the catalogue cannot be written. Nothing of that provider is made inactive then.
 pub async fn sync_models(
     state: &State,
     chat: &ChatClient,
     inference: &InferenceConfig,
 ) -> Result<usize, SyncError> {
-    let listed = chat.list_public_models(&inference.models_api_url).await?;
-    let offered = gateway(chat, inference).await;
+    let mut synced = 0;
+    for (provider, address) in inference.public_lists() {
+        synced += sync_provider(state, chat, inference, provider, address).await?;
+    }
+    Ok(synced)
+}
+
+async fn sync_provider(
+    state: &State,
+    chat: &ChatClient,
+    inference: &InferenceConfig,
+    provider: &'static Provider,
+    address: &str,
+) -> Result<usize, SyncError> {
+    let listed = chat.list_public_models(provider, address).await;
+    let listed = listed.map_err(|error| SyncError::List { provider, address: address.to_owned(), error })?;
+    let offered = gateway(chat, inference, provider).await;
     let now = Timestamp::now();
     let mut models: HashMap<String, ModelRecord> = HashMap::with_capacity(listed.len());
     for model in listed {
         let offer = offered.get(&model.slug).or_else(|| offered.get(model.chute_id.as_ref()?));
         let is_active = if offered.is_empty() { model.is_language_model } else { offer.is_some() };
         let record = ModelRecord {
-            id: ModelId::of(CATALOGUE_PROVIDER, &model.slug),
+            id: ModelId::of(provider.name, &model.slug),
             slug: model.slug,
             name: model.name,
-            provider: CATALOGUE_PROVIDER.to_owned(),
+            provider: provider.name.to_owned(),
             tagline: model.tagline,
             user: model.user,
             logo: model.logo,
@@ -69,7 +94,7 @@ pub async fn sync_models(
         return Err(SyncError::Empty);
     }
     let vanished = state.models().await?.into_iter().filter(|known| {
-        known.provider == CATALOGUE_PROVIDER && known.is_active && !models.contains_key(&known.slug)
+        known.provider == provider.name && known.is_active && !models.contains_key(&known.slug)
     });
     let vanished: Vec<ModelRecord> =
         vanished.map(|known| ModelRecord { is_active: false, ..known }).collect();
@@ -85,8 +110,12 @@ pub async fn sync_models(
 
 /// What the gateway offers to the operator's key: names and provider's ids with their price. Empty when that
 /// is not known.
-async fn gateway(chat: &ChatClient, inference: &InferenceConfig) -> HashMap<String, Option<Price>> {
-    let Ok(endpoint) = inference.endpoint(ProviderKind::Chutes) else { return HashMap::new() };
+async fn gateway(
+    chat: &ChatClient,
+    inference: &InferenceConfig,
+    provider: &'static Provider,
+) -> HashMap<String, Option<Price>> {
+    let Ok(endpoint) = inference.endpoint(provider) else { return HashMap::new() };
     match chat.list_gateway_models(&endpoint).await {
         Ok(models) => models
             .into_iter()

@@ -32,7 +32,7 @@ pub enum ItemNaming {
 pub struct ModelRef {
     /// Id in the catalogue.
     pub id: ModelId,
-    /// `chutes`, `openrouter`, `lmstudio`, `openai-compatible`, `oracle` or `replay`.
+    /// Who answers: the name of a provider, `oracle` or `replay`.
     pub provider: String,
     /// The model's name at the provider.
     pub slug: String,

@@ -4,20 +4,17 @@ use std::time::Duration;
 
 use bench_domain::Answer;
 use bytes::Bytes;
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, Request, Response, StatusCode};
 use tokio::time::Instant;
 
-use crate::classify::{classify, classify_in_body};
-use crate::collect::{Collector, Stop};
-use crate::error_body::ErrorBody;
 use crate::failure::{Failure, FailureKind, Fatal, GaveUpBy, TooLong, http_cause};
 use crate::http::{Http, chain};
-use crate::images::with_images;
+use crate::protocols::{AnswerReader, Asked, Dialect, Stop};
 use crate::retry_after::retry_after;
 use crate::sse::{Event, SseParser};
 use crate::watch::{Expired, Watch};
-use crate::{Endpoint, Keys, ProviderKind};
+use crate::{Endpoint, Keys, Provider};
 
 /// Bytes of an error body that are read.
 const ERROR_BODY_BYTES_MAX: usize = 64 * 1024;
@@ -30,36 +27,38 @@ const AFTER_FINISH_SECONDS_MAX: u64 = 10;
 /// Wait for the end of the response after `[DONE]`, so that its connection can be used again.
 const AFTER_DONE_MILLIS_MAX: u64 = 100;
 const REQUEST_ID_CHARS_MAX: usize = 200;
-/// The status of an error in a response that names none.
-const INTERNAL_ERROR: u16 = 500;
 
 /// What all tries of one call share.
 pub(crate) struct Call<'a> {
     pub(crate) http: &'a Http,
     pub(crate) endpoint: &'a Endpoint,
-    pub(crate) authorization: Option<HeaderValue>,
+    /// Headers of the protocol, with the key.
+    pub(crate) headers: HeaderMap,
     pub(crate) end: Instant,
-    /// Whether the prompt has images, which a model may not be able to take.
-    pub(crate) has_images: bool,
 }
 
-/// A failed try, with what the server said about it before any answer.
+/// A failed try.
 pub(crate) struct Refusal {
     pub(crate) failure: Box<Failure>,
-    pub(crate) said: Option<ErrorBody>,
+    /// The dialect that avoids what the server refused, if it refused a field that it does not know.
+    pub(crate) next: Option<Dialect>,
 }
 
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Self {
-        Self { failure: Box::new(failure), said: None }
+        Self { failure: Box::new(failure), next: None }
     }
 }
 
 impl Call<'_> {
-    /// Sends the body and waits for the answer.
-    pub(crate) async fn send(&self, body: Vec<u8>) -> Result<Answer, Refusal> {
+    /// Sends the request and waits for the answer.
+    pub(crate) async fn send(&self, asked: Asked<'_>) -> Result<Answer, Refusal> {
         let provider = self.endpoint.provider();
-        let url = self.endpoint.chat_url();
+        let body = provider.protocol.request_body(asked.request, asked.dialect).map_err(|error| {
+            let cause = format!("The request could not be written: {error}");
+            Failure::new(FailureKind::Bad, GaveUpBy::Runner, cause)
+        })?;
+        let url = self.endpoint.answer_url();
         let client = self.http.client(url).map_err(|problem| no_client(provider, problem))?;
         let mut watch = Watch::start(self.http.options.idle_timeout, self.end);
         if Instant::now() >= self.end {
@@ -69,9 +68,7 @@ impl Call<'_> {
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
-        if let Some(authorization) = &self.authorization {
-            headers.insert(AUTHORIZATION, authorization.clone());
-        }
+        headers.extend(self.headers.clone());
         *request.body_mut() = Some(body.into());
         let response = match watch.guard(client.execute(request)).await {
             Ok(Ok(response)) => response,
@@ -81,17 +78,17 @@ impl Call<'_> {
         watch.touch();
         if !response.status().is_success() {
             let keys = self.endpoint.keys();
-            return Err(refused(provider, response, &mut watch, self.has_images, keys).await);
+            return Err(refused(provider, response, &mut watch, Some(asked), keys).await);
         }
         let status = response.status();
         let keys = self.endpoint.keys().clone();
         let request_id = request_id(response.headers(), &keys);
-        let mut reading = Reading::new(provider, response, watch, self.has_images, keys);
+        let mut reading = Reading::new(provider, response, watch, asked.has_images(), keys);
         let mut failure = match reading.read().await {
             Ok(()) => return Ok(reading.into_answer(request_id)),
             Err(failure) => failure,
         };
-        failure.usage = reading.collector.usage_so_far();
+        failure.usage = reading.reader.usage_so_far();
         failure.status = Some(status.as_u16());
         if let Some(id) = &request_id {
             failure.cause.push_str(&format!(" (request_id={id})"));
@@ -103,30 +100,28 @@ impl Call<'_> {
 
 /// A response with a good status that is being read.
 struct Reading {
-    provider: ProviderKind,
+    provider: &'static Provider,
     response: Response,
     watch: Watch,
-    collector: Collector,
+    reader: Box<dyn AnswerReader>,
     first_token_ms: Option<u64>,
     latency_ms: u64,
-    has_images: bool,
 }
 
 impl Reading {
-    fn new(provider: ProviderKind, response: Response, watch: Watch, has_images: bool, keys: Keys) -> Self {
-        Self {
-            provider,
-            response,
-            watch,
-            collector: Collector::new(keys),
-            first_token_ms: None,
-            latency_ms: 0,
-            has_images,
-        }
+    fn new(
+        provider: &'static Provider,
+        response: Response,
+        watch: Watch,
+        has_images: bool,
+        keys: Keys,
+    ) -> Self {
+        let reader = provider.protocol.answer_reader(keys, has_images);
+        Self { provider, response, watch, reader, first_token_ms: None, latency_ms: 0 }
     }
 
     fn into_answer(self, request_id: Option<String>) -> Answer {
-        let mut answer = self.collector.into_answer(request_id);
+        let mut answer = self.reader.finish(request_id);
         answer.latency_ms = self.latency_ms;
         answer.first_token_ms = self.first_token_ms;
         answer
@@ -159,16 +154,16 @@ impl Reading {
                 return self
                     .complete_or(|this| this.stopped(Stop::TooLarge("the stream is larger than 512 MiB")));
             }
-            let collector = &mut self.collector;
-            if let Err(stop) = parser.push(&data, |event: Event<'_>| collector.event(&event)) {
+            let reader = &mut self.reader;
+            if let Err(stop) = parser.push(&data, |event: Event<'_>| reader.event(&event)) {
                 return self.complete_or(|this| this.stopped(stop));
             }
             self.note_progress();
-            if self.collector.is_done() {
+            if self.reader.is_done() {
                 self.drain().await;
                 break;
             }
-            if self.collector.is_complete() {
+            if self.reader.is_complete() {
                 self.watch.shorten(Duration::from_secs(AFTER_FINISH_SECONDS_MAX));
             }
             chunk = match self.next().await {
@@ -176,16 +171,16 @@ impl Reading {
                 Err(failure) => return self.complete_or(|_| failure),
             };
         }
-        if !self.collector.is_done() {
+        if !self.reader.is_done() {
             // An event cut off by the end of the stream is no garbage, it is the missing half.
-            let collector = &mut self.collector;
-            let _ = parser.finish(|event: Event<'_>| collector.event(&event));
+            let reader = &mut self.reader;
+            let _ = parser.finish(|event: Event<'_>| reader.event(&event));
             self.note_progress();
         }
-        if !self.collector.is_complete() {
+        if !self.reader.is_complete() {
             return Err(self.half());
         }
-        if !self.collector.has_choices() {
+        if !self.reader.has_begun() {
             return Err(self.stopped(Stop::Garbage("No choices in response".to_owned())));
         }
         Ok(())
@@ -202,7 +197,7 @@ impl Reading {
         if body.trim_ascii().is_empty() {
             return Err(self.half());
         }
-        self.collector.whole(&body).map_err(|stop| self.stopped(stop))?;
+        self.reader.whole(&body).map_err(|stop| self.stopped(stop))?;
         self.note_progress();
         Ok(())
     }
@@ -216,26 +211,26 @@ impl Reading {
             Ok(Err(error)) => {
                 let cause = format!(
                     "The answer from {} broke off after {} bytes of text: {}",
-                    self.provider.display_name(),
-                    self.collector.bytes(),
+                    self.provider.display_name,
+                    self.reader.bytes(),
                     chain(&error.without_url()),
                 );
                 Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause))
             }
-            Err(why) => Err(expired(self.provider, why, &self.watch, self.collector.bytes())),
+            Err(why) => Err(expired(self.provider, why, &self.watch, self.reader.bytes())),
         }
     }
 
     fn note_progress(&mut self) {
         self.latency_ms = self.watch.elapsed_ms();
-        if self.first_token_ms.is_none() && self.collector.has_text() {
+        if self.first_token_ms.is_none() && self.reader.bytes() > 0 {
             self.first_token_ms = Some(self.latency_ms);
         }
     }
 
     /// Nothing that happens after the end of an answer takes the answer away.
     fn complete_or(&self, failure: impl FnOnce(&Self) -> Failure) -> Result<(), Failure> {
-        if self.collector.is_complete() && self.collector.has_choices() { Ok(()) } else { Err(failure(self)) }
+        if self.reader.is_complete() && self.reader.has_begun() { Ok(()) } else { Err(failure(self)) }
     }
 
     async fn drain(&mut self) {
@@ -244,24 +239,21 @@ impl Reading {
     }
 
     fn half(&self) -> Failure {
-        let cause = match self.collector.bytes() {
-            0 => format!("{} ended the response without an answer", self.provider.display_name()),
+        let cause = match self.reader.bytes() {
+            0 => format!("{} ended the response without an answer", self.provider.display_name),
             bytes => format!(
                 "{} ended the response after {bytes} bytes of text, before the answer was complete",
-                self.provider.display_name(),
+                self.provider.display_name,
             ),
         };
         Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause)
     }
 
     fn stopped(&self, stop: Stop) -> Failure {
-        let name = self.provider.display_name();
+        let name = self.provider.display_name;
         match stop {
             Stop::Error(error, text) => {
-                let (status, kind) = classify_in_body(&error);
-                let status = status.unwrap_or(INTERNAL_ERROR);
-                let kind = if self.has_images { with_images(kind, status, &error.message) } else { kind };
-                Failure::new(kind, GaveUpBy::Provider, format!("{name} error: {text}"))
+                Failure::new(error.kind, GaveUpBy::Provider, format!("{name} error: {text}"))
             }
             Stop::Garbage(text) => {
                 let status = self.response.status().as_u16();
@@ -290,10 +282,10 @@ fn is_event_stream(headers: &HeaderMap, start: &[u8]) -> bool {
 
 /// The failure that a response with a bad status means.
 pub(crate) async fn refused(
-    provider: ProviderKind,
+    provider: &Provider,
     mut response: Response,
     watch: &mut Watch,
-    has_images: bool,
+    asked: Option<Asked<'_>>,
     keys: &Keys,
 ) -> Refusal {
     let mut body = Vec::new();
@@ -309,28 +301,22 @@ pub(crate) async fn refused(
     let status = response.status();
     // Before anything is quoted: a quotation may be cut within a key.
     let body = keys.redact_beginning(&body);
-    let said = ErrorBody::parse(&body);
     let request_id = request_id(response.headers(), keys);
     let text = match redirect(status, response.headers(), keys) {
         Some(text) => text,
         None => String::from_utf8_lossy(&body).into_owned(),
     };
-    let mut kind = classify(status.as_u16(), &said);
-    if has_images {
-        // A body that is no JSON may still be a sentence.
-        let words = if said.is_empty() { &text } else { &said.message };
-        kind = with_images(kind, status.as_u16(), words);
-    }
+    let refusal = provider.protocol.read_error(status.as_u16(), &body, &text, asked);
     let failure = Failure {
-        kind,
+        kind: refusal.kind,
         status: Some(status.as_u16()),
-        cause: http_cause(provider, status.as_u16(), &text, request_id.as_deref()),
+        cause: http_cause(provider.display_name, status.as_u16(), &text, request_id.as_deref()),
         retry_after: retry_after(response.headers(), jiff::Timestamp::now()),
         request_id,
         gave_up_by: GaveUpBy::Provider,
         usage: None,
     };
-    Refusal { failure: Box::new(failure), said: Some(said) }
+    Refusal { failure: Box::new(failure), next: refusal.next }
 }
 
 fn redirect(status: StatusCode, headers: &HeaderMap, keys: &Keys) -> Option<String> {
@@ -343,8 +329,8 @@ fn redirect(status: StatusCode, headers: &HeaderMap, keys: &Keys) -> Option<Stri
 }
 
 /// The failure that a limit of our own means.
-pub(crate) fn expired(provider: ProviderKind, why: Expired, watch: &Watch, bytes: usize) -> Failure {
-    let name = provider.display_name();
+pub(crate) fn expired(provider: &Provider, why: Expired, watch: &Watch, bytes: usize) -> Failure {
+    let name = provider.display_name;
     let waited = watch.elapsed_ms().div_ceil(1000);
     match why {
         Expired::Deadline => {
@@ -362,7 +348,7 @@ pub(crate) fn expired(provider: ProviderKind, why: Expired, watch: &Watch, bytes
 }
 
 /// The failure that a connection means which did not stand or did not last until the response.
-pub(crate) fn network(provider: ProviderKind, error: &reqwest::Error) -> Failure {
+pub(crate) fn network(provider: &Provider, error: &reqwest::Error) -> Failure {
     let (class, gave_up_by) = match () {
         () if error.is_connect() && error.is_timeout() => ("ConnectTimeout", GaveUpBy::Runner),
         () if error.is_timeout() => ("ReadTimeout", GaveUpBy::Runner),
@@ -372,12 +358,12 @@ pub(crate) fn network(provider: ProviderKind, error: &reqwest::Error) -> Failure
     };
     // The address is left out: it is known, and it makes equal failures differ.
     let detail = std::error::Error::source(error).map_or_else(|| error.to_string(), chain);
-    let cause = format!("Network error contacting {} ({class}): {detail}", provider.display_name());
+    let cause = format!("Network error contacting {} ({class}): {detail}", provider.display_name);
     Failure::new(FailureKind::Transient, gave_up_by, cause)
 }
 
-pub(crate) fn no_client(provider: ProviderKind, problem: &str) -> Failure {
-    let cause = format!("No HTTP client for {}: {problem}", provider.display_name());
+pub(crate) fn no_client(provider: &Provider, problem: &str) -> Failure {
+    let cause = format!("No HTTP client for {}: {problem}", provider.display_name);
     Failure::new(FailureKind::FatalForRun(Fatal::Address), GaveUpBy::Runner, cause)
 }
 

@@ -3,37 +3,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_domain::{Answer, Generation, Prompt};
-use reqwest::header::HeaderValue;
-use serde_json::Value;
+use bench_domain::Answer;
+use reqwest::header::HeaderMap;
 use tokio::time::Instant;
 
-use crate::Endpoint;
 use crate::call::{Call, Refusal};
-use crate::dialect::{Dialect, Dialects};
+use crate::dialects::Dialects;
 use crate::failure::{Failure, FailureKind, Fatal, GaveUpBy};
 use crate::http::{Http, HttpOptions};
-use crate::request_body::request_body;
+use crate::protocols::{Asked, Dialect};
+use crate::{ChatRequest, Endpoint};
 
 /// Asks providers. Cheap to clone; all clones share one pool of connections.
 #[derive(Debug, Clone)]
 pub struct ChatClient {
     pub(crate) http: Arc<Http>,
     dialects: Arc<Dialects>,
-}
-
-/// What a model is asked, and how it should answer.
-#[derive(Debug, Clone, Copy)]
-pub struct ChatRequest<'a> {
-    /// The provider's own id of the model.
-    pub model: &'a str,
-    /// What it is shown.
-    pub prompt: &'a Prompt,
-    /// How it should answer.
-    pub generation: &'a Generation,
-    /// JSON schema that the answer must follow; left out for servers that know no such thing, so whoever reads
-    /// the answer checks it all the same.
-    pub reply_schema: Option<&'a Value>,
 }
 
 impl ChatClient {
@@ -65,7 +50,7 @@ impl ChatClient {
                 endpoint.keys().redact_answer(&mut answer);
                 Ok(answer)
             }
-            Err(failure) => Err(failure.without(endpoint)),
+            Err(failure) => Err(endpoint.redact(failure)),
         }
     }
 
@@ -85,22 +70,14 @@ impl ChatClient {
         request: &ChatRequest<'_>,
         end: Instant,
     ) -> Result<Answer, Failure> {
-        let has_images = request.prompt.messages.iter().any(|message| !message.images.is_empty());
-        let call =
-            Call { http: &self.http, endpoint, authorization: authorization(endpoint)?, end, has_images };
+        let call = Call { http: &self.http, endpoint, headers: headers(endpoint)?, end };
         let mut dialect = self.dialects.of(endpoint, request.model);
         let mut steps_left = Dialect::STEPS_MAX;
         loop {
-            let body = request_body(request, dialect).map_err(|error| {
-                let cause = format!("The request could not be written: {error}");
-                Failure::new(FailureKind::Bad, GaveUpBy::Runner, cause)
-            })?;
-            let Refusal { failure, said } = match call.send(body).await {
+            let Refusal { failure, next } = match call.send(Asked { request, dialect }).await {
                 Ok(answer) => return Ok(answer),
                 Err(refusal) => refusal,
             };
-            let status = failure.status.unwrap_or(0);
-            let next = said.and_then(|said| dialect.after_refusal(status, &said, request));
             match next {
                 Some(next) if steps_left > 0 => {
                     if self.dialects.remember(endpoint, request.model, next) {
@@ -118,18 +95,12 @@ impl ChatClient {
     }
 }
 
-/// The `Authorization` header of an endpoint.
-pub(crate) fn authorization(endpoint: &Endpoint) -> Result<Option<HeaderValue>, Failure> {
-    let Some(key) = endpoint.key() else { return Ok(None) };
-    match HeaderValue::from_str(&format!("Bearer {}", key.expose())) {
-        Ok(mut value) => {
-            value.set_sensitive(true);
-            Ok(Some(value))
-        }
-        Err(_) => {
-            let name = endpoint.provider().display_name();
-            let cause = format!("The key for {name} contains characters that HTTP does not allow");
-            Err(Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Runner, cause))
-        }
-    }
+/// The protocol's headers for an endpoint, with its key.
+pub(crate) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, Failure> {
+    let provider = endpoint.provider();
+    provider.protocol.headers(endpoint.key()).map_err(|_| {
+        let cause =
+            format!("The key for {} contains characters that HTTP does not allow", provider.display_name);
+        Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Runner, cause)
+    })
 }

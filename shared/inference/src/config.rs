@@ -5,8 +5,9 @@ use std::time::Duration;
 use bench_domain::Secret;
 use reqwest::Url;
 
-use crate::endpoint::{join, parse_base};
-use crate::{Endpoint, EndpointError, HttpOptions, Keys, ProviderKind};
+use crate::address::{join, parse_base};
+use crate::providers::{AccountAt, PROVIDERS};
+use crate::{Endpoint, EndpointError, HttpOptions, Keys, Provider};
 
 /// Longest time that a variable may set, in seconds: one day.
 const SETTING_SECONDS_MAX: u64 = 86_400;
@@ -14,45 +15,35 @@ const SETTING_SECONDS_MAX: u64 = 86_400;
 /// Longest wait that a variable may set after 429 or 503, in seconds: a sample is put off for an hour at most.
 const RATE_LIMIT_SLEEP_SECONDS_MAX: u64 = 3_600;
 
-/// One provider's address and key.
+/// One provider's addresses and key.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
-    /// The part before `/chat/completions`; `None` only where no default exists.
+    /// Whose they are.
+    pub provider: &'static Provider,
+    /// The part before the protocol's own paths; `None` only where no default exists.
     pub base_url: Option<String>,
     /// The operator's own key.
     pub key: Option<Secret>,
+    /// Address of the public list of models; `None` only where there is none.
+    pub public_list_url: Option<String>,
 }
 
 /// Everything that this crate reads from the environment, read once.
 ///
 /// | variable | default | meaning |
 /// | --- | --- | --- |
-/// | `CHUTES_API_KEY` | – | the operator's key at Chutes |
-/// | `CHUTES_API_BASE_URL` | `https://llm.chutes.ai/v1` | Chutes' inference gateway |
-/// | `CHUTES_MODELS_API_URL` | `https://api.chutes.ai` | Chutes' public list of models |
+/// | [`Provider::key_variable`] | – | the operator's key at that provider |
+/// | [`Provider::base_url_variable`] | [`Provider::default_base_url`] | the provider's base URL |
+/// | [`PublicList::base_url_variable`](crate::providers::PublicList::base_url_variable) | of the same list | its public list of models |
 /// | `CHUTES_MODELS_CACHE_TTL_SECONDS` | 600 | how long a list of models and prices stays good |
-/// | `OPENROUTER_API_KEY` | – | key at OpenRouter |
-/// | `OPENROUTER_BASE_URL` | `https://openrouter.ai/api/v1` | |
-/// | `LMSTUDIO_BASE_URL` | `http://127.0.0.1:1234/v1` | |
-/// | `LMSTUDIO_API_KEY` | – | only for an LM Studio that asks for one |
-/// | `OPENAI_COMPATIBLE_BASE_URL` | – | needed for `openai-compatible/…` |
-/// | `OPENAI_COMPATIBLE_API_KEY` | – | if that server wants one |
 /// | `CHUTES_INFERENCE_TIMEOUT_SECONDS` | 300 | longest silence between two pieces of an answer, any provider |
 /// | `CHUTES_RATE_LIMIT_SLEEP_SECONDS` | 30 | wait after 429 or 503 where the provider names none, any provider |
 ///
 /// A variable that is empty counts as not set.
 #[derive(Debug, Clone)]
 pub struct InferenceConfig {
-    /// Chutes.
-    pub chutes: ProviderConfig,
-    /// OpenRouter.
-    pub openrouter: ProviderConfig,
-    /// LM Studio.
-    pub lmstudio: ProviderConfig,
-    /// Any other server that speaks the API.
-    pub openai_compatible: ProviderConfig,
-    /// Chutes' public list of models.
-    pub models_api_url: String,
+    /// As in [`PROVIDERS`].
+    providers: Vec<ProviderConfig>,
     /// How long a list of models and prices stays good.
     pub models_cache_ttl: Duration,
     /// Longest silence between two pieces of an answer.
@@ -78,24 +69,23 @@ impl InferenceConfig {
     /// [`ConfigError`] for the first variable that is no number, out of its range or no address.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars(var);
-        let provider = |kind: ProviderKind, url: &'static str, key: &'static str| {
+        let config = |provider: &'static Provider| {
+            let list = provider.public_list.as_ref();
+            let list_url = list.map(|list| {
+                let configured = vars.address(list.base_url_variable)?;
+                Ok(configured.unwrap_or_else(|| list.default_base_url.to_owned()))
+            });
             Ok(ProviderConfig {
-                base_url: vars.address(url)?.or_else(|| kind.default_base_url().map(str::to_owned)),
-                key: vars.key(key)?,
+                provider,
+                base_url: vars
+                    .address(provider.base_url_variable)?
+                    .or_else(|| provider.default_base_url.map(str::to_owned)),
+                key: vars.key(provider.key_variable)?,
+                public_list_url: list_url.transpose()?,
             })
         };
         Ok(Self {
-            chutes: provider(ProviderKind::Chutes, "CHUTES_API_BASE_URL", "CHUTES_API_KEY")?,
-            openrouter: provider(ProviderKind::OpenRouter, "OPENROUTER_BASE_URL", "OPENROUTER_API_KEY")?,
-            lmstudio: provider(ProviderKind::LmStudio, "LMSTUDIO_BASE_URL", "LMSTUDIO_API_KEY")?,
-            openai_compatible: provider(
-                ProviderKind::OpenAiCompatible,
-                "OPENAI_COMPATIBLE_BASE_URL",
-                "OPENAI_COMPATIBLE_API_KEY",
-            )?,
-            models_api_url: vars
-                .address("CHUTES_MODELS_API_URL")?
-                .unwrap_or_else(|| "https://api.chutes.ai".to_owned()),
+            providers: PROVIDERS.into_iter().map(config).collect::<Result<_, ConfigError>>()?,
             models_cache_ttl: vars.seconds("CHUTES_MODELS_CACHE_TTL_SECONDS", 0, 600)?,
             idle_timeout: vars.seconds("CHUTES_INFERENCE_TIMEOUT_SECONDS", 1, 300)?,
             rate_limit_sleep: Duration::from_secs(
@@ -105,57 +95,54 @@ impl InferenceConfig {
         })
     }
 
-    /// One provider's settings; `None` for the two kinds that are not asked over the network.
-    pub const fn provider(&self, kind: ProviderKind) -> Option<&ProviderConfig> {
-        match kind {
-            ProviderKind::Chutes => Some(&self.chutes),
-            ProviderKind::OpenRouter => Some(&self.openrouter),
-            ProviderKind::LmStudio => Some(&self.lmstudio),
-            ProviderKind::OpenAiCompatible => Some(&self.openai_compatible),
-            ProviderKind::Oracle | ProviderKind::Replay => None,
-        }
+    /// One provider's settings; `None` for one that is not in the table.
+    pub fn provider(&self, provider: &Provider) -> Option<&ProviderConfig> {
+        self.providers.iter().find(|config| config.provider == provider)
+    }
+
+    /// The providers with a public list of models, and its address.
+    pub fn public_lists(&self) -> impl Iterator<Item = (&'static Provider, &str)> {
+        self.providers.iter().filter_map(|config| Some((config.provider, config.public_list_url.as_deref()?)))
     }
 
     /// The operator's keys of all providers.
     pub fn keys(&self) -> Keys {
-        let Self { chutes, openrouter, lmstudio, openai_compatible, .. } = self;
-        let providers = [chutes, openrouter, lmstudio, openai_compatible];
-        Keys::new(providers.into_iter().filter_map(|provider| provider.key.as_ref()))
+        Keys::new(self.providers.iter().filter_map(|config| config.key.as_ref()))
     }
 
-    /// Whether a model of that provider can be asked with the operator's own settings.
-    pub fn is_configured(&self, kind: ProviderKind) -> bool {
-        !kind.is_remote() || self.endpoint(kind).is_ok()
+    /// Whether a provider's models can be asked with the operator's own settings.
+    pub fn is_configured(&self, provider: &'static Provider) -> bool {
+        self.endpoint(provider).is_ok()
     }
 
     /// The provider's address with the operator's own key.
     ///
     /// # Errors
     /// [`EndpointError`] says which setting is missing.
-    pub fn endpoint(&self, kind: ProviderKind) -> Result<Endpoint, EndpointError> {
-        let key = self.provider(kind).and_then(|provider| provider.key.clone());
-        if kind.needs_key() && key.is_none() {
-            let variable = match kind {
-                ProviderKind::OpenRouter => "OPENROUTER_API_KEY",
-                _ => "CHUTES_API_KEY",
-            };
-            return Err(EndpointError::NoKey { provider: kind, variable });
+    pub fn endpoint(&self, provider: &'static Provider) -> Result<Endpoint, EndpointError> {
+        let key = self.provider(provider).and_then(|config| config.key.clone());
+        if provider.needs_key && key.is_none() {
+            return Err(EndpointError::NoKey { provider });
         }
-        self.at(kind, key)
+        self.at(provider, key)
     }
 
     /// The provider's address with a key that the caller brought.
     ///
     /// # Errors
     /// [`EndpointError`] says which setting is missing.
-    pub fn endpoint_with_key(&self, kind: ProviderKind, key: Secret) -> Result<Endpoint, EndpointError> {
-        self.at(kind, Some(key))
+    pub fn endpoint_with_key(
+        &self,
+        provider: &'static Provider,
+        key: Secret,
+    ) -> Result<Endpoint, EndpointError> {
+        self.at(provider, Some(key))
     }
 
     /// Returns the host that answers for a provider, at `base_url` or else at its configured address, with the port
     /// unless it is the scheme's default. `None` for a provider without an address.
-    pub fn host(&self, kind: ProviderKind, base_url: Option<&str>) -> Option<String> {
-        let configured = self.provider(kind)?;
+    pub fn host(&self, provider: &Provider, base_url: Option<&str>) -> Option<String> {
+        let configured = self.provider(provider)?;
         let url = parse_base(base_url.or(configured.base_url.as_deref())?).ok()?;
         let host = url.host_str()?;
         Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
@@ -163,13 +150,13 @@ impl InferenceConfig {
 
     /// The address that tells a provider's key from any other text: it answers `GET` with 200 for a valid key and with
     /// 401 for any other. `None` where the provider has no such address.
-    pub fn account_url(&self, kind: ProviderKind) -> Option<Url> {
-        let (base, path) = match kind {
-            ProviderKind::Chutes => (self.models_api_url.as_str(), "users/me"),
-            ProviderKind::OpenRouter => (self.openrouter.base_url.as_deref()?, "key"),
-            _ => return None,
+    pub fn account_url(&self, provider: &Provider) -> Option<Url> {
+        let (account, config) = (provider.account?, self.provider(provider)?);
+        let base = match account.at {
+            AccountAt::BaseUrl => config.base_url.as_deref()?,
+            AccountAt::PublicList => config.public_list_url.as_deref()?,
         };
-        join(&parse_base(base).ok()?, path)
+        join(&parse_base(base).ok()?, account.path)
     }
 
     /// Options of a client that keeps to these settings.
@@ -177,10 +164,9 @@ impl InferenceConfig {
         HttpOptions { idle_timeout: self.idle_timeout, ..HttpOptions::default() }
     }
 
-    fn at(&self, kind: ProviderKind, key: Option<Secret>) -> Result<Endpoint, EndpointError> {
-        let provider = self.provider(kind).ok_or(EndpointError::NotRemote { provider: kind })?;
-        let base_url = provider.base_url.as_deref().ok_or(EndpointError::NoBaseUrl { provider: kind })?;
-        Endpoint::new(kind, base_url, key)
+    fn at(&self, provider: &'static Provider, key: Option<Secret>) -> Result<Endpoint, EndpointError> {
+        let base_url = self.provider(provider).and_then(|config| config.base_url.as_deref());
+        Endpoint::new(provider, base_url.ok_or(EndpointError::NoBaseUrl { provider })?, key)
     }
 }
 
@@ -229,6 +215,7 @@ impl<F: Fn(&str) -> Option<String>> Vars<F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::providers::{CHUTES, LMSTUDIO, OPENAI_COMPATIBLE, OPENROUTER};
 
     fn config(vars: &[(&str, &str)]) -> Result<InferenceConfig, ConfigError> {
         InferenceConfig::from_vars(|name| {
@@ -241,18 +228,17 @@ mod tests {
         let config = config(&[("CHUTES_API_KEY", "  ")]).unwrap();
         assert_eq!(config.idle_timeout, Duration::from_secs(300));
         assert_eq!(config.rate_limit_sleep, Duration::from_secs(30));
-        assert_eq!(config.models_api_url, "https://api.chutes.ai");
-        assert!(config.is_configured(ProviderKind::LmStudio));
-        assert!(config.is_configured(ProviderKind::Oracle));
+        let list = config.provider(&CHUTES).unwrap().public_list_url.as_deref();
+        assert_eq!(list, Some("https://api.chutes.ai"));
+        assert!(config.is_configured(&LMSTUDIO));
         assert_eq!(
-            config.endpoint(ProviderKind::Chutes).unwrap_err().to_string(),
+            config.endpoint(&CHUTES).unwrap_err().to_string(),
             "Chutes needs a key: set CHUTES_API_KEY"
         );
         assert!(matches!(
-            config.endpoint(ProviderKind::OpenAiCompatible),
-            Err(EndpointError::NoBaseUrl { provider: ProviderKind::OpenAiCompatible })
+            config.endpoint(&OPENAI_COMPATIBLE),
+            Err(EndpointError::NoBaseUrl { provider }) if *provider == OPENAI_COMPATIBLE
         ));
-        assert!(matches!(config.endpoint(ProviderKind::Oracle), Err(EndpointError::NotRemote { .. })));
     }
 
     #[test]
@@ -265,19 +251,16 @@ mod tests {
             ("OPENAI_COMPATIBLE_API_KEY", "key-x"),
         ])
         .unwrap();
-        let of = |kind| {
-            let endpoint = config.endpoint(kind).unwrap();
+        let of = |provider| {
+            let endpoint = config.endpoint(provider).unwrap();
             (endpoint.base_url().to_owned(), endpoint.key().map(|key| key.expose().to_owned()))
         };
-        assert_eq!(of(ProviderKind::Chutes), ("https://llm.chutes.ai/v1".into(), Some("key-c".into())));
-        assert_eq!(
-            of(ProviderKind::OpenRouter),
-            ("https://openrouter.ai/api/v1".into(), Some("key-o".into()))
-        );
-        assert_eq!(of(ProviderKind::LmStudio), ("http://127.0.0.1:9/v1".into(), None));
-        assert_eq!(of(ProviderKind::OpenAiCompatible), ("http://10.0.0.1/v1".into(), Some("key-x".into())));
+        assert_eq!(of(&CHUTES), ("https://llm.chutes.ai/v1".into(), Some("key-c".into())));
+        assert_eq!(of(&OPENROUTER), ("https://openrouter.ai/api/v1".into(), Some("key-o".into())));
+        assert_eq!(of(&LMSTUDIO), ("http://127.0.0.1:9/v1".into(), None));
+        assert_eq!(of(&OPENAI_COMPATIBLE), ("http://10.0.0.1/v1".into(), Some("key-x".into())));
         let callers = Secret::new("key-caller").unwrap();
-        let endpoint = config.endpoint_with_key(ProviderKind::Chutes, callers).unwrap();
+        let endpoint = config.endpoint_with_key(&CHUTES, callers).unwrap();
         assert_eq!(endpoint.key().unwrap().expose(), "key-caller");
         assert!(!format!("{config:?}").contains("key-"));
     }

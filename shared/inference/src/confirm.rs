@@ -4,7 +4,7 @@ use bench_domain::{Generation, Prompt, Secret};
 use reqwest::Url;
 
 use crate::catalogue::CatalogueError;
-use crate::client::authorization;
+use crate::client::headers;
 use crate::failure::{Failure, FailureKind, GaveUpBy};
 use crate::{ChatClient, ChatRequest, Endpoint};
 
@@ -46,7 +46,7 @@ impl ChatClient {
             };
         }
         let stranger = stranger(endpoint)?;
-        if let Some(models) = endpoint.url("models") {
+        if let Some(models) = endpoint.models_url() {
             match self.look(endpoint, models.clone()).await {
                 Ok(()) => match self.look(&stranger, models).await {
                     Err(failure) if is_refusal(&failure) => return Ok(KeyCheck::Confirmed),
@@ -65,10 +65,9 @@ impl ChatClient {
     }
 
     async fn look(&self, endpoint: &Endpoint, url: Url) -> Result<(), Failure> {
-        let authorization = authorization(endpoint)?;
-        match self.get(endpoint.provider(), url, authorization, endpoint.keys()).await {
+        match self.get(endpoint.provider(), url, headers(endpoint)?, endpoint.keys()).await {
             Ok(_) => Ok(()),
-            Err(CatalogueError::Request(failure)) => Err(failure.without(endpoint)),
+            Err(CatalogueError::Request(failure)) => Err(endpoint.redact(failure)),
             Err(other) => Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, other.to_string())),
         }
     }

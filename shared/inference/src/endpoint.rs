@@ -4,14 +4,15 @@ use bench_domain::Secret;
 use bench_domain::secret::MASK;
 use reqwest::Url;
 
-use crate::{Keys, ProviderKind};
+use crate::address::{join, parse_base};
+use crate::{Failure, Keys, Provider};
 
 /// A provider's address and key. The key is sent to this address and to nowhere else.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    provider: ProviderKind,
+    provider: &'static Provider,
     base_url: Url,
-    chat_url: Url,
+    answer_url: Url,
     key: Option<Secret>,
     /// The same key, to be found in what comes back.
     keys: Keys,
@@ -21,53 +22,50 @@ pub struct Endpoint {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// The address is no address.
-    #[error("`{given}` is no usable base URL for {provider}: {problem}")]
+    #[error("`{given}` is no usable base URL for {}: {problem}", provider.name)]
     BadBaseUrl {
         /// Whose address it is.
-        provider: ProviderKind,
+        provider: &'static Provider,
         /// What was given, cut to 200 characters, without a password.
         given: String,
         /// What is wrong.
         problem: &'static str,
     },
-    /// An `openai-compatible` model without `OPENAI_COMPATIBLE_BASE_URL`.
-    #[error("{provider} needs a base URL: set OPENAI_COMPATIBLE_BASE_URL")]
+    /// The provider has no default address, and none is configured.
+    #[error("{} needs a base URL: set {}", provider.name, provider.base_url_variable)]
     NoBaseUrl {
         /// Which provider.
-        provider: ProviderKind,
+        provider: &'static Provider,
     },
     /// The provider answers nobody without a key, and there is none.
-    #[error("{} needs a key: set {variable}", provider.display_name())]
+    #[error("{} needs a key: set {}", provider.display_name, provider.key_variable)]
     NoKey {
         /// Which provider.
-        provider: ProviderKind,
-        /// The variable that would give it one.
-        variable: &'static str,
-    },
-    /// The oracle and stored responses have no address.
-    #[error("{} is not asked over the network", provider.display_name())]
-    NotRemote {
-        /// Which kind.
-        provider: ProviderKind,
+        provider: &'static Provider,
     },
 }
 
 impl Endpoint {
-    /// An endpoint at `base_url`, the part before `/chat/completions`, such as `https://llm.chutes.ai/v1`.
+    /// An endpoint at `base_url`, the part before the protocol's own paths, such as `https://openrouter.ai/api/v1`.
     ///
     /// # Errors
     /// [`EndpointError::BadBaseUrl`] unless the address is `http` or `https` with a host, without user,
     /// query and fragment.
-    pub fn new(provider: ProviderKind, base_url: &str, key: Option<Secret>) -> Result<Self, EndpointError> {
+    pub fn new(
+        provider: &'static Provider,
+        base_url: &str,
+        key: Option<Secret>,
+    ) -> Result<Self, EndpointError> {
         let bad = |problem| EndpointError::BadBaseUrl { provider, given: printable(base_url), problem };
         let url = parse_base(base_url).map_err(bad)?;
-        let chat_url = join(&url, "chat/completions").ok_or_else(|| bad("nothing can be appended to it"))?;
+        let answer_url = join(&url, provider.protocol.answer_path())
+            .ok_or_else(|| bad("nothing can be appended to it"))?;
         let keys = Keys::new(&key);
-        Ok(Self { provider, base_url: url, chat_url, key, keys })
+        Ok(Self { provider, base_url: url, answer_url, key, keys })
     }
 
     /// Who answers.
-    pub const fn provider(&self) -> ProviderKind {
+    pub const fn provider(&self) -> &'static Provider {
         self.provider
     }
 
@@ -91,38 +89,23 @@ impl Endpoint {
         self.key.as_ref()
     }
 
-    pub(crate) const fn chat_url(&self) -> &Url {
-        &self.chat_url
+    /// Removes the key that was sent, in case that the provider echoed it. In an error, which is no answer to be graded,
+    /// also one that is too short to be looked for elsewhere.
+    pub(crate) fn redact(&self, mut failure: Failure) -> Failure {
+        failure.redact(&self.keys);
+        if let Some(key) = self.key.as_ref().filter(|key| failure.cause.contains(key.expose())) {
+            failure.cause = key.redact(&failure.cause);
+        }
+        failure
     }
 
-    pub(crate) fn url(&self, path: &str) -> Option<Url> {
-        join(&self.base_url, path)
+    pub(crate) const fn answer_url(&self) -> &Url {
+        &self.answer_url
     }
-}
 
-/// Reads an address that paths are appended to; the slash at its end does not matter.
-pub(crate) fn parse_base(text: &str) -> Result<Url, &'static str> {
-    let url = Url::parse(text.trim()).map_err(|_| "it must be like https://host/v1")?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err("it must start with http:// or https://");
+    pub(crate) fn models_url(&self) -> Option<Url> {
+        join(&self.base_url, self.provider.protocol.models_path())
     }
-    if url.host_str().is_none_or(str::is_empty) {
-        return Err("it names no host");
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("it must not contain a user or password");
-    }
-    if url.query().is_some() || url.fragment().is_some() {
-        return Err("it must not contain ? or #");
-    }
-    Ok(url)
-}
-
-/// The address of `path` below `base`.
-pub(crate) fn join(base: &Url, path: &str) -> Option<Url> {
-    let mut url = base.clone();
-    url.path_segments_mut().ok()?.pop_if_empty().extend(path.split('/'));
-    Some(url)
 }
 
 fn printable(base_url: &str) -> String {
@@ -140,17 +123,19 @@ fn printable(base_url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::{FailureKind, Fatal, GaveUpBy};
+    use crate::providers::{CHUTES, LMSTUDIO, OPENAI_COMPATIBLE, OPENROUTER};
 
     #[test]
     fn paths_are_appended_whether_or_not_there_is_a_slash() {
         for base in ["https://host.example/api/v1", "https://host.example/api/v1/"] {
-            let endpoint = Endpoint::new(ProviderKind::OpenRouter, base, None).unwrap();
-            assert_eq!(endpoint.chat_url().as_str(), "https://host.example/api/v1/chat/completions");
-            assert_eq!(endpoint.url("models").unwrap().as_str(), "https://host.example/api/v1/models");
+            let endpoint = Endpoint::new(&OPENROUTER, base, None).unwrap();
+            assert_eq!(endpoint.answer_url().as_str(), "https://host.example/api/v1/chat/completions");
+            assert_eq!(endpoint.models_url().unwrap().as_str(), "https://host.example/api/v1/models");
             assert_eq!(endpoint.base_url(), "https://host.example/api/v1");
         }
-        let bare = Endpoint::new(ProviderKind::LmStudio, "http://127.0.0.1:9", None).unwrap();
-        assert_eq!(bare.chat_url().as_str(), "http://127.0.0.1:9/chat/completions");
+        let bare = Endpoint::new(&LMSTUDIO, "http://127.0.0.1:9", None).unwrap();
+        assert_eq!(bare.answer_url().as_str(), "http://127.0.0.1:9/chat/completions");
     }
 
     #[test]
@@ -158,7 +143,7 @@ mod tests {
         let bases =
             ["ftp://h/v1", "host/v1", "", "https://u:hidden@h/v1", "https://h/v1?x=1", "https://h/v1#x"];
         for base in bases {
-            let error = Endpoint::new(ProviderKind::OpenAiCompatible, base, None).unwrap_err();
+            let error = Endpoint::new(&OPENAI_COMPATIBLE, base, None).unwrap_err();
             assert!(!error.to_string().contains("hidden"), "{error}");
         }
     }
@@ -166,7 +151,17 @@ mod tests {
     #[test]
     fn an_endpoint_does_not_print_its_key() {
         let key = Secret::new("cpk_abc");
-        let endpoint = Endpoint::new(ProviderKind::Chutes, "https://h.example/v1", key).unwrap();
+        let endpoint = Endpoint::new(&CHUTES, "https://h.example/v1", key).unwrap();
         assert!(!format!("{endpoint:?}").contains("cpk_abc"));
+    }
+
+    #[test]
+    fn an_echoed_key_is_masked() {
+        for (key, cause) in [("cpk_abc", "bad key ***"), ("cpk_0123456789", "bad key [redacted]")] {
+            let endpoint = Endpoint::new(&CHUTES, "https://h.example/v1", Secret::new(key)).unwrap();
+            let said = format!("bad key {key}");
+            let failure = Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Provider, said);
+            assert_eq!(endpoint.redact(failure).cause, cause);
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench_domain::{Code, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::{Endpoint, Keys, ProviderKind};
+use crate::Keys;
 
 /// Characters of a provider's body that a cause quotes at most.
 pub(crate) const QUOTED_CHARS_MAX: usize = 1000;
@@ -117,16 +117,6 @@ impl Failure {
         Self { kind, status: None, cause, request_id: None, retry_after: None, gave_up_by, usage: None }
     }
 
-    /// Removes the key that was sent, in case that the provider echoed it. In an error, which is no answer to be graded,
-    /// also one that is too short to be looked for elsewhere.
-    pub(crate) fn without(mut self, endpoint: &Endpoint) -> Self {
-        self.redact(endpoint.keys());
-        if let Some(key) = endpoint.key().filter(|key| self.cause.contains(key.expose())) {
-            self.cause = key.redact(&self.cause);
-        }
-        self
-    }
-
     /// Stable code of the failure, as one of the provider of the model.
     pub const fn code(&self) -> Code {
         match self.kind {
@@ -157,18 +147,13 @@ impl Failure {
 }
 
 /// The cause of an HTTP error: `HTTP 429 from Chutes: slow down (request_id=r1)`.
-pub(crate) fn http_cause(
-    provider: ProviderKind,
-    status: u16,
-    body: &str,
-    request_id: Option<&str>,
-) -> String {
+pub(crate) fn http_cause(from: &str, status: u16, body: &str, request_id: Option<&str>) -> String {
     let body = match body.trim() {
         "" => "Empty response body".to_owned(),
         body => quote(body),
     };
     let id = request_id.map(|id| format!(" (request_id={id})")).unwrap_or_default();
-    format!("HTTP {status} from {}: {body}{id}", provider.display_name())
+    format!("HTTP {status} from {from}: {body}{id}")
 }
 
 /// A text from outside, cut to [`QUOTED_CHARS_MAX`] and without control characters.
@@ -185,10 +170,16 @@ pub(crate) fn quote(text: &str) -> String {
     }
 }
 
+/// The beginning of a body as text.
+pub(crate) fn quote_bytes(bytes: &[u8]) -> String {
+    // Four bytes for each character are enough, and the rest is never looked at.
+    let head = bytes.get(..8192).unwrap_or(bytes);
+    quote(&String::from_utf8_lossy(head))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bench_domain::Secret;
 
     #[test]
     fn http_causes_follow_the_vectors() {
@@ -199,7 +190,7 @@ mod tests {
         for case in cases {
             let status = u16::try_from(case["status"].as_u64().unwrap()).unwrap();
             let body = case["body"].as_str().unwrap();
-            let cause = http_cause(ProviderKind::Chutes, status, body, case["request_id"].as_str());
+            let cause = http_cause("Chutes", status, body, case["request_id"].as_str());
             assert_eq!(cause, case["text"]);
         }
     }
@@ -209,16 +200,5 @@ mod tests {
         assert_eq!(quote(&"é".repeat(1000)), "é".repeat(1000));
         assert_eq!(quote(&"é".repeat(1001)), format!("{}...(truncated)", "é".repeat(1000)));
         assert_eq!(quote(" a\r\nb\u{1b}[31m "), "a  b [31m");
-    }
-
-    #[test]
-    fn an_echoed_key_is_masked() {
-        for (key, cause) in [("cpk_abc", "bad key ***"), ("cpk_0123456789", "bad key [redacted]")] {
-            let endpoint =
-                Endpoint::new(ProviderKind::Chutes, "https://h.example/v1", Secret::new(key)).unwrap();
-            let said = format!("bad key {key}");
-            let failure = Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Provider, said);
-            assert_eq!(failure.without(&endpoint).cause, cause);
-        }
     }
 }

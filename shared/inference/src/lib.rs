@@ -1,45 +1,46 @@
 //! Chat completion providers, and what their failures mean.
 //!
-//! One [`ChatClient`] serves a whole process. It asks an OpenAI-compatible [`Endpoint`] once per
+//! One [`ChatClient`] serves a whole process. It asks an [`Endpoint`] once per
 //! [`ChatClient::complete`] and says how that ended: an [`Answer`](bench_domain::Answer) or a
 //! [`Failure`], whose [`FailureKind`] tells the caller what to do next. It repeats nothing by itself,
 //! except a request that was refused for a field which the server does not know.
 //!
-//! The wire format is the public chat completions API (`POST /chat/completions`, server-sent events),
-//! as Chutes, OpenRouter, LM Studio, vLLM and others serve it.
+//! [`providers`] is the table of providers, one file each; each names the wire protocol that it speaks.
 
+mod address;
 mod call;
 pub mod catalogue;
-mod classify;
 mod client;
-mod collect;
 mod config;
 mod confirm;
-mod dialect;
+mod dialects;
 mod endpoint;
-mod error_body;
 mod failure;
 mod http;
-mod images;
+mod listed_model;
 mod model_name;
-mod piece;
+mod protocols;
+pub mod providers;
 mod redact;
-mod request_body;
+mod request;
 mod retry_after;
+mod source;
 mod sse;
 pub mod tokens;
 mod unicode;
-mod usage_object;
 mod watch;
 
-pub use client::{ChatClient, ChatRequest};
+pub use client::ChatClient;
 pub use config::{ConfigError, InferenceConfig, ProviderConfig};
 pub use confirm::KeyCheck;
-pub use dialect::Dialect;
 pub use endpoint::{Endpoint, EndpointError};
 pub use failure::{Failure, FailureKind, Fatal, GaveUpBy, TooLong};
 pub use http::HttpOptions;
-pub use model_name::{ModelName, ModelNameError, ProviderKind};
+pub use model_name::{ModelName, ModelNameError};
+pub use protocols::Dialect;
+pub use protocols::openai_chat::{ReportedUsage, parse_usage};
+pub use providers::{PROVIDERS, Provider};
 pub use redact::{Keys, REDACTED};
+pub use request::ChatRequest;
 pub use retry_after::retry_after;
-pub use usage_object::{Said, parse_usage};
+pub use source::ModelSource;

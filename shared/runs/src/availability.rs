@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bench_domain::{Generation, Prompt};
 use bench_inference::catalogue::CatalogueError;
-use bench_inference::{ChatRequest, Endpoint, ProviderKind};
+use bench_inference::{ChatRequest, Endpoint, ModelSource};
 
 use crate::orders::held;
 use crate::{FoundModel, Orderer, Orders, RunError};
@@ -22,14 +22,15 @@ impl Orders {
         found: &FoundModel,
         orderer: &Orderer,
     ) -> Result<(), RunError> {
-        if !found.kind.is_remote() || found.model.base_url.is_some() {
+        let ModelSource::Provider(provider) = found.source else { return Ok(()) };
+        if found.model.base_url.is_some() {
             return Ok(());
         }
-        let endpoint = self.endpoint(found.kind, Some(orderer)).map_err(RunError::ModelCannotBeAsked)?;
-        if found.kind != ProviderKind::Chutes || !self.config.sync_models {
+        let endpoint = self.endpoint(provider, Some(orderer)).map_err(RunError::ModelCannotBeAsked)?;
+        if provider.public_list.is_none() || !self.config.sync_models {
             return Ok(());
         }
-        let refused = || RunError::KeyNotAuthorized { own: orderer.api_key.is_some() };
+        let refused = || RunError::KeyNotAuthorized { provider, own: orderer.api_key.is_some() };
         let offered = match self.offered(&endpoint, orderer).await {
             Ok(offered) => offered,
             Err(Some(401 | 403)) => return Err(refused()),
@@ -44,7 +45,7 @@ impl Orders {
         }
         match self.probe(&endpoint, &found.model.slug).await {
             Some(401 | 403) => Err(refused()),
-            Some(404) => Err(RunError::ModelNotOffered),
+            Some(404) => Err(RunError::ModelNotOffered { provider }),
             _ => Ok(()),
         }
     }

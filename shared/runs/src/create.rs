@@ -82,7 +82,7 @@ impl Orders {
         let Ready { mut order, orderer, found, idempotency } = ready;
         let mut warnings = std::mem::take(&mut order.warnings);
         let (generation, wants_judge, is_asked) =
-            (order.generation.clone(), order.judge.is_some(), found.kind.is_remote());
+            (order.generation.clone(), order.judge.is_some(), found.source.is_remote());
         let Ordered { template, ignored, judge_key } = self.template(order, &orderer, found, None).await?;
         for (field, is_set) in [
             ("temperature", generation.temperature.is_some()),

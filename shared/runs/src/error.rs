@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::run::RunStatus;
 use bench_domain::{BenchmarkName, Code, RunId};
-use bench_inference::{EndpointError, ModelNameError};
+use bench_inference::{EndpointError, ModelNameError, Provider};
 use bench_state::StateError;
 
 use crate::choice::{Choice, UnknownChoice};
@@ -43,14 +43,23 @@ pub enum RunError {
     #[error("This model cannot be asked: {0}.")]
     ModelCannotBeAsked(EndpointError),
     /// The provider refuses the key for this model.
-    #[error("Chutes {} not authorized for this model.", if *.own { "API key is" } else { "credentials are" })]
+    #[error(
+        "{} {} not authorized for this model.",
+        provider.display_name,
+        if *.own { "API key is" } else { "credentials are" }
+    )]
     KeyNotAuthorized {
+        /// Which provider.
+        provider: &'static Provider,
         /// Whether it is the caller's own key.
         own: bool,
     },
     /// The provider does not offer the model.
-    #[error("Model not available for inference on Chutes.")]
-    ModelNotOffered,
+    #[error("Model not available for inference on {}.", provider.display_name)]
+    ModelNotOffered {
+        /// Which provider.
+        provider: &'static Provider,
+    },
     /// A budget in dollars without a price.
     #[error(
         "The price of this model is not known: use budget_tokens instead of budget_usd, or on the command line \
@@ -214,7 +223,9 @@ impl RunError {
     /// The stable code of the reason, for programs.
     pub fn code(&self) -> Code {
         match self {
-            Self::ModelNotFound | Self::ModelNotFoundWithKey | Self::ModelNotOffered => Code::ModelNotFound,
+            Self::ModelNotFound | Self::ModelNotFoundWithKey | Self::ModelNotOffered { .. } => {
+                Code::ModelNotFound
+            }
             Self::ProviderMismatch | Self::ModelName(_) | Self::ResponsesMisplaced => Code::InvalidModel,
             Self::ProviderNotEnabled | Self::ProviderUnknown => Code::UnsupportedProvider,
             Self::ProviderNotSetUp(_) | Self::ModelCannotBeAsked(_) => Code::ProviderNotConfigured,
@@ -244,9 +255,10 @@ impl RunError {
     /// What kind of refusal it is.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::ModelNotFound | Self::ModelNotFoundWithKey | Self::ModelNotOffered | Self::RunNotFound => {
-                Kind::NotFound
-            }
+            Self::ModelNotFound
+            | Self::ModelNotFoundWithKey
+            | Self::ModelNotOffered { .. }
+            | Self::RunNotFound => Kind::NotFound,
             Self::ProviderMismatch
             | Self::ProviderNotEnabled
             | Self::ProviderUnknown

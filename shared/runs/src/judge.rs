@@ -2,7 +2,7 @@
 
 use bench_domain::run::{AuthMode, JudgeSpec, ModelRef};
 use bench_domain::{BenchmarkName, Budget, Secret};
-use bench_inference::{ModelName, ProviderKind};
+use bench_inference::{ModelName, ModelSource};
 
 use crate::{JudgeOrder, Order, Orderer, Orders, RunError, Trusted};
 
@@ -69,26 +69,26 @@ impl Orders {
             trusted: Trusted { base_url: run.base_url.map(str::to_owned), ..Trusted::default() },
             ..Order::default()
         };
-        let named = ModelName::parse(&model).ok().map(|name| name.provider);
-        let named = order.provider.as_deref().and_then(ProviderKind::from_name).or(named);
-        let same = |kind: Option<ProviderKind>| {
-            kind.is_some_and(|kind| kind.as_str() == run.model.provider)
+        let named = ModelName::parse(&model).ok().map(|name| name.source);
+        let named = order.provider.as_deref().and_then(ModelSource::from_name).or(named);
+        let same = |source: Option<ModelSource>| {
+            source.is_some_and(|source| source.as_str() == run.model.provider)
                 && run.model.base_url.as_deref() == run.base_url
         };
-        let key_for = |kind: Option<ProviderKind>| {
-            orderer.judge_key.clone().or_else(|| orderer.api_key.clone().filter(|_| same(kind)))
+        let key_for = |source: Option<ModelSource>| {
+            orderer.judge_key.clone().or_else(|| orderer.api_key.clone().filter(|_| same(source)))
         };
         let asker = |key| Orderer { api_key: key, judge_key: None, ..orderer.clone() };
         let mut found =
             self.find_model(&order, Some(&asker(key_for(named)))).await.map_err(RunError::about_judge)?;
-        if !found.kind.is_remote() {
+        if !found.source.is_remote() {
             found.model.base_url = None;
         }
-        let key = key_for(Some(found.kind)).filter(|_| found.kind.is_remote());
+        let key = key_for(Some(found.source)).filter(|_| found.source.is_remote());
         let is_offered = self.runs.config.local
             || orderer.standing.spends_operators_money()
             || default.is_some_and(|default| default == found.model.qualified());
-        if found.kind.is_remote() && key.is_none() && !is_offered {
+        if found.source.is_remote() && key.is_none() && !is_offered {
             return Err(RunError::JudgeNeedsKey(found.model.qualified()));
         }
         let asker = asker(key);

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use bench_catalogue::is_synchronized;
 use bench_domain::run::ModelRef;
 use bench_domain::{ModelId, Price};
-use bench_inference::{Endpoint, EndpointError, ModelName, ProviderKind};
+use bench_inference::{Endpoint, EndpointError, ModelName, ModelSource, Provider};
 use bench_state::ModelRecord;
 use uuid::Uuid;
 
@@ -20,7 +21,7 @@ pub struct FoundModel {
     /// As runs name it.
     pub model: ModelRef,
     /// Who answers for it.
-    pub kind: ProviderKind,
+    pub source: ModelSource,
     /// The provider's own id.
     pub chute_id: Option<String>,
     /// What the catalogue says that it costs.
@@ -36,27 +37,29 @@ impl Orders {
     pub async fn find_model(&self, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, RunError> {
         let mut found = self.find(order, orderer).await?;
         let inference = &self.runs.config.inference;
-        found.model.endpoint_host = inference.host(found.kind, found.model.base_url.as_deref());
+        if let ModelSource::Provider(provider) = found.source {
+            found.model.endpoint_host = inference.host(provider, found.model.base_url.as_deref());
+        }
         Ok(found)
     }
 
     async fn find(&self, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, RunError> {
-        let provider = wanted_provider(order.provider.as_deref())?;
+        let source = wanted_source(order.provider.as_deref())?;
         if let Some(found) = replay(order)? {
             return Ok(found);
         }
         let with_key = orderer.is_some_and(|orderer| orderer.api_key.is_some());
-        if let Some(record) = in_catalogue(&self.models().await?, &order.model, provider)? {
+        if let Some(record) = in_catalogue(&self.models().await?, &order.model, source)? {
             return found(record, order);
         }
-        if let Some(found) = self.by_name(order, provider, orderer)? {
+        if let Some(found) = self.by_name(order, source, orderer)? {
             return Ok(found);
         }
-        let may_be_listed = provider.is_none_or(|kind| kind == ProviderKind::Chutes);
+        let may_be_listed = source.is_none_or(|source| is_synchronized(source.as_str()));
         if with_key && may_be_listed && self.may_sync() {
             match self.sync_models().await {
                 Ok(_) => {
-                    if let Some(record) = in_catalogue(&self.models().await?, &order.model, provider)? {
+                    if let Some(record) = in_catalogue(&self.models().await?, &order.model, source)? {
                         return found(record, order);
                     }
                 }
@@ -70,17 +73,20 @@ impl Orders {
     ///
     /// # Errors
     /// When the provider is not set up.
-    pub fn endpoint(&self, kind: ProviderKind, orderer: Option<&Orderer>) -> Result<Endpoint, EndpointError> {
+    pub fn endpoint(
+        &self,
+        provider: &'static Provider,
+        orderer: Option<&Orderer>,
+    ) -> Result<Endpoint, EndpointError> {
         let inference = &self.runs.config.inference;
-        // Nobody can have meant the server's own machine where there is nothing but a default.
-        let is_default =
-            || inference.lmstudio.base_url.as_deref() == ProviderKind::LmStudio.default_base_url();
-        if kind == ProviderKind::LmStudio && !self.runs.config.local && is_default() {
-            return Err(EndpointError::NoBaseUrl { provider: kind });
+        // A caller can't have meant the server's own machine where there is nothing but a default.
+        let configured = inference.provider(provider).and_then(|config| config.base_url.as_deref());
+        if provider.is_local() && !self.runs.config.local && configured == provider.default_base_url {
+            return Err(EndpointError::NoBaseUrl { provider });
         }
         match orderer.and_then(|orderer| orderer.api_key.clone()) {
-            Some(key) => inference.endpoint_with_key(kind, key),
-            None => inference.endpoint(kind),
+            Some(key) => inference.endpoint_with_key(provider, key),
+            None => inference.endpoint(provider),
         }
     }
 
@@ -88,38 +94,41 @@ impl Orders {
     fn by_name(
         &self,
         order: &Order,
-        provider: Option<ProviderKind>,
+        wanted: Option<ModelSource>,
         orderer: Option<&Orderer>,
     ) -> Result<Option<FoundModel>, RunError> {
-        let name = match (ModelName::parse(&order.model), provider) {
+        let name = match (ModelName::parse(&order.model), wanted) {
             (Ok(name), None) => name,
-            (Ok(name), Some(kind)) if name.provider == kind => name,
-            (Ok(name), Some(_)) if name.provider != ProviderKind::Oracle && !is_slug_of(&name, provider) => {
+            (Ok(name), Some(source)) if name.source == source => name,
+            (Ok(name), Some(source)) if name.source != ModelSource::Oracle && !is_slug_of(&name, source) => {
                 return Err(RunError::ProviderMismatch);
             }
-            // The public catalogue of Chutes says what there is; of the others nobody does.
-            (_, Some(kind))
-                if kind.is_remote() && kind != ProviderKind::Chutes && !order.model.trim().is_empty() =>
+            // A synchronized list says what there is; of the other providers nothing does.
+            (_, Some(source))
+                if source.is_remote()
+                    && !is_synchronized(source.as_str())
+                    && !order.model.trim().is_empty() =>
             {
-                ModelName { provider: kind, slug: order.model.trim().to_owned() }
+                ModelName { source, slug: order.model.trim().to_owned() }
             }
             _ => return Ok(None),
         };
-        if name.provider == ProviderKind::Replay {
-            return Ok(None);
-        }
-        if name.provider.is_remote() && order.trusted.base_url.is_none() {
-            self.endpoint(name.provider, orderer).map_err(RunError::ProviderNotSetUp)?;
+        match name.source {
+            ModelSource::Replay => return Ok(None),
+            ModelSource::Provider(provider) if order.trusted.base_url.is_none() => {
+                self.endpoint(provider, orderer).map_err(RunError::ProviderNotSetUp)?;
+            }
+            ModelSource::Provider(_) | ModelSource::Oracle => {}
         }
         let model = ModelRef {
-            id: ModelId::of(name.provider.as_str(), &name.slug),
-            provider: name.provider.as_str().to_owned(),
+            id: ModelId::of(name.source.as_str(), &name.slug),
+            provider: name.source.as_str().to_owned(),
             slug: name.slug,
             base_url: order.trusted.base_url.clone(),
             replay_key: None,
             endpoint_host: None,
         };
-        Ok(Some(FoundModel { model, kind: name.provider, chute_id: None, price: None }))
+        Ok(Some(FoundModel { model, source: name.source, chute_id: None, price: None }))
     }
 
     fn may_sync(&self) -> bool {
@@ -132,12 +141,12 @@ impl Orders {
     }
 }
 
-fn wanted_provider(name: Option<&str>) -> Result<Option<ProviderKind>, RunError> {
+fn wanted_source(name: Option<&str>) -> Result<Option<ModelSource>, RunError> {
     match name.map(str::trim) {
         None | Some("") => Ok(None),
         Some("gremium-openai" | "gremium-anthropic") => Err(RunError::ProviderNotEnabled),
-        Some(name) => match ProviderKind::from_name(name) {
-            Some(kind) if kind != ProviderKind::Replay => Ok(Some(kind)),
+        Some(name) => match ModelSource::from_name(name) {
+            Some(source) if source != ModelSource::Replay => Ok(Some(source)),
             _ => Err(RunError::ProviderUnknown),
         },
     }
@@ -147,10 +156,10 @@ fn wanted_provider(name: Option<&str>) -> Result<Option<ProviderKind>, RunError>
 fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
     let Some(replay_key) = &order.trusted.replay_key else { return Ok(None) };
     let name = ModelName::parse(&order.model).map_err(RunError::ModelName)?;
-    if name.provider != ProviderKind::Replay {
+    if name.source != ModelSource::Replay {
         return Err(RunError::ResponsesMisplaced);
     }
-    let provider = name.provider.as_str();
+    let provider = name.source.as_str();
     let model = ModelRef {
         id: ModelId::of(provider, &name.slug),
         provider: provider.to_owned(),
@@ -159,29 +168,29 @@ fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
         replay_key: Some(replay_key.clone()),
         endpoint_host: None,
     };
-    Ok(Some(FoundModel { model, kind: ProviderKind::Replay, chute_id: None, price: None }))
+    Ok(Some(FoundModel { model, source: ModelSource::Replay, chute_id: None, price: None }))
 }
 
-/// By id, provider's id or slug. Without a wanted provider the public catalogue's comes first.
+/// By id, provider's id or slug. Without a wanted source models of synchronized lists come first.
 fn in_catalogue<'a>(
     models: &'a [ModelRecord],
     wanted: &str,
-    provider: Option<ProviderKind>,
+    source: Option<ModelSource>,
 ) -> Result<Option<&'a ModelRecord>, RunError> {
     let wanted = wanted.trim();
     if wanted.is_empty() {
         return Ok(None);
     }
-    let first = |matches: &dyn Fn(&ModelRecord) -> bool| {
-        let of = |name: &str| models.iter().find(|model| model.provider == name && matches(model));
-        match provider {
-            Some(kind) => of(kind.as_str()),
-            None => of("chutes").or_else(|| models.iter().find(|model| matches(model))),
+    let first = |matches: &dyn Fn(&ModelRecord) -> bool| match source {
+        Some(source) => models.iter().find(|model| model.provider == source.as_str() && matches(model)),
+        None => {
+            let listed = models.iter().find(|model| is_synchronized(&model.provider) && matches(model));
+            listed.or_else(|| models.iter().find(|model| matches(model)))
         }
     };
     if let Ok(id) = Uuid::try_parse(wanted) {
         if let Some(model) = models.iter().find(|model| model.id == ModelId(id)) {
-            let matches = provider.is_none_or(|kind| kind.as_str() == model.provider);
+            let matches = source.is_none_or(|source| source.as_str() == model.provider);
             return if matches { Ok(Some(model)) } else { Err(RunError::ProviderMismatch) };
         }
         let is_chute =
@@ -195,7 +204,7 @@ fn in_catalogue<'a>(
 }
 
 fn found(record: &ModelRecord, order: &Order) -> Result<FoundModel, RunError> {
-    let kind = ProviderKind::from_name(&record.provider)
+    let source = ModelSource::from_name(&record.provider)
         .ok_or_else(|| RunError::Internal(format!("the catalogue names provider `{}`", record.provider)))?;
     let model = ModelRef {
         id: record.id,
@@ -205,12 +214,12 @@ fn found(record: &ModelRecord, order: &Order) -> Result<FoundModel, RunError> {
         replay_key: None,
         endpoint_host: None,
     };
-    Ok(FoundModel { model, kind, chute_id: record.chute_id.clone(), price: record.price })
+    Ok(FoundModel { model, source, chute_id: record.chute_id.clone(), price: record.price })
 }
 
-/// OpenRouter's own slugs may begin like a provider's name.
-fn is_slug_of(name: &ModelName, provider: Option<ProviderKind>) -> bool {
-    provider == Some(ProviderKind::OpenRouter) && name.provider == ProviderKind::Chutes
+/// Whether a name is rather a slug of the wanted provider that begins like another provider's name.
+fn is_slug_of(name: &ModelName, wanted: ModelSource) -> bool {
+    wanted.provider().is_some_and(|provider| provider.slug_prefixes.contains(&name.source.as_str()))
 }
 
 #[cfg(test)]
@@ -248,15 +257,16 @@ mod tests {
             let found = in_catalogue(&models, wanted, provider).map_err(|error| error.to_string())?;
             Ok(found.map(|model| format!("{}/{}", model.provider, model.slug)))
         };
+        let source = ModelSource::from_name;
         let chutes_ab = Ok(Some("chutes/a/b".to_owned()));
         assert_eq!(find("a/b", None), chutes_ab);
-        assert_eq!(find("a/b", Some(ProviderKind::OpenRouter)), Ok(Some("openrouter/a/b".to_owned())));
+        assert_eq!(find("a/b", source("openrouter")), Ok(Some("openrouter/a/b".to_owned())));
         assert_eq!(find(CHUTE, None), chutes_ab);
         assert_eq!(find(&CHUTE.to_uppercase().replace('-', ""), None), chutes_ab);
         assert_eq!(find(&ModelId::of("chutes", "a/b").to_string(), None), chutes_ab);
         assert_eq!(find("odd", None), Ok(Some("chutes/c".to_owned())));
         let id = ModelId::of("openrouter", "a/b").to_string();
-        assert_eq!(find(&id, Some(ProviderKind::Chutes)), Err(RunError::ProviderMismatch.to_string()));
+        assert_eq!(find(&id, source("chutes")), Err(RunError::ProviderMismatch.to_string()));
         assert_eq!(find(&id, None), Ok(Some("openrouter/a/b".to_owned())));
         for unknown in ["", "  ", "A/B", "00000000-0000-4000-8000-000000000000"] {
             assert_eq!(find(unknown, None), Ok(None), "{unknown}");
@@ -265,15 +275,15 @@ mod tests {
 
     #[test]
     fn providers_are_named_as_in_the_catalogue() {
-        assert_eq!(wanted_provider(None).unwrap(), None);
-        assert_eq!(wanted_provider(Some(" ")).unwrap(), None);
-        assert_eq!(wanted_provider(Some("oracle")).unwrap(), Some(ProviderKind::Oracle));
+        assert_eq!(wanted_source(None).unwrap(), None);
+        assert_eq!(wanted_source(Some(" ")).unwrap(), None);
+        assert_eq!(wanted_source(Some("oracle")).unwrap(), Some(ModelSource::Oracle));
         for (name, text) in [
             ("gremium-openai", "Gremium provider is not enabled."),
             ("replay", "Unsupported provider"),
             ("Chutes!", "Unsupported provider"),
         ] {
-            let error = wanted_provider(Some(name)).unwrap_err();
+            let error = wanted_source(Some(name)).unwrap_err();
             assert_eq!((error.kind(), error.to_string().as_str()), (Kind::Invalid, text));
         }
     }

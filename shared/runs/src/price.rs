@@ -1,7 +1,7 @@
 //! What a model costs, as far as that is known when a run is ordered.
 
 use bench_domain::Price;
-use bench_inference::ProviderKind;
+use bench_inference::{ModelSource, Provider};
 
 use crate::{FoundModel, Order, Orderer, Orders, RunError};
 
@@ -20,23 +20,29 @@ impl Orders {
     ) -> Result<Option<Price>, RunError> {
         let known = order.trusted.price.or(found.price).filter(|price| price.is_believable());
         // The oracle and stored responses cost nothing.
-        if known.is_some() || order.budget.usd.is_none() || !found.kind.is_remote() {
+        let ModelSource::Provider(provider) = found.source else { return Ok(known) };
+        if known.is_some() || order.budget.usd.is_none() {
             return Ok(known);
         }
         // What is at an address of the command line's has no list of prices that could be trusted.
         let asked = match found.model.base_url {
             Some(_) => None,
-            None => self.listed_price(found.kind, &found.model.slug, orderer).await,
+            None => self.listed_price(provider, &found.model.slug, orderer).await,
         };
         asked.map(Some).ok_or(RunError::PriceUnknown)
     }
 
-    async fn listed_price(&self, kind: ProviderKind, slug: &str, orderer: &Orderer) -> Option<Price> {
-        let endpoint = self.endpoint(kind, Some(orderer)).ok()?;
+    async fn listed_price(
+        &self,
+        provider: &'static Provider,
+        slug: &str,
+        orderer: &Orderer,
+    ) -> Option<Price> {
+        let endpoint = self.endpoint(provider, Some(orderer)).ok()?;
         match self.chat.list_gateway_models(&endpoint).await {
             Ok(models) => models.into_iter().find(|model| model.slug == slug)?.price,
             Err(error) => {
-                tracing::warn!(%error, "The prices of {kind} are not known: {error}");
+                tracing::warn!(%error, "The prices of {provider} are not known: {error}");
                 None
             }
         }

@@ -4,7 +4,7 @@ use bench_benchmarks::{OptionError, UnknownProtocol};
 use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::schedule::Schedule;
 use bench_domain::{BenchmarkName, Code, RunId, Timestamp};
-use bench_inference::{EndpointError, ProviderKind};
+use bench_inference::{EndpointError, ModelSource};
 use bench_state::access::{AccessKind, AccessRow, Reached};
 use bench_state::{Creation, StateError};
 
@@ -161,8 +161,8 @@ impl Runs {
             return Err(NotMade::PolicyChanged);
         }
         let template = &schedule.run;
-        let kind = ProviderKind::from_name(&template.model.provider);
-        let is_oracle = kind.is_some_and(|kind| !kind.is_remote());
+        let source = ModelSource::from_name(&template.model.provider);
+        let is_oracle = source.is_some_and(|source| !source.is_remote());
         if is_oracle && !entry.as_ref().is_some_and(|entry| entry.oracle) {
             return Err(NotMade::OracleNotAllowed);
         }
@@ -200,12 +200,12 @@ impl Runs {
     }
 
     fn check_provider(&self, model: &ModelRef, auth: AuthMode, what: &'static str) -> Result<(), NotMade> {
-        let Some(kind) = ProviderKind::from_name(&model.provider) else {
+        let Some(source) = ModelSource::from_name(&model.provider) else {
             return Err(NotMade::ProviderGone(model.provider.clone()));
         };
         // With a key or an address of its own it needs nothing of the operator's.
-        if auth == AuthMode::System && model.base_url.is_none() && kind.is_remote() {
-            let endpoint = self.config.inference.endpoint(kind);
+        if let (AuthMode::System, None, Some(provider)) = (auth, &model.base_url, source.provider()) {
+            let endpoint = self.config.inference.endpoint(provider);
             endpoint.map_err(|problem| NotMade::CannotBeAsked { what, problem })?;
         }
         Ok(())

@@ -30,7 +30,7 @@ use bench_embedded::{Embedded, EmbeddedOptions};
 use bench_exports::{Exports, ExportsConfig};
 use bench_finisher::Finisher;
 use bench_http_server::Limits;
-use bench_inference::{ChatClient, InferenceConfig, ProviderKind};
+use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::KmsKey;
 use bench_pipeline::{Ledgers, Pipeline, PipelineConfig, SandboxHost, Services};
 use bench_planner::Planner;
@@ -216,9 +216,10 @@ impl Stack {
         let mut scheduler_config = SchedulerConfig::from_vars(var, options.local, VERSION, &of("scheduler"))
             .map_err(SettingError::new)?;
         scheduler_config.sandy = sandy.clone();
-        // The list is public, but of use only to who can ask its models.
+        // The lists are public, but of use only where their models can be asked.
+        let listed = &scheduler_config.runs.inference;
         let sync_models = scheduler_config.sync_models
-            && scheduler_config.runs.inference.is_configured(ProviderKind::Chutes);
+            && listed.public_lists().any(|(provider, _)| listed.is_configured(provider));
         let ledgers = Ledgers::default();
         let sandbox_host = || {
             let host = SandboxHost::new(sandy.clone());

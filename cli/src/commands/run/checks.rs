@@ -3,7 +3,7 @@
 use std::env;
 
 use bench_domain::Secret;
-use bench_inference::{Endpoint, EndpointError, InferenceConfig, ProviderKind};
+use bench_inference::{Endpoint, EndpointError, InferenceConfig, ModelSource};
 
 use super::models::Model;
 use super::order::Plan;
@@ -18,8 +18,8 @@ use bench_stack::sandboxes::python::lacking;
 pub(super) fn check_providers(plan: &Plan, key: Option<&Secret>) -> anyhow::Result<()> {
     let inference = InferenceConfig::from_vars(|name| env::var(name).ok());
     let inference = inference.map_err(|error| Problem::usage(error.to_string()))?;
-    for Model { name, provider, .. } in &plan.models {
-        let Some(provider) = provider.filter(|provider| provider.is_remote()) else { continue };
+    for Model { name, source, .. } in &plan.models {
+        let Some(provider) = source.and_then(ModelSource::provider) else { continue };
         let endpoint = match (&plan.base_url, key) {
             (Some(base_url), key) => Endpoint::new(provider, base_url, key.cloned()),
             (None, Some(key)) => inference.endpoint_with_key(provider, key.clone()),
@@ -72,7 +72,7 @@ pub(super) fn check_judge(
         return Err(Problem::usage(problem.clone()).into());
     }
     let Some(named) = &plan.judge.named else {
-        if plan.models.iter().all(|model| model.provider == Some(ProviderKind::Oracle)) {
+        if plan.models.iter().all(|model| model.source == Some(ModelSource::Oracle)) {
             return Ok(());
         }
         let message = format!("answers to {benchmark} are judged by a model, and none was named");
@@ -83,8 +83,8 @@ pub(super) fn check_judge(
             ))
             .into());
     };
-    let same = plan.base_url == plan.judge_base_url
-        && plan.models.iter().all(|model| model.provider == named.provider);
+    let same =
+        plan.base_url == plan.judge_base_url && plan.models.iter().all(|model| model.source == named.source);
     check_named_judge(named, plan.judge_base_url.as_deref(), judge_key.or(key.filter(|_| same)))
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn check_named_judge(
     base_url: Option<&str>,
     key: Option<&Secret>,
 ) -> anyhow::Result<()> {
-    let Some(provider) = named.provider.filter(|provider| provider.is_remote()) else { return Ok(()) };
+    let Some(provider) = named.source.and_then(ModelSource::provider) else { return Ok(()) };
     let inference = InferenceConfig::from_vars(|name| env::var(name).ok());
     let inference = inference.map_err(|error| Problem::usage(error.to_string()))?;
     let endpoint = match (base_url, key) {
@@ -106,7 +106,7 @@ pub(crate) fn check_named_judge(
         Ok(_) => Ok(()),
         Err(error @ EndpointError::NoBaseUrl { .. }) => {
             Err(Problem::usage(format!("the judge {} cannot be asked: {error}", named.name))
-                .hint("give it with --judge-base-url URL, or set OPENAI_COMPATIBLE_BASE_URL")
+                .hint(format!("give it with --judge-base-url URL, or set {}", provider.base_url_variable))
                 .into())
         }
         Err(error) => Err(Problem::usage(format!("the judge {} cannot be asked: {error}", named.name))

@@ -4,7 +4,7 @@ use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use bench_inference::{ModelName, ProviderKind};
+use bench_inference::{ModelName, ModelSource};
 use bench_pipeline::RecordedResponses;
 
 use crate::exit::Problem;
@@ -18,7 +18,7 @@ pub(super) struct Model {
     /// As it was given, without the path of a file.
     pub(super) name: String,
     /// `None` for a server's own name of a model.
-    pub(super) provider: Option<ProviderKind>,
+    pub(super) source: Option<ModelSource>,
     /// Its name at the provider.
     pub(super) slug: String,
     pub(super) replay: Option<Responses>,
@@ -35,7 +35,7 @@ pub(super) struct Responses {
 
 impl Model {
     pub(super) fn is_remote(&self) -> bool {
-        self.provider.is_some_and(ProviderKind::is_remote)
+        self.source.is_some_and(ModelSource::is_remote)
     }
 }
 
@@ -59,14 +59,14 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
         // A server knows models by id and by slug, too.
         Err(_) if remote => {
             let name = given.trim().to_owned();
-            return Ok(Model { slug: name.clone(), name, provider: None, replay: None });
+            return Ok(Model { slug: name.clone(), name, source: None, replay: None });
         }
         Err(error) => return Err(Problem::usage(format!("--model: {error}")).into()),
     };
-    if name.provider != ProviderKind::Replay {
+    if name.source != ModelSource::Replay {
         return Ok(Model {
             name: name.to_string(),
-            provider: Some(name.provider),
+            source: Some(name.source),
             slug: name.slug,
             replay: None,
         });
@@ -95,7 +95,7 @@ fn model(given: &str, remote: bool) -> anyhow::Result<Model> {
     }
     // Results are handed on: where the file lies on this machine is nobody's business.
     let slug = path.file_name().map_or_else(|| name.slug.clone(), |file| file.to_string_lossy().into_owned());
-    let name = ModelName { provider: ProviderKind::Replay, slug: slug.clone() }.to_string();
+    let name = ModelName { source: ModelSource::Replay, slug: slug.clone() }.to_string();
     let replay = Responses { file: shown.to_string(), text, replay };
-    Ok(Model { name, provider: Some(ProviderKind::Replay), slug, replay: Some(replay) })
+    Ok(Model { name, source: Some(ModelSource::Replay), slug, replay: Some(replay) })
 }

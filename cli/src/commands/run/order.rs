@@ -10,7 +10,7 @@ use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
 use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Generation, Price, RunId, Secret, Subset};
-use bench_inference::ProviderKind;
+use bench_inference::ModelSource;
 use bench_items::{ItemNames, NameProblems};
 use bench_runs::{Kind, Order, Orderer, Trusted};
 use clap::Args;
@@ -473,7 +473,7 @@ impl Plan {
                 body.insert(name.to_owned(), value);
             }
         };
-        optional("provider", json!(model.provider.map(ProviderKind::as_str)));
+        optional("provider", json!(model.source.map(ModelSource::as_str)));
         // A server takes all items where nothing is said, and warns of a share that something else replaces.
         optional("subset_pct", json!((self.subset.pct != 100).then_some(self.subset.pct)));
         optional("subset_count", json!(self.subset.count));

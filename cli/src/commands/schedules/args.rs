@@ -1,6 +1,6 @@
 //! What a schedule is to be, on the command line.
 
-use bench_inference::{ModelName, ProviderKind};
+use bench_inference::{ModelName, ModelSource};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -158,10 +158,10 @@ fn webhook(url: Option<&str>) -> Option<Value> {
 /// Provider and name of a model. A server knows models by id and by slug, too.
 fn model_of(given: &str) -> anyhow::Result<(Option<&'static str>, String)> {
     match ModelName::parse(given) {
-        Ok(name) if name.provider == ProviderKind::Replay => {
+        Ok(name) if name.source == ModelSource::Replay => {
             Err(Problem::usage("stored responses cannot be scheduled: nothing would change").into())
         }
-        Ok(name) => Ok((Some(name.provider.as_str()), name.slug)),
+        Ok(name) => Ok((Some(name.source.as_str()), name.slug)),
         Err(_) => Ok((None, given.trim().to_owned())),
     }
 }

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use bench_catalogue::SyncError;
 use bench_domain::{Code, ModelId};
-use bench_inference::ProviderKind;
+use bench_inference::ModelSource;
 use bench_inference::catalogue::CatalogueError;
 use bench_state::ModelRecord;
 use bench_web::error::ErrorBody;
@@ -90,7 +90,7 @@ pub(crate) struct SyncedView {
 }
 
 fn qualified(provider: &str, slug: &str) -> String {
-    if provider == ProviderKind::Oracle.as_str() { slug.to_owned() } else { format!("{provider}/{slug}") }
+    if provider == ModelSource::Oracle.as_str() { slug.to_owned() } else { format!("{provider}/{slug}") }
 }
 
 /// Models that runs can be made for, the most served ones first. Never empty: the oracle is always there.
@@ -160,11 +160,11 @@ pub(crate) async fn post_sync(
 /// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
 pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
     api.orders.sync_models().await.map_err(|error| match error {
-        SyncError::List(CatalogueError::Request(failure)) => ApiError::new(
+        SyncError::List { provider, address, error: CatalogueError::Request(failure) } => ApiError::new(
             Code::ProviderUnreachable,
             format!(
-                "Chutes can't be reached at {}, so the list of models stays as it is: {failure}",
-                api.config.runs.inference.models_api_url
+                "{} can't be reached at {address}, so the list of models stays as it is: {failure}",
+                provider.display_name
             ),
         )
         .with_status(StatusCode::INTERNAL_SERVER_ERROR),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bench_domain::run::{ModelRef, Owner};
 use bench_domain::{BenchmarkName, Code, Secret, Timestamp};
-use bench_inference::{KeyCheck, ProviderKind};
+use bench_inference::{KeyCheck, ModelSource};
 use bench_runs::{Orderer, Permissions, RunError, Standing};
 use bench_state::access::{AccessEntry, AccessKind, AccessRow};
 use bench_web::attempts::address_of;
@@ -72,16 +72,16 @@ pub(crate) async fn admit_again(
     benchmarks: &[BenchmarkName],
 ) -> Result<Orderer, ApiError> {
     let orderer = orderer(api, parts).await?;
-    let kind = ProviderKind::from_name(&model.provider)
+    let source = ModelSource::from_name(&model.provider)
         .ok_or_else(|| ApiError::internal(format!("no provider {}", model.provider)))?;
-    admit(api, parts, &orderer, Wanted { kind, slug: &model.slug, benchmarks }).await?;
+    admit(api, parts, &orderer, Wanted { source, slug: &model.slug, benchmarks }).await?;
     Ok(orderer)
 }
 
 /// What a caller orders, as far as the access policy looks at it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
-    pub(crate) kind: ProviderKind,
+    pub(crate) source: ModelSource,
     pub(crate) slug: &'a str,
     /// The benchmarks, as far as they are known already.
     pub(crate) benchmarks: &'a [BenchmarkName],
@@ -113,10 +113,10 @@ pub(crate) async fn admit(
             format!("This server takes no orders from callers with {who}; its access policy is: {policy}."),
         ));
     }
-    if !wanted.kind.is_remote() && !orderer.standing.permissions().oracle {
+    if !wanted.source.is_remote() && !orderer.standing.permissions().oracle {
         return Err(ApiError::new(
             Code::OrderNotAllowed,
-            format!("Runs of {} are for admins and listed callers on this server.", wanted.kind),
+            format!("Runs of {} are for admins and listed callers on this server.", wanted.source),
         ));
     }
     orderer.refuse_gated(wanted.benchmarks).map_err(refusal)?;
@@ -136,15 +136,16 @@ async fn confirm(
     key: &Secret,
     wanted: Wanted<'_>,
 ) -> Result<(), ApiError> {
-    let holder = (wanted.kind, api.access.owner_key.owner_of(key));
+    let ModelSource::Provider(provider) = wanted.source else { return Ok(()) };
+    let holder = (provider, api.access.owner_key.owner_of(key));
     let is_confirmed = || {
         held(&api.confirmations.confirmed).get(&holder).is_some_and(|since| since.elapsed() < CONFIRMED_FOR)
     };
     if is_confirmed() {
         return Ok(());
     }
-    let name = wanted.kind.display_name();
-    let endpoint = api.orders.endpoint(wanted.kind, Some(orderer));
+    let name = provider.display_name;
+    let endpoint = api.orders.endpoint(provider, Some(orderer));
     let endpoint = endpoint.map_err(|error| refusal(RunError::ModelCannotBeAsked(error)))?;
     let unreachable = || {
         let detail =
@@ -165,12 +166,12 @@ async fn confirm(
         ApiError::new(Code::TooManyAttempts, "Too many keys that no provider confirms; try again later.")
             .after(wait)
     })?;
-    let account = api.config.runs.inference.account_url(wanted.kind);
+    let account = api.config.runs.inference.account_url(provider);
     let asked = api.orders.chat.confirm_key(&endpoint, account, wanted.slug);
     let found = match tokio::time::timeout(wait, asked).await {
         Ok(Ok(found)) => found,
         Ok(Err(failure)) => {
-            tracing::warn!(provider = %wanted.kind, error = %failure.cause, "A key could not be confirmed");
+            tracing::warn!(%provider, error = %failure.cause, "A key could not be confirmed");
             return Err(unreachable());
         }
         Err(_) => return Err(unreachable()),
@@ -187,10 +188,9 @@ async fn confirm(
         }
         KeyCheck::Refused => Err(ApiError::new(
             Code::InvalidKey,
-            match wanted.kind {
-                // As the compatible system says it.
-                ProviderKind::Chutes => "Chutes API key is not authorized for this model.".to_owned(),
-                _ => format!("The API key is refused by its provider, {name}."),
+            match provider.refused_key {
+                Some(sentence) => sentence.to_owned(),
+                None => format!("The API key is refused by its provider, {name}."),
             },
         )),
         KeyCheck::AnyKey => Err(ApiError::new(

@@ -3,7 +3,7 @@
 use bench_domain::budget::{BUDGET_USD_MAX, dollars, grouped};
 use bench_domain::run::ModelRef;
 use bench_domain::{Budget, Code, Prices, RunSpec, RunTemplate, Spending};
-use bench_inference::ProviderKind;
+use bench_inference::Provider;
 use bench_runs::RunError;
 use bench_state::{RunWithBenchmarks, Shards};
 use bench_web::{ApiError, FieldReader};
@@ -37,8 +37,7 @@ pub(crate) fn renewed(
 ) -> Result<Option<RunSpec>, ApiError> {
     let old = &found.run.spec;
     let budget = Budget::or_else(new, old.budget);
-    let is_remote =
-        |model: &ModelRef| ProviderKind::from_name(&model.provider).is_some_and(ProviderKind::is_remote);
+    let is_remote = |model: &ModelRef| Provider::from_name(&model.provider).is_some();
     // A run that judges answers of another one again pays for none itself.
     let model_costs = old.rejudges.is_none() && is_remote(&old.model);
     let judge = old.judge.as_ref().filter(|judge| is_remote(&judge.model));

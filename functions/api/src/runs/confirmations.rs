@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use bench_inference::ProviderKind;
+use bench_inference::Provider;
 use bench_web::attempts::Attempts;
 use tokio::sync::Semaphore;
 
@@ -15,7 +15,7 @@ const ASKED_AT_ONCE: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Confirmations {
     /// Keys that their providers confirmed lately, by provider and keyed hash.
-    pub(crate) confirmed: Mutex<HashMap<(ProviderKind, String), Instant>>,
+    pub(crate) confirmed: Mutex<HashMap<(&'static Provider, String), Instant>>,
     /// Keys that no provider confirmed, by address.
     pub(crate) refused: Attempts,
     /// Permits to ask providers.

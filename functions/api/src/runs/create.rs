@@ -129,8 +129,8 @@ async fn create(
     match api.orders.place(order, orderer, found).await.map_err(refusal)? {
         Placed::Earlier(created) => Ok(created),
         Placed::Ready(ready) => {
-            let (kind, slug) = (ready.found.kind, ready.found.model.slug.as_str());
-            admission::admit(api, parts, &ready.orderer, Wanted { kind, slug, benchmarks: &[] }).await?;
+            let (source, slug) = (ready.found.source, ready.found.model.slug.as_str());
+            admission::admit(api, parts, &ready.orderer, Wanted { source, slug, benchmarks: &[] }).await?;
             api.orders.make(ready).await.map_err(refusal)
         }
     }

@@ -3,6 +3,7 @@
 use bench_domain::run::{DatasetChoice, SAMPLES_PER_ITEM_MAX};
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS};
 use bench_domain::{Code, Generation, RunTemplate, Subset};
+use bench_inference::PROVIDERS;
 use bench_runs::order::no_effect;
 use bench_runs::{Order, Trusted};
 use bench_web::{ApiError, FieldReader};
@@ -10,6 +11,7 @@ use http::HeaderMap;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, Schema, SchemaType, Type};
 
 use crate::runs::bounds::{MAX_TOKENS_MAX, MODEL_CHARS_MAX, TEMPERATURE_MAX};
 use crate::runs::budget::read_budget;
@@ -29,6 +31,15 @@ const IDEMPOTENCY_CHARS_MAX: usize = 255;
 /// Maximum number of unknown fields that are named.
 const WARNINGS_MAX: usize = 20;
 
+/// Names of the sources that an order may name.
+fn source_schema() -> Schema {
+    let names: Vec<_> = PROVIDERS.iter().map(|provider| format!("`{provider}`")).collect();
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
+        .description(Some(format!("{} or `oracle`.", names.join(", "))))
+        .into()
+}
+
 /// The body of an order.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Order, example = json!({
@@ -38,7 +49,7 @@ const WARNINGS_MAX: usize = 20;
 pub(crate) struct OrderBody {
     /// The model: an id of the catalogue, the provider's own id, a slug, or `provider/slug`.
     model_id: String,
-    /// `chutes`, `openrouter`, `lmstudio`, `openai-compatible` or `oracle`.
+    #[schema(schema_with = source_schema, required = false)]
     provider: Option<String>,
     /// Share of the items in percent, 1 to 100.
     #[schema(default = 100, minimum = 1, maximum = 100)]

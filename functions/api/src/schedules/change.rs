@@ -3,7 +3,7 @@
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
 use bench_domain::{Code, ScheduleId, Secret, Timestamp};
-use bench_inference::ProviderKind;
+use bench_inference::ModelSource;
 use bench_runs::{FoundModel, Order, Ordered, Orderer, Trusted};
 use bench_state::credentials::SealedKey;
 use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
@@ -116,7 +116,7 @@ fn refuse_known_name(
 }
 
 async fn admit(api: &Api, parts: &Parts, orderer: &Orderer, found: &FoundModel) -> Result<(), ApiError> {
-    let wanted = Wanted { kind: found.kind, slug: &found.model.slug, benchmarks: &[] };
+    let wanted = Wanted { source: found.source, slug: &found.model.slug, benchmarks: &[] };
     admission::admit(api, parts, orderer, wanted).await
 }
 
@@ -211,9 +211,10 @@ async fn changed_run(
     let found = if change.touches_model() {
         api.orders.find_model(&order, Some(orderer)).await.map_err(refusal)?
     } else {
-        let kind = ProviderKind::from_name(&old.model.provider);
-        let kind = kind.ok_or_else(|| ApiError::internal(format!("no provider {}", old.model.provider)))?;
-        FoundModel { model: old.model.clone(), kind, chute_id: None, price: old.price }
+        let source = ModelSource::from_name(&old.model.provider);
+        let source =
+            source.ok_or_else(|| ApiError::internal(format!("no provider {}", old.model.provider)))?;
+        FoundModel { model: old.model.clone(), source, chute_id: None, price: old.price }
     };
     admit(api, parts, orderer, &found).await?;
     order.trusted = Trusted { coverage_min: Some(old.coverage_min), ..Trusted::default() };

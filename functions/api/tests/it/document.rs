@@ -122,3 +122,15 @@ async fn every_field_of_a_run_is_described() {
     described("PromptView", &benchmark["protocols"][0]["prompt"]);
     described("DatasetFacts", &benchmark["dataset"]);
 }
+
+#[tokio::test]
+async fn an_order_may_name_every_provider() {
+    let document = Server::local().await.get("/openapi.json").await.json();
+    let order = &document["components"]["schemas"]["Order"];
+    let provider = &order["properties"]["provider"];
+    assert_eq!(provider["type"], serde_json::json!(["string", "null"]));
+    for name in bench_inference::PROVIDERS.iter().map(|provider| provider.name).chain(["oracle"]) {
+        assert!(provider["description"].as_str().unwrap().contains(&format!("`{name}`")), "{provider}");
+    }
+    assert!(!order["required"].as_array().unwrap().contains(&"provider".into()), "{order}");
+}

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bench_domain::{Finish, Generation, TextRepairs, Usage};
-use bench_inference::{ChatClient, Endpoint, HttpOptions, ProviderKind};
+use bench_inference::providers::LMSTUDIO;
+use bench_inference::{ChatClient, Endpoint, HttpOptions};
 use tokio::time::Instant;
 
 use crate::server::{KEY, Server, Step, chunk, events, last_chunk, response, stream_head, streamed};
@@ -37,7 +38,7 @@ async fn a_streamed_answer_arrives_whole() {
 async fn no_key_sends_no_header() {
     let server = Server::always(streamed("ok")).await;
     let base = format!("http://{}/v1", server.address);
-    let endpoint = Endpoint::new(ProviderKind::LmStudio, &base, None).unwrap();
+    let endpoint = Endpoint::new(&LMSTUDIO, &base, None).unwrap();
     ask(&client(), &endpoint).await.unwrap();
     assert_eq!(server.requests.lock().unwrap()[0].header("authorization"), None);
 }

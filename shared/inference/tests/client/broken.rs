@@ -84,7 +84,7 @@ async fn a_connection_that_fails_says_how() {
     let base = format!("http://{}/v1", listener.local_addr().unwrap());
     drop(listener);
     let endpoint =
-        bench_inference::Endpoint::new(bench_inference::ProviderKind::LmStudio, &base, None).unwrap();
+        bench_inference::Endpoint::new(&bench_inference::providers::LMSTUDIO, &base, None).unwrap();
     let failure = ask(&client(), &endpoint).await.unwrap_err();
     assert_eq!((failure.kind, failure.gave_up_by), (FailureKind::Transient, GaveUpBy::Provider));
     assert!(failure.cause.contains("LM Studio (ConnectError)"), "{failure}");

@@ -1,6 +1,7 @@
 //! Lists of models.
 
 use bench_inference::catalogue::CatalogueError;
+use bench_inference::providers::CHUTES;
 use bench_inference::{FailureKind, Fatal};
 
 use crate::client;
@@ -24,7 +25,8 @@ async fn the_public_list_is_read_page_by_page_without_a_key() {
             response(200, "", &body)
         })
         .await;
-        let models = client().list_public_models(&format!("http://{}", server.address)).await.unwrap();
+        let models =
+            client().list_public_models(&CHUTES, &format!("http://{}", server.address)).await.unwrap();
         assert_eq!(models.len(), if pages == 3 { 1001 } else { 998 });
         assert_eq!(models[997].slug, "m/997");
         let requests = server.requests.lock().unwrap();
@@ -60,16 +62,16 @@ async fn a_list_that_is_none_is_an_error() {
     }
     let server = Server::always(response(200, "", "<html>")).await;
     let address = format!("http://{}", server.address);
-    let error = client().list_public_models(&address).await.unwrap_err();
+    let error = client().list_public_models(&CHUTES, &address).await.unwrap_err();
     assert!(matches!(&error, CatalogueError::Malformed { .. }), "{error}");
 
     let length = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"items\":[".to_vec();
     let server = Server::always(vec![Step::Send(length), Step::Close]).await;
-    match client().list_public_models(&format!("http://{}", server.address)).await {
+    match client().list_public_models(&CHUTES, &format!("http://{}", server.address)).await {
         Err(CatalogueError::Request(failure)) => assert_eq!(failure.kind, FailureKind::Transient),
         other => panic!("{other:?}"),
     }
-    let error = client().list_public_models("api.chutes.ai").await.unwrap_err();
+    let error = client().list_public_models(&CHUTES, "api.chutes.ai").await.unwrap_err();
     assert!(matches!(error, CatalogueError::BadAddress { .. }));
 }
 

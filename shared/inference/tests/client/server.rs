@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bench_domain::Secret;
-use bench_inference::{Endpoint, ProviderKind};
+use bench_inference::Endpoint;
+use bench_inference::providers::CHUTES;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -77,7 +78,7 @@ impl Server {
 
     pub(crate) fn endpoint(&self) -> Endpoint {
         let base = format!("http://{}/v1", self.address);
-        Endpoint::new(ProviderKind::Chutes, &base, Secret::new(KEY)).unwrap()
+        Endpoint::new(&CHUTES, &base, Secret::new(KEY)).unwrap()
     }
 
     pub(crate) fn connections(&self) -> usize {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::{Code, RunId, Secret};
-use bench_inference::{Endpoint, InferenceConfig, ProviderKind};
+use bench_inference::{Endpoint, InferenceConfig};
 use bench_state::RunRecord;
 
 use super::refusals::Refusals;
@@ -71,7 +71,7 @@ impl Providers {
         model: &ModelRef,
         key: Key,
     ) -> Result<Box<Provider>, Unavailable> {
-        let kind = ProviderKind::from_name(&model.provider).ok_or_else(|| {
+        let provider = bench_inference::Provider::from_name(&model.provider).ok_or_else(|| {
             Unavailable::new(Code::UnsupportedProvider, format!("provider `{}` is unknown", model.provider))
         })?;
         let key = match key {
@@ -81,9 +81,9 @@ impl Providers {
         };
         let endpoint = match (&model.base_url, key) {
             // An address of the command line's: the operator's key belongs to another one.
-            (Some(base_url), key) => Endpoint::new(kind, base_url, key),
-            (None, Some(key)) => self.inference.endpoint_with_key(kind, key),
-            (None, None) => self.inference.endpoint(kind),
+            (Some(base_url), key) => Endpoint::new(provider, base_url, key),
+            (None, Some(key)) => self.inference.endpoint_with_key(provider, key),
+            (None, None) => self.inference.endpoint(provider),
         };
         let endpoint =
             endpoint.map_err(|error| Unavailable::new(Code::ProviderNotConfigured, error.to_string()))?;

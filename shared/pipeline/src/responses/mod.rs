@@ -20,7 +20,7 @@ mod tests;
 use std::collections::HashMap;
 
 use bench_domain::{Answer, Finish};
-use bench_inference::{Said, parse_usage};
+use bench_inference::{ReportedUsage, parse_usage};
 
 /// Stored responses by item. Holds the responses and their keys, nothing else of the file.
 #[derive(Debug, Default)]
@@ -167,8 +167,8 @@ impl RecordedResponses {
             answer.reasoning = extra.reasoning.as_deref().map(str::to_owned);
             answer.finish =
                 extra.finish_reason.as_deref().map_or(Finish::Stop, |wire| Finish::from_wire(Some(wire)));
-            let said = extra.usage_raw.as_deref().map_or(Said::Nothing, parse_usage);
-            (answer.usage, answer.usage_rejected) = (said.counted(), said == Said::Impossible);
+            let said = extra.usage_raw.as_deref().map_or(ReportedUsage::Nothing, parse_usage);
+            (answer.usage, answer.usage_rejected) = (said.counted(), said == ReportedUsage::Impossible);
             answer.usage_raw = extra.usage_raw.as_deref().map(str::to_owned);
         }
         Some(answer)

@@ -27,7 +27,7 @@ pub struct RunView {
     pub model_id: ModelId,
     /// The model's name at the provider.
     pub model_slug: String,
-    /// Who answers: `chutes`, `openrouter`, `lmstudio`, `openai-compatible`, `oracle` or `replay`.
+    /// Who answers: the name of a provider, `oracle` or `replay`.
     pub provider: String,
     /// Share of the items in percent.
     pub subset_pct: u32,

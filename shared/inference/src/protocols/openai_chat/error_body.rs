@@ -16,22 +16,22 @@ const PARTS_MAX: usize = 8;
 /// - `{"error": "…"}`, `{"detail": "…"}`, `{"message": "…"}`;
 /// - `{"detail": [{"loc": […], "msg": "…", "type": "…"}]}`.
 #[derive(Debug, Default)]
-pub(crate) struct ErrorBody {
+pub(super) struct ErrorBody {
     /// For people; lowercase in `message_lower`.
-    pub(crate) message: String,
+    pub(super) message: String,
     /// Values of `code` and `type`, lowercase, with `_` for `-` and spaces.
-    pub(crate) codes: Vec<String>,
+    pub(super) codes: Vec<String>,
     /// Fields of the request that the error is about.
-    pub(crate) params: Vec<String>,
+    pub(super) params: Vec<String>,
     /// A numeric `code` or `status` of the outermost error.
-    pub(crate) status: Option<u16>,
+    pub(super) status: Option<u16>,
     /// Whether the body has the fields of a moderation decision.
-    pub(crate) is_moderation: bool,
+    pub(super) is_moderation: bool,
 }
 
 impl ErrorBody {
     /// Reads a body; one that is no JSON says nothing.
-    pub(crate) fn parse(body: &[u8]) -> Self {
+    pub(super) fn parse(body: &[u8]) -> Self {
         let mut error = Self::default();
         // Half a character in a message must not hide what else is said.
         let value = serde_json::from_slice::<Value>(body)
@@ -44,17 +44,17 @@ impl ErrorBody {
     }
 
     /// Whether one of `codes` is given.
-    pub(crate) fn has_code(&self, codes: &[&str]) -> bool {
+    pub(super) fn has_code(&self, codes: &[&str]) -> bool {
         self.codes.iter().any(|code| codes.contains(&code.as_str()))
     }
 
     /// Whether the error is about the request's field `name`.
-    pub(crate) fn is_about(&self, name: &str) -> bool {
+    pub(super) fn is_about(&self, name: &str) -> bool {
         self.params.iter().any(|param| param == name)
     }
 
     /// Whether nothing at all was found.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.message.is_empty() && self.codes.is_empty() && self.status.is_none()
     }
 

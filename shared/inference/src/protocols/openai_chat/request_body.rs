@@ -4,8 +4,7 @@ use bench_domain::{ChatMessage, Generation, Role};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Dialect;
-use crate::client::ChatRequest;
+use crate::{ChatRequest, Dialect};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -98,7 +97,7 @@ impl<'a> ResponseFormat<'a> {
 }
 
 /// The body of a streaming request in the server's dialect; settings that are not set are left out.
-pub(crate) fn request_body(
+pub(super) fn request_body(
     request: &ChatRequest<'_>,
     dialect: Dialect,
 ) -> Result<Vec<u8>, serde_json::Error> {

@@ -46,7 +46,7 @@ const DENIALS: [&str; 6] =
     ["not support", "n't support", "unable to support", "no endpoints", "cannot support", "unsupported"];
 
 /// The meaning of an error that answers a prompt with images.
-pub(crate) fn with_images(kind: FailureKind, status: u16, message: &str) -> FailureKind {
+pub(super) fn with_images(kind: FailureKind, status: u16, message: &str) -> FailureKind {
     let is_open = matches!(kind, FailureKind::Bad | FailureKind::FatalForRun(_) | FailureKind::Transient);
     if !is_open || !STATUSES.contains(&status) {
         return kind;

@@ -9,59 +9,59 @@ use serde_json::value::RawValue;
 
 /// One `chat.completion.chunk`, or a whole `chat.completion`.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Piece<'a> {
+pub(super) struct Piece<'a> {
     #[serde(borrow, default)]
-    pub(crate) id: Option<Text<'a>>,
+    pub(super) id: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) model: Option<Text<'a>>,
+    pub(super) model: Option<Text<'a>>,
     /// `error` where the whole object is one.
     #[serde(borrow, default)]
-    pub(crate) object: Option<Text<'a>>,
+    pub(super) object: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) choices: Option<Vec<Choice<'a>>>,
+    pub(super) choices: Option<Vec<Choice<'a>>>,
     #[serde(borrow, default)]
-    pub(crate) usage: Option<&'a RawValue>,
+    pub(super) usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    pub(crate) error: Option<&'a RawValue>,
+    pub(super) error: Option<&'a RawValue>,
 }
 
 /// One of the answers; only the first is ever asked for.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Choice<'a> {
+pub(super) struct Choice<'a> {
     #[serde(default)]
-    pub(crate) index: Option<u64>,
+    pub(super) index: Option<u64>,
     /// Of a chunk.
     #[serde(borrow, default)]
-    pub(crate) delta: Option<Message<'a>>,
+    pub(super) delta: Option<Message<'a>>,
     /// Of a whole answer.
     #[serde(borrow, default)]
-    pub(crate) message: Option<Message<'a>>,
+    pub(super) message: Option<Message<'a>>,
     /// Of servers that answer in the form of the older completions API.
     #[serde(borrow, default)]
-    pub(crate) text: Option<Text<'a>>,
+    pub(super) text: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) finish_reason: Option<Text<'a>>,
+    pub(super) finish_reason: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) error: Option<&'a RawValue>,
+    pub(super) error: Option<&'a RawValue>,
 }
 
 /// A message or what is added to it.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Message<'a> {
+pub(super) struct Message<'a> {
     #[serde(borrow, default)]
-    pub(crate) content: Option<Text<'a>>,
+    pub(super) content: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) reasoning_content: Option<Text<'a>>,
+    pub(super) reasoning_content: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) reasoning: Option<Text<'a>>,
+    pub(super) reasoning: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(crate) refusal: Option<Text<'a>>,
+    pub(super) refusal: Option<Text<'a>>,
 }
 
 /// A text, or an array of parts `{"type": "text", "text": …}` whose texts are joined. Whatever else stands in
 /// its place is taken as empty: a server's odd `"content": 0` must not cost the answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -1,6 +1,6 @@
 //! From status and error body to [`FailureKind`].
 
-use crate::error_body::ErrorBody;
+use super::error_body::ErrorBody;
 use crate::failure::{FailureKind, Fatal, TooLong};
 
 /// Money is missing: waiting does not bring it.
@@ -68,7 +68,7 @@ const CONTEXT_TEXTS: [&str; 14] = [
 ];
 
 /// The meaning of an HTTP error.
-pub(crate) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
+pub(super) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
     if status == 402 || error.has_code(&QUOTA_CODES) {
         return FailureKind::FatalForRun(Fatal::Quota);
     }
@@ -88,7 +88,7 @@ pub(crate) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
 }
 
 /// The meaning of an error object in a response that began well, by the status that it names or implies.
-pub(crate) fn classify_in_body(error: &ErrorBody) -> (Option<u16>, FailureKind) {
+pub(super) fn classify_in_body(error: &ErrorBody) -> (Option<u16>, FailureKind) {
     let status = error.status.or_else(|| implied_status(error));
     (status, classify(status.unwrap_or(500), error))
 }

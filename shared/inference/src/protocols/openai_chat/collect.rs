@@ -2,42 +2,33 @@
 
 use bench_domain::{Answer, Finish, TextRepairs, Usage};
 
+use super::classify::classify_in_body;
+use super::error_body::ErrorBody;
+use super::images::with_images;
+use super::piece::{Choice, Message, Piece, Text};
+use super::usage_object::{ReportedUsage, parse_usage};
 use crate::Keys;
-use crate::error_body::ErrorBody;
-use crate::failure::quote;
-use crate::piece::{Choice, Message, Piece, Text};
-use crate::sse::{Event, EventTooLarge};
+use crate::failure::{quote, quote_bytes};
+use crate::protocols::{AnswerReader, ReportedError, Stop};
+use crate::sse::Event;
 use crate::tokens::estimate_tokens;
 use crate::unicode::{self, Assembler};
-use crate::usage_object::{Said, parse_usage};
 
 /// Most bytes of an answer, reasoning included.
-pub(crate) const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most bytes of a `usage` object that is kept as it came.
 const USAGE_BYTES_MAX: usize = 8 * 1024;
 /// Most characters of an id or a model's name.
 const NAME_CHARS_MAX: usize = 200;
 
-/// Why the rest of a response is of no use.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// The provider reports an error: what it says, and its text.
-    Error(ErrorBody, String),
-    /// What came is not what the API promises.
-    Garbage(String),
-    /// More than the bounds allow: which one.
-    TooLarge(&'static str),
-}
-
-impl From<EventTooLarge> for Stop {
-    fn from(_: EventTooLarge) -> Self {
-        Self::TooLarge("one event of the answer is larger than 8 MiB")
-    }
-}
+/// The status of an error in a response that names none.
+const INTERNAL_ERROR: u16 = 500;
 
 /// What has come so far.
 #[derive(Debug, Default)]
-pub(crate) struct Collector {
+pub(super) struct Collector {
+    /// Whether the prompt has images, which a model may not be able to take.
+    has_images: bool,
     /// Removed from what is quoted of the response: a quotation may be cut within a key.
     keys: Keys,
     content: Assembler,
@@ -56,99 +47,11 @@ pub(crate) struct Collector {
 
 impl Collector {
     /// A collector for a response to a request with these keys.
-    pub(crate) fn new(keys: Keys) -> Self {
-        Self { keys, ..Self::default() }
+    pub(super) fn new(keys: Keys, has_images: bool) -> Self {
+        Self { has_images, keys, ..Self::default() }
     }
 
-    /// Takes one event of a stream.
-    pub(crate) fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
-        let data = event.data.trim_ascii();
-        if data == b"[DONE]" {
-            self.is_done = true;
-            return Ok(());
-        }
-        if data.is_empty() || self.is_done {
-            return Ok(());
-        }
-        if event.is_error && self.finish.is_none() {
-            return Err(self.reported(data));
-        }
-        let error = match serde_json::from_slice::<Piece<'_>>(data) {
-            Ok(piece) => return self.piece(&piece, data, Form::Plain),
-            Err(error) => error,
-        };
-        if let Some(result) = self.pieces(data, Form::Plain) {
-            return result;
-        }
-        let marked = unicode::mark(data);
-        let result = marked.and_then(|marked| self.pieces(&marked, Form::Marked));
-        result.unwrap_or_else(|| Err(self.garbage(&error, data)))
-    }
-
-    /// Takes a whole answer that came as one JSON object.
-    pub(crate) fn whole(&mut self, body: &[u8]) -> Result<(), Stop> {
-        let body = body.trim_ascii();
-        match serde_json::from_slice::<Piece<'_>>(body) {
-            Ok(piece) => self.piece(&piece, body, Form::Plain)?,
-            Err(error) => {
-                let marked = unicode::mark(body);
-                let piece = marked.as_deref().and_then(|marked| serde_json::from_slice(marked).ok());
-                match piece {
-                    Some(piece) => self.piece(&piece, body, Form::Marked)?,
-                    // Some gateways put an error into an array.
-                    None if ErrorBody::parse(body).is_empty() => return Err(self.garbage(&error, body)),
-                    None => return Err(self.reported(body)),
-                }
-            }
-        }
-        if !self.has_choices {
-            return Err(match ErrorBody::parse(body) {
-                said if said.is_empty() => {
-                    Stop::Garbage(format!("No choices in response: {}", self.quote_bytes(body)))
-                }
-                _ => self.reported(body),
-            });
-        }
-        self.is_done = true;
-        Ok(())
-    }
-
-    /// Whether the model has said why it stopped, or the server that this is all.
-    pub(crate) const fn is_complete(&self) -> bool {
-        self.finish.is_some() || self.is_done
-    }
-
-    /// Whether nothing more will come.
-    pub(crate) const fn is_done(&self) -> bool {
-        self.is_done
-    }
-
-    /// Whether the server has sent any part of an answer, be it an empty one.
-    pub(crate) const fn has_choices(&self) -> bool {
-        self.has_choices
-    }
-
-    /// Whether a model has said anything.
-    pub(crate) const fn has_text(&self) -> bool {
-        self.bytes() > 0
-    }
-
-    /// Bytes of text so far.
-    pub(crate) const fn bytes(&self) -> usize {
-        self.content.len() + self.reasoning.len() + self.refusal.len()
-    }
-
-    /// Tokens of what has come so far: as the provider counted them, else estimated without those of the prompt.
-    /// `None` before the model has said anything.
-    pub(crate) fn usage_so_far(&self) -> Option<Usage> {
-        let texts = [&self.content, &self.reasoning, &self.refusal];
-        let output_tokens = texts.into_iter().map(|text| estimate_tokens(text.as_str())).sum();
-        let estimated = Usage::counted(0, output_tokens, 0).estimated();
-        parse_usage(&self.usage_raw).counted().or_else(|| self.has_text().then_some(estimated))
-    }
-
-    /// The answer. Times are left at zero.
-    pub(crate) fn into_answer(self, request_id: Option<String>) -> Answer {
+    fn into_answer(self, request_id: Option<String>) -> Answer {
         let mut repairs = self.repairs;
         let [content, reasoning, refusal] =
             [self.content, self.reasoning, self.refusal].map(|text| text.finish(&mut repairs));
@@ -163,7 +66,7 @@ impl Collector {
             reasoning: Some(reasoning).filter(|reasoning| !reasoning.is_empty()),
             finish: if refused { Finish::Refused } else { Finish::from_wire(self.finish.as_deref()) },
             usage: said.counted(),
-            usage_rejected: said == Said::Impossible,
+            usage_rejected: said == ReportedUsage::Impossible,
             repairs,
             usage_raw: Some(self.usage_raw).filter(|raw| !raw.is_empty()),
             model: self.model,
@@ -257,7 +160,11 @@ impl Collector {
         let data = self.keys.redact_beginning(data);
         let error = ErrorBody::parse(&data);
         let text = if error.message.is_empty() { quote_bytes(&data) } else { quote(&error.message) };
-        Stop::Error(error, text)
+        let (status, mut kind) = classify_in_body(&error);
+        if self.has_images {
+            kind = with_images(kind, status.unwrap_or(INTERNAL_ERROR), &error.message);
+        }
+        Stop::Error(ReportedError { status, kind }, text)
     }
 
     fn garbage(&self, error: &serde_json::Error, data: &[u8]) -> Stop {
@@ -266,6 +173,86 @@ impl Collector {
 
     fn quote_bytes(&self, data: &[u8]) -> String {
         quote_bytes(&self.keys.redact_beginning(data))
+    }
+}
+
+impl AnswerReader for Collector {
+    fn event(&mut self, event: &Event<'_>) -> Result<(), Stop> {
+        let data = event.data.trim_ascii();
+        if data == b"[DONE]" {
+            self.is_done = true;
+            return Ok(());
+        }
+        if data.is_empty() || self.is_done {
+            return Ok(());
+        }
+        if event.is_error && self.finish.is_none() {
+            return Err(self.reported(data));
+        }
+        let error = match serde_json::from_slice::<Piece<'_>>(data) {
+            Ok(piece) => return self.piece(&piece, data, Form::Plain),
+            Err(error) => error,
+        };
+        if let Some(result) = self.pieces(data, Form::Plain) {
+            return result;
+        }
+        let marked = unicode::mark(data);
+        let result = marked.and_then(|marked| self.pieces(&marked, Form::Marked));
+        result.unwrap_or_else(|| Err(self.garbage(&error, data)))
+    }
+
+    fn whole(&mut self, body: &[u8]) -> Result<(), Stop> {
+        let body = body.trim_ascii();
+        match serde_json::from_slice::<Piece<'_>>(body) {
+            Ok(piece) => self.piece(&piece, body, Form::Plain)?,
+            Err(error) => {
+                let marked = unicode::mark(body);
+                let piece = marked.as_deref().and_then(|marked| serde_json::from_slice(marked).ok());
+                match piece {
+                    Some(piece) => self.piece(&piece, body, Form::Marked)?,
+                    // Some gateways put an error into an array.
+                    None if ErrorBody::parse(body).is_empty() => return Err(self.garbage(&error, body)),
+                    None => return Err(self.reported(body)),
+                }
+            }
+        }
+        if !self.has_choices {
+            return Err(match ErrorBody::parse(body) {
+                said if said.is_empty() => {
+                    Stop::Garbage(format!("No choices in response: {}", self.quote_bytes(body)))
+                }
+                _ => self.reported(body),
+            });
+        }
+        self.is_done = true;
+        Ok(())
+    }
+
+    fn is_complete(&self) -> bool {
+        self.finish.is_some() || self.is_done
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_choices
+    }
+
+    fn bytes(&self) -> usize {
+        self.content.len() + self.reasoning.len() + self.refusal.len()
+    }
+
+    fn usage_so_far(&self) -> Option<Usage> {
+        let texts = [&self.content, &self.reasoning, &self.refusal];
+        let output_tokens = texts.into_iter().map(|text| estimate_tokens(text.as_str())).sum();
+        let estimated = Usage::counted(0, output_tokens, 0).estimated();
+        parse_usage(&self.usage_raw).counted().or_else(|| (self.bytes() > 0).then_some(estimated))
+    }
+
+    fn finish(self: Box<Self>, request_id: Option<String>) -> Answer {
+        self.into_answer(request_id)
     }
 }
 
@@ -294,13 +281,6 @@ impl Form {
         *redacted += keys.redact_in(&mut name);
         name.chars().take(NAME_CHARS_MAX).collect()
     }
-}
-
-/// The beginning of a body as text.
-pub(crate) fn quote_bytes(bytes: &[u8]) -> String {
-    // Four bytes for each character are enough, and the rest is never looked at.
-    let head = bytes.get(..8192).unwrap_or(bytes);
-    quote(&String::from_utf8_lossy(head))
 }
 
 #[cfg(test)]

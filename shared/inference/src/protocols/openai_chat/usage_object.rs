@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// What a `usage` object says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum ReportedUsage {
     /// It counts neither prompt nor answer.
     Nothing,
     /// Counts that can be right.
@@ -17,7 +17,7 @@ pub enum Said {
     Impossible,
 }
 
-impl Said {
+impl ReportedUsage {
     /// The counts, where they can be right.
     pub const fn counted(self) -> Option<Usage> {
         match self {
@@ -37,8 +37,8 @@ enum Count {
 type Fields<'a> = HashMap<&'a str, &'a RawValue>;
 
 /// Reads a `usage` object.
-pub fn parse_usage(json: &str) -> Said {
-    let Ok(fields) = serde_json::from_str::<Fields<'_>>(json) else { return Said::Nothing };
+pub fn parse_usage(json: &str) -> ReportedUsage {
+    let Ok(fields) = serde_json::from_str::<Fields<'_>>(json) else { return ReportedUsage::Nothing };
     let details = fields.get("completion_tokens_details").map_or("null", |details| details.get());
     let details: Fields<'_> = serde_json::from_str(details).unwrap_or_default();
     // Some gateways write both names into one object: the first that is there counts.
@@ -55,13 +55,13 @@ pub fn parse_usage(json: &str) -> Said {
         Count::Impossible => None,
     };
     if let (Count::Missing, Count::Missing) = (&input, &output) {
-        return Said::Nothing;
+        return ReportedUsage::Nothing;
     }
     match (tokens(input), tokens(output), tokens(reasoning)) {
         (Some(input), Some(output), Some(reasoning)) => {
-            Said::Counted(Usage::counted(input, output, reasoning))
+            ReportedUsage::Counted(Usage::counted(input, output, reasoning))
         }
-        _ => Said::Impossible,
+        _ => ReportedUsage::Impossible,
     }
 }
 
@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn counts_are_read_in_their_usual_forms() {
-        let usage = |input, output, reasoning| Said::Counted(Usage::counted(input, output, reasoning));
+        let usage =
+            |input, output, reasoning| ReportedUsage::Counted(Usage::counted(input, output, reasoning));
         let full = r#"{"prompt_tokens":5,"completion_tokens":7,"total_tokens":12,"completion_tokens_details":{"reasoning_tokens":3}}"#;
         assert_eq!(parse_usage(full), usage(5, 7, 3));
         assert_eq!(parse_usage(r#"{"prompt_tokens":5.0,"completion_tokens":null}"#), usage(5, 0, 0));
@@ -103,14 +104,14 @@ mod tests {
         );
         for nothing in ["{}", "null", "[]", "\"none\"", r#"{"total_tokens":-1}"#, r#"{"prompt_tokens":null}"#]
         {
-            assert_eq!(parse_usage(nothing), Said::Nothing, "{nothing}");
+            assert_eq!(parse_usage(nothing), ReportedUsage::Nothing, "{nothing}");
         }
     }
 
     #[test]
     fn counts_that_no_call_can_have_are_impossible() {
         let largest = format!(r#"{{"prompt_tokens":{TOKENS_PER_CALL_MAX}}}"#);
-        assert_eq!(parse_usage(&largest), Said::Counted(Usage::counted(TOKENS_PER_CALL_MAX, 0, 0)));
+        assert_eq!(parse_usage(&largest), ReportedUsage::Counted(Usage::counted(TOKENS_PER_CALL_MAX, 0, 0)));
         for count in [
             "-3",
             "-0.5",
@@ -133,7 +134,7 @@ mod tests {
                     r#"{{"prompt_tokens":1,"completion_tokens_details":{{"reasoning_tokens":{count}}}}}"#
                 ),
             ] {
-                assert_eq!(parse_usage(&json), Said::Impossible, "{json}");
+                assert_eq!(parse_usage(&json), ReportedUsage::Impossible, "{json}");
             }
         }
     }

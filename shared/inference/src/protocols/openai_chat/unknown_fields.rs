@@ -1,0 +1,140 @@
+//! Fields of a request that a server says it does not know.
+
+use super::error_body::ErrorBody;
+use crate::protocols::{Asked, Dialect};
+
+/// The dialect that avoids what was refused, if the refusal names something that was sent and can be avoided.
+pub(super) fn after_refusal(asked: Asked<'_>, status: u16, error: &ErrorBody) -> Option<Dialect> {
+    let Asked { request, dialect } = asked;
+    let generation = request.generation;
+    if !matches!(status, 400 | 422) {
+        return None;
+    }
+    // No model and no prompt speaks here, so the field's name in the message is enough.
+    if !dialect.omits_stream_options
+        && (error.is_about("stream_options") || error.message.contains("stream_options"))
+    {
+        return Some(Dialect { omits_stream_options: true, ..dialect });
+    }
+    if request.reply_schema.is_some() && !dialect.omits_reply_schema && names_reply_schema(error) {
+        return Some(Dialect { omits_reply_schema: true, ..dialect });
+    }
+    // A value out of range has other codes: it is the caller's mistake and must not be hidden.
+    let unsupported = [
+        "unsupported_parameter",
+        "unsupported_value",
+        "unknown_parameter",
+        "unrecognized_parameter",
+        "extra_forbidden",
+        "value_error.extra",
+    ];
+    if !error.has_code(&unsupported) {
+        return None;
+    }
+    let next = if error.is_about("max_tokens") {
+        Dialect {
+            has_max_completion_tokens: dialect.has_max_completion_tokens || generation.max_tokens.is_some(),
+            ..dialect
+        }
+    } else if error.is_about("temperature") {
+        Dialect {
+            omits_temperature: dialect.omits_temperature || generation.temperature.is_some(),
+            ..dialect
+        }
+    } else if error.is_about("top_p") {
+        Dialect { omits_top_p: dialect.omits_top_p || generation.top_p.is_some(), ..dialect }
+    } else if error.is_about("seed") {
+        Dialect { omits_seed: dialect.omits_seed || generation.seed.is_some(), ..dialect }
+    } else {
+        dialect
+    };
+    (next != dialect).then_some(next)
+}
+
+/// Whether it is the request's schema that a server does not take. Servers without structured output say so in
+/// words of their own, and none of these words stands in an error about anything else.
+fn names_reply_schema(error: &ErrorBody) -> bool {
+    const NAMES: [&str; 5] =
+        ["response_format", "json_schema", "structured output", "guided decoding", "grammar"];
+    let message = error.message.to_lowercase();
+    NAMES.iter().any(|name| message.contains(name))
+        || error.params.iter().any(|param| param.starts_with("response_format"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ChatRequest;
+    use bench_domain::{Generation, Prompt};
+
+    fn after_status(
+        status: u16,
+        dialect: Dialect,
+        generation: &Generation,
+        schema: bool,
+        body: &str,
+    ) -> Option<Dialect> {
+        let (prompt, shape) = (Prompt::user("Hi"), serde_json::json!({}));
+        let reply_schema = schema.then_some(&shape);
+        let request = ChatRequest { model: "a/b", prompt: &prompt, generation, reply_schema };
+        after_refusal(Asked { request: &request, dialect }, status, &ErrorBody::parse(body.as_bytes()))
+    }
+
+    fn after(dialect: Dialect, body: &str) -> Option<Dialect> {
+        let generation = Generation { temperature: Some(0.0), max_tokens: Some(10), ..Generation::default() };
+        after_status(400, dialect, &generation, false, body)
+    }
+
+    #[test]
+    fn a_schema_that_is_not_known_is_left_out_once() {
+        for body in [
+            r#"{"error":{"message":"Invalid parameter","param":"response_format","code":"invalid_value"}}"#,
+            r#"{"error":"'response_format.type' must be 'text'"}"#,
+            r#"{"error":{"message":"This model does not support structured outputs."}}"#,
+        ] {
+            let schema = |dialect, sent| after_status(400, dialect, &Generation::default(), sent, body);
+            let next = schema(Dialect::default(), true).unwrap();
+            assert_eq!(next, Dialect { omits_reply_schema: true, ..Dialect::default() });
+            assert_eq!(schema(next, true), None);
+            assert_eq!(schema(Dialect::default(), false), None);
+        }
+    }
+
+    #[test]
+    fn each_refusal_is_avoided_once() {
+        let usual = Dialect::default();
+        let max = r#"{"error":{"message":"x","param":"max_tokens","code":"unsupported_parameter"}}"#;
+        let temperature = r#"{"error":{"message":"x","param":"temperature","code":"unsupported_value"}}"#;
+        let next = after(usual, max).unwrap();
+        assert!(next.has_max_completion_tokens);
+        let next = after(next, temperature).unwrap();
+        assert_eq!(
+            next,
+            Dialect { has_max_completion_tokens: true, omits_temperature: true, ..Dialect::default() }
+        );
+        assert_eq!(after(next, max), None);
+        assert_eq!(after(next, temperature), None);
+        for body in [
+            r#"{"error":{"message":"unknown field stream_options"}}"#,
+            r#"{"detail":[{"loc":["body","stream_options"],"msg":"no","type":"extra_forbidden"}]}"#,
+        ] {
+            let next = after(usual, body).unwrap();
+            assert!(next.omits_stream_options);
+            assert_eq!(after(next, body), None);
+        }
+    }
+
+    #[test]
+    fn a_wrong_value_or_an_unsent_field_is_not_avoided() {
+        let range = r#"{"error":{"message":"x","param":"temperature","code":"decimal_above_max_value"}}"#;
+        assert_eq!(after(Dialect::default(), range), None);
+        let unsent = r#"{"error":{"message":"x","param":"top_p","code":"unsupported_parameter"}}"#;
+        assert_eq!(after(Dialect::default(), unsent), None);
+        let renamed = Dialect { has_max_completion_tokens: true, ..Dialect::default() };
+        let max = r#"{"error":{"message":"x","param":"max_tokens","code":"unsupported_parameter"}}"#;
+        let none = Generation::default();
+        assert_eq!(after_status(400, renamed, &none, false, max), None);
+        let body = r#"{"error":"stream_options"}"#;
+        assert_eq!(after_status(500, Dialect::default(), &none, false, body), None);
+    }
+}

@@ -1,0 +1,139 @@
+//! Providers of chat completions: one file each, and the table of them.
+//!
+//! To add one, write a file with a `static` [`Provider`] and add it to [`PROVIDERS`]; a provider that speaks another wire
+//! protocol also needs that in the folder `protocols`. Names of models, settings, help texts, the API's
+//! document, key confirmation and synchronization follow from the table; the tests say which lines of the
+//! documentation are missing.
+
+mod chutes;
+mod lmstudio;
+mod openai_compatible;
+mod openrouter;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+use reqwest::Url;
+
+use crate::listed_model::CatalogueModel;
+use crate::protocols::Protocol;
+
+pub use chutes::CHUTES;
+pub use lmstudio::LMSTUDIO;
+pub use openai_compatible::OPENAI_COMPATIBLE;
+pub use openrouter::OPENROUTER;
+
+/// Every provider, in the order in which they are listed.
+pub static PROVIDERS: [&Provider; 4] = [&CHUTES, &OPENROUTER, &LMSTUDIO, &OPENAI_COMPATIBLE];
+
+/// A provider of chat completions.
+pub struct Provider {
+    /// Name in model names (`NAME/MODEL`), JSON and storage.
+    pub name: &'static str,
+    /// Name in sentences.
+    pub display_name: &'static str,
+    /// Where answers come from, for help and documentation: a noun phrase.
+    pub description: &'static str,
+    /// What a user sets to use it, for the documentation. Empty for nothing.
+    pub needs: &'static str,
+    /// Variable that holds the operator's key.
+    pub key_variable: &'static str,
+    /// Whether the provider answers nobody without a key.
+    pub needs_key: bool,
+    /// Variable that holds the base URL.
+    pub base_url_variable: &'static str,
+    /// Base URL when that variable is not set: the part before the protocol's own paths.
+    pub default_base_url: Option<&'static str>,
+    /// How it is spoken to.
+    pub(crate) protocol: &'static dyn Protocol,
+    /// Address that tells a valid key from any other text. Without one the list of models or the model itself is asked.
+    pub(crate) account: Option<Account>,
+    /// Public list of models that the catalogue is synchronized with.
+    pub public_list: Option<PublicList>,
+    /// Whether the list for a key also has models that answer no chats. Their entries show neither a price nor a limit
+    /// in tokens.
+    pub(crate) lists_other_models: bool,
+    /// Names of providers that its own names of models may start with.
+    pub slug_prefixes: &'static [&'static str],
+    /// Sentence of the API about a key that the provider refuses, where an existing API fixes it.
+    pub refused_key: Option<&'static str>,
+}
+
+/// An address that answers `GET` with 200 for a valid key and with 401 for any other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) at: AccountAt,
+    pub(crate) path: &'static str,
+}
+
+/// What an account's path is appended to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AccountAt {
+    /// The provider's base URL.
+    BaseUrl,
+    /// The address of its public list.
+    PublicList,
+}
+
+/// A list of models that needs no key.
+#[derive(Debug)]
+pub struct PublicList {
+    /// Variable that holds its base URL.
+    pub base_url_variable: &'static str,
+    /// Base URL when that variable is not set.
+    pub default_base_url: &'static str,
+    /// Models on one page, except for the last.
+    pub(crate) page_models: usize,
+    /// Address of a page, counted from 0.
+    pub(crate) page: fn(base: &Url, number: usize) -> Option<Url>,
+    /// Reads one entry; `None` for one without a usable name.
+    pub(crate) entry: fn(json: &str) -> Option<CatalogueModel>,
+}
+
+impl Provider {
+    /// The provider of that name.
+    pub fn from_name(name: &str) -> Option<&'static Self> {
+        PROVIDERS.into_iter().find(|provider| provider.name == name)
+    }
+
+    /// Reads one entry of its list of models for a key; `None` for one without a usable name.
+    pub(crate) fn listed_model(&self, json: &str) -> Option<CatalogueModel> {
+        let model = self.protocol.listed_model(json)?;
+        let is_language_model = model.is_language_model || !self.lists_other_models;
+        Some(CatalogueModel { is_language_model, ..model })
+    }
+
+    /// Whether it answers on the machine that asks, unless it is configured otherwise.
+    pub fn is_local(&self) -> bool {
+        self.default_base_url.is_some_and(|url| url.starts_with("http://127.0.0.1:"))
+    }
+}
+
+impl PartialEq for Provider {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Provider {}
+
+impl Hash for Provider {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+/// Its name: an entry is in errors and settings that are logged.
+impl fmt::Debug for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Provider").field(&self.name).finish()
+    }
+}
+
+impl fmt::Display for Provider {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}

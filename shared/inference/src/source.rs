@@ -1,0 +1,62 @@
+//! Where the answers of a run come from.
+
+use std::fmt;
+
+use crate::Provider;
+
+/// Who answers for a model: a provider, or a source that is asked nothing over the network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ModelSource {
+    /// A provider, `NAME/MODEL`.
+    Provider(&'static Provider),
+    /// The item's own gold answer, `oracle`.
+    Oracle,
+    /// Stored responses from a file, `replay:FILE`.
+    Replay,
+}
+
+impl ModelSource {
+    /// Name in JSON and storage, and of a provider also in model names.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Provider(provider) => provider.name,
+            Self::Oracle => "oracle",
+            Self::Replay => "replay",
+        }
+    }
+
+    /// Name in sentences.
+    pub const fn display_name(self) -> &'static str {
+        match self {
+            Self::Provider(provider) => provider.display_name,
+            Self::Oracle => "the oracle",
+            Self::Replay => "the stored responses",
+        }
+    }
+
+    /// The source of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        let others = [Self::Oracle, Self::Replay].into_iter();
+        let provider = Provider::from_name(name).map(Self::Provider);
+        provider.or_else(|| others.into_iter().find(|source| source.as_str() == name))
+    }
+
+    /// The provider, if it is one.
+    pub const fn provider(self) -> Option<&'static Provider> {
+        match self {
+            Self::Provider(provider) => Some(provider),
+            Self::Oracle | Self::Replay => None,
+        }
+    }
+
+    /// Whether it is a provider, which may need a key and cost money.
+    pub const fn is_remote(self) -> bool {
+        matches!(self, Self::Provider(_))
+    }
+}
+
+impl fmt::Display for ModelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
