@@ -22,9 +22,6 @@ pub enum StoreError {
     /// The bucket exists already.
     #[error("the bucket exists already")]
     BucketExists,
-    /// The bucket still holds objects or open uploads.
-    #[error("the bucket is not empty")]
-    BucketNotEmpty,
     /// The key does not exist.
     #[error("the key does not exist")]
     NoSuchKey,
@@ -163,9 +160,6 @@ impl From<StoreError> for S3Error {
             StoreError::NoSuchBucket => s3_error!(NoSuchBucket, "The specified bucket does not exist"),
             StoreError::BucketExists => {
                 s3_error!(BucketAlreadyOwnedByYou, "The bucket exists already and you own it.")
-            }
-            StoreError::BucketNotEmpty => {
-                s3_error!(BucketNotEmpty, "The bucket you tried to delete is not empty")
             }
             StoreError::NoSuchKey => s3_error!(NoSuchKey, "The specified key does not exist."),
             StoreError::NoSuchUpload => s3_error!(

@@ -90,22 +90,6 @@ impl Files {
         })
     }
 
-    /// A second name for an existing content file. Blocking.
-    pub(super) fn link(&self, source: &Path, size_bytes: u64) -> Result<NewFile, StoreError> {
-        let name = Uuid::new_v4().simple().to_string();
-        let path = self.place(&name)?;
-        // Files are never changed, so both names may share the bytes; some file systems have no links.
-        if fs::hard_link(source, &path).is_err() {
-            fs::copy(source, &path)?;
-            if self.sync {
-                File::open(&path)?.sync_all()?;
-            }
-        }
-        let guard = NewFile { path, name, size_bytes, kept: AtomicBool::new(false) };
-        self.sync_parent(&guard.path)?;
-        Ok(guard)
-    }
-
     fn place(&self, name: &str) -> Result<PathBuf, StoreError> {
         let folder = self.content.join(shard(name));
         match fs::create_dir(&folder) {
@@ -307,15 +291,5 @@ mod tests {
         assert_eq!(files.sweep(|name| Ok(name == named)).unwrap(), 1);
         assert!(files.path(&named).exists());
         assert!(!files.path(&orphan).exists());
-    }
-
-    #[test]
-    fn a_link_survives_its_source() {
-        let dir = tempfile::tempdir().unwrap();
-        let files = Arc::new(Files::open(dir.path(), true).unwrap());
-        let source = content(&files, b"shared");
-        let copy = files.link(&files.path(&source), 6).unwrap();
-        files.doom(1, vec![source]);
-        assert_eq!(fs::read(files.path(&copy.name)).unwrap(), b"shared");
     }
 }

@@ -22,12 +22,12 @@
 //!
 //! # What is deliberately absent
 //!
-//! Versions, tags, lifecycle, policies, ACLs and replication. Headers about ACLs, tags, storage class and
+//! Operations that this program does not call: deleting and listing buckets, copying objects, listing parts and uploads,
+//! and keys by delimiter; they are answered `NotImplemented`. Versions, tags, lifecycle, policies, ACLs and replication. Headers about ACLs, tags, storage class and
 //! server-side encryption with service keys are accepted and ignored, because a single machine has no use for
 //! them; encryption with customer keys is refused, because ignoring that would be a lie.
 
 mod attrs;
-mod copy;
 mod digest;
 mod endpoint;
 mod error;

@@ -8,14 +8,11 @@ use super::objects::{
     Stored, algorithm, check_metadata, declared_part, refuse_customer_key, write_condition,
 };
 use super::receive::receive;
-use super::store::{Store, system_time};
+use super::store::Store;
 use super::uploads::{ListedPart, UploadRef};
 
 /// Part numbers go from 1 to this one.
 const PART_NUMBER_MAX: i32 = 10_000;
-
-/// Parts or uploads on a page at most.
-const PAGE_MAX: i32 = 1000;
 
 pub(super) async fn create(store: &Store, input: dto::CreateMultipartUploadInput) -> S3Result<String> {
     refuse_customer_key(input.sse_customer_algorithm.is_some())?;
@@ -101,80 +98,5 @@ fn listed_part(part: dto::CompletedPart) -> S3Result<ListedPart> {
             sha1: part.checksum_sha1,
             sha256: part.checksum_sha256,
         },
-    })
-}
-
-pub(super) async fn list_parts(store: &Store, input: dto::ListPartsInput) -> S3Result<dto::ListPartsOutput> {
-    let max = input.max_parts.unwrap_or(PAGE_MAX).clamp(0, PAGE_MAX);
-    let after = input.part_number_marker.unwrap_or(0);
-    let upload = UploadRef { bucket: input.bucket.clone(), key: input.key, id: input.upload_id };
-    let (upload, mut parts) = store.parts(upload, after, max as usize + 1).await?;
-    let truncated = parts.len() > max as usize;
-    parts.truncate(max as usize);
-    Ok(dto::ListPartsOutput {
-        bucket: Some(input.bucket),
-        key: Some(upload.key),
-        upload_id: Some(upload.id),
-        checksum_algorithm: upload.algorithm.map(dto::ChecksumAlgorithm::from),
-        is_truncated: Some(truncated),
-        max_parts: Some(max),
-        part_number_marker: Some(after),
-        next_part_number_marker: if truncated { parts.last().map(|part| part.number) } else { None },
-        parts: Some(
-            parts
-                .into_iter()
-                .map(|part| dto::Part {
-                    checksum_crc32: part.checksums.crc32,
-                    checksum_crc32c: part.checksums.crc32c,
-                    checksum_crc64nvme: part.checksums.crc64nvme,
-                    checksum_sha1: part.checksums.sha1,
-                    checksum_sha256: part.checksums.sha256,
-                    e_tag: Some(ETag::Strong(hex::encode(part.md5))),
-                    last_modified: Some(system_time(part.modified_ms).into()),
-                    part_number: Some(part.number),
-                    size: i64::try_from(part.size_bytes).ok(),
-                })
-                .collect(),
-        ),
-        ..dto::ListPartsOutput::default()
-    })
-}
-
-pub(super) async fn list_uploads(
-    store: &Store,
-    input: dto::ListMultipartUploadsInput,
-) -> S3Result<dto::ListMultipartUploadsOutput> {
-    if input.delimiter.is_some() {
-        return Err(s3_error!(NotImplemented, "Uploads are listed without a delimiter."));
-    }
-    let max = input.max_uploads.unwrap_or(PAGE_MAX).clamp(1, PAGE_MAX);
-    let prefix = input.prefix.clone().unwrap_or_default();
-    let after = (input.key_marker.clone().unwrap_or_default(), input.upload_id_marker.clone());
-    let mut uploads = store.uploads(input.bucket.clone(), prefix, after, max as usize + 1).await?;
-    let truncated = uploads.len() > max as usize;
-    uploads.truncate(max as usize);
-    let last = uploads.last().filter(|_| truncated);
-    Ok(dto::ListMultipartUploadsOutput {
-        bucket: Some(input.bucket),
-        prefix: input.prefix,
-        key_marker: input.key_marker,
-        upload_id_marker: input.upload_id_marker,
-        max_uploads: Some(max),
-        is_truncated: Some(truncated),
-        next_key_marker: last.map(|upload| upload.key.clone()),
-        next_upload_id_marker: last.map(|upload| upload.id.clone()),
-        uploads: Some(
-            uploads
-                .into_iter()
-                .map(|upload| dto::MultipartUpload {
-                    checksum_algorithm: upload.algorithm.map(dto::ChecksumAlgorithm::from),
-                    initiated: Some(system_time(upload.started_ms).into()),
-                    key: Some(upload.key),
-                    upload_id: Some(upload.id),
-                    ..dto::MultipartUpload::default()
-                })
-                .collect(),
-        ),
-        ..dto::ListMultipartUploadsOutput::default()
     })
 }

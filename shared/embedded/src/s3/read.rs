@@ -91,22 +91,11 @@ impl Store {
 
     pub(super) fn bucket(&self, name: &str) -> Result<BucketRow, StoreError> {
         self.look(|conn| {
-            conn.prepare_cached("SELECT name, region, created_ms FROM bucket WHERE name = ?1")?
-                .query_row([name], bucket_row)
+            conn.prepare_cached("SELECT region FROM bucket WHERE name = ?1")?
+                .query_row([name], |row| Ok(BucketRow { region: row.get(0)? }))
                 .optional()?
                 .ok_or(StoreError::NoSuchBucket)
         })
-    }
-
-    /// Buckets behind `after` in the order of their names, at most `max`.
-    pub(super) async fn buckets(&self, after: String, max: usize) -> Result<Vec<BucketRow>, StoreError> {
-        self.query(move |conn| {
-            let mut rows = conn.prepare_cached(
-                "SELECT name, region, created_ms FROM bucket WHERE name > ?1 ORDER BY name LIMIT ?2",
-            )?;
-            Ok(rows.query_map(params![after, max as i64], bucket_row)?.collect::<Result<_, _>>()?)
-        })
-        .await
     }
 
     pub(super) fn head(&self, bucket: &str, key: &str) -> Result<ObjectMeta, StoreError> {
@@ -211,10 +200,6 @@ fn object_meta(row: &Row<'_>) -> Result<ObjectMeta, StoreError> {
         content_id: row.get(4)?,
         segments: row.get(5)?,
     })
-}
-
-fn bucket_row(row: &Row<'_>) -> Result<BucketRow, rusqlite::Error> {
-    Ok(BucketRow { name: row.get(0)?, region: row.get(1)?, created_ms: row.get(2)? })
 }
 
 /// Why a key was not found.

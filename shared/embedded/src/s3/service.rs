@@ -9,7 +9,7 @@ use super::objects::{
 };
 use super::store::Store;
 use super::uploads::UploadRef;
-use super::{copy, multipart, pages};
+use super::{multipart, pages};
 
 /// Keys of one DeleteObjects at most.
 const KEYS_MAX: usize = 1000;
@@ -38,14 +38,6 @@ impl S3 for Operations {
         Ok(S3Response::new(dto::CreateBucketOutput { location }))
     }
 
-    async fn delete_bucket(
-        &self,
-        req: S3Request<dto::DeleteBucketInput>,
-    ) -> S3Result<S3Response<dto::DeleteBucketOutput>> {
-        self.store.delete_bucket(req.input.bucket).await?;
-        Ok(S3Response::new(dto::DeleteBucketOutput::default()))
-    }
-
     async fn head_bucket(
         &self,
         req: S3Request<dto::HeadBucketInput>,
@@ -55,24 +47,6 @@ impl S3 for Operations {
             bucket_region: Some(bucket.region),
             ..Default::default()
         }))
-    }
-
-    async fn get_bucket_location(
-        &self,
-        req: S3Request<dto::GetBucketLocationInput>,
-    ) -> S3Result<S3Response<dto::GetBucketLocationOutput>> {
-        let bucket = self.store.bucket(&req.input.bucket)?;
-        // The first region has no name here, as on AWS.
-        let location_constraint =
-            (bucket.region != REGION_DEFAULT).then(|| dto::BucketLocationConstraint::from(bucket.region));
-        Ok(S3Response::new(dto::GetBucketLocationOutput { location_constraint }))
-    }
-
-    async fn list_buckets(
-        &self,
-        req: S3Request<dto::ListBucketsInput>,
-    ) -> S3Result<S3Response<dto::ListBucketsOutput>> {
-        Ok(S3Response::new(pages::buckets(&self.store, req.input).await?))
     }
 
     async fn put_object(
@@ -235,27 +209,6 @@ impl S3 for Operations {
         Ok(S3Response::new(dto::DeleteObjectsOutput { deleted, ..Default::default() }))
     }
 
-    async fn copy_object(
-        &self,
-        req: S3Request<dto::CopyObjectInput>,
-    ) -> S3Result<S3Response<dto::CopyObjectOutput>> {
-        let (stored, modified) = copy::copy(&self.store, req.input).await?;
-        let sums = stored.checksums;
-        Ok(S3Response::new(dto::CopyObjectOutput {
-            copy_object_result: Some(dto::CopyObjectResult {
-                checksum_crc32: sums.crc32,
-                checksum_crc32c: sums.crc32c,
-                checksum_crc64nvme: sums.crc64nvme,
-                checksum_sha1: sums.sha1,
-                checksum_sha256: sums.sha256,
-                e_tag: Some(ETag::Strong(stored.etag)),
-                last_modified: Some(modified),
-                ..Default::default()
-            }),
-            ..Default::default()
-        }))
-    }
-
     async fn list_objects_v2(
         &self,
         req: S3Request<dto::ListObjectsV2Input>,
@@ -310,20 +263,6 @@ impl S3 for Operations {
         let upload = UploadRef { bucket: req.input.bucket, key: req.input.key, id: req.input.upload_id };
         self.store.abort_upload(upload).await?;
         Ok(S3Response::new(dto::AbortMultipartUploadOutput::default()))
-    }
-
-    async fn list_parts(
-        &self,
-        req: S3Request<dto::ListPartsInput>,
-    ) -> S3Result<S3Response<dto::ListPartsOutput>> {
-        Ok(S3Response::new(multipart::list_parts(&self.store, req.input).await?))
-    }
-
-    async fn list_multipart_uploads(
-        &self,
-        req: S3Request<dto::ListMultipartUploadsInput>,
-    ) -> S3Result<S3Response<dto::ListMultipartUploadsOutput>> {
-        Ok(S3Response::new(multipart::list_uploads(&self.store, req.input).await?))
     }
 }
 

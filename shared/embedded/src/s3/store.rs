@@ -53,9 +53,7 @@ impl Drop for Inner {
 /// A bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BucketRow {
-    pub(super) name: String,
     pub(super) region: String,
-    pub(super) created_ms: i64,
 }
 
 /// An object that is to be written.
@@ -156,28 +154,13 @@ impl Store {
         .await
     }
 
-    pub(super) async fn delete_bucket(&self, name: String) -> Result<(), StoreError> {
-        self.change(move |tx| {
-            let id = tx.bucket_id(&name)?;
-            let mut used = tx.conn.prepare_cached(
-                "SELECT 1 FROM object WHERE bucket_id = ?1 UNION ALL SELECT 1 FROM upload WHERE bucket_id = ?1",
-            )?;
-            if used.exists([id])? {
-                return Err(StoreError::BucketNotEmpty);
-            }
-            tx.conn.prepare_cached("DELETE FROM bucket WHERE id = ?1")?.execute([id])?;
-            Ok(())
-        })
-        .await
-    }
-
     pub(super) async fn put(
         &self,
         bucket: String,
         key: String,
         condition: WriteCondition,
         object: NewObject,
-    ) -> Result<i64, StoreError> {
+    ) -> Result<(), StoreError> {
         let attrs = to_json(&object.attrs)?;
         self.change(move |tx| {
             let bucket_id = tx.bucket_id(&bucket)?;
@@ -261,15 +244,14 @@ impl Tx<'_> {
             .optional()?)
     }
 
-    /// Writes the row and removes the content it replaces; returns the time of the change.
+    /// Writes the row and removes the content it replaces.
     pub(super) fn put_row(
         &mut self,
         bucket_id: i64,
         key: &str,
         old: Option<Old>,
         row: &ObjectRow<'_>,
-    ) -> Result<i64, StoreError> {
-        let modified_ms = now_ms();
+    ) -> Result<(), StoreError> {
         self.conn
             .prepare_cached(
                 "INSERT INTO object (bucket_id, key, content_id, segments, size, modified_ms, etag, attrs)
@@ -284,14 +266,14 @@ impl Tx<'_> {
                 row.content_id,
                 row.segments,
                 row.size_bytes as i64,
-                modified_ms,
+                now_ms(),
                 row.etag,
                 row.attrs
             ])?;
         if let Some(old) = old {
             self.remove_content(old.content_id, old.segments)?;
         }
-        Ok(modified_ms)
+        Ok(())
     }
 }
 

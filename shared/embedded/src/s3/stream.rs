@@ -5,7 +5,7 @@ use std::fs::File;
 use std::future::Future as _;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin as StdPin;
 use std::task::{Context, Poll, ready};
 
@@ -91,18 +91,6 @@ impl Reader {
             self.current = Some(file);
         }
         Ok(buffer.into())
-    }
-}
-
-/// Reads a whole content file, chunk by chunk. Blocking.
-pub(super) fn read_all(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
-    let mut file = File::open(path)?;
-    let mut buffer = vec![0; CHUNK_BYTES as usize];
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(()),
-            count => each(buffer.get(..count).unwrap_or_default()),
-        }
     }
 }
 

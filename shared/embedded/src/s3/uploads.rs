@@ -9,19 +9,9 @@ use super::PART_BYTES_MIN;
 use super::attrs::{Algorithm, Attrs, Checksums};
 use super::digest::{Digests, MD5_BYTES, composite};
 use super::error::StoreError;
-use super::list::successor;
 use super::receive::Received;
 use super::store::{ObjectRow, Store, WriteCondition, from_json, now_ms, to_json};
 use super::writer::Tx;
-
-/// An open upload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct UploadRow {
-    pub(super) key: String,
-    pub(super) id: String,
-    pub(super) started_ms: i64,
-    pub(super) algorithm: Option<String>,
-}
 
 /// An uploaded part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +19,6 @@ pub(super) struct PartRow {
     pub(super) number: i32,
     pub(super) size_bytes: u64,
     pub(super) md5: [u8; MD5_BYTES],
-    pub(super) modified_ms: i64,
     pub(super) checksums: Checksums,
     content_id: i64,
 }
@@ -141,78 +130,10 @@ impl Store {
         .await
     }
 
-    /// Parts behind `after`, at most `max`.
-    pub(super) async fn parts(
-        &self,
-        upload: UploadRef,
-        after: i32,
-        max: usize,
-    ) -> Result<(UploadRow, Vec<PartRow>), StoreError> {
-        self.query(move |conn| {
-            let found = require_upload(conn, &upload)?;
-            let row = UploadRow {
-                key: upload.key,
-                id: upload.id,
-                started_ms: found.started_ms,
-                algorithm: found.algorithm,
-            };
-            let mut parts = parts(conn, &row.id, after.saturating_add(1), i32::MAX)?;
-            parts.truncate(max);
-            Ok((row, parts))
-        })
-        .await
-    }
-
     /// Checks that an upload is open before its part is taken in; returns the checksum it promised.
     pub(super) fn check_upload(&self, upload: &UploadRef) -> Result<Option<Algorithm>, StoreError> {
         let found = self.look(|conn| require_upload(conn, upload))?;
         Ok(found.algorithm.as_deref().and_then(Algorithm::from_name))
-    }
-
-    /// Open uploads of keys with `prefix`, behind `after` (key, and id within that key), at most `max`.
-    pub(super) async fn uploads(
-        &self,
-        bucket: String,
-        prefix: String,
-        after: (String, Option<String>),
-        max: usize,
-    ) -> Result<Vec<UploadRow>, StoreError> {
-        self.query(move |conn| {
-            let bucket_id: i64 = conn
-                .prepare_cached("SELECT id FROM bucket WHERE name = ?1")?
-                .query_row([&bucket], |row| row.get(0))
-                .optional()?
-                .ok_or(StoreError::NoSuchBucket)?;
-            let (after_key, after_id) = after;
-            // An id sorts below "g"; without one, the whole key is behind us.
-            let after_id = after_id.unwrap_or_else(|| "g".to_owned());
-            let mut rows = conn.prepare_cached(
-                "SELECT key, id, started_ms, algorithm FROM upload
-                 WHERE bucket_id = ?1 AND key >= ?2 AND key < ?3 AND (key, id) > (?4, ?5)
-                 ORDER BY key, id LIMIT ?6",
-            )?;
-            let rows = rows.query_map(
-                params![
-                    bucket_id,
-                    prefix.as_bytes(),
-                    successor(prefix.as_bytes()),
-                    after_key.as_bytes(),
-                    after_id,
-                    max as i64
-                ],
-                |row| {
-                    let key: Vec<u8> = row.get(0)?;
-                    Ok(UploadRow {
-                        key: String::from_utf8_lossy(&key).into_owned(),
-                        id: row.get(1)?,
-                        started_ms: row.get(2)?,
-                        algorithm: row.get(3)?,
-                    })
-                },
-            )?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
     }
 }
 
@@ -220,12 +141,11 @@ struct FoundUpload {
     bucket_id: i64,
     attrs: String,
     algorithm: Option<String>,
-    started_ms: i64,
 }
 
 fn require_upload(conn: &Connection, upload: &UploadRef) -> Result<FoundUpload, StoreError> {
     conn.prepare_cached(
-        "SELECT u.bucket_id, u.attrs, u.algorithm, u.started_ms FROM bucket b
+        "SELECT u.bucket_id, u.attrs, u.algorithm FROM bucket b
          JOIN upload u ON u.bucket_id = b.id AND u.key = ?2 AND u.id = ?3 WHERE b.name = ?1",
     )?
     .query_row(params![upload.bucket, upload.key.as_bytes(), upload.id], |row| {
@@ -233,7 +153,6 @@ fn require_upload(conn: &Connection, upload: &UploadRef) -> Result<FoundUpload, 
             bucket_id: row.get(0)?,
             attrs: row.get(1)?,
             algorithm: row.get(2)?,
-            started_ms: row.get(3)?,
         })
     })
     .optional()?
@@ -242,7 +161,7 @@ fn require_upload(conn: &Connection, upload: &UploadRef) -> Result<FoundUpload, 
 
 fn parts(conn: &Connection, upload_id: &str, first: i32, last: i32) -> Result<Vec<PartRow>, StoreError> {
     let mut statement = conn.prepare_cached(
-        "SELECT number, size, md5, modified_ms, checksums, content_id FROM part
+        "SELECT number, size, md5, checksums, content_id FROM part
          WHERE upload_id = ?1 AND number BETWEEN ?2 AND ?3 ORDER BY number",
     )?;
     let mut rows = statement.query(params![upload_id, first, last])?;
@@ -254,14 +173,13 @@ fn parts(conn: &Connection, upload_id: &str, first: i32, last: i32) -> Result<Ve
 }
 
 fn part_row(row: &Row<'_>) -> Result<PartRow, StoreError> {
-    let checksums: String = row.get(4)?;
+    let checksums: String = row.get(3)?;
     Ok(PartRow {
         number: row.get(0)?,
         size_bytes: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0),
         md5: row.get(2)?,
-        modified_ms: row.get(3)?,
         checksums: from_json(&checksums)?,
-        content_id: row.get(5)?,
+        content_id: row.get(4)?,
     })
 }
 

@@ -166,10 +166,9 @@ async fn what_is_not_plain_is_left_alone() {
     let _ = client.head_object().bucket(BUCKET).key("k").range("bytes=0-1").send().await;
     let _ = client.list_objects_v2().bucket(BUCKET).send().await;
     let _ = client.head_bucket().bucket(BUCKET).send().await;
-    let _ = client.copy_object().bucket(BUCKET).key("c").copy_source(format!("{BUCKET}/k")).send().await;
     let _ = client.create_multipart_upload().bucket(BUCKET).key("m").send().await;
     let requests = std::mem::take(&mut *tap.0.lock().unwrap());
-    assert_eq!(requests.len(), 16);
+    assert_eq!(requests.len(), 15);
     for request in &requests {
         let handled = fast::try_handle(&store, &again(request)).await;
         assert!(handled.is_none(), "{} {} {:?}", request.method(), request.uri(), request.headers());

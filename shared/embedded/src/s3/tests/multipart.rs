@@ -42,13 +42,6 @@ async fn parts_become_an_object() {
     part(&client, &id, 7, unused).await;
     let last = part(&client, &id, 21, b"end".to_vec()).await;
     assert_eq!(content_files(dir.path()).len(), 4);
-    let parts =
-        client.list_parts().bucket(BUCKET).key("big").upload_id(&id).max_parts(2).send().await.unwrap();
-    assert_eq!(parts.parts().iter().map(|part| part.part_number().unwrap()).collect::<Vec<_>>(), [3, 7]);
-    assert_eq!((parts.is_truncated(), parts.next_part_number_marker()), (Some(true), Some("7")));
-    let rest =
-        client.list_parts().bucket(BUCKET).key("big").upload_id(&id).part_number_marker("7").send().await;
-    assert_eq!(rest.unwrap().parts().iter().map(|part| part.size().unwrap()).sum::<i64>(), (PART + 6) as i64);
     assert_eq!(failure(client.get_object().bucket(BUCKET).key("big").send().await), code("NoSuchKey", 404));
 
     assert_eq!(complete(&client, &id, &[first, second, last]).await, (None, 200));
@@ -67,15 +60,6 @@ async fn parts_become_an_object() {
     assert_eq!(complete(&client, &id, &[]).await, code("MalformedXML", 400));
     let again = part_of_nothing(&client, &id).await;
     assert_eq!(again, code("NoSuchUpload", 404));
-
-    // A copy is one piece: its tag is the MD5 of the whole.
-    let copy =
-        client.copy_object().bucket(BUCKET).key("copy").copy_source(format!("{BUCKET}/big")).send().await;
-    let etag = format!("\"{}\"", hex::encode(Md5::checksum(&whole)));
-    assert_eq!(copy.unwrap().copy_object_result().unwrap().e_tag(), Some(etag.as_str()));
-    client.delete_object().bucket(BUCKET).key("big").send().await.unwrap();
-    let got = client.get_object().bucket(BUCKET).key("copy").send().await.unwrap();
-    assert!(got.body.collect().await.unwrap().to_vec() == whole);
 }
 
 async fn part_of_nothing(client: &Client, id: &str) -> (Option<String>, u16) {
@@ -113,28 +97,17 @@ async fn wrong_lists_are_refused() {
 }
 
 #[tokio::test]
-async fn aborting_and_listing_uploads() {
+async fn aborting_removes_what_was_uploaded() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, client) = with_bucket(dir.path()).await;
-    let mut ids = [begin(&client).await, begin(&client).await];
-    ids.sort();
+    let ids = [begin(&client).await, begin(&client).await];
     part(&client, &ids[0], 1, bytes(10, 0)).await;
-    let page =
-        client.list_multipart_uploads().bucket(BUCKET).prefix("bi").max_uploads(1).send().await.unwrap();
-    assert_eq!(page.uploads()[0].upload_id(), Some(ids[0].as_str()));
-    assert_eq!(page.is_truncated(), Some(true));
-    let next = client.list_multipart_uploads().bucket(BUCKET).key_marker(page.next_key_marker().unwrap());
-    let next = next.upload_id_marker(page.next_upload_id_marker().unwrap()).send().await.unwrap();
-    assert_eq!(next.uploads()[0].upload_id(), Some(ids[1].as_str()));
-    assert_eq!(next.is_truncated(), Some(false));
-    assert_eq!(failure(client.delete_bucket().bucket(BUCKET).send().await), code("BucketNotEmpty", 409));
     for id in &ids {
         let abort = || client.abort_multipart_upload().bucket(BUCKET).key("big").upload_id(id).send();
         abort().await.unwrap();
         assert_eq!(failure(abort().await), code("NoSuchUpload", 404));
     }
     assert!(content_files(dir.path()).is_empty());
-    client.delete_bucket().bucket(BUCKET).send().await.unwrap();
 }
 
 #[tokio::test]
