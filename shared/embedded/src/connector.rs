@@ -23,9 +23,6 @@ use crate::service_thread::Stopped;
 use crate::small::{KMS_KEY_ID, Small, SmallCall};
 use crate::sqs::{self, Sqs};
 
-/// The endpoint of every service. Nothing is ever resolved or connected.
-pub(crate) const ENDPOINT: &str = "http://local.invalid";
-
 /// The services behind the SDK.
 #[derive(Debug)]
 pub(crate) struct Services {

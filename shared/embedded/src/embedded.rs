@@ -13,9 +13,9 @@ use aws_smithy_types::retry::RetryConfig;
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 
-use crate::EmbeddedError;
+use crate::account::{ENDPOINT, REGION};
 use crate::calls::Recorder;
-use crate::connector::{Connector, ENDPOINT, Services};
+use crate::connector::{Connector, Services};
 use crate::data_dir::{Credentials, DataDir};
 use crate::dynamodb::DynamoDb;
 use crate::faults::{FaultCounts, Faults, Injector};
@@ -23,27 +23,10 @@ use crate::private::{private_database, private_folder};
 use crate::s3;
 use crate::small::{Published, Small};
 use crate::sqs::Sqs;
-
-/// The region the embedded services say they are in.
-pub const REGION: &str = "us-east-1";
-
-/// The account that owns everything here, as in queue URLs and ARNs.
-pub const ACCOUNT_ID: &str = "000000000000";
+use crate::{Durability, EmbeddedError};
 
 /// How often a call is sent at most, as deployed.
 const TRIES_MAX: u32 = 6;
-
-/// What an acknowledged write survives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// The end of the process at any moment, and a power cut: every acknowledged write is on the
-    /// disk. Writes that come together share one wait for the disk.
-    #[default]
-    Full,
-    /// The end of the process at any moment. A power cut may take the last writes, never the
-    /// consistency of what is left.
-    Normal,
-}
 
 /// How to open the services.
 #[derive(Debug, Clone)]

@@ -13,9 +13,11 @@
 //!   [`Durability::Full`], on the disk).
 //! - Service threads never run on the async runtime and never block it.
 
+mod account;
 mod calls;
 mod connector;
 mod data_dir;
+mod durability;
 mod dynamodb;
 mod embedded;
 mod error;
@@ -30,9 +32,11 @@ mod service_thread;
 mod small;
 mod sqs;
 
+pub use account::{ACCOUNT_ID, REGION};
 pub use calls::{Answered, Call, Recorder, Right, Service};
 pub use data_dir::Credentials;
-pub use embedded::{ACCOUNT_ID, Durability, Embedded, EmbeddedOptions, REGION};
+pub use durability::Durability;
+pub use embedded::{Embedded, EmbeddedOptions};
 pub use error::EmbeddedError;
 pub use faults::{FaultCounts, Faults};
 pub use private::secure_data_dir;

@@ -9,11 +9,23 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use bench_domain::Timestamp;
 
-use crate::{Scope, StateError};
+use crate::{Origin, StateError};
 
 /// How often a call is sent at most. More than the SDK's three: a claim or a release that is given up leaves
 /// its sample to the end of a lease.
 const TRIES_MAX: u32 = 6;
+
+/// The runs that a process works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// All runs of the table, as the deployed functions.
+    #[default]
+    All,
+    /// The runs that were ordered or resumed at a server of this data directory, by this process or an earlier one.
+    Server,
+    /// The runs that this process ordered or resumed.
+    Foreground,
+}
 
 /// The state of all runs.
 #[derive(Debug, Clone)]
@@ -42,6 +54,20 @@ impl State {
             table: table.into(),
             epoch,
             scope: Scope::All,
+        }
+    }
+
+    /// The same state for a process that works on these runs only.
+    #[must_use]
+    pub fn scoped(self, scope: Scope) -> Self {
+        Self { scope, ..self }
+    }
+
+    /// The origin of runs that this process orders or resumes.
+    pub(crate) const fn own_origin(&self) -> Origin {
+        match self.scope {
+            Scope::All | Scope::Server => Origin::Server,
+            Scope::Foreground => Origin::Foreground { start: self.epoch },
         }
     }
 

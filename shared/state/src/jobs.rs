@@ -5,7 +5,7 @@ use bench_domain::{Job, SampleRef, Timestamp};
 use crate::attributes::{Reader, json, number, text};
 use crate::client::{condition_held, expires_at};
 use crate::keys::{self, key};
-use crate::turns::JOB;
+use crate::turn::JOB;
 use crate::{State, StateError};
 
 /// Partition of the ledger.

@@ -51,6 +51,7 @@
 
 pub mod access;
 mod attributes;
+mod body_ref;
 mod client;
 mod compare;
 mod conflict;
@@ -71,14 +72,18 @@ mod reopen;
 mod runs;
 mod samples;
 mod schedules;
+mod scope;
 mod settle;
 mod setup;
 mod spending;
+mod turn;
 mod turns;
 mod unreadable;
+mod usage;
 mod waits;
 
-pub use client::State;
+pub use body_ref::BodyRef;
+pub use client::{Scope, State};
 pub use compare::{COMPARED_SAMPLES_MAX, CompareError, Compared};
 pub use error::StateError;
 pub use events::{Event, EventKind, NewEvent};
@@ -86,15 +91,16 @@ pub use idempotency::Idempotency;
 pub use jobs::LedgerEntry;
 pub use judgings::{JudgingRecord, Rejudged};
 pub use models::ModelRecord;
-pub use origin::{Origin, Scope};
+pub use origin::Origin;
 pub use plans::{PlanClaim, PlannedSample};
 pub use refusals::Refusals;
 pub use runs::{
     BenchmarkRecord, Creation, Listing, Renewal, RunFilter, RunRecord, RunWithBenchmarks, TakenUp, Transition,
 };
-pub use samples::{BodyRef, Claim, ClaimedSample, Commit, Finished, SampleRecord, ShardCount};
+pub use samples::{Claim, ClaimedSample, Commit, Finished, SampleRecord, ShardCount};
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};
 pub use settle::Unsettled;
 pub use spending::Shards;
-pub use turns::{Answered, HandedOver, Reply, Turn};
+pub use turn::{Answered, Turn};
+pub use turns::{HandedOver, Reply};
 pub use unreadable::{UNREADABLE_TEXT_BYTES_MAX, Unreadable};

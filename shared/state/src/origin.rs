@@ -1,14 +1,10 @@
-//! Where runs are ordered, and which of them a process works on.
-//!
-//! The functions of a deployed system share one table and work on all runs. In a data directory one process works at a
-//! time: a server continues what was ordered at a server, a command in the foreground works on the runs that it ordered
-//! or resumed itself. Any other open run is interrupted: it stays as it is until it is resumed.
+//! Where runs are ordered.
 
 use bench_domain::RunSpec;
 use bench_domain::run::Owner;
 
+use crate::StateError;
 use crate::attributes::{Reader, Record, number, text};
-use crate::{RunRecord, State, StateError};
 
 /// The attribute that names the [`Origin`].
 pub(crate) const ORIGIN: &str = "origin";
@@ -16,18 +12,6 @@ pub(crate) const ORIGIN: &str = "origin";
 pub(crate) const ORIGIN_START: &str = "origin_start";
 const SERVER: &str = "server";
 const FOREGROUND: &str = "foreground";
-
-/// The runs that a process works on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Scope {
-    /// All runs of the table, as the deployed functions.
-    #[default]
-    All,
-    /// The runs that were ordered or resumed at a server of this data directory, by this process or an earlier one.
-    Server,
-    /// The runs that this process ordered or resumed.
-    Foreground,
-}
 
 /// Where a run was ordered, or last resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,31 +57,6 @@ impl Origin {
         match self {
             Self::Server => 0,
             Self::Foreground { start } => start,
-        }
-    }
-}
-
-impl State {
-    /// The same state for a process that works on these runs only.
-    #[must_use]
-    pub fn scoped(self, scope: Scope) -> Self {
-        Self { scope, ..self }
-    }
-
-    /// Whether this process works on a run that is open. One that it doesn't work on is interrupted until it is resumed.
-    pub fn works_on(&self, run: &RunRecord) -> bool {
-        match (self.scope, run.origin) {
-            (Scope::All, _) | (Scope::Server, Origin::Server) => true,
-            (Scope::Foreground, Origin::Foreground { start }) => start == self.epoch,
-            (Scope::Server, Origin::Foreground { .. }) | (Scope::Foreground, Origin::Server) => false,
-        }
-    }
-
-    /// The origin of runs that this process orders or resumes.
-    pub(crate) const fn own_origin(&self) -> Origin {
-        match self.scope {
-            Scope::All | Scope::Server => Origin::Server,
-            Scope::Foreground => Origin::Foreground { start: self.epoch },
         }
     }
 }

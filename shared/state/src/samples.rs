@@ -18,8 +18,9 @@ use crate::client::claim_token;
 use crate::client::condition_held;
 use crate::conflict::pause;
 use crate::keys::{self, COUNT, key, sample_sort, shard_partition};
-use crate::turns::{STAGE, Turn};
-use crate::{BenchmarkRecord, State, StateError};
+use crate::turn::{STAGE, Turn};
+use crate::usage::{JUDGE_USAGE, USAGE, read_usage};
+use crate::{BenchmarkRecord, BodyRef, State, StateError};
 
 /// Records of one batch read: DynamoDB's own limit.
 pub(crate) const READ_BATCH_MAX: usize = 100;
@@ -93,15 +94,6 @@ pub struct Finished {
 
 /// Values of an update expression, by placeholder.
 pub(crate) type Values = Vec<(&'static str, AttributeValue)>;
-
-/// The stored body of a sample: its key is made of run, benchmark, position and attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BodyRef {
-    /// The attempt that wrote it.
-    pub attempt: u32,
-    /// SHA-256 of the stored bytes, lowercase hex.
-    pub sha256: String,
-}
 
 /// What came of an attempt to claim a sample.
 #[derive(Debug, Clone, PartialEq)]
@@ -229,27 +221,6 @@ impl ShardCount {
             judge_spent_output: reader.count_or("judge_spent_output", 0)?,
             spent_estimated: reader.count_or("spent_estimated", 0)?,
             judge_spent_estimated: reader.count_or("judge_spent_estimated", 0)?,
-        })
-    }
-}
-
-/// Attributes of the model's tokens, and of the judge's: prompts, answers, reasoning.
-pub(crate) const USAGE: [&str; 3] = ["input_tokens", "output_tokens", "reasoning_tokens"];
-pub(crate) const JUDGE_USAGE: [&str; 3] = ["judge_input", "judge_output", "judge_reasoning"];
-
-/// Tokens in these attributes; `None` when the first is not there.
-pub(crate) fn read_usage(reader: &Reader<'_>, names: [&str; 3]) -> Result<Option<Usage>, StateError> {
-    let [input, output, reasoning] = names;
-    let Some(input_tokens) = reader.maybe_number(input)? else { return Ok(None) };
-    let (output_tokens, reasoning_tokens) = (reader.number_or(output, 0)?, reader.number_or(reasoning, 0)?);
-    Ok(Some(Usage::counted(input_tokens, output_tokens, reasoning_tokens)))
-}
-
-impl BodyRef {
-    pub(crate) fn read(reader: &Reader<'_>) -> Result<Option<Self>, StateError> {
-        Ok(match (reader.maybe_number("body_attempt")?, reader.maybe_text("body_sha256")) {
-            (Some(attempt), Some(sha256)) => Some(Self { attempt, sha256: sha256.to_owned() }),
-            _ => None,
         })
     }
 }

@@ -6,8 +6,7 @@ use http::{HeaderMap, header};
 use http_body_util::LengthLimitError;
 use serde_json::{Map, Value, json};
 
-use crate::fields::FieldError;
-use crate::{ApiError, FieldReader};
+use crate::{ApiError, FieldError, FieldReader};
 
 /// Upper bound of a JSON body, in bytes.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;

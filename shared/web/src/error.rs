@@ -14,7 +14,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::fields::FieldError;
+use crate::field_error::FieldError;
 
 /// What stands in an answer instead of an internal cause.
 const INTERNAL: &str = "The server could not answer because of an internal error.";

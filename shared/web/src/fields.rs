@@ -4,15 +4,12 @@
 //! problem are those that clients of the compatible system know (section 0.2 of its specification).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use axum::extract::Query;
 use http::Uri;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
-use crate::ApiError;
+use crate::{ApiError, FieldError};
 
 /// Characters of an input that a problem quotes.
 const QUOTED_CHARS_MAX: usize = 400;
@@ -20,41 +17,6 @@ const QUOTED_CHARS_MAX: usize = 400;
 const NAME_CHARS_MAX: usize = 80;
 /// Problems that are told of one request.
 const PROBLEMS_MAX: usize = 50;
-
-/// One thing that is wrong with a request.
-#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
-pub struct FieldError {
-    /// What kind of problem, such as `missing` or `int_parsing`.
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    /// Where: `body` or `query`, then the field's name, then an index.
-    #[schema(value_type = Vec<Object>)]
-    pub loc: Vec<Value>,
-    /// What is wrong, for people.
-    pub msg: String,
-    /// What was sent.
-    #[schema(value_type = Object)]
-    pub input: Value,
-    /// The limit that was broken.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    pub ctx: Option<Value>,
-}
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place: Vec<String> = self
-            .loc
-            .iter()
-            .skip(1)
-            .map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned))
-            .collect();
-        match place.join(".") {
-            place if place.is_empty() => f.write_str(&self.msg),
-            place => write!(f, "{place}: {}", self.msg),
-        }
-    }
-}
 
 /// Which part of a request is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,6 +20,7 @@ pub mod auth;
 pub mod body;
 pub mod docs;
 pub mod error;
+mod field_error;
 pub mod fields;
 pub mod guard;
 pub mod page;
@@ -29,6 +30,7 @@ pub mod views;
 
 pub use auth::{Access, Caller};
 pub use error::ApiError;
-pub use fields::{FieldError, FieldReader, Location};
+pub use field_error::FieldError;
+pub use fields::{FieldReader, Location};
 pub use guard::{Guard, SecretLimits};
 pub use server::{ServerConfig, finish};

@@ -18,7 +18,8 @@ use bench_domain::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-pub use poll::RECEIVE_MAX;
+/// Messages of one receive: SQS's own limit.
+pub const RECEIVE_MAX: usize = 10;
 
 /// What a handler gives back.
 pub type Handling = Pin<Box<dyn Future<Output = SqsBatchResponse> + Send>>;

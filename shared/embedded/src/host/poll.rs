@@ -13,12 +13,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::Mapping;
 use super::delete::Deleter;
+use super::{Mapping, RECEIVE_MAX};
 use crate::{ACCOUNT_ID, REGION};
 
-/// Messages of one receive: SQS's own limit.
-pub const RECEIVE_MAX: usize = 10;
 /// Longest wait for messages: SQS's own limit.
 const LONG_POLL_S: i32 = 20;
 /// How long freed places are collected before the next receive, so that it asks for several messages.

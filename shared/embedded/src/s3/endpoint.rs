@@ -15,6 +15,7 @@ use s3s::service::{S3Service, S3ServiceBuilder};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::bodies::{body_of, sdk_body, without_forbidden_body};
 use super::fast;
 use super::service::Operations;
 use super::store::Store;
@@ -83,22 +84,6 @@ impl Endpoint {
             }
         };
         without_forbidden_body(bodiless, response)
-    }
-}
-
-/// Answers to HEAD and 304 have no body. A listener would drop it; a caller in this process would read the error
-/// in it, and report another one than it does on AWS.
-pub(super) fn without_forbidden_body(bodiless: bool, response: http::Response<Body>) -> http::Response<Body> {
-    if !bodiless && response.status() != StatusCode::NOT_MODIFIED {
-        return response;
-    }
-    response.map(|_| Body::empty())
-}
-
-pub(super) fn sdk_body(body: Body) -> SdkBody {
-    match body.bytes() {
-        Some(bytes) => SdkBody::from(bytes),
-        None => SdkBody::from_body_1_x(body),
     }
 }
 
@@ -177,13 +162,4 @@ where
         let request = request.map(body_of);
         Box::pin(async move { Ok(listening.answer(request).await) })
     }
-}
-
-/// A body from a socket, as the protocol takes it.
-pub(crate) fn body_of<B>(body: B) -> Body
-where
-    B: hyper::body::Body<Data = Bytes> + Send + 'static,
-    B::Error: Into<s3s::StdError>,
-{
-    Body::http_body_unsync(http_body_util::BodyExt::map_err(body, Into::into))
 }

@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use rusqlite::ErrorCode;
 use s3s::{S3Error, S3ErrorCode, s3_error};
 
-use super::store::now_ms;
+use super::clock::now_ms;
 
 /// A full disk is in the log once in this time.
 const FULL_LOG_INTERVAL_MS: i64 = 60_000;

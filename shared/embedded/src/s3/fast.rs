@@ -19,7 +19,7 @@ use s3s::{Body, S3Error, S3Result};
 
 use super::INLINE_BYTES_MAX;
 use super::attrs::{Algorithm, Attrs, Checksums};
-use super::endpoint::{sdk_body, without_forbidden_body};
+use super::bodies::{sdk_body, without_forbidden_body};
 use super::objects::{self, Answer, ReadConditions, Stored, checksum_type, put_received};
 use super::read::ContentBody;
 use super::receive::{Declared, receive_bytes};

@@ -28,6 +28,8 @@
 //! them; encryption with customer keys is refused, because ignoring that would be a lie.
 
 mod attrs;
+mod bodies;
+mod clock;
 mod digest;
 mod endpoint;
 mod error;
@@ -49,7 +51,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use endpoint::body_of;
+pub(crate) use bodies::body_of;
 pub use endpoint::{Endpoint, Listening, service};
 pub use error::StoreError;
 pub use store::Store;

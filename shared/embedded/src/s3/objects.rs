@@ -8,10 +8,11 @@ use s3s::{Body, S3Request, S3Result, TrailingHeaders, s3_error};
 
 use super::INLINE_BYTES_MAX;
 use super::attrs::{Algorithm, Attrs, Checksums, http_date};
+use super::clock::system_time;
 use super::error::{StoreError, invalid_range, not_modified};
 use super::read::{ContentBody, ObjectMeta};
 use super::receive::{Declared, Received, receive};
-use super::store::{NewObject, Store, WriteCondition, system_time};
+use super::store::{NewObject, Store, WriteCondition};
 
 /// What an object without a content type is said to be, as on AWS.
 pub(super) const CONTENT_TYPE_DEFAULT: &str = "binary/octet-stream";

@@ -5,8 +5,9 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use s3s::dto::{self, ETag};
 use s3s::{S3Result, s3_error};
 
+use super::clock::system_time;
 use super::list::ListQuery;
-use super::store::{Store, system_time};
+use super::store::Store;
 
 /// Keys on a page at most.
 const KEYS_MAX: i32 = 1000;

@@ -5,12 +5,12 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::attrs::Attrs;
+use super::clock::now_ms;
 use super::error::StoreError;
 use super::files::Files;
 use super::receive::Payload;
@@ -284,20 +284,6 @@ pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreErr
 pub(super) fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     // Most objects have no more than a content type.
     serde_json::from_str(text).map_err(|_| StoreError::Damaged("headers are no JSON"))
-}
-
-/// Milliseconds since 1970; 0 for a clock before that.
-pub(super) fn now_ms() -> i64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .ok()
-        .and_then(|since| i64::try_from(since.as_millis()).ok())
-        .unwrap_or(0)
-}
-
-/// The time of a row.
-pub(super) fn system_time(ms: i64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }
 
 /// Content as a reader finds it.

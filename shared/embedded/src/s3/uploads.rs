@@ -7,10 +7,11 @@ use uuid::Uuid;
 
 use super::PART_BYTES_MIN;
 use super::attrs::{Algorithm, Attrs, Checksums};
+use super::clock::now_ms;
 use super::digest::{Digests, MD5_BYTES, composite};
 use super::error::StoreError;
 use super::receive::Received;
-use super::store::{ObjectRow, Store, WriteCondition, from_json, now_ms, to_json};
+use super::store::{ObjectRow, Store, WriteCondition, from_json, to_json};
 use super::writer::Tx;
 
 /// An uploaded part.
@@ -149,11 +150,7 @@ fn require_upload(conn: &Connection, upload: &UploadRef) -> Result<FoundUpload, 
          JOIN upload u ON u.bucket_id = b.id AND u.key = ?2 AND u.id = ?3 WHERE b.name = ?1",
     )?
     .query_row(params![upload.bucket, upload.key.as_bytes(), upload.id], |row| {
-        Ok(FoundUpload {
-            bucket_id: row.get(0)?,
-            attrs: row.get(1)?,
-            algorithm: row.get(2)?,
-        })
+        Ok(FoundUpload { bucket_id: row.get(0)?, attrs: row.get(1)?, algorithm: row.get(2)? })
     })
     .optional()?
     .ok_or(StoreError::NoSuchUpload)

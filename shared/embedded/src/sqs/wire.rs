@@ -124,7 +124,7 @@ pub(super) fn resource(body: &[u8]) -> Option<String> {
 
 /// The URL of a queue: its endpoint, account and name.
 pub(super) fn queue_url(name: &str) -> String {
-    format!("{}/{}/{name}", crate::connector::ENDPOINT, crate::ACCOUNT_ID)
+    format!("{}/{}/{name}", crate::account::ENDPOINT, crate::ACCOUNT_ID)
 }
 
 fn queue_name(url: Option<String>) -> SqsResult<String> {

@@ -1,108 +1,17 @@
 //! One sandbox, as its host knows it.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bench_domain::Timestamp;
-use serde::{Serialize, Serializer};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::SandboxHost;
-use super::life::Why;
+use super::place::Place;
+use super::priority::Priority;
 use super::room::Number;
+use super::why::Why;
 use crate::isolation::Sandbox;
-
-/// How urgent a sandbox is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Priority {
-    /// 0: before all others.
-    Critical,
-    /// 1.
-    High,
-    /// 2: unless said otherwise.
-    Normal,
-    /// 3: batches.
-    Low,
-}
-
-impl Priority {
-    /// The most urgent first.
-    pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
-
-    /// The priority of that number, 0 to 3.
-    pub fn of_number(number: u64) -> Option<Self> {
-        Self::ALL.get(usize::try_from(number).ok()?).copied()
-    }
-
-    /// 0 to 3.
-    pub const fn number(self) -> u64 {
-        self as u64
-    }
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::High => "high",
-            Self::Normal => "normal",
-            Self::Low => "low",
-        }
-    }
-}
-
-impl Serialize for Priority {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u64(self.number())
-    }
-}
-
-/// A sandbox as its callers see it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SandboxView {
-    /// Its id.
-    pub sandbox_id: String,
-    /// `running`: what is over is not found.
-    pub status: &'static str,
-    /// 0 to 3.
-    pub priority: Priority,
-    /// Whether it gives way to sandboxes of higher priority.
-    pub preemptable: bool,
-    /// How it is kept apart.
-    pub isolation: &'static str,
-    /// Whether it holds a slot; an idle one may have lent it to others.
-    pub has_slot: bool,
-    /// Commands that run in it now and were not left in the background.
-    pub commands: usize,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When it was last used, by the end of a command or a file.
-    pub used_at: Timestamp,
-    /// When it is ended at the latest.
-    pub expires_at: Timestamp,
-}
-
-/// A place in the room, from the wish for it on. It comes free when this is dropped.
-pub(super) struct Place {
-    pub(super) host: Weak<SandboxHost>,
-    pub(super) number: Number,
-}
-
-impl Place {
-    /// Gives it up. It does not matter how often.
-    fn leave(&self) {
-        if let Some(host) = self.host.upgrade() {
-            host.change_room(|room| room.gone(self.number));
-        }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.leave();
-    }
-}
 
 /// What is known of one sandbox.
 pub(super) struct Entry {

@@ -15,12 +15,14 @@ use tokio_util::task::TaskTracker;
 
 use super::entry::Entry;
 use super::machine::Machine;
-use super::resources::MEASURED_AT_ONCE;
 use super::room::{Number, Room};
 use super::series::Series;
+use super::why::Why;
 use super::{HostConfig, HostError, SandboxView};
 use crate::isolation::{Form, Isolation};
 
+/// Sandboxes whose use is measured at once.
+pub(super) const MEASURED_AT_ONCE: usize = 16;
 /// Bytes of a body that one permit of [`SandboxHost::bodies`] stands for.
 pub(super) const BODY_PERMIT_BYTES: usize = 1 << 10;
 /// Sandboxes that were ended for a limit are told from others that are gone, so many of them.
@@ -43,34 +45,6 @@ const TICKS_PER_METRIC: u64 = 60;
 const IDLE_WATCH: Duration = Duration::from_secs(3);
 /// Processors that an idle sandbox uses at most.
 const IDLE_CORES_MAX: f64 = 0.02;
-
-/// Why a sandbox ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
-    Terminated,
-    Preempted,
-    Idle,
-    Lease,
-    Over,
-    Memory,
-    Unclaimed,
-    Shutdown,
-}
-
-impl Why {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Terminated => "it was terminated",
-            Self::Preempted => "it was preempted",
-            Self::Idle => "nobody used it",
-            Self::Lease => "its lease is over",
-            Self::Over => "its first process is gone",
-            Self::Memory => "the machine has hardly any memory left, and it uses most",
-            Self::Unclaimed => "whoever asked for it went away",
-            Self::Shutdown => "the host ends",
-        }
-    }
-}
 
 /// The sandboxes of this machine: makes them, hands commands on to them, ends them.
 pub struct SandboxHost {

@@ -8,9 +8,10 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::entry::{Entry, Place};
-use super::life::Why;
+use super::entry::Entry;
+use super::place::Place;
 use super::room::Room;
+use super::why::Why;
 use super::{HostError, Priority, SandboxHost, SandboxView};
 
 /// A sandbox that is asked for. Fields that are not known are passed over, as clients of other hosts send them.
@@ -98,7 +99,13 @@ impl SandboxHost {
             }
             self.check_waiting(room)?;
             let (number, granted) = room.wish_place(priority, preemptable);
-            Ok((Place { host: self.this.clone(), number }, granted))
+            let host = self.this.clone();
+            let leave = move |number| {
+                if let Some(host) = host.upgrade() {
+                    host.change_room(|room| room.gone(number));
+                }
+            };
+            Ok((Place::new(number, leave), granted))
         })?;
         match timeout(self.config.create_wait, granted).await {
             Ok(Ok(())) => Ok(place),

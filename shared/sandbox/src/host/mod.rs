@@ -26,21 +26,28 @@ mod http;
 mod life;
 mod machine;
 mod making;
+mod metric;
+mod place;
+mod priority;
 mod refusing;
 mod resources;
 mod room;
 mod series;
 mod use_of;
+mod view;
+mod why;
 
 #[cfg(test)]
 mod tests;
 
 pub use config::{ApiKey, HostConfig};
-pub use entry::{Priority, SandboxView};
 pub use error::HostError;
 pub use http::router;
 pub use life::SandboxHost;
 pub use making::NewSandbox;
+pub use metric::Metric;
+pub use priority::Priority;
 pub use refusing::refusing;
-pub use resources::{IsolationView, Metric, ResourcesView, StatsView};
+pub use resources::{IsolationView, ResourcesView, StatsView};
 pub use use_of::{ExecAsk, ExecView};
+pub use view::SandboxView;

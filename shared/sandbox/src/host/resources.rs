@@ -9,14 +9,14 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::entry::Entry;
+use super::life::MEASURED_AT_ONCE;
 use super::machine::{Space, ratio};
+use super::metric::Metric;
 use super::series::HOURS_MAX;
 use super::{HostError, SandboxHost};
 use crate::isolation::Limits;
 
 const GIB: f64 = 1_073_741_824.0;
-/// Sandboxes whose use is measured at once.
-pub(super) const MEASURED_AT_ONCE: usize = 16;
 /// Two readings of a sandbox's CPU time that are closer than this, in seconds, say nothing.
 const CPU_WINDOW_MIN_S: f64 = 0.25;
 
@@ -92,19 +92,6 @@ pub struct IsolationView {
     pub holds: Vec<String>,
     /// What a stronger form would hold and this one does not, in one sentence each.
     pub lacks: Vec<String>,
-}
-
-/// How busy the machine was at one time.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Metric {
-    /// When.
-    pub timestamp: Timestamp,
-    /// Use of all processors, 0 to 1.
-    pub cpu_ratio: Option<f64>,
-    /// Use of the memory, 0 to 1.
-    pub memory_ratio: Option<f64>,
-    /// Use of the disk, 0 to 1.
-    pub disk_ratio: Option<f64>,
 }
 
 /// What one sandbox uses.

@@ -15,6 +15,7 @@ use rustix::pipe::PipeFlags;
 use super::cell::Cell;
 use super::cgroups::{Group, OWN_PROCESSES};
 use super::instance::Instance;
+use super::launched::Launched;
 use super::sandbox::LocalSandbox;
 use super::slots::{self, Slot, Slots};
 use super::stage::{
@@ -47,13 +48,6 @@ pub(crate) struct Local {
     options: IsolationOptions,
     instance: Arc<Instance>,
     slots: Option<Slots>,
-}
-
-/// A sandbox that was made, and its end of the talk.
-pub(crate) struct Launched {
-    pub(crate) control: OwnedFd,
-    pub(crate) ready: Ready,
-    pub(crate) cell: Cell,
 }
 
 impl Local {

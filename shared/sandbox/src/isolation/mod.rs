@@ -11,6 +11,7 @@ mod cell;
 mod cgroups;
 mod form;
 mod instance;
+mod launched;
 mod local;
 mod options;
 mod output;

@@ -18,7 +18,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 use super::cell::Cell;
-use super::local::Launched;
+use super::launched::Launched;
 use super::output::{Capture, drain};
 use super::stage::{descendants, folder_bytes, relative, used};
 use super::wire::{self, Ask, ExecBody, Refusal, Tell, WriteBody, WriteRefusal};

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use super::item::{clean, clean_value, object};
+use super::clean::{clean, clean_value, object};
 
 /// Bytes of a step's prompt, and of its response.
 const STEP_TEXT_BYTES_MAX: usize = 256 * 1024;

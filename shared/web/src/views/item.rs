@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use crate::error::CodeSchema;
 use uuid::Uuid;
 
+use super::clean::{clean, clean_object, clean_value, object};
 use super::execution::{StepView, steps, test_results};
 
 /// What stands where the token limit cut an answer off; clients of the compatible system look for it.
@@ -369,29 +370,4 @@ fn judge_output(judgement: &Judgement) -> Map<String, Value> {
     }));
     output.extend(repairs(std::iter::once(reply)));
     output
-}
-
-pub(super) fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(fields) => fields,
-        _ => Map::new(),
-    }
-}
-
-/// A text without NUL, which many clients cannot store.
-pub(super) fn clean(text: &str) -> String {
-    text.replace('\0', "")
-}
-
-fn clean_object(fields: Map<String, Value>) -> Map<String, Value> {
-    fields.into_iter().map(|(name, value)| (clean(&name), clean_value(value))).collect()
-}
-
-pub(super) fn clean_value(value: Value) -> Value {
-    match value {
-        Value::String(text) => Value::String(clean(&text)),
-        Value::Array(values) => Value::Array(values.into_iter().map(clean_value).collect()),
-        Value::Object(fields) => Value::Object(clean_object(fields)),
-        other => other,
-    }
 }

@@ -5,6 +5,7 @@
 
 mod benchmark;
 mod budget;
+mod clean;
 mod event;
 mod execution;
 mod item;

@@ -59,7 +59,7 @@ async fn both(store: &Store, request: &http::Request<Vec<u8>>) -> (Option<Seen>,
         None => None,
     };
     let long = endpoint(store).handle(again(request).map(s3s::Body::http_body)).await;
-    (short, seen(long.map(super::super::endpoint::sdk_body)).await)
+    (short, seen(long.map(super::super::bodies::sdk_body)).await)
 }
 
 /// The second write is later; a read in between may see another second.

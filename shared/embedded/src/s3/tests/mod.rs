@@ -41,7 +41,7 @@ impl HttpConnector for Local {
             let response = if me.short {
                 me.endpoint.handle_sdk(request).await
             } else {
-                me.endpoint.handle(request.map(s3s::Body::http_body)).await.map(super::endpoint::sdk_body)
+                me.endpoint.handle(request.map(s3s::Body::http_body)).await.map(super::bodies::sdk_body)
             };
             HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))
         })

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::held::{Count, Held, Sockets};
 use super::locks::Locks;
-use super::watch::{LOOK_EVERY, Watch};
+use super::watched::{LOOK_EVERY, Watch};
 use super::{Doing, folder_bytes, processes};
 
 /// A look that takes long (many files) is made less often: so many times as long is waited, and no longer than this, or

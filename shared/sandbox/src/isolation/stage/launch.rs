@@ -1,10 +1,11 @@
 //! The first stage: outside of the sandbox, and its guard.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::sys::stat::Mode;
 
+use super::guard::Guard;
 use super::{Doing, confined, control, priority, spaces};
 use crate::isolation::wire::{self, Kind, Plan};
 
@@ -12,15 +13,6 @@ use crate::isolation::wire::{self, Kind, Plan};
 const OOM_SCORE: &str = "800";
 /// The host sends the plan before it starts us.
 const PLAN_WAIT: Duration = Duration::from_secs(30);
-
-/// What the guard holds on to.
-pub(super) struct Guard {
-    pub(super) plan: Plan,
-    /// To the host; for the second stage.
-    pub(super) control: OwnedFd,
-    /// Its other end is held by the host alone, and is closed when the host is gone.
-    pub(super) life: OwnedFd,
-}
 
 /// Makes the sandbox and stays until it is over. Gives the limit that it was ended for, if it was.
 pub(super) fn run() -> Result<Option<String>, String> {
@@ -52,11 +44,4 @@ pub(super) fn run() -> Result<Option<String>, String> {
         Kind::Namespaces => spaces::run(guard),
         Kind::Confined => confined::run(guard),
     }
-}
-
-/// Gives up the socket to the host, so that it is closed when the second stage is gone.
-pub(super) fn leave_control(control: OwnedFd) -> Result<(), String> {
-    drop(control);
-    let null = std::fs::File::open("/dev/null").doing("/dev/null cannot be opened")?;
-    rustix::stdio::dup2_stdin(null).doing("the standard input cannot be closed")
 }

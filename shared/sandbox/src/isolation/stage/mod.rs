@@ -9,7 +9,9 @@ mod agent;
 mod bounds;
 mod confined;
 mod files;
+mod folder;
 mod full_look;
+mod guard;
 mod held;
 mod landlock;
 mod launch;
@@ -22,6 +24,7 @@ mod seccomp;
 mod spaces;
 mod user;
 mod watch;
+mod watched;
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -38,8 +41,8 @@ pub(crate) const OVER_LIMIT: u8 = 10;
 /// Kills what is left of a user: its number is the next argument.
 pub(crate) const SWEEP: &str = "sweep";
 
-pub(crate) use confined::folder_bytes;
 pub(crate) use files::relative;
+pub(crate) use folder::folder_bytes;
 pub(crate) use priority::{
     GUARD as GUARD_PRIORITY, LOWEST as LOWEST_PRIORITY, YIELDING as YIELDING_PRIORITY,
 };

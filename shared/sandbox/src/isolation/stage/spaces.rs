@@ -8,8 +8,9 @@ use nix::mount::MsFlags;
 use nix::sched::CloneFlags;
 use nix::unistd::{Gid, Uid};
 
-use super::launch::{Guard, leave_control};
-use super::watch::{Ends, Over, Watch, wait_closed};
+use super::guard::{Guard, leave_control};
+use super::watch::{Ends, Over, wait_closed};
+use super::watched::Watch;
 use super::{AGENT, Doing, STAGE_ARGUMENT, loopback, user};
 use crate::isolation::wire::Plan;
 

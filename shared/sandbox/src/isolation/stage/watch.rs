@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -10,20 +9,15 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::full_look::{Found, FullLooks, Uncounted, until_next};
 use super::held::Sockets;
+use super::watched::{LOOK_EVERY, Watch};
 use super::{Doing, priority, processes};
-use crate::isolation::wire::LimitsPlan;
 
-/// How often the guard looks.
-pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// How often it looks where it has only locks to count, whose memory grows slowly.
 const LOCKS_LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Looks at memory alone are made more often, the closer it is to its limit: a processor takes at most so many bytes in a
 /// second, about.
 const GROWTH_BYTES_PER_S: f64 = 4e9;
 const MEMORY_LOOK_MIN: Duration = Duration::from_millis(5);
-/// Memory above its limit by more than this share of it is taken faster than it is freed by killing process after process:
-/// the sandbox ends.
-const RUNAWAY_SHARE: u64 = 2;
 /// Memory that stays above its limit for so long, whatever is killed, is in use by something that can't be.
 const OVER_MAX: Duration = Duration::from_secs(10);
 /// Where the guard may not come first, programs get the lowest priority as soon as a sandbox has more processes than this:
@@ -41,20 +35,6 @@ const OPENED_MIN: u64 = 32;
 /// Why a sandbox with more ends.
 const TOO_MANY_SESSIONS: &str =
     "its programs were in more than 32 sessions, beside which their memory cannot be watched in time";
-
-/// What is watched.
-#[derive(Clone)]
-pub(super) struct Watch {
-    pub(super) limits: LimitsPlan,
-    /// The sandbox's files, where they are in no file system of their own.
-    pub(super) folder: Option<PathBuf>,
-    /// File systems of the sandbox's own that are in memory, as its processes see them.
-    pub(super) in_memory: &'static [&'static str],
-    /// The user that the sandbox is, where this process is another.
-    pub(super) user: Option<u32>,
-    /// Processes of ours in the sandbox, from the first on: each is the child of the one before.
-    pub(super) own_processes: usize,
-}
 
 /// Until when.
 pub(super) struct Ends<'a> {
@@ -186,18 +166,6 @@ impl Watch {
         more > OPENED_MIN && more.saturating_mul(sockets.largest_bytes()) > left / 2
     }
 
-    /// Processes of ours, and those of the sandbox's programs.
-    pub(super) fn processes(&self) -> (Vec<u32>, BTreeSet<u32>) {
-        let me = std::process::id();
-        let mut own = vec![me];
-        for _ in 0..self.own_processes {
-            own.extend(own.last().and_then(|last| processes::children(*last).into_iter().min()));
-        }
-        let mut others = processes::descendants(me);
-        others.retain(|pid| !own.contains(pid));
-        (own, others)
-    }
-
     /// Bytes of the sandbox's file systems; each that cannot be seen counts as full.
     fn files_in_memory(&self, own: &[u32]) -> u64 {
         let Some(agent) = own.get(self.own_processes) else { return 0 };
@@ -206,12 +174,6 @@ impl Watch {
             Err(_) => self.limits.disk_bytes,
         };
         self.in_memory.iter().map(bytes).fold(0, u64::saturating_add)
-    }
-
-    /// From so many bytes on, the sandbox ends.
-    pub(super) fn runaway_bytes(&self) -> u64 {
-        let limit = self.limits.memory_bytes;
-        limit.saturating_add(limit / RUNAWAY_SHARE)
     }
 
     /// Kills the processes that use most, until the rest fits, where all together use too much. Gives the reason when that

@@ -1,0 +1,42 @@
+//! One problem of a request.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+use utoipa::ToSchema;
+
+/// One thing that is wrong with a request.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub struct FieldError {
+    /// What kind of problem, such as `missing` or `int_parsing`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// Where: `body` or `query`, then the field's name, then an index.
+    #[schema(value_type = Vec<Object>)]
+    pub loc: Vec<Value>,
+    /// What is wrong, for people.
+    pub msg: String,
+    /// What was sent.
+    #[schema(value_type = Object)]
+    pub input: Value,
+    /// The limit that was broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub ctx: Option<Value>,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place: Vec<String> = self
+            .loc
+            .iter()
+            .skip(1)
+            .map(|part| part.as_str().map_or_else(|| part.to_string(), str::to_owned))
+            .collect();
+        match place.join(".") {
+            place if place.is_empty() => f.write_str(&self.msg),
+            place => write!(f, "{place}: {}", self.msg),
+        }
+    }
+}
