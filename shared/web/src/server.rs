@@ -1,4 +1,8 @@
 //! What stands around every router: panics, unknown paths, Host and Origin, CORS, security headers.
+//!
+//! Headers that do not depend on the request are set by `tower-http`. Its layers for panics and CORS are not used: a handler
+//! of panics there doesn't see the request that belongs into the log, and `CorsLayer` answers every `OPTIONS` request, also
+//! one that is no preflight, and a disallowed origin with 200, where clients of the compatible system know 405 and 400.
 
 use std::any::Any;
 use std::net::Ipv4Addr;
@@ -13,6 +17,7 @@ use axum::response::{IntoResponse, Response};
 use bench_domain::Code;
 use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::ApiError;
 
@@ -65,10 +70,22 @@ const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 /// A panic in a handler becomes a 500; an unknown path 404, a wrong method 405, both as JSON; a path with a
 /// slash too many 307 to the one without; the refusal of an extractor gets the form of every other error. A response that brings a `Content-Security-Policy` keeps it.
 pub fn finish(routes: Router, config: ServerConfig) -> Router {
-    routes
-        .fallback(unknown_path)
-        .method_not_allowed_fallback(wrong_method)
-        .layer(from_fn_with_state(Arc::new(config), around))
+    let varies = (!config.allowed_origins.is_empty()).then_some(HeaderValue::from_static("Origin"));
+    routes.fallback(unknown_path).method_not_allowed_fallback(wrong_method).layer((
+        unless_set(header::CONTENT_SECURITY_POLICY, NOTHING),
+        unless_set(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        unless_set(header::X_FRAME_OPTIONS, "DENY"),
+        unless_set(header::REFERRER_POLICY, "no-referrer"),
+        unless_set(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        unless_set(header::CACHE_CONTROL, "no-store"),
+        SetResponseHeaderLayer::appending(header::VARY, varies),
+        from_fn_with_state(Arc::new(config), around),
+    ))
+}
+
+/// Sets a header of every response that does not bring its own.
+fn unless_set(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
+    SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
 }
 
 async fn unknown_path(uri: Uri) -> Response {
@@ -110,7 +127,11 @@ async fn around(State(config): State<Arc<ServerConfig>>, request: Request, next:
         });
         in_error_form(answer).await
     };
-    add_headers(response.headers_mut(), allowed, !config.allowed_origins.is_empty());
+    if let Some(origin) = allowed {
+        let headers = response.headers_mut();
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+    }
     response
 }
 
@@ -192,25 +213,6 @@ fn preflight(headers: &HeaderMap, allowed: Option<&HeaderValue>) -> Response {
         answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, asked.clone());
     }
     response
-}
-
-fn add_headers(headers: &mut HeaderMap, allowed: Option<HeaderValue>, varies: bool) {
-    let mut default = |name: HeaderName, value: &'static str| {
-        headers.entry(name).or_insert(HeaderValue::from_static(value));
-    };
-    default(header::CONTENT_SECURITY_POLICY, NOTHING);
-    default(header::X_CONTENT_TYPE_OPTIONS, "nosniff");
-    default(header::X_FRAME_OPTIONS, "DENY");
-    default(header::REFERRER_POLICY, "no-referrer");
-    default(HeaderName::from_static("cross-origin-opener-policy"), "same-origin");
-    default(header::CACHE_CONTROL, "no-store");
-    if varies {
-        headers.append(header::VARY, HeaderValue::from_static("Origin"));
-    }
-    if let Some(origin) = allowed {
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
-    }
 }
 
 #[cfg(test)]
