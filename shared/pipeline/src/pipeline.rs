@@ -77,10 +77,11 @@ impl Pipeline {
         generation: u32,
         deadline: Deadline,
     ) -> Result<(), PipelineError> {
-        let Some(claimed) = self.claim(stage, sample, generation, deadline).await? else { return Ok(()) };
+        let claimed = Box::pin(self.claim(stage, sample, generation, deadline)).await?;
+        let Some(claimed) = claimed else { return Ok(()) };
         let _in_progress = self.activity.start(sample.run);
         // A panic is a failed attempt like any other: five of them make a dead letter.
-        let attempted = AssertUnwindSafe(self.attempt(&claimed)).catch_unwind().await;
+        let attempted = AssertUnwindSafe(Box::pin(self.attempt(&claimed))).catch_unwind().await;
         let attempted =
             attempted.unwrap_or_else(|panic| Err(PipelineError::Panic(panic_text(panic.as_ref()))));
         if attempted.is_err() {
@@ -103,11 +104,14 @@ impl Pipeline {
             return self.end(claimed, Verdict::ungraded(code, why)).await;
         }
         let stored = self.stored_body(claimed).await?;
-        let Some(turn) = &claimed.record.turn else { return self.answer(claimed, stored).await };
-        match turn.stage {
-            Stage::Answer => self.answer(claimed, stored).await,
-            Stage::Judge => self.judge(claimed, turn, stored).await,
-            Stage::Sandbox => self.sandbox_job(claimed, turn, stored).await,
+        // Boxed: in one future, the states of all stages together overflow the stack of an ordinary thread.
+        match &claimed.record.turn {
+            None => Box::pin(self.answer(claimed, stored)).await,
+            Some(turn) => match turn.stage {
+                Stage::Answer => Box::pin(self.answer(claimed, stored)).await,
+                Stage::Judge => Box::pin(self.judge(claimed, turn, stored)).await,
+                Stage::Sandbox => Box::pin(self.sandbox_job(claimed, turn, stored)).await,
+            },
         }
     }
 }
