@@ -72,6 +72,9 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
     if !verdict.reason.is_empty() {
         detail.insert("reason".into(), Value::String(verdict.reason));
     }
+    if let Some(code) = verdict.code {
+        detail.insert("code".into(), Value::String(code.to_string()));
+    }
     Ok(ScoreLine {
         id,
         extracted: verdict.extracted,
@@ -126,6 +129,12 @@ mod tests {
         assert_eq!(line["outcome"], "correct");
         let line = score("mmlu_pro", json!({"id": "m", "response": null, "answer": "C"})).unwrap();
         assert_eq!((&line["outcome"], &line["score"]), (&json!("no-answer"), &json!(0.0)));
+        let unusable = json!({"id": "i", "response": "x", "prompt": "p", "instruction_id_list": ["no:such"], "kwargs": [{}]});
+        let line = score("ifbench", unusable).unwrap();
+        assert_eq!(
+            (&line["outcome"], &line["detail"]["code"]),
+            (&json!("infrastructure-error"), &json!("invalid_item"))
+        );
         let line = score("mmlu_pro", json!({"id": "m", "response": "none", "answer": "C"})).unwrap();
         assert_eq!((&line["extracted"], &line["outcome"]), (&Value::Null, &json!("unparsed")));
     }

@@ -77,52 +77,12 @@ impl ApiError {
         self
     }
 
-    /// 400: it makes no sense, or not now.
-    pub fn bad_request(detail: impl Into<String>) -> Self {
-        Self::new(Code::InvalidRequest, detail).with_status(StatusCode::BAD_REQUEST)
-    }
-
-    /// 401: the caller has not said who it is.
-    pub fn unauthorized(detail: impl Into<String>) -> Self {
-        Self::new(Code::MissingCredentials, detail).with_status(StatusCode::UNAUTHORIZED)
-    }
-
-    /// 403: the caller may not do that.
-    pub fn forbidden(detail: impl Into<String>) -> Self {
-        Self::new(Code::OrderNotAllowed, detail).with_status(StatusCode::FORBIDDEN)
-    }
-
-    /// 404: there is no such thing.
-    pub fn not_found(detail: impl Into<String>) -> Self {
-        Self::new(Code::RouteNotFound, detail).with_status(StatusCode::NOT_FOUND)
-    }
-
-    /// 409: somebody else is changing the same thing.
-    pub fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(Code::ConcurrentChange, detail).with_status(StatusCode::CONFLICT)
-    }
-
     /// 413: more bytes than are read.
     pub fn too_large(limit_bytes: usize) -> Self {
         let detail = format!(
             "The request body is larger than {limit_bytes} bytes. Files go through POST /api/uploads, not into a body."
         );
         Self::new(Code::BodyTooLarge, detail)
-    }
-
-    /// 422 in one sentence.
-    pub fn unprocessable(detail: impl Into<String>) -> Self {
-        Self::new(Code::InvalidRequest, detail).with_status(StatusCode::UNPROCESSABLE_ENTITY)
-    }
-
-    /// 503: not now.
-    pub fn unavailable(detail: impl Into<String>) -> Self {
-        Self::new(Code::ServerBusy, detail).with_status(StatusCode::SERVICE_UNAVAILABLE)
-    }
-
-    /// 429: too many requests; the caller may try again after `wait`.
-    pub fn too_many(detail: impl Into<String>, wait: Duration) -> Self {
-        Self::new(Code::TooManyAttempts, detail).after(wait)
     }
 
     /// The same, with the time after which the caller may try again.
