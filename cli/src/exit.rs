@@ -9,8 +9,8 @@ use bench_stack::sandboxes::SandboxesError;
 use bench_stack::sandboxes::python::PythonEnvironmentError;
 use http::StatusCode;
 
-use crate::client::Refused;
 use crate::output;
+use crate::refused::Refused;
 
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

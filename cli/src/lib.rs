@@ -26,6 +26,7 @@ mod judge_name;
 mod logs;
 mod output;
 mod progress;
+mod refused;
 mod show;
 mod views;
 

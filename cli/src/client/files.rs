@@ -13,9 +13,10 @@ use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-use super::{Client, Payload, Refused, Transport};
+use super::{Client, Payload, Transport};
 use crate::exit::Problem;
 use crate::progress::FileProgress;
+use crate::refused::Refused;
 
 const VERIFY: &str = "/api/exports/verify";
 /// Larger files are not sent within a request: behind API Gateway it has 6 MB at most, a third of them for base64.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use bench_domain::RunId;
 
 use super::interrupt::Interrupt;
-use crate::client::{Client, Pace, Refused};
+use crate::client::{Client, Pace};
 use crate::exit::Problem;
 use crate::progress::{DatasetProgress, RunProgress};
+use crate::refused::Refused;
 use crate::views::Run;
 use crate::{output, show};
 
