@@ -1,17 +1,15 @@
 //! The embedded stack behind a listener, as a server that anybody can reach.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use bench_domain::Timestamp;
 use bench_embedded::{Durability, Recorder, Right};
 use bench_sandy::testing::{KEY, Options, SandyServer};
 use bench_scheduler::Scheduler;
 use bench_stack::{Stack, StackOptions};
 use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -68,7 +66,7 @@ impl Embedded {
         drop(self.ticks);
         let scheduler = self.stack.scheduler();
         for task in ["reconcile", "reap"] {
-            scheduler.handle(&json!({ "task": task }), Timestamp::now()).await.unwrap();
+            scheduler.handle(&json!({ "task": task }), bench_clock::now()).await.unwrap();
         }
         drop(self.server);
         self.stack.stop(GRACE).await;
@@ -80,7 +78,7 @@ impl Embedded {
 /// What EventBridge does once a minute.
 async fn ticks(scheduler: Arc<Scheduler>) {
     loop {
-        let now = Timestamp::now().plus(CLOCK_AHEAD);
+        let now = bench_clock::now().plus(CLOCK_AHEAD);
         scheduler.handle(&json!({ "task": "tick" }), now).await.unwrap();
         tokio::time::sleep(TICK_EVERY).await;
     }

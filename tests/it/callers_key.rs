@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bench_domain::{RunId, RunStatus, Timestamp};
+use bench_domain::{RunId, RunStatus};
 use bench_state::{EventKind, NewEvent};
 use bench_tests::files::files_with;
 use bench_tests::model_server::Reply;
@@ -114,7 +114,7 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
         let state = &world.stack.state;
         for (generation, sealed) in [(1, None), (2, Some(&sealed))] {
             let record = state.run(run).await.unwrap().unwrap();
-            let now = Timestamp::now();
+            let now = bench_clock::now();
             let next = match sealed {
                 None => record.state.cancel(now).unwrap(),
                 Some(_) => record.state.requeue().unwrap(),

@@ -75,7 +75,7 @@ fn messages_that_cannot_be_read_are_kept_for_people() {
         }
         // Delivered again, as after a crash between writing and deleting, it is written no second time.
         let state = &world.stack.state;
-        assert!(!state.note_unreadable(&kept[0], bench_domain::Timestamp::now()).await.unwrap());
+        assert!(!state.note_unreadable(&kept[0], bench_clock::now()).await.unwrap());
     });
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::report::ReportBuilder;
-use bench_domain::{RunId, RunStatus, Timestamp};
+use bench_domain::{RunId, RunStatus};
 use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, SampleRecord, Transition};
 use bench_tests::model_server::Reply;
@@ -33,7 +33,7 @@ fn killed_after_closing_one_of_two_benchmarks() {
     runtime().block_on(async {
         let (world, hands, run) = complete().await;
         let found = world.found(run).await;
-        let (first, now) = (&found.benchmarks[0], Timestamp::now());
+        let (first, now) = (&found.benchmarks[0], bench_clock::now());
         let plan = first.plan.as_ref().unwrap();
         let mut builder = ReportBuilder::default();
         let samples = world.samples(&found, first.name.as_str()).await;
@@ -88,7 +88,7 @@ fn a_canceled_run_whose_message_was_lost_is_cleared_up() {
     runtime().block_on(async {
         let (world, hands, run) = complete().await;
         let found = world.found(run).await;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let canceled = found.run.state.cancel(now).unwrap();
         let event = NewEvent::new(EventKind::RunCanceled, "Run canceled by user");
         hands.state.change_run(&found.run, &canceled, 1, &event, now).await.unwrap();

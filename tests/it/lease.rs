@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::sample::{Effort, Stage};
-use bench_domain::{Answer, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Timestamp, Verdict};
+use bench_domain::{Answer, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Verdict};
 use bench_exports::ExportFormat;
 use bench_pipeline::PipelineConfig;
 use bench_queue::Message;
@@ -26,7 +26,7 @@ async fn planned() -> (World, Hands, RunId, SampleRef) {
 
 /// Takes the sample under a lease that is over when this returns.
 async fn claimed_and_outlived(hands: &Hands, sample: &SampleRef) -> u32 {
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let Claim::Yours(claimed) =
         hands.state.claim(Stage::Answer, sample, now, now.plus(Duration::from_millis(5))).await.unwrap()
     else {
@@ -54,7 +54,7 @@ fn wrongly_finished(attempt: u32, sha256: String) -> Finished {
         judge_usage: None,
         judge_latency_ms: None,
         judge_model: None,
-        at: Timestamp::now(),
+        at: bench_clock::now(),
     }
 }
 
@@ -72,7 +72,7 @@ fn a_late_commit_and_its_body_change_nothing() {
         let sort = report[0].sort();
         let finished = wrongly_finished(late, sha256);
         assert_eq!(hands.state.commit(&sample, &sort, late, &finished).await.unwrap(), Commit::Lost);
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         assert!(!hands.state.release(&sample, late, late, now, Effort::default()).await.unwrap());
 
         assert_eq!(check(&world, run, Expected::SUCCEEDED).await, before);
@@ -94,7 +94,7 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
     runtime().block_on(async {
         let (world, hands, run, sample) = planned().await;
         let late = claimed_and_outlived(&hands, &sample).await;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let until = now.plus(Duration::from_secs(600));
         let Claim::Yours(held) = hands.state.claim(Stage::Answer, &sample, now, until).await.unwrap() else {
             panic!("the lease is over")
@@ -117,7 +117,7 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
 fn a_commit_that_is_repeated_counts_once() {
     runtime().block_on(async {
         let (world, hands, run, sample) = planned().await;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let Claim::Yours(claimed) =
             hands.state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
         else {
@@ -159,7 +159,7 @@ async fn killed(kills: u32) -> (World, bench_state::SampleRecord) {
     let (world, _, run, sample) = planned().await;
     for start in 1..=u64::from(kills) {
         let state = Hands::of(&world, start).state;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let claim =
             state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap();
         assert!(matches!(claim, Claim::Yours(_)), "the lease of an earlier start is void");
@@ -203,7 +203,7 @@ fn only_killed_attempts_are_lost() {
     runtime().block_on(async {
         let (_world, hands, _, sample) = planned().await;
         for _ in 0..3 {
-            let now = Timestamp::now();
+            let now = bench_clock::now();
             let Claim::Yours(held) = hands
                 .state
                 .claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600)))
@@ -217,7 +217,7 @@ fn only_killed_attempts_are_lost() {
             assert!(hands.state.release(&sample, held.attempt, held.attempt, now, effort).await.unwrap());
         }
         claimed_and_outlived(&hands, &sample).await;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let Claim::Yours(held) =
             hands.state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(600))).await.unwrap()
         else {

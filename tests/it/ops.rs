@@ -23,7 +23,7 @@ fn tokens_and_workers_are_seen() {
         });
         assert!(expected.input_tokens >= ITEMS, "{expected:?}");
         let world = world.reopen(End::Stopped).await;
-        let (state, now) = (&world.stack.state, Timestamp::now());
+        let (state, now) = (&world.stack.state, bench_clock::now());
         let hours = state.tokens_by_hour(now, 24).await.unwrap();
         let sum = hours.into_iter().fold(TokenSum::default(), |sum, (_, tokens)| sum.plus(tokens));
         assert_eq!(sum, expected);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::run::Plan;
-use bench_domain::{BenchmarkState, Position, RunId, SampleRef, Timestamp};
+use bench_domain::{BenchmarkState, Position, RunId, SampleRef};
 use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, PlanClaim, PlannedSample, RunWithBenchmarks, Transition};
 use bench_tests::model_server::Reply;
@@ -26,7 +26,7 @@ enum Until {
 
 /// Plans a run as the planner does, with a plan of its own, and stops there.
 async fn plan_until(hands: &Hands, world: &World, run: RunId, until: Until) -> u32 {
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let lease = now.plus(Duration::from_secs(3_600));
     let PlanClaim::Yours { attempt } = hands.state.claim_plan(run, 1, now, lease).await.unwrap() else {
         panic!("nobody plans the run")
@@ -106,7 +106,7 @@ async fn other_plan(world: &World, run: RunId, attempt: u32) -> (Plan, Vec<Plann
 }
 
 async fn make_visible(hands: &Hands, found: &RunWithBenchmarks, plan: &Plan) -> Transition {
-    let (record, now) = (&found.benchmarks[0], Timestamp::now());
+    let (record, now) = (&found.benchmarks[0], bench_clock::now());
     let running = BenchmarkState::Pending.start(now).unwrap();
     let event = NewEvent::new(EventKind::BenchmarkStarted, "Started").of(&record.name);
     let run = found.run.spec.id;
@@ -186,7 +186,7 @@ fn what_a_late_planner_writes_is_seen_by_nobody() {
 
         let (plan, items) = other_plan(&world, run, attempt).await;
         let name = &as_it_saw_it.benchmarks[0].name;
-        late.state.write_plan(run, name, &plan, &items, Timestamp::now()).await.unwrap();
+        late.state.write_plan(run, name, &plan, &items, bench_clock::now()).await.unwrap();
         assert_eq!(make_visible(&late, &as_it_saw_it, &plan).await, Transition::Raced);
         // Messages of the plan that did not become one.
         let stray = |item| SampleRef {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::{RunStatus, Timestamp};
+use bench_domain::RunStatus;
 use bench_state::{EventKind, NewEvent, Renewal, Scope};
 use bench_tests::model_server::Reply;
 
@@ -75,7 +75,7 @@ fn an_interrupted_run_is_left_alone_until_it_is_resumed_or_canceled() {
             let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
             let renewal = Renewal { resumes: true, ..Renewal::default() };
             let foreground = world.stack.state.clone().scoped(Scope::Foreground);
-            let (record, now) = (&found.run, Timestamp::now());
+            let (record, now) = (&found.run, bench_clock::now());
             let changed = foreground.change_run_with(record, &record.state, 1, &event, now, renewal).await;
             changed.unwrap();
             interrupted.push(run);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use bench_datasets::NoProgress;
 use bench_domain::run::{DatasetChoice, Owner};
-use bench_domain::{RunId, RunStatus, Secret, Timestamp};
+use bench_domain::{RunId, RunStatus, Secret};
 use bench_runs::{Order, Orderer, Trusted};
 use bench_state::credentials::OwnerKey;
 use bench_state::{EventKind, NewEvent};
@@ -129,7 +129,7 @@ fn events_reach_a_watcher_while_the_run_goes_on() {
         for number in 1..=3 {
             let text = format!("Something happened {number}");
             let event = NewEvent::new(EventKind::BenchmarkProgress, text.clone());
-            deployed.aws.stack.state.add_event(run, &event, Timestamp::now()).await.unwrap();
+            deployed.aws.stack.state.add_event(run, &event, bench_clock::now()).await.unwrap();
             until(&mut stream, &text).await;
         }
         bench_api::cancel_run(&deployed.aws.stack.api, run).await.unwrap();

@@ -512,7 +512,7 @@ fn keys_that_are_left_over_are_removed() {
         let run = Order::mmlu_pro(3).with_key(KEY).place(&world).await;
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);
         let credentials = &world.stack.credentials;
-        let later = Timestamp::now().plus(HOUR);
+        let later = bench_clock::now().plus(HOUR);
         let reap = async || match world.scheduler().handle(&json!({"task": "reap"}), later).await.unwrap() {
             Done::Reaped(reaped) => (reaped.looked_at, reaped.removed),
             done => panic!("{done:?}"),

@@ -9,7 +9,7 @@ mod named;
 use std::time::Duration;
 
 use bench_domain::sample::Stage;
-use bench_domain::{Code, RunId, SampleRef, Timestamp, Usage, Verdict};
+use bench_domain::{Code, RunId, SampleRef, Usage, Verdict};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, UnreadableMessage, handle_dead_batch, metrics};
 use bench_queue::{Message, QueueError, Queues, RECEIVES_MAX};
 use bench_state::{
@@ -73,7 +73,7 @@ impl DeadLetters {
             run,
             sample,
         };
-        self.state.note_unreadable(&unreadable, Timestamp::now()).await?;
+        self.state.note_unreadable(&unreadable, bench_clock::now()).await?;
         Ok(())
     }
 
@@ -88,7 +88,7 @@ impl DeadLetters {
         if benchmark.plan.as_ref().is_none_or(|plan| plan.attempt != sample.plan) {
             return Ok(());
         }
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let claimed = match self.state.claim(stage, sample, now, deadline.0).await? {
             Claim::Yours(claimed) => claimed,
             // A planned wait has another message, and so has who has the next turn: at the latest reconciliation
@@ -151,7 +151,7 @@ impl DeadLetters {
     ) -> Result<(), DeadLetterError> {
         for _ in 0..RACES_MAX {
             let Some(found) = self.state.run(run).await? else { return Ok(()) };
-            let now = Timestamp::now();
+            let now = bench_clock::now();
             if found.generation != generation {
                 return Ok(());
             }

@@ -14,7 +14,7 @@ use bench_benchmarks::{Ended, GroupTally};
 use bench_blobs::{BlobError, Blobs, bodies_prefix, exports_prefix};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
-use bench_domain::{CauseCounts, Code, Outcome, RunId, RunState, Timestamp};
+use bench_domain::{CauseCounts, Code, Outcome, RunId, RunState};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
@@ -88,7 +88,7 @@ impl Finisher {
                 return Ok(());
             }
             // Workers that close the last shards at the same time both send for the finisher.
-            if !claimed && !self.state.claim_finish(run, generation, Timestamp::now(), deadline.0).await? {
+            if !claimed && !self.state.claim_finish(run, generation, bench_clock::now(), deadline.0).await? {
                 return Ok(());
             }
             claimed = true;
@@ -119,7 +119,7 @@ impl Finisher {
             };
             states.push((benchmark, state));
         }
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let scores: Vec<Option<f64>> =
             states.iter().map(|(_, state)| state.report().and_then(|report| report.score)).collect();
         let failures: Vec<String> = states
@@ -157,7 +157,7 @@ impl Finisher {
         benchmark: &BenchmarkRecord,
     ) -> Result<Option<BenchmarkState>, FinishError> {
         let Some((report, _)) = self.report(run, benchmark).await? else { return Ok(None) };
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         // Who follows the events sees the last sample too. Repeated it says the same.
         self.state.add_event(run.spec.id, &last_progress(benchmark, &report), now).await?;
         let next = benchmark.state.close(now, report).map_err(StateError::from)?;
@@ -239,7 +239,7 @@ impl Finisher {
             RunState::Canceled { .. } => "Run canceled",
             _ => "The run ended before this benchmark was complete",
         };
-        self.state.skip_open_benchmarks(run.spec.id, why, Timestamp::now()).await?;
+        self.state.skip_open_benchmarks(run.spec.id, why, bench_clock::now()).await?;
         self.credentials.delete_of(run.spec.id, run.generation).await?;
         if self.state.note_settled(run.spec.id, run.generation).await? {
             self.count_end(run.spec.id).await;

@@ -3,7 +3,7 @@
 
 use bench_domain::run::BenchmarkState;
 use bench_domain::sample::SampleState;
-use bench_domain::{Code, FailureReason, Timestamp};
+use bench_domain::{Code, FailureReason};
 use bench_state::{RunWithBenchmarks, SampleRecord, StateError, Transition};
 
 use crate::{FinishError, Finisher};
@@ -34,7 +34,7 @@ impl Finisher {
             None => (Code::RunEnded, ERRORS),
         };
         for (benchmark, report) in reports {
-            let now = Timestamp::now();
+            let now = bench_clock::now();
             let next = benchmark.state.stop(now, report, code, why).map_err(StateError::from)?;
             if self.state.end_benchmark(&found.run, benchmark, &next).await? == Transition::Raced {
                 return Ok(false);
@@ -46,7 +46,7 @@ impl Finisher {
     /// Whether somebody may still be working on a sample.
     pub(crate) fn is_in_hand(&self, sample: &SampleRecord) -> bool {
         match &sample.state {
-            SampleState::Claimed(lease) => lease.is_live(Timestamp::now(), self.state.epoch()),
+            SampleState::Claimed(lease) => lease.is_live(bench_clock::now(), self.state.epoch()),
             _ => false,
         }
     }

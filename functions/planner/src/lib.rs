@@ -18,7 +18,7 @@ use bench_benchmarks::{Benchmark, effective_options};
 use bench_datasets::{DatasetError, Library, NoProgress, Progress};
 use bench_domain::run::{BenchmarkState, Plan};
 use bench_domain::sample::{Stage, shards_for};
-use bench_domain::{BenchmarkName, Code, Generation, Position, RunId, RunState, SampleRef, Timestamp};
+use bench_domain::{BenchmarkName, Code, Generation, Position, RunId, RunState, SampleRef};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::{
@@ -81,7 +81,7 @@ impl Planner {
     }
 
     async fn plan(&self, run: RunId, generation: u32, deadline: Deadline) -> Result<(), PlanError> {
-        let attempt = match self.state.claim_plan(run, generation, Timestamp::now(), deadline.0).await? {
+        let attempt = match self.state.claim_plan(run, generation, bench_clock::now(), deadline.0).await? {
             PlanClaim::Yours { attempt } => attempt,
             // Busy: its holder will finish it, or reconciliation sends it again when the lease is over.
             PlanClaim::Busy | PlanClaim::Nothing => return Ok(()),
@@ -91,7 +91,7 @@ impl Planner {
         let planned = planned.unwrap_or_else(|panic| Err(PlanError::Panic(panic_text(panic.as_ref()))));
         if !matches!(planned, Ok(true)) {
             // So that whoever plans the run next need not wait for the lease to end.
-            self.state.release_plan(run, attempt, Timestamp::now()).await?;
+            self.state.release_plan(run, attempt, bench_clock::now()).await?;
         }
         planned.map(drop)
     }
@@ -131,7 +131,7 @@ impl Planner {
             if matches!(found.run.state, RunState::Running { .. }) {
                 return Ok(Some(found));
             }
-            let now = Timestamp::now();
+            let now = bench_clock::now();
             let next = found.run.state.start(now).map_err(StateError::from)?;
             let event = match generation {
                 1 => NewEvent::new(EventKind::RunStarted, "Run started"),
@@ -201,7 +201,7 @@ impl Planner {
                 Err(Obstacle::Failed(Code::BenchmarkNotFound, why))
             }
         };
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let (next, plan, event) = match outcome {
             Ok((plan, items)) => {
                 self.state.write_plan(run, &record.name, &plan, &items, now).await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::report::BenchmarkReport;
 use bench_domain::sample::SampleState;
-use bench_domain::{Outcome, Position, RunId, SampleRef, Timestamp};
+use bench_domain::{Outcome, Position, RunId, SampleRef};
 use bench_state::{BenchmarkRecord, RunRecord, Transition};
 
 use crate::{MESSAGES_AT_ONCE, PlanError, Planner, RACES_MAX, message};
@@ -52,7 +52,7 @@ impl Planner {
                 // Before the benchmark is running again, so that it cannot be closed in between.
                 self.reopen(run, &record, what).await?;
             }
-            let now = Timestamp::now();
+            let now = bench_clock::now();
             let planned = record.plan.is_some();
             let next = match what {
                 Reopened::Ungraded => record.state.requeue(planned, now),
@@ -92,7 +92,7 @@ impl Planner {
                             shards: plan.shards,
                             position: record.position,
                         };
-                        self.state.reopen(&sample, &sort, record, Timestamp::now()).await?;
+                        self.state.reopen(&sample, &sort, record, bench_clock::now()).await?;
                     }
                 }
                 from = page.1;

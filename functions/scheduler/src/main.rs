@@ -1,10 +1,8 @@
 //! The scheduler as a Lambda function.
 
-use std::sync::Arc;
-
-use bench_domain::Timestamp;
 use bench_lambda::{Init, Warm, metrics, run_scheduled};
 use bench_scheduler::{Scheduler, SchedulerConfig};
+use std::sync::Arc;
 
 // One event at a time, and nearly all of it waiting: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
@@ -16,7 +14,7 @@ async fn main() -> anyhow::Result<()> {
     run_scheduled(|input, _| {
         let scheduler = Arc::clone(&scheduler);
         async move {
-            let done = scheduler.handle(&input, Timestamp::now()).await?;
+            let done = scheduler.handle(&input, bench_clock::now()).await?;
             for (name, count) in done.metrics() {
                 metrics::count(name, count);
             }

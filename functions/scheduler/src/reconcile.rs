@@ -132,7 +132,7 @@ impl Scheduler {
     /// Lets the finisher clear up after runs that are over; its message may have been lost.
     async fn resend_unsettled(&self, when: When, resent: &mut Resent) -> Result<(), ReconcileError> {
         for left in self.state.list_unsettled(UNSETTLED_MAX).await? {
-            if when.includes(left.since, 0, Timestamp::now()) {
+            if when.includes(left.since, 0, bench_clock::now()) {
                 let finish = Message::Finish { run: left.run, generation: left.generation };
                 self.queues.send(&finish, Duration::ZERO).await?;
                 resent.finishes += 1;
@@ -147,7 +147,7 @@ impl Scheduler {
         when: When,
         resent: &mut Resent,
     ) -> Result<(), ReconcileError> {
-        let (record, now) = (&found.run, Timestamp::now());
+        let (record, now) = (&found.run, bench_clock::now());
         let (run, generation) = (record.spec.id, record.generation);
         let unplanned = record.planned_generation < generation;
         let complete = found.is_complete();
@@ -186,7 +186,7 @@ impl Scheduler {
                 loop {
                     let (open, next) =
                         self.state.shard_page(run, &benchmark.name, plan.attempt, shard, false, from).await?;
-                    let now = Timestamp::now();
+                    let now = bench_clock::now();
                     let mut messages = Vec::new();
                     for record in &open {
                         if !stages.include(record.stage())

@@ -4,7 +4,7 @@ mod configured;
 
 use std::collections::HashMap;
 
-use bench_domain::{ModelId, Price, Timestamp};
+use bench_domain::{ModelId, Price};
 use bench_inference::catalogue::CatalogueError;
 use bench_inference::{ChatClient, InferenceConfig, Provider};
 use bench_state::{ModelRecord, State, StateError};
@@ -68,7 +68,7 @@ async fn sync_provider(
     let listed = chat.list_public_models(provider, address).await;
     let listed = listed.map_err(|error| SyncError::List { provider, address: address.to_owned(), error })?;
     let offered = gateway(chat, inference, provider).await;
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let mut models: HashMap<String, ModelRecord> = HashMap::with_capacity(listed.len());
     for model in listed {
         let offer = offered.get(&model.slug).or_else(|| offered.get(model.chute_id.as_ref()?));

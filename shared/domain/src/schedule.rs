@@ -139,7 +139,10 @@ mod tests {
             spec.subset.select(1_000, &spec.id.to_string(), "mmlu_pro", crate::sampling::Order::Selected)
         };
         assert_eq!(items(&a), items(&b));
-        assert_eq!(schedule.run_at(Timestamp::from_micros(1_000_000), "2", Timestamp::now()).id, a.id);
+        assert_eq!(
+            schedule.run_at(Timestamp::from_micros(1_000_000), "2", Timestamp::from_micros(2_000_000)).id,
+            a.id
+        );
     }
 
     #[test]

@@ -16,11 +16,6 @@ pub struct Timestamp(i64);
 pub struct InvalidTimestamp(String);
 
 impl Timestamp {
-    /// The time now, by the system's clock.
-    pub fn now() -> Self {
-        Self(jiff::Timestamp::now().as_microsecond())
-    }
-
     /// A time from microseconds since 1970.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)

@@ -32,12 +32,12 @@ pub struct Deadline(pub Timestamp);
 impl Deadline {
     /// A deadline so far from now.
     pub fn after(duration: Duration) -> Self {
-        Self(Timestamp::now().plus(duration))
+        Self(bench_clock::now().plus(duration))
     }
 
     /// The time left until `reserve` before the end; zero when that is past.
     pub fn left(self, reserve: Duration) -> Duration {
-        self.0.since(Timestamp::now()).saturating_sub(reserve)
+        self.0.since(bench_clock::now()).saturating_sub(reserve)
     }
 }
 

@@ -77,7 +77,7 @@ pub(crate) struct PrintAtEnd;
 impl Drop for PrintAtEnd {
     fn drop(&mut self) {
         let Some(collector) = COLLECTOR.get() else { return };
-        for mut line in collector.take(Timestamp::now()) {
+        for mut line in collector.take(bench_clock::now()) {
             line.push('\n');
             // In one write: a line that is cut by a log line is no metric. There is nobody to tell of a failure.
             let _ = std::io::stdout().lock().write_all(line.as_bytes());
@@ -192,7 +192,7 @@ mod tests {
         );
         assert_eq!(line["Function"], "bench-dev-worker");
         assert_eq!((line["SamplesGraded"].as_f64(), line["ModelSpendUsd"].as_f64()), (Some(3.0), Some(0.25)));
-        assert!(collector.take(Timestamp::now()).is_empty(), "printed once");
+        assert!(collector.take(bench_clock::now()).is_empty(), "printed once");
     }
 
     #[test]
@@ -201,7 +201,7 @@ mod tests {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             collector.add(SAMPLES_GRADED, value);
         }
-        assert!(collector.take(Timestamp::now()).is_empty());
+        assert!(collector.take(bench_clock::now()).is_empty());
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
         for n in 0..250 {
             collector.add(Box::leak(format!("M{n}").into_boxed_str()), f64::from(n));
         }
-        let lines = collector.take(Timestamp::now());
+        let lines = collector.take(bench_clock::now());
         assert_eq!(lines.len(), 3);
         let found: usize = lines.iter().map(|line| check(line).as_object().unwrap().len() - 2).sum();
         assert_eq!(found, 250);
@@ -224,7 +224,7 @@ mod tests {
                 scope.spawn(|| (0..1_000).for_each(|_| collector.add(MESSAGES_FAILED, 1.0)));
             }
         });
-        let line = check(&collector.take(Timestamp::now())[0]);
+        let line = check(&collector.take(bench_clock::now())[0]);
         assert_eq!(line["MessagesFailed"].as_f64(), Some(8_000.0));
     }
 
@@ -233,6 +233,6 @@ mod tests {
         let long = "x".repeat(2_000);
         let collector = Collector::new(&long, &long);
         collector.add(SAMPLES_GRADED, 1.0);
-        check(&collector.take(Timestamp::now())[0]);
+        check(&collector.take(bench_clock::now())[0]);
     }
 }

@@ -4,7 +4,6 @@ use std::future::Future;
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
-use bench_domain::Timestamp;
 use lambda_runtime::{LambdaEvent, service_fn};
 
 use crate::Deadline;
@@ -12,7 +11,7 @@ use crate::metrics;
 
 pub(crate) fn deadline_of(context: &lambda_runtime::Context) -> Deadline {
     let left = context.deadline().duration_since(SystemTime::now()).unwrap_or(Duration::ZERO);
-    Deadline(Timestamp::now().plus(left))
+    Deadline(bench_clock::now().plus(left))
 }
 
 /// Serves SQS batches until the environment is shut down.

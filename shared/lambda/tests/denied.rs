@@ -61,7 +61,7 @@ async fn dynamodb() {
     let role = without("Query").await;
     assert_names(role.state.run_with_benchmarks(run).await.unwrap_err(), "dynamodb:Query");
     let role = without("UpdateItem").await;
-    let wait = role.state.wait_for("system", "m", bench_domain::Timestamp::now(), Duration::from_secs(1));
+    let wait = role.state.wait_for("system", "m", bench_clock::now(), Duration::from_secs(1));
     assert_names(wait.await.unwrap_err(), "dynamodb:UpdateItem");
 }
 

@@ -140,7 +140,7 @@ impl Activity {
 
     /// Writes the heartbeat of this minute, unless it was written or nothing was worked on since the last one.
     pub(crate) async fn beat(&self) {
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let Some(heartbeat) = self.due(now) else { return };
         if let Err(error) = self.0.state.note_heartbeat(&heartbeat).await {
             tracing::debug!(%error, "A heartbeat was not noted");
@@ -197,7 +197,7 @@ impl Activity {
         if tokens == TokenSum::default() {
             return;
         }
-        if let Err(error) = self.0.state.add_tokens(Timestamp::now(), tokens).await {
+        if let Err(error) = self.0.state.add_tokens(bench_clock::now(), tokens).await {
             tracing::debug!(%error, "Tokens are counted later");
             let mut gathered = locked(&self.0.gathered);
             gathered.tokens = gathered.tokens.plus(tokens);

@@ -63,7 +63,7 @@ impl Pipeline {
             }
             return Ok(None);
         };
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         match self.state.claim(stage, sample, now, deadline.0).await? {
             Claim::Yours(claimed) => {
                 let bench_state::ClaimedSample { record, attempt } = *claimed;
@@ -106,7 +106,7 @@ impl Pipeline {
     pub(crate) async fn release_after_error(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
         let ClaimedSample { sample, record, attempt, .. } = claimed;
         // Not cleared: the attempt may have failed behind storing an answer, which the next one then finds.
-        self.state.release(sample, *attempt, record.cleared, Timestamp::now(), record.effort).await?;
+        self.state.release(sample, *attempt, record.cleared, bench_clock::now(), record.effort).await?;
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Pipeline {
         wait: Duration,
         effort: Effort,
     ) -> Result<(), PipelineError> {
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let due_at = now.plus(wait);
         let attempt = claimed.attempt;
         if self.state.release(&claimed.sample, attempt, attempt, due_at, effort).await? {
@@ -129,7 +129,7 @@ impl Pipeline {
     /// Leaves the sample as if it had not been claimed.
     pub(crate) async fn give_back(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
         let (attempt, effort) = (claimed.attempt, claimed.record.effort);
-        self.state.release(&claimed.sample, attempt, attempt, Timestamp::now(), effort).await?;
+        self.state.release(&claimed.sample, attempt, attempt, bench_clock::now(), effort).await?;
         // Requeued meanwhile: the new generation's message may have met this claim and been dropped.
         let found = self.state.run(claimed.sample.run).await?;
         if let Some(found) = found.filter(|found| found.state.status().is_open()) {

@@ -66,7 +66,7 @@ impl Pipeline {
             let code = verdict.code.map_or("", Code::as_str);
             tracing::warn!(run.id = %claimed.sample.run, error.code = code, "Sample {} ended: {why}", claimed.sample);
         }
-        let finished = claimed.record.ended(verdict, Timestamp::now());
+        let finished = claimed.record.ended(verdict, bench_clock::now());
         self.commit(claimed, &finished, Spending::default()).await?;
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Pipeline {
 
     /// Writes a progress event, unless one was written within the last second.
     async fn add_progress_event(&self, claimed: &ClaimedSample) -> Result<(), PipelineError> {
-        let (benchmark, now) = (&claimed.benchmark, Timestamp::now());
+        let (benchmark, now) = (&claimed.benchmark, bench_clock::now());
         let last = benchmark.progress_at.load(Ordering::Relaxed);
         let due = now.since(Timestamp::from_micros(last)) >= PROGRESS_EVERY;
         let mine = due

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::{Code, FailureReason, RunState, Timestamp};
+use bench_domain::{Code, FailureReason, RunState};
 use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, Transition};
 
@@ -40,7 +40,7 @@ impl Pipeline {
         let run = claimed.sample.run;
         for _ in 0..RACES_MAX {
             let Some(found) = self.state.run(run).await? else { break };
-            let now = Timestamp::now();
+            let now = bench_clock::now();
             if found.generation != claimed.run.generation {
                 break;
             }

@@ -1,6 +1,6 @@
 //! A run from an order.
 
-use bench_domain::{RunId, RunSpec, Timestamp};
+use bench_domain::{RunId, RunSpec};
 use bench_state::{Creation, Idempotency, RunWithBenchmarks};
 
 use crate::order::{idempotency_name, no_effect};
@@ -105,7 +105,7 @@ impl Orders {
             auth: orderer.auth(),
             schedule: None,
             software: self.runs.config.software.clone(),
-            created_at: Timestamp::now(),
+            created_at: bench_clock::now(),
         };
         let keys = Keys { own: orderer.api_key, judge: judge_key };
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_benchmarks::Benchmark;
 use bench_domain::run::{DatasetChoice, Owner};
-use bench_domain::{BenchmarkName, RunTemplate, Timestamp};
+use bench_domain::{BenchmarkName, RunTemplate};
 use bench_state::access::Reached;
 
 use crate::{RunError, Runs};
@@ -15,7 +15,7 @@ impl Runs {
     /// # Errors
     /// When its owner, or all owners together, ordered too often.
     pub async fn count_order(&self, owner: &Owner) -> Result<(), RunError> {
-        let (limits, now) = (self.limits(owner), Timestamp::now());
+        let (limits, now) = (self.limits(owner), bench_clock::now());
         let second = now.as_seconds().rem_euclid(60);
         let wait = Duration::from_secs(u64::try_from(60 - second).unwrap_or(60));
         match self.state.count_order(owner, &limits, now).await? {

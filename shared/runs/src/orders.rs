@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use bench_benchmarks::Benchmark;
 use bench_catalogue::SyncError;
-use bench_domain::Timestamp;
 use bench_domain::run::DatasetChoice;
 use bench_inference::{ChatClient, ModelName};
 use bench_state::credentials::OwnerKey;
@@ -79,7 +78,7 @@ impl Orders {
     /// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
     pub async fn sync_models(&self) -> Result<usize, SyncError> {
         let (state, inference) = (&self.runs.state, &self.runs.config.inference);
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         bench_catalogue::sync_prices(state, &self.chat, inference, &self.config.models, now).await?;
         bench_catalogue::sync_models(state, &self.chat, inference).await
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bench_domain::run::{AuthMode, Owner, Plan};
-use bench_domain::{BenchmarkName, RunId, RunSpec, RunTemplate, Timestamp};
+use bench_domain::{BenchmarkName, RunId, RunSpec, RunTemplate};
 use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
 
 use crate::judge::JudgedRun;
@@ -94,7 +94,7 @@ impl Orders {
             auth: AuthMode::System,
             schedule: None,
             software: self.runs.config.software.clone(),
-            created_at: Timestamp::now(),
+            created_at: bench_clock::now(),
         };
         let keys = Keys { own: None, judge: judge.key };
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;

@@ -1,10 +1,8 @@
 //! What wakes the scheduler in the cloud, in this process.
 
+use bench_scheduler::{Scheduler, Task};
 use std::sync::Arc;
 use std::time::Duration;
-
-use bench_domain::Timestamp;
-use bench_scheduler::{Scheduler, Task};
 use tokio::task::JoinHandle;
 
 /// How often reconciliation looks.
@@ -43,7 +41,7 @@ impl Wakes {
             loop {
                 tokio::time::sleep(wait).await;
                 wait = every;
-                if let Err(error) = scheduler.run(task, Timestamp::now()).await {
+                if let Err(error) = scheduler.run(task, bench_clock::now()).await {
                     let name = task.as_str();
                     tracing::warn!(task = name, %error, "The task {name} stopped and goes on later: {error}");
                 }

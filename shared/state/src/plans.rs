@@ -151,7 +151,7 @@ impl State {
             .condition_expression("generation = :generation")
             .expression_attribute_values(":zero", number(0))
             .expression_attribute_values(":generation", number(generation))
-            .expression_attribute_values(":now", number(Timestamp::now().as_micros()))
+            .expression_attribute_values(":now", number(bench_clock::now().as_micros()))
             .send()
             .await;
         condition_held("note that the run is planned", update).map(drop)

@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::{Request, State as Shared};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use bench_domain::{Code, Secret, Timestamp};
+use bench_domain::{Code, Secret};
 use bench_state::State;
 use bench_state::access::{AccessEntry, AccessKind, is_access_token};
 use http::{Method, header};
@@ -110,7 +110,7 @@ impl Guard {
             // Whoever takes the count writes it: no two requests the same.
             let uncounted = self.uncounted.swap(0, Ordering::Relaxed);
             if uncounted > 0
-                && let Err(error) = self.state.note_wrong_secret(Timestamp::now(), uncounted).await
+                && let Err(error) = self.state.note_wrong_secret(bench_clock::now(), uncounted).await
             {
                 self.uncounted.fetch_add(uncounted, Ordering::Relaxed);
                 tracing::debug!(%error, "A wrong admin secret is counted later: {error}");
@@ -136,7 +136,7 @@ impl Guard {
     /// The entry of an access token; `None` if the token is not valid.
     async fn entry(&self, token: &Secret) -> Result<Option<AccessEntry>, ApiError> {
         let entry = self.state.access(&self.access.owner_key.owner_of(token)).await?;
-        Ok(entry.filter(|entry| entry.kind == AccessKind::Token && entry.is_valid(Timestamp::now())))
+        Ok(entry.filter(|entry| entry.kind == AccessKind::Token && entry.is_valid(bench_clock::now())))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_domain::{RunId, RunStatus, Timestamp};
+use bench_domain::{RunId, RunStatus};
 use bench_embedded::Recorder;
 use bench_queue::Depth;
 use bench_sandy::testing::Endpoint;
@@ -61,10 +61,10 @@ fn a_run_of_code_survives_the_end_of_the_process_at_every_call() {
         // entered: that one is its host's to end.
         let hands = Hands::of(&world, starts);
         let left = world.host().open().len();
-        let overdue = Timestamp::now().plus(Duration::from_secs(48 * 3_600));
+        let overdue = bench_clock::now().plus(Duration::from_secs(48 * 3_600));
         let entered = hands.state.overdue_sandboxes(overdue, 1_000).await.unwrap().len();
         assert!(
-            hands.scheduler.end_overdue_sandboxes(Timestamp::now()).await.unwrap() == 0,
+            hands.scheduler.end_overdue_sandboxes(bench_clock::now()).await.unwrap() == 0,
             "no lease is over yet"
         );
         assert_eq!(world.host().open().len(), left);

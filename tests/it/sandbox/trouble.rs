@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bench_domain::{Outcome, RunStatus, Timestamp};
+use bench_domain::{Outcome, RunStatus};
 use bench_queue::{Message, QueueName};
 use bench_sandy::testing::{Call, Endpoint, Fault, Options};
 use bench_state::LedgerEntry;
@@ -157,7 +157,7 @@ fn cancel_ends_jobs_and_their_sandboxes() {
         world.until("ended sandboxes", || async { world.host().open().is_empty() }).await;
         check(&world, run, Expected::CANCELED).await;
         let ledger =
-            world.stack.state.overdue_sandboxes(Timestamp::now().plus(Duration::from_secs(86_400)), 10);
+            world.stack.state.overdue_sandboxes(bench_clock::now().plus(Duration::from_secs(86_400)), 10);
         assert!(ledger.await.unwrap().is_empty());
     });
 }
@@ -175,7 +175,7 @@ fn the_reaper_touches_only_what_is_ours_and_over() {
         let sample = World::sample_ref(&found, NAME, position);
         let sandy = world.host().sandy(bench_sandy::Timing::default()).unwrap();
         let new = bench_sandy::NewSandbox::default();
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let mut made = Vec::new();
         for (host, lease) in [("loopback", 0), ("loopback", 3_600), ("elsewhere:443", 0)] {
             let sandbox = sandy.create(&new).await.unwrap();

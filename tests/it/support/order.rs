@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use bench_datasets::NoProgress;
 use bench_domain::run::{AuthMode, DatasetChoice, JudgeSpec, ModelRef, Owner, Rejudges};
-use bench_domain::{
-    BenchmarkName, Budget, Generation, Price, RunId, RunSpec, RunTemplate, Secret, Timestamp, testing,
-};
+use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, RunSpec, RunTemplate, Secret, testing};
 use bench_queue::Message;
 use bench_state::credentials::SealedKey;
 use bench_state::{EventKind, NewEvent};
@@ -194,7 +192,7 @@ impl Order {
             auth: if key.is_some() { AuthMode::ApiKey } else { AuthMode::System },
             schedule: None,
             software: "test".into(),
-            created_at: Timestamp::now(),
+            created_at: bench_clock::now(),
         };
         let event = NewEvent::new(EventKind::RunCreated, "Run created");
         let state = &world.stack.state;

@@ -118,7 +118,7 @@ pub(crate) async fn get_entries(
     headers: HeaderMap,
 ) -> Result<Json<EntriesView>, ApiError> {
     api.access.caller(&headers)?.must_operate()?;
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let entries = api.state.list_access().await?;
     Ok(Json(EntriesView { entries: entries.iter().map(|entry| EntryView::new(entry, now)).collect() }))
 }
@@ -177,7 +177,7 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
         Some(key) => (AccessKind::Key, key),
         None => (AccessKind::Token, new_access_token()?),
     };
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let entry = AccessEntry {
         owner: api.access.owner_key.owner_of(&secret),
         name,

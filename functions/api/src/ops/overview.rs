@@ -67,7 +67,7 @@ async fn kept_overview(api: &Api, minutes: u64) -> Result<Arc<OverviewView>, Api
     {
         return Ok(view);
     }
-    let view = Arc::new(overview(api, Timestamp::now(), minutes).await?);
+    let view = Arc::new(overview(api, bench_clock::now(), minutes).await?);
     *held(&api.ops.overview) = Some((Instant::now(), minutes, Arc::clone(&view)));
     Ok(view)
 }

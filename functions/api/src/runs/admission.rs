@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use bench_domain::run::{ModelRef, Owner};
-use bench_domain::{BenchmarkName, Code, Secret, Timestamp};
+use bench_domain::{BenchmarkName, Code, Secret};
 use bench_inference::{KeyCheck, ModelSource};
 use bench_runs::{Orderer, Permissions, RunError, Standing};
 use bench_state::access::{AccessEntry, AccessKind, AccessRow};
@@ -56,7 +56,7 @@ pub(crate) async fn standing_of(api: &Api, parts: &Parts, owner: &str) -> Result
         return Ok(Standing::Token(Permissions::of(entry)));
     }
     let listed = api.state.access(owner).await?;
-    let listed = listed.filter(|entry| entry.kind == AccessKind::Key && entry.is_valid(Timestamp::now()));
+    let listed = listed.filter(|entry| entry.kind == AccessKind::Key && entry.is_valid(bench_clock::now()));
     Ok(listed.map_or(Standing::Key, |entry| Standing::ListedKey(Permissions::of(&entry))))
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use bench_domain::{RunStatus, Timestamp};
+use bench_domain::RunStatus;
 use bench_state::{RunFilter, RunWithBenchmarks};
 use bench_web::ApiError;
 use bench_web::views::RunView;
@@ -53,7 +53,7 @@ impl Api {
             // Interrupted runs neither wait for a turn nor take one.
             views.extend(self.views_of(status, limit).await?.into_iter().filter(|view| !view.interrupted));
         }
-        let schedule = Arc::new(Places::new(&views, self.config.queue_slots, Timestamp::now()));
+        let schedule = Arc::new(Places::new(&views, self.config.queue_slots, bench_clock::now()));
         *held(&self.places) = Some((Instant::now(), Arc::clone(&schedule)));
         Ok(schedule)
     }

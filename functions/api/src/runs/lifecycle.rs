@@ -7,7 +7,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use bench_domain::run::{AuthMode, Owner};
-use bench_domain::{Budget, Code, RunId, RunSpec, Secret, Timestamp};
+use bench_domain::{Budget, Code, RunId, RunSpec, Secret};
 use bench_queue::Message;
 use bench_runs::Keys;
 use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, TakenUp, Transition};
@@ -86,7 +86,7 @@ pub(crate) async fn post_cancel(
 pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
     for _ in 0..RACES_MAX {
         let record = api.state.run(run).await?.ok_or_else(not_cancelable)?;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let next = record.state.cancel(now).map_err(|_| not_cancelable())?;
         let event = NewEvent::new(EventKind::RunCanceled, "Run canceled by user");
         if api.state.change_run(&record, &next, record.generation, &event, now).await? == Transition::Raced {
@@ -322,7 +322,7 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     let spent = spent_by(api, found).await?;
     let spec = renewed(found, budget, spent)?;
     let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let taken_up = Some(TakenUp::after(spent, now));
     let renewal = Renewal { spec: spec.as_ref(), resumes: true, taken_up, ..Renewal::default() };
     let changed = api.state.change_run_with(record, &record.state, generation, &event, now, renewal).await?;
@@ -385,7 +385,7 @@ async fn requeue_run_keyed(
             api.orders.runs.count_order(orderer).await.map_err(refusal)?;
         }
         let event = NewEvent::new(EventKind::RunRequeued, "Run requeued");
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let limits = api.orders.runs.limits(&record.spec.owner);
         let renewal = Renewal {
             key: sealed.as_ref(),

@@ -1,6 +1,4 @@
 //! A run as it is shown, as far as that does not depend on other runs.
-
-use bench_domain::Timestamp;
 use bench_state::{RunWithBenchmarks, ShardCount};
 use bench_web::ApiError;
 use bench_web::views::{RunView, counts_of};
@@ -14,7 +12,7 @@ pub(crate) async fn unplaced_view(api: &Api, found: &RunWithBenchmarks) -> Resul
     let run = found.run.spec.id;
     let counts: Vec<ShardCount> =
         try_join_all(found.benchmarks.iter().map(|benchmark| counts_of(&api.state, run, benchmark))).await?;
-    let view = RunView::new(found, &counts, known_items, Timestamp::now());
+    let view = RunView::new(found, &counts, known_items, bench_clock::now());
     let interrupted = view.status.is_open() && !api.state.works_on(&found.run);
     // Nobody knows when an interrupted run is over.
     let eta_seconds = view.eta_seconds.filter(|_| !interrupted);

@@ -2,7 +2,7 @@
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
-use bench_domain::{Code, ScheduleId, Secret, Timestamp};
+use bench_domain::{Code, ScheduleId, Secret};
 use bench_inference::ModelSource;
 use bench_runs::{FoundModel, Order, Ordered, Orderer, Trusted};
 use bench_state::credentials::SealedKey;
@@ -57,7 +57,7 @@ pub(super) async fn create(
         api.orders.template(body.order, &orderer, found, None).await.map_err(refusal)?;
     api.orders.runs.check_samples(&orderer.owner, &run).map_err(refusal)?;
     api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let id = ScheduleId::random();
     let mut schedule = Schedule {
         id,
@@ -148,7 +148,7 @@ pub(super) async fn change(
         } else {
             Ordered { template: old.run.clone(), ignored: Vec::new(), judge_key: None }
         };
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let mut new = Schedule {
             name: body.name,
             timing: body.timing,
@@ -256,7 +256,7 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
             api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
             is_admitted = true;
         }
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         // Two requests within one second are one.
         let planned = now.whole_seconds();
         let firing = Firing::starting(schedule.id, planned, now);

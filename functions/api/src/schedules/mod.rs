@@ -106,7 +106,7 @@ pub(crate) struct DeletedView {
 async fn view(api: &Api, record: &ScheduleRecord, caller: &Caller) -> Result<ScheduleView, ApiError> {
     let schedule = &record.schedule;
     let last = api.state.firings(schedule.id, None, 1).await?.pop();
-    Ok(ScheduleView::new(schedule, last.as_ref(), caller.owns(&schedule.owner), Timestamp::now()))
+    Ok(ScheduleView::new(schedule, last.as_ref(), caller.owns(&schedule.owner), bench_clock::now()))
 }
 
 /// Schedules, oldest first.
@@ -176,7 +176,7 @@ pub(crate) async fn post_schedule(
     let warnings = body.order.warnings.clone();
     let (record, ignored) = change::create(&api, body, &parts).await?;
     // Whoever made it sees all of it, also where the address of the request says little about the caller.
-    let schedule = ScheduleView::new(&record, None, true, Timestamp::now());
+    let schedule = ScheduleView::new(&record, None, true, bench_clock::now());
     let saved = SavedView { schedule, ignored_benchmarks: ignored, warnings };
     Ok((StatusCode::CREATED, Json(saved)).into_response())
 }

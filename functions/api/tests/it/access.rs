@@ -349,7 +349,7 @@ async fn a_token_ends_when_it_expires() {
     let by_token = [("authorization", "Bearer bra_late")];
     id(&server.order("/api/runs", &by_token, &order("oracle")).await);
     server.api.state.revoke_access(&entry.owner).await.unwrap();
-    entry.ends_at = Some(Timestamp::from_micros(Timestamp::now().as_micros() - 1));
+    entry.ends_at = Some(Timestamp::from_micros(bench_clock::now().as_micros() - 1));
     assert!(server.api.state.add_access(&entry).await.unwrap());
     assert_eq!(server.order("/api/runs", &by_token, &order("oracle")).await.status, 401);
     let listed = server.ask("GET", "/api/admin/access", &[ADMIN], "").await.json();
@@ -484,7 +484,7 @@ async fn orders_in_a_minute_are_limited() {
     for token in ["bra_a", "bra_b"] {
         server.list(AccessKind::Token, token, true, true).await;
     }
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let limits = server.api.config.runs.limits;
     let mut counted = Vec::new();
     for owner in ["a", "a", "a", "b", "b", "a"] {
@@ -623,7 +623,7 @@ async fn wrong_admin_secrets_are_delayed_counted_and_bounded() {
     assert_eq!(overview.json()["wrong_admin_secrets_24h"], 6, "{}", overview.text);
     let other = [wrong[0], ("x-forwarded-for", "192.0.2.2")];
     assert_eq!(server.post("/api/admin/sync-models", &other).await.status, 401);
-    assert_eq!(server.api.state.wrong_secrets(Timestamp::now(), 24).await.unwrap(), 7);
+    assert_eq!(server.api.state.wrong_secrets(bench_clock::now(), 24).await.unwrap(), 7);
 }
 
 /// Guesses at once are bounded like guesses in turn, each is counted once, and few of them are held back.
@@ -643,7 +643,7 @@ async fn simultaneous_wrong_admin_secrets_are_no_way_around_the_bound() {
     let right = guess(&server, "hush", "192.0.2.1").await;
     assert!(![401, 429].contains(&right), "the right one passes, whatever becomes of the request: {right}");
     assert_eq!(guess(&server, "guess", "192.0.2.3").await, 401, "and writes what was not counted yet");
-    let counted = server.api.state.wrong_secrets(Timestamp::now(), 24).await.unwrap();
+    let counted = server.api.state.wrong_secrets(bench_clock::now(), 24).await.unwrap();
     assert_eq!(counted, 60 + 1);
     // An address for each guess: no more than sixteen requests are held, the others are refused at once.
     let limits = SecretLimits { delay: Duration::from_secs(5), ..limits };
@@ -667,7 +667,7 @@ async fn strangers_see_totals_of_operations_only() {
             running_runs: 1,
             max_concurrent_runs: 3,
             item_concurrency: 10,
-            at: Timestamp::now(),
+            at: bench_clock::now(),
         })
         .await
         .unwrap();

@@ -1,6 +1,6 @@
 //! What orders say of a run's cost.
 
-use bench_domain::{Code, Outcome, Position, Timestamp};
+use bench_domain::{Code, Outcome, Position};
 use bench_state::{EventKind, NewEvent};
 use serde_json::{Value, json};
 
@@ -96,9 +96,9 @@ async fn a_run_that_its_budget_stopped_is_requeued_with_a_larger_one() {
     server.plan(run, "mmlu_pro", 2, 1).await;
     server.commit(run, "mmlu_pro", Position { item: 0, sample: 0 }, Outcome::Correct).await;
     let found = server.api.state.run(run).await.unwrap().unwrap();
-    let next = found.state.fail(Timestamp::now(), Code::BudgetReached, "stopped: x").unwrap();
+    let next = found.state.fail(bench_clock::now(), Code::BudgetReached, "stopped: x").unwrap();
     let event = NewEvent::new(EventKind::RunFailed, "Run failed");
-    server.api.state.change_run(&found, &next, 1, &event, Timestamp::now()).await.unwrap();
+    server.api.state.change_run(&found, &next, 1, &event, bench_clock::now()).await.unwrap();
 
     let view = server.get(&format!("/api/runs/{id}")).await.json();
     assert_eq!((&view["status"], &view["failure_reason"]), (&json!("failed"), &json!("budget")));

@@ -1,7 +1,7 @@
 //! Events as a stream and as pages.
 
 use crate::server::Server;
-use bench_domain::{Outcome, RunId, Timestamp};
+use bench_domain::{Outcome, RunId};
 use bench_state::{EventKind, NewEvent};
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ fn messages(stream: &str) -> Vec<Message> {
 async fn run_with_many_events(server: &Server, count: u64) -> RunId {
     let run = server.finished_run(&[Outcome::Correct]).await;
     let state = &server.api.state;
-    let one_time = Timestamp::now();
+    let one_time = bench_clock::now();
     let known = state.last_event(run).await.unwrap();
     for number in known..count {
         let event = NewEvent::new(EventKind::BenchmarkProgress, format!("Progress: {number}"))
@@ -158,7 +158,7 @@ async fn a_stream_that_ends_in_time_is_resumed_without_loss_or_repetition() {
                 // More than a page of them, of one time, between two streams.
                 for number in 0..250 {
                     let event = NewEvent::new(EventKind::BenchmarkProgress, format!("{streams}: {number}"));
-                    server.api.state.add_event(run, &event, Timestamp::now()).await.unwrap();
+                    server.api.state.add_event(run, &event, bench_clock::now()).await.unwrap();
                 }
             }
             4 => assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &[]).await.status, 200),

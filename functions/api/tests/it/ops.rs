@@ -39,7 +39,7 @@ fn ids(list: &Value) -> Vec<RunId> {
 
 /// The counts are what a count of the runs themselves gives.
 async fn counts_are_right(server: &Server) -> Value {
-    let overview = overview_at(server, Timestamp::now(), 60).await;
+    let overview = overview_at(server, bench_clock::now(), 60).await;
     for status in STATUSES {
         let filter = RunFilter { status: Some(status), ..RunFilter::default() };
         let listed = server.api.state.list_runs(&filter, 0, 100).await.unwrap();
@@ -101,7 +101,7 @@ async fn workers_are_those_of_the_last_minutes_and_the_series_reaches_back() {
     let state = &server.api.state;
     server.run_of(&["mmlu_pro"]).await;
     // Two minutes into an hour: who was seen lately was seen in the hour before.
-    let hour = Timestamp::now().as_micros() / 3_600_000_000;
+    let hour = bench_clock::now().as_micros() / 3_600_000_000;
     let now = Timestamp::from_micros(hour * 3_600_000_000 + 130_000_000);
     for (worker, seconds, runs) in
         [("a", 60, 2), ("a", 5, 1), ("b", 150, 1), ("gone", 400, 1), ("old", 3_500, 4), ("older", 90_000, 9)]
@@ -154,7 +154,7 @@ async fn workers_are_those_of_the_last_minutes_and_the_series_reaches_back() {
 #[tokio::test]
 async fn tokens_are_those_of_the_windows() {
     let server = Server::local().await;
-    let now = Timestamp::now();
+    let now = bench_clock::now();
     let hours = [(0, 1), (0, 1), (23, 10), (26, 100), (167, 1_000), (170, 10_000)];
     for (hours, tokens) in hours {
         let sum = TokenSum { input_tokens: tokens, output_tokens: 2 * tokens };
@@ -186,13 +186,13 @@ async fn the_route_has_every_field_and_bounds() {
     let unreadable = bench_state::Unreadable {
         message_id: "m1".into(),
         queue: "items".into(),
-        sent_at: Timestamp::now(),
+        sent_at: bench_clock::now(),
         text: "very secret text".into(),
         problem: "p".repeat(1_000),
         run: Some(run),
         sample: None,
     };
-    server.api.state.note_unreadable(&unreadable, Timestamp::now()).await.unwrap();
+    server.api.state.note_unreadable(&unreadable, bench_clock::now()).await.unwrap();
     let reply = server.get("/api/ops/overview").await;
     let overview = reply.json();
     let mut names: Vec<&str> = overview.as_object().unwrap().keys().map(String::as_str).collect();

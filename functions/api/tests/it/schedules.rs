@@ -68,7 +68,7 @@ async fn a_schedule_is_an_order_with_a_plan() {
         }
     }
     let times: Vec<Timestamp> = serde_json::from_value(made["next_times"].clone()).unwrap();
-    assert!(times.len() == 3 && times.is_sorted() && times[0] > Timestamp::now(), "{times:?}");
+    assert!(times.len() == 3 && times.is_sorted() && times[0] > bench_clock::now(), "{times:?}");
     let stored = stored(&server, &made).await;
     assert_eq!(
         (stored.next_at, stored.auth, &stored.owner),
@@ -201,7 +201,7 @@ async fn a_change_is_of_what_is_sent_and_nothing_else() {
         (after.timing.time_zone(), &after.run, &after.webhook),
         ("Europe/Berlin", &before.run, &before.webhook)
     );
-    assert!(after.next_at.is_some() && after.next_at == after.timing.next_after(Timestamp::now()));
+    assert!(after.next_at.is_some() && after.next_at == after.timing.next_after(bench_clock::now()));
 
     patch(&server, &made, &[], &json!({ "enabled": false })).await;
     assert_eq!(stored(&server, &made).await.next_at, None);

@@ -14,8 +14,8 @@ use bench_domain::report::ReportBuilder;
 use bench_domain::run::{DatasetUse, JudgeUse, Plan};
 use bench_domain::sample::{Stage, shards_for};
 use bench_domain::{
-    Answer, Code, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret,
-    Timestamp, Usage, Verdict,
+    Answer, Code, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret, Usage,
+    Verdict,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
@@ -103,7 +103,7 @@ impl Server {
             kind,
             oracle,
             gated,
-            created_at: Timestamp::now(),
+            created_at: bench_clock::now(),
             ends_at: None,
         };
         assert!(self.api.state.add_access(&entry).await.unwrap());
@@ -257,7 +257,7 @@ impl Server {
         change: impl FnOnce(&mut Plan),
     ) {
         let state = &self.api.state;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
         if found.run.state.started_at().is_none() {
             let next = found.run.state.start(now).unwrap();
@@ -345,7 +345,7 @@ impl Server {
             shards: plan.shards,
             position,
         };
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let claimed =
             state.claim(Stage::Answer, &sample, now, now.plus(Duration::from_secs(60))).await.unwrap();
         let Claim::Yours(claimed) = claimed else { panic!("{claimed:?}") };
@@ -390,7 +390,7 @@ impl Server {
             judge_latency_ms: None,
             judge_model: None,
             body: stored,
-            at: Timestamp::now(),
+            at: bench_clock::now(),
         };
         state.commit(&sample, &record.sort(), claimed.attempt, &finished).await.unwrap();
     }
@@ -398,7 +398,7 @@ impl Server {
     /// What the finisher does.
     pub(crate) async fn close(&self, run: RunId) {
         let state = &self.api.state;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
         let mut scores = Vec::new();
         let mut failures = Vec::new();

@@ -135,7 +135,7 @@ pub(crate) async fn post_upload(
     let id = format!("{}-{}", purpose.as_str(), RunId::random());
     let put = exports.blobs.presign_put(&key(&owner, &id), &content, UPLOAD_VALID).await;
     let PresignedPut { url, headers } = put.map_err(ApiError::internal)?;
-    let expires_at = Timestamp::now().plus(UPLOAD_VALID);
+    let expires_at = bench_clock::now().plus(UPLOAD_VALID);
     let headers = headers.into_iter().collect();
     let view = UploadView { upload_id: id, method: "PUT", url, headers, expires_at };
     Ok((StatusCode::CREATED, Json(view)).into_response())

@@ -8,8 +8,8 @@ use bench_blobs::Blobs;
 use bench_domain::run::{AuthMode, DatasetUse, Owner, Plan};
 use bench_domain::sample::{SampleState, Stage};
 use bench_domain::{
-    BenchmarkName, Code, Generation, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Subset, Timestamp,
-    Usage, Verdict,
+    BenchmarkName, Code, Generation, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Subset, Usage,
+    Verdict,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_finisher::Finisher;
@@ -81,7 +81,7 @@ pub(crate) struct Run {
 impl Run {
     /// A run with so many items, one sample each, as the planner leaves it.
     pub(crate) async fn planned(world: &World, items: u32) -> Self {
-        let (state, now) = (world.state(), Timestamp::now());
+        let (state, now) = (world.state(), bench_clock::now());
         let (id, benchmark): (_, BenchmarkName) = (RunId::random(), "aime_2025".parse().unwrap());
         let fields = json!({
             "id": id, "benchmarks": [&benchmark], "selected_benchmarks": null,
@@ -137,7 +137,7 @@ impl Run {
 
     /// Claims an item's sample; returns the number of the attempt.
     pub(crate) async fn claim(&self, world: &World, item: u32) -> u32 {
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         match world.state().claim(Stage::Answer, &self.sample(item), now, now.plus(INVOCATION)).await.unwrap()
         {
             Claim::Yours(claimed) => {
@@ -161,7 +161,7 @@ impl Run {
             judge_usage: None,
             judge_latency_ms: None,
             judge_model: None,
-            at: Timestamp::now(),
+            at: bench_clock::now(),
         };
         let found = self.found(world).await;
         let sort = found.benchmarks[0].sort();
@@ -177,7 +177,7 @@ impl Run {
 
     /// Ends the run as its budget does.
     pub(crate) async fn stop(&self, world: &World) {
-        let (found, now) = (self.found(world).await, Timestamp::now());
+        let (found, now) = (self.found(world).await, bench_clock::now());
         let next = found.run.state.fail(now, Code::BudgetReached, "stopped: budget").unwrap();
         let event = NewEvent::new(EventKind::RunFailed, "Run failed");
         let changed = world.state().change_run(&found.run, &next, 1, &event, now).await.unwrap();
@@ -186,7 +186,7 @@ impl Run {
 
     /// Cancels the run as its owner does.
     pub(crate) async fn cancel(&self, world: &World) {
-        let (found, now) = (self.found(world).await, Timestamp::now());
+        let (found, now) = (self.found(world).await, bench_clock::now());
         let next = found.run.state.cancel(now).unwrap();
         let event = NewEvent::new(EventKind::RunCanceled, "Run canceled by user");
         let changed = world.state().change_run(&found.run, &next, 1, &event, now).await.unwrap();

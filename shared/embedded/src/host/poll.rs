@@ -8,7 +8,6 @@ use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::{Message, MessageSystemAttributeName};
-use bench_domain::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
@@ -102,7 +101,7 @@ async fn invoke(client: &Client, mapping: &Mapping, deleter: &Deleter, batch: Ve
         .collect();
     let mut event = SqsEvent::default();
     event.records = batch.into_iter().map(|message| record(message, &mapping.queue_url)).collect();
-    let deadline = Timestamp::now().plus(mapping.timeout);
+    let deadline = bench_clock::now().plus(mapping.timeout);
     // A task of its own, so that a panic ends this invocation and nothing else; it ends with the host.
     let mut invocation = AbortOnDropHandle::new(tokio::spawn((mapping.handler)(event, deadline)));
     let response = match tokio::time::timeout(mapping.timeout, &mut invocation).await {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench_benchmarks::Grading;
 use bench_domain::sample::Stage;
 use bench_domain::sampling::item_hash;
-use bench_domain::{Finish, SampleBody, Timestamp, Usage};
+use bench_domain::{Finish, SampleBody, Usage};
 use bench_items::{Item, identity};
 use bench_lambda::metrics;
 use bench_state::{Answered, Finished, HandedOver};
@@ -59,7 +59,7 @@ impl Pipeline {
             judge_usage: None,
             judge_latency_ms: None,
             judge_model: None,
-            at: Timestamp::now(),
+            at: bench_clock::now(),
         };
         if self.commit(claimed, &finished, spent.into()).await? {
             self.count_answer_tokens(claimed, &body);
@@ -78,7 +78,7 @@ impl Pipeline {
         spent: Usage,
     ) -> Result<(), PipelineError> {
         let (sample, attempt) = (&claimed.sample, claimed.attempt);
-        match self.state.hand_over(sample, attempt, to, answered, spent, Timestamp::now()).await? {
+        match self.state.hand_over(sample, attempt, to, answered, spent, bench_clock::now()).await? {
             HandedOver::Lost => {
                 self.count_lost(claimed, Some(answered.body.attempt), spent.into()).await?;
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");

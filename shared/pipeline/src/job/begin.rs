@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::{Job, JobSpec, JobState, Timestamp};
+use bench_domain::{Job, JobSpec, JobState};
 use bench_sandy::job::{self, JobError, Uploaded};
 use bench_sandy::{ExecRequest, NewSandbox};
 use bench_state::LedgerEntry;
@@ -46,7 +46,7 @@ impl Pipeline {
             sandbox: sandbox.clone(),
             host: self.sandboxes.name.clone(),
             sample: turn.claimed.sample.clone(),
-            until: Timestamp::now().plus(work.spec.time_limit + LEASE_MARGIN),
+            until: bench_clock::now().plus(work.spec.time_limit + LEASE_MARGIN),
         };
         let starting = creating.at(JobState::Starting { sandbox: sandbox.clone() });
         let noted = self.state.note_sandbox(&entry).await;
@@ -91,7 +91,7 @@ impl Pipeline {
         match self.upload_and_start(sandbox, &work).await {
             Err(error) => self.job_failed(turn, starting, &error).await,
             Ok(Uploaded::Ready) => {
-                let until = Timestamp::now().plus(job::overdue(work.spec.time_limit));
+                let until = bench_clock::now().plus(job::overdue(work.spec.time_limit));
                 let state = JobState::Running { sandbox: sandbox.to_owned(), until, polls: 0 };
                 let job = starting.at(state);
                 if !self.save_job(turn, &job).await? {

@@ -40,7 +40,7 @@ impl Pipeline {
         let (sandy, name) = (&self.sandboxes.sandy, &self.sandboxes.job);
         // A job that has run for long is not over within this attempt: one poll is enough.
         let linger = if polls == 0 { self.sandboxes.linger } else { Duration::ZERO };
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let left = turn.claimed.deadline.0.since(now).saturating_sub(self.config.reserve);
         let leave_at = now.plus(linger.min(left));
         let mut wait = FIRST_WAIT;
@@ -57,7 +57,7 @@ impl Pipeline {
                 self.end_sandbox(sandbox).await;
                 return self.give_back(turn.claimed).await;
             }
-            let now = Timestamp::now();
+            let now = bench_clock::now();
             if now > until {
                 // It has kept its own time limit from ending it.
                 return match job::stop(sandy, sandbox, name).await {

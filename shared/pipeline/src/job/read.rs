@@ -1,7 +1,7 @@
 //! Reads what a job left: a verdict, or another round.
 
 use bench_benchmarks::Round;
-use bench_domain::{Execution, Job, Spending, Timestamp, Verdict};
+use bench_domain::{Execution, Job, Spending, Verdict};
 use bench_state::Finished;
 
 use super::{JobTurn, Work, new_round};
@@ -48,7 +48,7 @@ impl Pipeline {
                 Verdict::ungraded(none.code, why)
             }
         };
-        let finished = Finished { body: Some(stored.into()), ..record.ended(verdict, Timestamp::now()) };
+        let finished = Finished { body: Some(stored.into()), ..record.ended(verdict, bench_clock::now()) };
         // What the model's answer cost was counted when it was handed over.
         self.commit(turn.claimed, &finished, Spending::default()).await?;
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench_benchmarks::NoVerdict;
 use bench_domain::body::Judgement;
 use bench_domain::sample::Stage;
-use bench_domain::{Answer, Code, Finish, Timestamp, Usage, Verdict};
+use bench_domain::{Answer, Code, Finish, Usage, Verdict};
 use bench_inference::tokens::usage_or_estimate;
 use bench_lambda::metrics;
 use bench_state::{Finished, HandedOver, Reply};
@@ -65,7 +65,7 @@ impl Pipeline {
             judge_usage: usage,
             judge_latency_ms: Some(reply.latency_ms),
             judge_model: reply.model.clone().or_else(|| Some(model.clone())),
-            ..claimed.record.ended(verdict, Timestamp::now())
+            ..claimed.record.ended(verdict, bench_clock::now())
         };
         self.activity.count_tokens(reply.usage.filter(|_| !counted));
         self.commit(claimed, &finished, Role::Judge.spending(spent)).await?;
@@ -81,7 +81,7 @@ impl Pipeline {
         usage: Option<Usage>,
     ) -> Result<(), PipelineError> {
         let (sample, attempt) = (&claimed.sample, claimed.attempt);
-        match self.state.note_reply(sample, attempt, replies, reply, Timestamp::now()).await? {
+        match self.state.note_reply(sample, attempt, replies, reply, bench_clock::now()).await? {
             HandedOver::Lost => {
                 let spent = Role::Judge.spending(reply.spent);
                 self.count_lost(claimed, Some(reply.body.attempt), spent).await?;

@@ -138,7 +138,7 @@ impl Runs {
 
     /// Returns whether the run is still open. Looks at most once a second; a run of another generation is loaded anew.
     async fn check_open(&self, run: &Arc<RunContext>) -> Result<bool, PipelineError> {
-        let fresh = |seen: i64| Timestamp::now().since(Timestamp::from_micros(seen)) < OPEN_FOR;
+        let fresh = |seen: i64| bench_clock::now().since(Timestamp::from_micros(seen)) < OPEN_FOR;
         match run.seen_open.load(Ordering::Relaxed) {
             0 => return Ok(false),
             seen if fresh(seen) => return Ok(true),
@@ -151,7 +151,7 @@ impl Runs {
         let found = self.state.run(run.spec.id).await?;
         let open =
             found.is_some_and(|found| found.generation == run.generation && found.state.status().is_open());
-        run.seen_open.store(if open { Timestamp::now().as_micros() } else { 0 }, Ordering::Relaxed);
+        run.seen_open.store(if open { bench_clock::now().as_micros() } else { 0 }, Ordering::Relaxed);
         if !open {
             self.forget(run.spec.id);
         }
@@ -179,7 +179,7 @@ impl Runs {
             keys,
             ledger: record.spec.budget.is_set().then(|| self.ledgers.of(run)),
             spec: record.spec,
-            seen_open: AtomicI64::new(Timestamp::now().as_micros()),
+            seen_open: AtomicI64::new(bench_clock::now().as_micros()),
             used: AtomicU64::new(0),
         }))
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::sample::{Effort, backoff};
-use bench_domain::{Code, Timestamp, Verdict};
+use bench_domain::{Code, Verdict};
 use bench_inference::{Failure, FailureKind};
 use bench_lambda::metrics;
 
@@ -73,7 +73,7 @@ impl Pipeline {
         let (sample, code) = (&claimed.sample, provider.role.code(failure));
         tracing::warn!(run.id = %sample.run, error.code = %code, "Sample {sample} ended: {why}");
         let verdict = Verdict::ungraded(code, why);
-        let mut finished = claimed.record.ended(verdict, Timestamp::now());
+        let mut finished = claimed.record.ended(verdict, bench_clock::now());
         let usage = failure.usage.filter(|usage| usage.estimated_tokens == 0);
         let sum = match provider.role {
             Role::Model => &mut finished.usage,
@@ -115,7 +115,7 @@ impl Pipeline {
         patience: Duration,
     ) -> Result<(), PipelineError> {
         let effort = claimed.record.effort;
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         let since = effort.waiting_since.unwrap_or(now);
         if is_out_of_patience(&effort, patience) {
             let waited = now.since(since).as_secs();
@@ -132,7 +132,7 @@ impl Pipeline {
 }
 
 fn is_out_of_patience(effort: &Effort, patience: Duration) -> bool {
-    effort.waiting_since.is_some_and(|since| Timestamp::now().since(since) >= patience)
+    effort.waiting_since.is_some_and(|since| bench_clock::now().since(since) >= patience)
 }
 
 /// Returns a duration between half of this one and all of it.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bench_domain::run::ModelRef;
 use bench_domain::sample::Stage;
-use bench_domain::{Answer, Code, Generation, Prompt, Spending, Timestamp, Usage};
+use bench_domain::{Answer, Code, Generation, Prompt, Spending, Usage};
 use bench_inference::{ChatRequest, Endpoint, Failure};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -119,7 +119,7 @@ impl Pipeline {
         provider: &Provider,
         question: &Question<'_>,
     ) -> Result<Asked, PipelineError> {
-        if let Some(failure) = self.told_to_wait(provider, Timestamp::now()).await? {
+        if let Some(failure) = self.told_to_wait(provider, bench_clock::now()).await? {
             return Ok(Asked::Failed(failure));
         }
         match self.held_up(claimed, provider).await? {

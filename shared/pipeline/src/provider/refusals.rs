@@ -148,7 +148,7 @@ impl Pipeline {
         provider: &Provider,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
-        let now = Timestamp::now();
+        let now = bench_clock::now();
         if failure.gave_up_by == GaveUpBy::Provider
             && let Some(digest) = provider.refusals.refused(&claimed.sample, &failure.cause, now)
         {
@@ -170,7 +170,7 @@ impl Pipeline {
         provider: &Provider,
     ) -> Result<Option<HeldUp>, PipelineError> {
         let refusals = &provider.refusals;
-        if refusals.meaning(refused_samples(claimed), Timestamp::now()) == Meaning::Nothing {
+        if refusals.meaning(refused_samples(claimed), bench_clock::now()) == Meaning::Nothing {
             return Ok(None);
         }
         if self.stop_if_refused(claimed, provider).await? {
@@ -197,7 +197,7 @@ impl Pipeline {
         claimed: &ClaimedSample,
         provider: &Provider,
     ) -> Result<bool, PipelineError> {
-        let meaning = provider.refusals.meaning(refused_samples(claimed), Timestamp::now());
+        let meaning = provider.refusals.meaning(refused_samples(claimed), bench_clock::now());
         let Meaning::Alike { cause, samples } = meaning else { return Ok(false) };
         if self.has_answers(claimed, provider.role).await? {
             provider.refusals.answered();

@@ -63,7 +63,7 @@ impl Pipeline {
         provider: &Provider,
         duration: Duration,
     ) -> Result<(), PipelineError> {
-        let (wait, now) = (&provider.wait, Timestamp::now());
+        let (wait, now) = (&provider.wait, bench_clock::now());
         wait.until.fetch_max(now.plus(duration).as_micros(), Ordering::Relaxed);
         Ok(self.state.wait_for(&wait.credential, &wait.model, now, duration).await?)
     }

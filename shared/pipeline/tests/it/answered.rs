@@ -13,7 +13,7 @@ use crate::world::{World, handle, lease_end};
 
 /// Claims a sample as a process does that is killed afterwards; returns the number of the attempt.
 pub(crate) async fn claim(state: &State, run: &Run, stage: Stage) -> u32 {
-    let now = bench_domain::Timestamp::now();
+    let now = bench_clock::now();
     match state.claim(stage, &run.sample(0), now, lease_end()).await.unwrap() {
         Claim::Yours(claimed) => claimed.attempt,
         other => panic!("{other:?}"),

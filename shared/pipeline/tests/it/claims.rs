@@ -1,12 +1,10 @@
 //! Messages whose sample isn't to be worked on now.
 
-use std::time::Duration;
-
-use bench_domain::Timestamp;
 use bench_domain::sample::{Effort, SampleState, Stage};
 use bench_queue::{Message, QueueName};
 use bench_state::{EventKind, NewEvent};
 use serde_json::json;
+use std::time::Duration;
 
 use crate::answered::claim;
 use crate::provider::Reply;
@@ -23,7 +21,7 @@ async fn placed() -> (World, Run) {
 async fn a_sample_that_is_not_due_is_sent_again_for_later() {
     let (world, run) = placed().await;
     let attempt = claim(&world.state, &run, Stage::Answer).await;
-    let due_at = Timestamp::now().plus(Duration::from_secs(600));
+    let due_at = bench_clock::now().plus(Duration::from_secs(600));
     assert!(world.state.release(&run.sample(0), attempt, attempt, due_at, Effort::default()).await.unwrap());
     let before = run.record(&world, 0).await;
     assert!(handle(&world.pipeline(), &run.message(0)).await);
@@ -60,7 +58,7 @@ async fn a_sample_that_is_over_is_not_worked_on_again() {
 #[tokio::test]
 async fn a_sample_of_a_run_that_is_over_is_not_asked() {
     let (world, run) = placed().await;
-    let (found, now) = (run.found(&world).await, Timestamp::now());
+    let (found, now) = (run.found(&world).await, bench_clock::now());
     let canceled = found.run.state.cancel(now).unwrap();
     let event = NewEvent::new(EventKind::RunCanceled, "canceled");
     world.state.change_run(&found.run, &canceled, 1, &event, now).await.unwrap();

@@ -1,7 +1,7 @@
 //! What failures of a provider mean for the sample and the run.
 
 use bench_domain::sample::SampleState;
-use bench_domain::{Outcome, RunStatus, Timestamp};
+use bench_domain::{Outcome, RunStatus};
 use bench_pipeline::PipelineConfig;
 use bench_queue::QueueName;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::world::{World, handle};
 async fn a_rate_limit_becomes_a_planned_wait_that_all_samples_share() {
     let world = World::new(&[Reply::Status(429, Some(120)), Reply::Text(r"\boxed{7}")]).await;
     let run = Run::aime(&world, 2, model(&world), json!({})).await;
-    let before = Timestamp::now();
+    let before = bench_clock::now();
     let pipeline = world.pipeline();
     assert!(handle(&pipeline, &run.message(0)).await, "its message is not needed any more");
 

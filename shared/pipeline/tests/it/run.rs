@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bench_blobs::compress;
 use bench_domain::run::{AuthMode, DatasetUse, Owner, Plan};
 use bench_domain::sample::SampleState;
-use bench_domain::{BenchmarkName, Generation, Position, RunId, RunSpec, SampleRef, Subset, Timestamp};
+use bench_domain::{BenchmarkName, Generation, Position, RunId, RunSpec, SampleRef, Subset};
 use bench_queue::Message;
 use bench_state::{EventKind, Finished, NewEvent, PlannedSample, RunWithBenchmarks, SampleRecord};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ impl Run {
         let mut fields = json!({
             "id": id, "benchmarks": [&benchmark], "selected_benchmarks": null, "model": model,
             "subset": Subset::default(), "item_naming": "source-id", "owner": Owner::Local,
-            "auth": AuthMode::System, "coverage_min": 0.9, "software": "test", "created_at": Timestamp::now(),
+            "auth": AuthMode::System, "coverage_min": 0.9, "software": "test", "created_at": bench_clock::now(),
         });
         merge(&mut fields, more);
         let spec: RunSpec = serde_json::from_value(fields).unwrap();
@@ -88,7 +88,7 @@ impl Run {
 
     /// Writes the run as the planner leaves it.
     async fn write(&self, world: &World, spec: &RunSpec, planned: &[PlannedSample]) {
-        let (state, now) = (&world.state, Timestamp::now());
+        let (state, now) = (&world.state, bench_clock::now());
         let created = NewEvent::new(EventKind::RunCreated, "created");
         assert!(state.create_run(spec, &created, None, now).await.unwrap());
         state.write_plan(self.id, &self.benchmark, &self.plan, planned, now).await.unwrap();

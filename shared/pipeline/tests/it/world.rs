@@ -95,5 +95,5 @@ pub(crate) async fn handle(pipeline: &Pipeline, message: &Message) -> bool {
 
 /// The end of a lease that is long.
 pub(crate) fn lease_end() -> Timestamp {
-    Timestamp::now().plus(INVOCATION)
+    bench_clock::now().plus(INVOCATION)
 }

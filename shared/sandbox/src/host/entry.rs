@@ -54,7 +54,7 @@ impl Entry {
         sandbox: Arc<dyn Sandbox>,
         place: Place,
     ) -> Self {
-        let (now, now_at) = (Instant::now(), Timestamp::now());
+        let (now, now_at) = (Instant::now(), bench_clock::now());
         Self {
             id,
             priority,
@@ -115,6 +115,6 @@ impl Drop for InUse {
         let mut activity = self.0.activity();
         activity.running = activity.running.saturating_sub(1);
         activity.used = Instant::now();
-        activity.used_at = Timestamp::now();
+        activity.used_at = bench_clock::now();
     }
 }

@@ -5,8 +5,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-
-use bench_domain::Timestamp;
 use tokio::time::Instant;
 
 use super::Metric;
@@ -117,7 +115,7 @@ impl Machine {
 
     pub(super) fn metric(&self) -> Metric {
         Metric {
-            timestamp: Timestamp::now(),
+            timestamp: bench_clock::now(),
             cpu_ratio: self.cpu_ratio(),
             memory_ratio: self.memory().and_then(Space::used_ratio),
             disk_ratio: self.disk().and_then(Space::used_ratio),

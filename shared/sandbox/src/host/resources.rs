@@ -172,7 +172,7 @@ impl SandboxHost {
         if !(1..=HOURS_MAX).contains(&hours) {
             return Err(HostError::Invalid(format!("hours is a whole number from 1 to {HOURS_MAX}.")));
         }
-        Ok(self.series.since(Timestamp::now(), hours))
+        Ok(self.series.since(bench_clock::now(), hours))
     }
 
     /// What sandboxes use: those with these ids that there are, or all, the oldest first.
@@ -213,7 +213,7 @@ impl SandboxHost {
             memory_limit_bytes: Some(memory_limit),
             memory_ratio: usage.memory_bytes.and_then(|used| ratio(used, memory_limit)),
             disk_bytes: usage.disk_bytes,
-            updated_at: Some(Timestamp::now()),
+            updated_at: Some(bench_clock::now()),
         }
     }
 
