@@ -108,10 +108,10 @@ fn counts_that_cannot_be_right_are_estimated_and_marked() {
         let table = world.stack.exports.build(plain, ExportFormat::Csv).await.unwrap();
         let table = world.stack.blobs.get(&table.key).await.unwrap().unwrap();
         let table = String::from_utf8(table.to_vec()).unwrap();
-        let ends = "tokens_known,benchmark_estimated_tokens,benchmark_judge_estimated_tokens";
+        let ends = "tokens_known,benchmark_estimated_tokens,benchmark_judge_estimated_tokens,error_code";
         assert!(table.lines().next().unwrap().ends_with(ends), "{table}");
         for (mark, rows) in [("counted", 5), ("estimated", 1), ("rejected", 4)] {
-            let cells = format!(",{mark},{},\r\n", spent.estimated_tokens);
+            let cells = format!(",{mark},{},,\r\n", spent.estimated_tokens);
             assert_eq!(table.matches(&cells).count(), rows, "{cells:?} in {table}");
         }
     });
