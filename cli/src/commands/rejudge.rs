@@ -33,8 +33,6 @@ Examples:
 What comes out is a run of its own with the next version of the judging. The old one stays as it is, and both are
 compared at the end. A key of one's own for the judge comes from BENCH_JUDGE_API_KEY.";
 
-/// What the API says of a run that is not there.
-
 #[derive(Debug, Args)]
 pub(crate) struct RejudgeArgs {
     /// The run whose answers are judged

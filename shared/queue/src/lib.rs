@@ -5,7 +5,7 @@
 //!
 //! | queue | message | sent by | received by |
 //! | --- | --- | --- | --- |
-//! | `plans` | [`Message::Plan`] | api, scheduler | planner |
+//! | `plans` | [`Message::Plan`] | api, scheduler, `bench run` | planner |
 //! | `items` | [`Message::Sample`] | planner, worker (planned waits), dead-letters, scheduler | worker |
 //! | `turns` | [`Message::Turn`] | worker, turns (planned waits), planner, dead-letters, scheduler | turns |
 //! | `finishes` | [`Message::Finish`] | worker, turns, planner, api, dead-letters, scheduler | finisher |
@@ -47,7 +47,7 @@ pub enum QueueName {
     Plans,
     /// Samples to be answered and scored.
     Items,
-    /// Samples whose answers are to be judged.
+    /// Samples whose answers are to be judged, or run in a sandbox.
     Turns,
     /// Runs whose samples are all over.
     Finishes,
@@ -370,7 +370,6 @@ fn variable(name: QueueName) -> String {
     format!("BENCH_QUEUE_{}_URL", name.as_str().to_uppercase())
 }
 
-/// What the service said, without the rest of its answer.
 /// Makes a queue with these attributes and returns its address. One that an earlier start made under other settings gets
 /// these attributes.
 async fn make(
@@ -391,6 +390,7 @@ async fn make(
     }
 }
 
+/// What the service said, without the rest of its answer.
 fn told<E>(error: SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
