@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use bench_domain::Code;
 use bench_embedded::EmbeddedError;
 use bench_stack::SettingError;
 use bench_stack::sandboxes::SandboxesError;
@@ -94,13 +95,35 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     if let Some(hint) = hint {
         output::hint(hint);
     }
-    // A server that can't accept a value says 422: the same mistake as a wrong flag.
-    let unprocessable = is_refused_as(error, StatusCode::UNPROCESSABLE_ENTITY);
     match problem {
         Some(problem) => problem.status,
-        None if unprocessable || is_unusable_python(error) || is_unusable_setting(error) => ExitStatus::Usage,
+        None if is_wrong_usage(error) || is_unusable_python(error) || is_unusable_setting(error) => {
+            ExitStatus::Usage
+        }
         None => ExitStatus::Failure,
     }
+}
+
+/// Whether a server cannot accept what was given: the same mistake as a wrong flag on this machine.
+fn is_wrong_usage(error: &anyhow::Error) -> bool {
+    let is_mistake = |code| {
+        matches!(
+            code,
+            Code::BenchmarkNotOrdered
+                | Code::InvalidModel
+                | Code::InvalidRequest
+                | Code::JudgeKeyRequired
+                | Code::JudgeMissing
+                | Code::ModelNotFound
+                | Code::NoBenchmarks
+                | Code::PriceUnknown
+                | Code::UnsupportedProvider
+        )
+    };
+    let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
+    // Older servers give no code.
+    is_refused_as(error, StatusCode::UNPROCESSABLE_ENTITY)
+        || refused.and_then(|it| it.code).is_some_and(is_mistake)
 }
 
 /// Whether a server refused a request with this status.
@@ -163,6 +186,18 @@ mod tests {
         let usage = anyhow::Error::new(Problem::usage("no such benchmark")).context("cannot start");
         assert_eq!(report(&usage), ExitStatus::Usage);
         assert_eq!(report(&anyhow::anyhow!("anything")), ExitStatus::Failure);
+    }
+
+    #[test]
+    fn a_server_that_cannot_accept_what_was_given_means_wrong_usage() {
+        let refused = |status, code| {
+            let error = Refused { status, code, detail: "no".to_owned(), retry_after: None };
+            report(&anyhow::Error::new(error).context("cannot start"))
+        };
+        assert_eq!(refused(StatusCode::NOT_FOUND, Some(Code::ModelNotFound)), ExitStatus::Usage);
+        assert_eq!(refused(StatusCode::UNPROCESSABLE_ENTITY, None), ExitStatus::Usage);
+        assert_eq!(refused(StatusCode::NOT_FOUND, Some(Code::RunNotFound)), ExitStatus::Failure);
+        assert_eq!(refused(StatusCode::NOT_FOUND, None), ExitStatus::Failure);
     }
 
     #[test]
