@@ -1,15 +1,14 @@
 //! The services of one test, and planned runs in them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bench_blobs::Blobs;
-use bench_domain::run::{AuthMode, DatasetUse, Owner, Plan};
+use bench_domain::run::{AuthMode, Owner, Plan};
 use bench_domain::sample::{SampleState, Stage};
 use bench_domain::{
-    BenchmarkName, Code, Generation, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Subset, Usage,
-    Verdict,
+    BenchmarkName, Code, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Subset, Usage, Verdict,
+    testing,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_finisher::Finisher;
@@ -105,7 +104,7 @@ impl Run {
             length: 1,
         };
         let planned: Vec<PlannedSample> = (0..items).map(planned).collect();
-        let plan = plan(items);
+        let plan = testing::plan(items, 1);
         let claimed = state.claim_plan(id, 1, now, now.plus(INVOCATION)).await.unwrap();
         assert_eq!(claimed, PlanClaim::Yours { attempt: plan.attempt });
         state.write_plan(id, &benchmark, &plan, &planned, now).await.unwrap();
@@ -209,33 +208,4 @@ pub(crate) fn wrong() -> Verdict {
 
 pub(crate) fn error() -> Verdict {
     Verdict::ungraded(Code::ProviderError, "HTTP 500: down")
-}
-
-fn plan(items: u32) -> Plan {
-    Plan {
-        attempt: 1,
-        shards: 1,
-        items: items.into(),
-        samples_per_item: 1,
-        dataset_items: items.into(),
-        dataset: DatasetUse {
-            id: "acme/data".to_owned(),
-            revision: "0123abcd".to_owned(),
-            source: "local".to_owned(),
-            digest: "ab".repeat(32),
-            data_key: "datasets/none".to_owned(),
-            documents: None,
-            attachments: BTreeMap::new(),
-            note: None,
-            demo_support: false,
-        },
-        prompt_digest: "cd".repeat(32),
-        prompt_source: "own".to_owned(),
-        protocol: "none".to_owned(),
-        protocol_name: "none".to_owned(),
-        options: BTreeMap::new(),
-        generation: Generation::default(),
-        templates: BTreeMap::new(),
-        judge: None,
-    }
 }

@@ -1,11 +1,9 @@
 //! Planned runs.
 
-use std::collections::BTreeMap;
-
 use bench_blobs::compress;
-use bench_domain::run::{AuthMode, DatasetUse, Owner, Plan};
+use bench_domain::run::{AuthMode, Owner, Plan};
 use bench_domain::sample::SampleState;
-use bench_domain::{BenchmarkName, Generation, Position, RunId, RunSpec, SampleRef, Subset};
+use bench_domain::{BenchmarkName, Position, RunId, RunSpec, SampleRef, Subset, testing};
 use bench_queue::Message;
 use bench_state::{EventKind, Finished, NewEvent, PlannedSample, RunWithBenchmarks, SampleRecord};
 use serde_json::{Value, json};
@@ -80,7 +78,8 @@ impl Run {
             object.extend(frame);
         }
         world.blobs.put(&data_key, object.into(), "application/octet-stream").await.unwrap();
-        let plan = plan(planned.len() as u64, data_key);
+        let mut plan = testing::plan(u32::try_from(planned.len()).unwrap(), 1);
+        plan.dataset.data_key = data_key;
         let run = Self { id, benchmark, plan };
         run.write(world, &spec, &planned).await;
         run
@@ -145,33 +144,4 @@ impl Run {
 fn merge(fields: &mut Value, more: Value) {
     let Value::Object(more) = more else { panic!("more fields are an object") };
     fields.as_object_mut().unwrap().extend(more);
-}
-
-fn plan(items: u64, data_key: String) -> Plan {
-    Plan {
-        attempt: 1,
-        shards: 1,
-        items,
-        samples_per_item: 1,
-        dataset_items: items,
-        dataset: DatasetUse {
-            id: "acme/data".to_owned(),
-            revision: "0123abcd".to_owned(),
-            source: "local".to_owned(),
-            digest: "ab".repeat(32),
-            data_key,
-            documents: None,
-            attachments: BTreeMap::new(),
-            note: None,
-            demo_support: false,
-        },
-        prompt_digest: "cd".repeat(32),
-        prompt_source: "own".to_owned(),
-        protocol: "none".to_owned(),
-        protocol_name: "none".to_owned(),
-        options: BTreeMap::new(),
-        generation: Generation::default(),
-        templates: BTreeMap::new(),
-        judge: None,
-    }
 }
