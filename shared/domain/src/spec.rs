@@ -146,20 +146,39 @@ impl RunTemplate {
 
     /// Writes what is run and how.
     fn write_what<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        map.serialize_entry("model", &self.model)?;
-        map.serialize_entry("benchmarks", &self.benchmarks)?;
-        map.serialize_entry("selected_benchmarks", &self.selected_benchmarks)?;
-        map.serialize_entry("subset", &self.subset)?;
-        map.serialize_entry("items", &self.items)?;
-        map.serialize_entry("item_naming", &self.item_naming)?;
-        map.serialize_entry("samples", &self.samples)?;
-        map.serialize_entry("generation", &self.generation)?;
-        map.serialize_entry("datasets", &self.datasets)?;
-        map.serialize_entry("protocols", &self.protocols)?;
-        if !self.options.is_empty() {
-            map.serialize_entry("options", &self.options)?;
+        // Named one by one: a new field that neither this nor the other function writes is an error of the compiler.
+        let Self {
+            model,
+            benchmarks,
+            selected_benchmarks,
+            subset,
+            items,
+            item_naming,
+            samples,
+            generation,
+            datasets,
+            protocols,
+            options,
+            judge,
+            config: _,
+            coverage_min: _,
+            price: _,
+            budget: _,
+        } = self;
+        map.serialize_entry("model", model)?;
+        map.serialize_entry("benchmarks", benchmarks)?;
+        map.serialize_entry("selected_benchmarks", selected_benchmarks)?;
+        map.serialize_entry("subset", subset)?;
+        map.serialize_entry("items", items)?;
+        map.serialize_entry("item_naming", item_naming)?;
+        map.serialize_entry("samples", samples)?;
+        map.serialize_entry("generation", generation)?;
+        map.serialize_entry("datasets", datasets)?;
+        map.serialize_entry("protocols", protocols)?;
+        if !options.is_empty() {
+            map.serialize_entry("options", options)?;
         }
-        map.serialize_entry("judge", &self.judge)
+        map.serialize_entry("judge", judge)
     }
 
     /// Writes what bounds it, and what the caller keeps with it.

@@ -123,8 +123,26 @@ impl Order {
 
     /// Digest of what is ordered: equal for equal orders.
     pub fn digest(&self) -> String {
-        let Self { model, provider, subset, benchmarks, items, samples, generation, demo, config, .. } = self;
-        let Trusted { base_url, judge_base_url, replay_key, datasets, coverage_min, price } = &self.trusted;
+        // Named one by one: a new field is in the digest, or is left out on purpose.
+        let Self {
+            model,
+            provider,
+            subset,
+            benchmarks,
+            items,
+            samples,
+            generation,
+            demo,
+            budget,
+            protocols,
+            options,
+            judge,
+            config,
+            idempotency_key: _,
+            trusted,
+            warnings: _,
+        } = self;
+        let Trusted { base_url, judge_base_url, replay_key, datasets, coverage_min, price } = trusted;
         let mut parts = json!([
             model,
             provider,
@@ -141,17 +159,15 @@ impl Order {
             coverage_min,
         ]);
         // Only where there is one, so that orders of an older program keep their digests.
-        if let (Value::Array(parts), true) = (&mut parts, self.budget.is_set() || price.is_some()) {
-            parts.push(json!([self.budget, price]));
+        if let (Value::Array(parts), true) = (&mut parts, budget.is_set() || price.is_some()) {
+            parts.push(json!([budget, price]));
         }
-        let chooses = !self.protocols.is_empty() || self.judge.is_some() || judge_base_url.is_some();
+        let chooses = !protocols.is_empty() || judge.is_some() || judge_base_url.is_some();
         if let (Value::Array(parts), true) = (&mut parts, chooses) {
-            parts.push(
-                json!({ "protocols": self.protocols, "judge": self.judge, "judge_base_url": judge_base_url }),
-            );
+            parts.push(json!({ "protocols": protocols, "judge": judge, "judge_base_url": judge_base_url }));
         }
-        if let (Value::Array(parts), false) = (&mut parts, self.options.is_empty()) {
-            parts.push(json!({ "options": self.options }));
+        if let (Value::Array(parts), false) = (&mut parts, options.is_empty()) {
+            parts.push(json!({ "options": options }));
         }
         hex::encode(Sha256::digest(parts.to_string().as_bytes()))
     }
