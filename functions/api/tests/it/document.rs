@@ -1,5 +1,7 @@
 //! The OpenAPI document against the router.
 
+use std::collections::BTreeSet;
+
 use crate::server::Server;
 use serde_json::Value;
 
@@ -13,17 +15,26 @@ const ELSEWHERE: [&str; 5] = [
 ];
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
+/// Paths of the router's routes, as its debug output lists them: it has no other way to tell.
+fn paths(routes: &axum::Router) -> BTreeSet<String> {
+    let shown = format!("{routes:?}");
+    let entries = shown.split("RouteId(").skip(1);
+    let paths = entries.filter_map(|entry| entry.split_once("): \"")?.1.split('"').next());
+    // That of the fallback is axum's own.
+    paths.filter(|path| !path.contains("__private__axum")).map(str::to_owned).collect()
+}
+
 #[tokio::test]
-async fn every_documented_operation_is_there_and_no_other() {
+async fn the_document_has_the_routes_of_the_router_and_no_other() {
     let server = Server::local().await;
-    let reply = server.get("/openapi.json").await;
-    let document = reply.json();
+    let document = server.get("/openapi.json").await.json();
     assert_eq!(document["openapi"], "3.1.0");
-    let mut operations = 0;
-    for (path, documented) in document["paths"].as_object().unwrap() {
-        if ELSEWHERE.contains(&path.as_str()) {
-            continue;
-        }
+    let mut documented: BTreeSet<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
+    for path in ELSEWHERE {
+        assert!(documented.remove(path), "{path} is not in the document");
+    }
+    assert_eq!(paths(&bench_api::routes(server.api.clone())), documented);
+    for path in documented {
         let real = path
             .replace("{run_id}", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90")
             .replace("{schedule_id}", "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90")
@@ -33,11 +44,10 @@ async fn every_documented_operation_is_there_and_no_other() {
         for method in METHODS {
             let reply = server.ask(&method.to_uppercase(), &real, &[], "").await;
             assert!(!reply.text.contains("\"Not Found\""), "{path} is not there");
-            assert_eq!(reply.status != 405, documented.get(method).is_some(), "{method} {path}");
-            operations += usize::from(documented.get(method).is_some());
+            let is_documented = document["paths"][&path].get(method).is_some();
+            assert_eq!(reply.status != 405, is_documented, "{method} {path}");
         }
     }
-    assert_eq!(operations, 38);
 }
 
 #[tokio::test]
