@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bench_domain::run::{DatasetChoice, ModelRef, Owner};
+use bench_benchmarks::Options;
+use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner};
 use bench_domain::{BenchmarkName, Budget, Generation, Price, RunId, RunTemplate, Secret, Subset};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -107,17 +108,70 @@ pub fn no_effect(field: &str, why: &str) -> String {
     format!("`{field}` has no effect: {why}")
 }
 
+/// The part of a run's template that is looked up when it is ordered.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub(crate) model: ModelRef,
+    pub(crate) benchmarks: Vec<BenchmarkName>,
+    pub(crate) selected_benchmarks: Option<Vec<String>>,
+    pub(crate) datasets: BTreeMap<BenchmarkName, DatasetChoice>,
+    pub(crate) protocols: BTreeMap<BenchmarkName, String>,
+    pub(crate) options: BTreeMap<BenchmarkName, Options>,
+    pub(crate) judge: Option<JudgeSpec>,
+    pub(crate) coverage_min: f64,
+    pub(crate) price: Option<Price>,
+}
+
 impl Order {
-    /// What runs take over from the order as it stands.
-    pub(crate) fn into_template(self, model: ModelRef, benchmarks: Vec<BenchmarkName>) -> RunTemplate {
+    /// The template of the order's runs: what was resolved, and the rest as it was ordered.
+    pub(crate) fn into_template(self, resolved: Resolved) -> RunTemplate {
+        // Named one by one: a new field is taken over, or is left out on purpose.
+        let Self {
+            model: _,
+            provider: _,
+            subset,
+            benchmarks: _,
+            items,
+            samples,
+            generation,
+            demo: _,
+            budget,
+            protocols: _,
+            options: _,
+            judge: _,
+            config,
+            idempotency_key: _,
+            trusted: _,
+            warnings: _,
+        } = self;
+        let Resolved {
+            model,
+            benchmarks,
+            selected_benchmarks,
+            datasets,
+            protocols,
+            options,
+            judge,
+            coverage_min,
+            price,
+        } = resolved;
         RunTemplate {
-            subset: self.subset,
-            items: self.items,
-            samples: self.samples,
-            generation: self.generation,
-            config: self.config,
-            budget: self.budget,
-            ..RunTemplate::new(model, benchmarks)
+            model,
+            benchmarks,
+            selected_benchmarks,
+            subset,
+            items,
+            item_naming: ItemNaming::SourceId,
+            samples,
+            generation,
+            datasets,
+            protocols,
+            options,
+            judge,
+            config,
+            coverage_min,
+            price,
+            budget,
         }
     }
 

@@ -5,6 +5,7 @@ use bench_domain::{BenchmarkName, RunTemplate, Secret};
 
 use crate::benchmarks::{select, selected};
 use crate::judge::{FoundJudge, JudgedRun, is_judged};
+use crate::order::Resolved;
 use crate::{FoundModel, Order, Orderer, Orders, RunError, options, protocols};
 
 /// What an order comes to.
@@ -59,16 +60,18 @@ impl Orders {
             }
         };
         let (judge, judge_key) = judge.map(|judge| (judge.spec, judge.key)).unzip();
-        let template = RunTemplate {
+        let resolved = Resolved {
+            model: found.model,
             selected_benchmarks: selected(order.benchmarks.as_deref(), &benchmarks),
-            coverage_min: order.trusted.coverage_min.unwrap_or(self.config.coverage_min),
+            benchmarks,
             datasets,
             protocols,
             options,
             judge,
+            coverage_min: order.trusted.coverage_min.unwrap_or(self.config.coverage_min),
             price,
-            ..order.into_template(found.model, benchmarks)
         };
+        let template = order.into_template(resolved);
         Ok(Ordered { template, ignored, judge_key: judge_key.flatten() })
     }
 }

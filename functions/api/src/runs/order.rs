@@ -1,8 +1,8 @@
 //! Orders for runs, read from requests.
 
-use bench_domain::run::{DatasetChoice, SAMPLES_PER_ITEM_MAX};
+use bench_domain::run::{DatasetChoice, ItemNaming, SAMPLES_PER_ITEM_MAX};
 use bench_domain::sampling::{MAX_COUNT_ITEMS, MAX_SEED_CHARS};
-use bench_domain::{Code, Generation, RunTemplate, Subset};
+use bench_domain::{Budget, Code, Generation, RunTemplate, Subset};
 use bench_inference::PROVIDERS;
 use bench_runs::order::no_effect;
 use bench_runs::{Order, Trusted};
@@ -164,29 +164,57 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
 
 /// The fields of the order that makes these runs: what [`read_order`] reads.
 pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
-    let config: Option<Value> = run.config.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    // Named one by one: a new field is among those of the order, or is left out on purpose.
+    let RunTemplate {
+        model,
+        benchmarks: _,
+        selected_benchmarks,
+        subset: Subset { pct, count, seed },
+        items,
+        item_naming,
+        samples,
+        generation,
+        datasets,
+        protocols,
+        options,
+        judge,
+        config,
+        coverage_min: _,
+        price: _,
+        budget: Budget { usd, tokens },
+    } = run;
+    let Generation { temperature, max_tokens, top_p: _, stop: _, seed: _ } = generation;
+    let config: Option<Value> = config.as_deref().and_then(|text| serde_json::from_str(text).ok());
+    let items: Vec<String> = match item_naming {
+        ItemNaming::SourceId => items.clone(),
+        // The indexes of rows, as orders write them.
+        ItemNaming::RowIndex => items.iter().map(|item| format!("#{item}")).collect(),
+    };
     let fields = json!({
-        "model_id": run.model.qualified(),
-        "subset_pct": run.subset.pct,
-        "subset_count": run.subset.count,
-        "subset_seed": run.subset.seed,
-        "selected_benchmarks": run.selected_benchmarks,
+        "model_id": model.qualified(),
+        "subset_pct": pct,
+        "subset_count": count,
+        "subset_seed": seed,
+        "selected_benchmarks": selected_benchmarks,
         "config": config,
-        "samples": run.samples,
-        "temperature": run.generation.temperature,
-        "max_tokens": run.generation.max_tokens,
-        "items": run.items,
-        "demo": run.datasets.values().any(|choice| *choice == DatasetChoice::Demo),
-        "budget_usd": run.budget.usd,
-        "budget_tokens": run.budget.tokens,
-        "protocols": run.protocols,
-        OPTIONS_FIELD: run.options,
-        "judge": run.judge.as_ref().map(|judge| json!({
-            "model_id": judge.model.qualified(),
-            "temperature": judge.generation.temperature,
-            "seed": judge.generation.seed,
-            "max_tokens": judge.generation.max_tokens,
-        })),
+        "samples": samples,
+        "temperature": temperature,
+        "max_tokens": max_tokens,
+        "items": items,
+        "demo": datasets.values().any(|choice| *choice == DatasetChoice::Demo),
+        "budget_usd": usd,
+        "budget_tokens": tokens,
+        "protocols": protocols,
+        OPTIONS_FIELD: options,
+        "judge": judge.as_ref().map(|judge| {
+            let Generation { temperature, max_tokens, seed, top_p: _, stop: _ } = &judge.generation;
+            json!({
+                "model_id": judge.model.qualified(),
+                "temperature": temperature,
+                "seed": seed,
+                "max_tokens": max_tokens,
+            })
+        }),
     });
     match fields {
         Value::Object(fields) => fields,
@@ -244,11 +272,32 @@ pub(crate) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Api
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
+    use utoipa::PartialSchema;
+
     use super::*;
-    use bench_domain::Budget;
 
     fn read(body: Value) -> Result<Order, ApiError> {
         read_order(FieldReader::of_body(body.as_object().unwrap().clone()))
+    }
+
+    #[test]
+    fn every_documented_field_is_read_and_told_of_stored_orders() {
+        let schema = serde_json::to_value(<OrderBody as PartialSchema>::schema()).unwrap();
+        let documented: BTreeSet<String> =
+            schema["properties"].as_object().unwrap().keys().cloned().collect();
+        let mut body: Map<String, Value> =
+            documented.iter().map(|name| (name.clone(), Value::Null)).collect();
+        body.extend([("model_id".to_owned(), json!("a/b")), ("subset_pct".to_owned(), json!(100))]);
+        let fields = FieldReader::of_body(body);
+        assert_eq!(read_order(fields).unwrap().warnings, [""; 0], "a field that is not read is warned of");
+
+        let template = bench_domain::testing::template("a/b", "mmlu_pro");
+        let mut told: BTreeSet<String> = order_fields(&template).into_iter().map(|(name, _)| name).collect();
+        // It is told with the model.
+        assert!(told.insert("provider".to_owned()));
+        assert_eq!(told, documented);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Schedules over HTTP: made, seen, changed, run, deleted.
 
 use crate::server::{Reply, Server};
-use bench_domain::run::{AuthMode, Owner};
+use bench_domain::run::{AuthMode, COVERAGE_MIN_DEFAULT, ItemNaming, JudgeSpec, Owner};
 use bench_domain::schedule::{BenchmarkDifference, Comparison, Firing, FiringState, NoticeKind, Schedule};
 use bench_domain::statistics::Interval;
-use bench_domain::{RunId, RunStatus, ScheduleId, Timestamp};
+use bench_domain::{Budget, Generation, Price, RunId, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
 use bench_state::{FiringRef, ScheduleWrite, Transition};
 use serde_json::{Value, json};
 
@@ -239,6 +239,97 @@ async fn a_change_is_of_what_is_sent_and_nothing_else() {
     );
     let after = stored(&server, &made).await;
     assert_eq!(Schedule { updated_at: before.updated_at, ..after }, before);
+}
+
+/// Whether every field of a template is set to something else than it has by default.
+fn is_all_set(run: &RunTemplate) -> bool {
+    // Named one by one: a new field belongs into the order of the test below.
+    let RunTemplate {
+        model: _,
+        benchmarks,
+        selected_benchmarks,
+        subset: Subset { pct, count, seed },
+        items,
+        item_naming,
+        samples,
+        generation: Generation { temperature, max_tokens, top_p: _, stop: _, seed: _ },
+        datasets,
+        protocols,
+        options,
+        judge,
+        config,
+        coverage_min,
+        price,
+        budget: Budget { usd, tokens },
+    } = run;
+    let Some(JudgeSpec { model: _, auth: _, generation: judging, price: _ }) = judge else { return false };
+    let numbers = [*count, samples.map(u64::from), max_tokens.map(u64::from), *tokens];
+    let judging = [judging.max_tokens.map(i64::from), judging.seed, judging.temperature.map(|_| 0)];
+    !benchmarks.is_empty()
+        && [selected_benchmarks.as_ref(), Some(items)]
+            .iter()
+            .all(|list| list.is_some_and(|list| !list.is_empty()))
+        && *pct != 100
+        && numbers.iter().all(Option::is_some)
+        && [seed, config].iter().all(|text| text.is_some())
+        && *item_naming == ItemNaming::SourceId
+        && [temperature, usd].iter().all(|number| number.is_some())
+        && !datasets.is_empty()
+        && !protocols.is_empty()
+        && !options.is_empty()
+        && judging.iter().all(Option::is_some)
+        && *coverage_min != COVERAGE_MIN_DEFAULT
+        && price.is_some()
+}
+
+/// A schedule with everything that can be ordered, and the run's template that is stored with it.
+async fn with_everything(server: &Server) -> (Value, RunTemplate) {
+    let body = json!({
+        "name": "all", "cron": "30 2 * * *", "time_zone": "Europe/Berlin", "model_id": "oracle", "demo": true,
+        "selected_benchmarks": ["gpqa_diamond", "livecodebench", "hle"], "items": ["#1"], "subset_pct": 50,
+        "subset_count": 5, "subset_seed": "s", "config": { "x": [1] }, "samples": 3, "temperature": 0.5,
+        "max_tokens": 4096, "budget_usd": 2.5, "budget_tokens": 1_000_000,
+        "protocols": { "gpqa_diamond": "authors" },
+        "benchmark_options": { "livecodebench": { "start_date": "2024-08-01" } },
+        "judge": { "model_id": "oracle", "temperature": 0.25, "seed": 7, "max_tokens": 512 },
+    });
+    let made = make(server, &[], &body).await;
+    let id: ScheduleId = made["id"].as_str().unwrap().parse().unwrap();
+    let record = server.api.state.schedule(id).await.unwrap().unwrap();
+    let mut schedule = record.schedule.clone();
+    // These are noted, not ordered.
+    schedule.run.coverage_min = 0.25;
+    schedule.run.price = Some(Price { input_per_million_usd: 1.0, output_per_million_usd: 2.0 });
+    let written = server.api.state.update_schedule(&record, &schedule, None).await.unwrap();
+    assert_eq!(written, ScheduleWrite::Done);
+    assert!(is_all_set(&schedule.run), "{:#?}", schedule.run);
+    (made, schedule.run)
+}
+
+#[tokio::test]
+async fn a_change_of_one_field_keeps_all_the_others() {
+    let server = Server::local().await;
+    let (made, before) = with_everything(&server).await;
+    let reply = patch(&server, &made, &[], &json!({ "samples": 3, "judge": {} })).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_eq!(stored(&server, &made).await.run, before, "nothing was changed, but all of it was read anew");
+    let reply = patch(&server, &made, &[], &json!({ "samples": 4 })).await;
+    assert_eq!(reply.status, 200, "{}", reply.text);
+    assert_eq!(stored(&server, &made).await.run, RunTemplate { samples: Some(4), ..before });
+}
+
+#[tokio::test]
+async fn a_change_of_an_older_schedule_keeps_the_items_that_it_names_by_row() {
+    let server = Server::local().await;
+    let (made, _) = with_everything(&server).await;
+    let id: ScheduleId = made["id"].as_str().unwrap().parse().unwrap();
+    let record = server.api.state.schedule(id).await.unwrap().unwrap();
+    let mut schedule = record.schedule.clone();
+    (schedule.run.items, schedule.run.item_naming) = (vec!["12".into(), "3".into()], ItemNaming::RowIndex);
+    server.api.state.update_schedule(&record, &schedule, None).await.unwrap();
+    assert_eq!(patch(&server, &made, &[], &json!({ "samples": 4 })).await.status, 200);
+    let run = stored(&server, &made).await.run;
+    assert_eq!((run.items, run.item_naming), (vec!["#12".to_owned(), "#3".into()], ItemNaming::SourceId));
 }
 
 #[tokio::test]
