@@ -7,6 +7,7 @@ use bench_domain::{BenchmarkName, Code, RunId};
 use bench_inference::{EndpointError, ModelNameError, Provider};
 use bench_state::StateError;
 
+use crate::NotAllowed;
 use crate::choice::{Choice, UnknownChoice};
 
 /// Time after which to try again when a limit of open runs is reached.
@@ -82,9 +83,7 @@ pub enum RunError {
         official: Option<&'static str>,
     },
     /// A judge that the operator does not pay for.
-    #[error(
-        "The judge {0} needs a key of your own: send it as X-Judge-Authorization: Bearer, or leave judge.model_id out."
-    )]
+    #[error("The judge {0} needs a key of your own: give one for the judge, or leave judge.model_id out.")]
     JudgeNeedsKey(String),
     /// What is wrong is wrong with the judge.
     #[error("The judge: {0}")]
@@ -116,9 +115,9 @@ pub enum RunError {
     /// The dataset cannot be had: its terms were not accepted.
     #[error("{0}")]
     DatasetNotAvailable(String),
-    /// The caller may not order a gated benchmark.
-    #[error("The dataset of {0} is gated: runs of it are for admins and listed callers on this server.")]
-    Gated(BenchmarkName),
+    /// The access policy does not let the caller order this.
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
     /// More samples than one order may have.
     #[error(
         "This order has {planned} samples, and the server takes {limit} in one order: choose fewer benchmarks, fewer \
@@ -161,10 +160,10 @@ pub enum RunError {
         limit: u64,
     },
     /// The idempotency key stands for another order.
-    #[error("This Idempotency-Key was used for another order.")]
+    #[error("This idempotency key was used for another order.")]
     KeyReused,
     /// The run that the idempotency key stands for was deleted.
-    #[error("The run made under this Idempotency-Key was deleted.")]
+    #[error("The run made under this idempotency key was deleted.")]
     EarlierRunDeleted,
     /// The same order came twice at a time, and what the other one made cannot be found.
     #[error("The run was not created; send the order again.")]
@@ -238,7 +237,7 @@ impl RunError {
             Self::NotOrdered { .. } => Code::BenchmarkNotOrdered,
             Self::Protocol(_) | Self::Options { .. } => Code::InvalidRequest,
             Self::DatasetNotAvailable(_) => Code::DatasetUnavailable,
-            Self::Gated(_) => Code::GatedBenchmark,
+            Self::NotAllowed(refused) => refused.code(),
             Self::TooManySamples { .. } => Code::SamplesLimit,
             Self::TooManyOrders { .. } | Self::TooManyOrdersInAll { .. } => Code::OrderRateLimit,
             Self::TooManyOpenRuns { .. } | Self::TooManyOpenRunsInAll { .. } => Code::OpenRunsLimit,
@@ -281,7 +280,7 @@ impl RunError {
             | Self::Options { .. }
             | Self::TooManySamples { .. }
             | Self::KeyReused => Kind::OutOfBounds,
-            Self::KeyNotAuthorized { .. } | Self::Gated(_) => Kind::Forbidden,
+            Self::KeyNotAuthorized { .. } | Self::NotAllowed(_) => Kind::Forbidden,
             Self::EarlierRunDeleted | Self::NotCreated | Self::RunOpen { .. } => Kind::Conflict,
             Self::TooManyOrders { wait, .. } | Self::TooManyOrdersInAll { wait, .. } => {
                 Kind::TooMany { after: *wait }

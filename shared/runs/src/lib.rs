@@ -10,12 +10,14 @@
 //! | `template` | an order with all of that looked up |
 //! | `create`, `rejudge`, [`scheduled`] | a run from an order, from another run's answers, from a schedule |
 //! | [`runs`] | [`Runs`]: the write that all of them end with |
+//! | `access` | what the access policy lets a caller order |
 //! | `limits` | how much may be ordered |
 //!
 //! Nothing here knows HTTP: what is refused is a [`RunError`] with a code, and whoever took the order says it in its
 //! own way. Nothing waits for a model or a dataset; the one exception is the look at the provider's list of models, for
 //! a few seconds at most.
 
+mod access;
 mod availability;
 mod benchmarks;
 mod choice;
@@ -36,6 +38,7 @@ pub mod runs;
 pub mod scheduled;
 mod template;
 
+pub use access::NotAllowed;
 pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
 pub use create::{Created, Placed, Ready};
 pub use error::{Kind, RunError};

@@ -1,10 +1,8 @@
 //! Who orders, and what may be ordered with that.
 
+use bench_domain::Secret;
 use bench_domain::run::{AuthMode, Owner};
-use bench_domain::{BenchmarkName, Secret};
 use bench_state::access::{AccessEntry, AccessRow};
-
-use crate::RunError;
 
 /// Who orders, and whose key is used.
 #[derive(Debug, Clone)]
@@ -32,23 +30,6 @@ impl Orderer {
             Some(_) => AuthMode::ApiKey,
             None => AuthMode::System,
         }
-    }
-
-    /// Refuses gated benchmarks to callers who may not order them.
-    ///
-    /// # Errors
-    /// [`RunError::Gated`] with the first one.
-    pub fn refuse_gated(&self, benchmarks: &[BenchmarkName]) -> Result<(), RunError> {
-        match benchmarks.iter().find(|name| !self.may_order(name)) {
-            Some(name) => Err(RunError::Gated(name.clone())),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether this caller may order a benchmark, gated or not.
-    pub(crate) fn may_order(&self, name: &BenchmarkName) -> bool {
-        self.standing.permissions().gated
-            || bench_benchmarks::find(name.as_str()).is_none_or(|benchmark| benchmark.spec().gate.is_none())
     }
 }
 

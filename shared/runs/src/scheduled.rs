@@ -5,11 +5,11 @@ use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::schedule::Schedule;
 use bench_domain::{BenchmarkName, Code, RunId, Timestamp};
 use bench_inference::{EndpointError, ModelSource};
-use bench_state::access::{AccessKind, AccessRow, Reached};
+use bench_state::access::{AccessKind, Reached};
 use bench_state::{Creation, StateError};
 
 use crate::runs::FIRST_GENERATION;
-use crate::{Keys, Runs};
+use crate::{Keys, NotAllowed, Permissions, Runs, Standing};
 
 /// Why a schedule's run was not made.
 #[derive(Debug, thiserror::Error)]
@@ -69,6 +69,16 @@ pub enum NotMade {
     /// The state failed.
     #[error(transparent)]
     State(#[from] StateError),
+}
+
+impl From<NotAllowed> for NotMade {
+    fn from(refused: NotAllowed) -> Self {
+        match refused {
+            NotAllowed::Caller { .. } => Self::PolicyChanged,
+            NotAllowed::Source(_) => Self::OracleNotAllowed,
+            NotAllowed::Benchmark(name) => Self::Gated(name),
+        }
+    }
 }
 
 impl NotMade {
@@ -143,33 +153,29 @@ impl Runs {
     /// Refuses what the schedule's owner may not order: the access policy, an access token or its permissions may have
     /// changed since.
     async fn check_owner(&self, schedule: &Schedule, now: Timestamp) -> Result<(), NotMade> {
-        let policy = &self.config.policy;
+        let standing = self.standing_of(schedule, now).await?;
+        let model = &schedule.run.model;
+        let source = ModelSource::from_name(&model.provider)
+            .ok_or_else(|| NotMade::ProviderGone(model.provider.clone()))?;
+        Ok(standing.check_access(&self.config.policy, source, &schedule.run.benchmarks)?)
+    }
+
+    /// The standing of a schedule's owner at present.
+    async fn standing_of(&self, schedule: &Schedule, now: Timestamp) -> Result<Standing, NotMade> {
         let owner = match &schedule.owner {
-            _ if self.config.local => return Ok(()),
+            _ if self.config.local => return Ok(Standing::Local),
             Owner::Key(owner) => owner,
             // On a server that others can reach these are an admin's.
-            Owner::Local if policy.has(AccessRow::Admin) => return Ok(()),
-            Owner::Local => return Err(NotMade::PolicyChanged),
+            Owner::Local => return Ok(Standing::Admin),
         };
         let entry = self.state.access(owner).await?.filter(|entry| entry.is_valid(now));
-        let is_token = schedule.auth == AuthMode::System;
-        if is_token && entry.as_ref().is_none_or(|entry| entry.kind != AccessKind::Token) {
-            return Err(NotMade::TokenInvalid);
-        }
-        let row = if is_token { AccessRow::Token } else { AccessRow::ProviderKey };
-        if !policy.has(row) {
-            return Err(NotMade::PolicyChanged);
-        }
-        let template = &schedule.run;
-        let source = ModelSource::from_name(&template.model.provider);
-        let is_oracle = source.is_some_and(|source| !source.is_remote());
-        if is_oracle && !entry.as_ref().is_some_and(|entry| entry.oracle) {
-            return Err(NotMade::OracleNotAllowed);
-        }
-        let gated = bench_benchmarks::gated();
-        match template.benchmarks.iter().find(|name| gated.contains(*name)) {
-            Some(name) if !entry.is_some_and(|entry| entry.gated) => Err(NotMade::Gated(name.clone())),
-            _ => Ok(()),
+        match (schedule.auth, entry) {
+            (AuthMode::System, Some(entry)) if entry.kind == AccessKind::Token => {
+                Ok(Standing::Token(Permissions::of(&entry)))
+            }
+            (AuthMode::System, _) => Err(NotMade::TokenInvalid),
+            (AuthMode::ApiKey, Some(entry)) => Ok(Standing::ListedKey(Permissions::of(&entry))),
+            (AuthMode::ApiKey, None) => Ok(Standing::Key),
         }
     }
 

@@ -35,7 +35,8 @@ impl Orders {
         let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
         if selected(order.benchmarks.as_deref(), &benchmarks).is_none() {
             // Nobody asked for a dataset whose terms the operator has not accepted.
-            benchmarks.retain(|name| self.can_be_had(&order, name).is_ok() && orderer.may_order(name));
+            benchmarks
+                .retain(|name| self.can_be_had(&order, name).is_ok() && orderer.standing.may_order(name));
             let names_judge = order.judge.as_ref().is_some_and(|judge| judge.model.is_some());
             if !(names_judge || kept.is_some() || self.has_default_judge(&found.model)) {
                 // Nor for what only a judge could grade.
@@ -44,7 +45,7 @@ impl Orders {
                 benchmarks.retain(|name| !is_judged(name, protocol(name)));
             }
         }
-        orderer.refuse_gated(&benchmarks)?;
+        orderer.standing.check_gated(&benchmarks)?;
         let protocols = protocols::chosen(&order.protocols, &benchmarks)?;
         let options = options::chosen(&order.options, &order.protocols, &benchmarks)?;
         let datasets = self.dataset_choices(&order, &benchmarks)?;

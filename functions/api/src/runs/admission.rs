@@ -8,7 +8,7 @@ use bench_domain::run::{ModelRef, Owner};
 use bench_domain::{BenchmarkName, Code, Secret};
 use bench_inference::{KeyCheck, ModelSource};
 use bench_runs::{Orderer, Permissions, RunError, Standing};
-use bench_state::access::{AccessEntry, AccessKind, AccessRow};
+use bench_state::access::{AccessEntry, AccessKind};
 use bench_web::attempts::address_of;
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::{ApiError, Caller};
@@ -99,27 +99,11 @@ pub(crate) async fn admit(
     wanted: Wanted<'_>,
 ) -> Result<(), ApiError> {
     let policy = &api.config.runs.policy;
+    let checked = orderer.standing.check_access(policy, wanted.source, wanted.benchmarks);
+    checked.map_err(|refused| refusal(refused.into()))?;
     if policy.local {
         return Ok(());
     }
-    if let Some(row) = orderer.standing.row().filter(|row| !policy.has(*row)) {
-        let who = match row {
-            AccessRow::Admin => "the admin secret",
-            AccessRow::Token => "an access token",
-            AccessRow::ProviderKey => "a provider's key",
-        };
-        return Err(ApiError::new(
-            Code::OrderNotAllowed,
-            format!("This server takes no orders from callers with {who}; its access policy is: {policy}."),
-        ));
-    }
-    if !wanted.source.is_remote() && !orderer.standing.permissions().oracle {
-        return Err(ApiError::new(
-            Code::OrderNotAllowed,
-            format!("Runs of {} are for admins and listed callers on this server.", wanted.source),
-        ));
-    }
-    orderer.refuse_gated(wanted.benchmarks).map_err(refusal)?;
     match &orderer.api_key {
         Some(key) if orderer.standing == Standing::Key => confirm(api, parts, orderer, key, wanted).await,
         _ => Ok(()),

@@ -1,0 +1,136 @@
+//! What the access policy lets a caller order.
+
+use bench_domain::{BenchmarkName, Code};
+use bench_inference::ModelSource;
+use bench_state::access::{AccessPolicy, AccessRow};
+
+use crate::Standing;
+
+/// Why the access policy refuses an order.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotAllowed {
+    /// The policy lets no callers of this kind order.
+    #[error(
+        "This server takes no orders from callers with {}; its access policy is: {policy}.",
+        credential(*.row)
+    )]
+    Caller {
+        /// The row that the policy would need.
+        row: AccessRow,
+        /// The policy.
+        policy: AccessPolicy,
+    },
+    /// Answers of this source are for listed callers.
+    #[error("Runs of {0} are for admins and listed callers on this server.")]
+    Source(ModelSource),
+    /// The benchmark is for listed callers.
+    #[error("The dataset of {0} is gated: runs of it are for admins and listed callers on this server.")]
+    Benchmark(BenchmarkName),
+}
+
+impl NotAllowed {
+    /// The stable code of the refusal, for programs.
+    pub const fn code(&self) -> Code {
+        match self {
+            Self::Caller { .. } | Self::Source(_) => Code::OrderNotAllowed,
+            Self::Benchmark(_) => Code::GatedBenchmark,
+        }
+    }
+}
+
+fn credential(row: AccessRow) -> &'static str {
+    match row {
+        AccessRow::Admin => "the admin secret",
+        AccessRow::Token => "an access token",
+        AccessRow::ProviderKey => "a provider's key",
+    }
+}
+
+impl Standing {
+    /// Refuses an order that the access policy does not allow a caller of this standing. `benchmarks` are those that
+    /// are known already.
+    ///
+    /// # Errors
+    /// What is not allowed.
+    pub fn check_access(
+        self,
+        policy: &AccessPolicy,
+        source: ModelSource,
+        benchmarks: &[BenchmarkName],
+    ) -> Result<(), NotAllowed> {
+        if policy.local {
+            return Ok(());
+        }
+        if let Some(row) = self.row().filter(|row| !policy.has(*row)) {
+            return Err(NotAllowed::Caller { row, policy: policy.clone() });
+        }
+        if !source.is_remote() && !self.permissions().oracle {
+            return Err(NotAllowed::Source(source));
+        }
+        self.check_gated(benchmarks)
+    }
+
+    /// Refuses gated benchmarks to callers who may not order them.
+    pub(crate) fn check_gated(self, benchmarks: &[BenchmarkName]) -> Result<(), NotAllowed> {
+        match benchmarks.iter().find(|name| !self.may_order(name)) {
+            Some(name) => Err(NotAllowed::Benchmark(name.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a caller of this standing may order a benchmark, gated or not.
+    pub(crate) fn may_order(self, name: &BenchmarkName) -> bool {
+        self.permissions().gated
+            || bench_benchmarks::find(name.as_str()).is_none_or(|benchmark| benchmark.spec().gate.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Permissions;
+
+    fn policy(rows: &str, local: bool) -> AccessPolicy {
+        AccessPolicy::from_vars(|_| Some(rows.to_owned()), local).unwrap()
+    }
+
+    #[test]
+    fn a_caller_orders_what_policy_and_permissions_allow() {
+        let (open, gated) = ("mmlu_pro".parse().unwrap(), bench_benchmarks::gated().pop_first().unwrap());
+        let provider = ModelSource::from_name("chutes").unwrap();
+        let (none, all) = (Permissions::default(), Permissions { oracle: true, gated: true });
+        let caller = |standing: Standing, rows: &str, source, benchmark: &BenchmarkName| {
+            let checked =
+                standing.check_access(&policy(rows, false), source, std::slice::from_ref(benchmark));
+            checked.map_err(|refused| refused.code())
+        };
+        for (standing, row) in [
+            (Standing::Admin, "admin"),
+            (Standing::Token(all), "token"),
+            (Standing::ListedKey(all), "provider-key"),
+        ] {
+            assert_eq!(caller(standing, row, ModelSource::Oracle, &gated), Ok(()), "{row}");
+            let others = ["admin", "token", "provider-key"].into_iter().filter(|other| *other != row);
+            for other in others {
+                let refused = caller(standing, other, provider, &open);
+                assert_eq!(refused, Err(Code::OrderNotAllowed), "{row} {other}");
+            }
+        }
+        for (standing, row) in [
+            (Standing::Token(none), "token"),
+            (Standing::ListedKey(none), "provider-key"),
+            (Standing::Key, "provider-key"),
+        ] {
+            assert_eq!(caller(standing, row, provider, &open), Ok(()), "{row}");
+            assert_eq!(
+                caller(standing, row, ModelSource::Oracle, &open),
+                Err(Code::OrderNotAllowed),
+                "{row}"
+            );
+            assert_eq!(caller(standing, row, provider, &gated), Err(Code::GatedBenchmark), "{row}");
+        }
+        // On a server that is bound to loopback the policy has no effect.
+        let local = Standing::Key.check_access(&policy("admin", true), ModelSource::Oracle, &[gated]);
+        assert_eq!(local, Ok(()));
+    }
+}
