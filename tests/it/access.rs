@@ -23,7 +23,7 @@ async fn ordered(world: &World, order: &Order) -> RunId {
         },
         ..ApiOrder::default()
     };
-    world.stack.api.orders.create(order, Orderer::local()).await.unwrap().run.run.spec.id
+    world.stack.orders.create(order, Orderer::local()).await.unwrap().run.run.spec.id
 }
 
 #[test]

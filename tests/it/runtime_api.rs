@@ -76,7 +76,7 @@ impl Deployed {
             },
             ..Order::default()
         };
-        let created = stack.api.orders.create(order, orderer).await.unwrap();
+        let created = stack.orders.create(order, orderer).await.unwrap();
         created.run.run.spec.id
     }
 

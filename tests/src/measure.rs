@@ -113,7 +113,7 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     take(&noted);
     let key = Secret::new("a-caller-key-of-this-measurement").context("a key is no blank text")?;
     let orderer = Orderer { owner: stack.api.access.owner_of(&key), api_key: Some(key), ..Orderer::local() };
-    let created = stack.api.orders.create(order, orderer).await;
+    let created = stack.orders.create(order, orderer).await;
     let created = created.map_err(|error| anyhow::anyhow!("the order was refused: {error}"))?;
     let run = created.run.run.spec.id;
     end_of(&stack, run).await?;

@@ -84,9 +84,9 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
     // What is only put into the queue is left to `bench serve`.
     let scope = if args.detach { Scope::Server } else { Scope::Foreground };
     let session = Session::open_in(scope, &args.work, &args.server, &args.data).await?;
-    let ordered = match (session.api(), base_url) {
+    let ordered = match (session.orders(), base_url) {
         // Only the command line may say where the judge answers: no request can.
-        (Some(api), Some(base_url)) => {
+        (Some(orders), Some(base_url)) => {
             let order = RejudgeOrder {
                 judge: judge.order().unwrap_or_default(),
                 budget: args.budget.budget(),
@@ -96,7 +96,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
                 idempotency_key: None,
                 warnings: Vec::new(),
             };
-            order_here(&api.orders, args.run, order).await
+            order_here(orders, args.run, order).await
         }
         _ => order(&session.client, args.run, body).await,
     };

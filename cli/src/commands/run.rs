@@ -15,9 +15,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_api::Api;
 use bench_domain::{RunId, RunStatus};
 use bench_inference::{ModelName, PROVIDERS};
+use bench_runs::Orders;
 use bench_state::Scope;
 use clap::Args;
 use serde_json::Value;
@@ -272,9 +272,9 @@ impl Session {
         Ok(Self { client, stack: Some(stack), datasets })
     }
 
-    /// The API's functions, where the work is done in this process.
-    pub(crate) fn api(&self) -> Option<&Api> {
-        self.stack.as_ref().map(|stack| stack.api.as_ref())
+    /// What makes runs, where that is done in this process.
+    pub(crate) fn orders(&self) -> Option<&Orders> {
+        self.stack.as_ref().map(|stack| stack.orders.as_ref())
     }
 
     pub(crate) async fn close(self, grace: Duration) {

@@ -41,7 +41,7 @@ pub struct Api {
     /// What datasets there are.
     pub library: Arc<Library>,
     /// Makes runs.
-    pub orders: Orders,
+    pub orders: Arc<Orders>,
     /// Tells callers apart.
     pub access: Access,
     /// Settings.
@@ -101,7 +101,7 @@ impl Api {
             blobs,
             credentials,
             library,
-            orders,
+            orders: Arc::new(orders),
             access,
             config,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),

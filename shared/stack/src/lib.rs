@@ -35,6 +35,7 @@ use bench_lambda::KmsKey;
 use bench_pipeline::{Ledgers, Pipeline, PipelineConfig, SandboxHost, Services};
 use bench_planner::Planner;
 use bench_queue::{QueueSettings, Queues};
+use bench_runs::Orders;
 use bench_sandy::SandyConfig;
 use bench_scheduler::{Scheduler, SchedulerConfig};
 use bench_state::credentials::{Credentials, KeyWrapper, LocalKey, OwnerKey};
@@ -72,6 +73,8 @@ pub struct Stack {
     pub credentials: Credentials,
     /// Datasets.
     pub library: Library,
+    /// Makes runs, for the API and for callers in this process.
+    pub orders: Arc<Orders>,
     /// The API's functions, for callers in this process.
     pub api: Arc<Api>,
     /// The exports' functions, for callers in this process.
@@ -275,6 +278,7 @@ impl Stack {
             queues,
             blobs,
             credentials,
+            orders: Arc::clone(&api.orders),
             api,
             exports,
             s3_address,

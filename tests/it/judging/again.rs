@@ -39,7 +39,7 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
             judge_key: Some(Secret::new(KEY).unwrap()),
             ..RejudgeOrder::default()
         };
-        let made = world.stack.api.orders.rejudge(first, order, Standing::Local, None).await.unwrap();
+        let made = world.stack.orders.rejudge(first, order, Standing::Local, None).await.unwrap();
         let second = made.run.run.spec.id;
         assert_eq!(world.end_of(second).await, RunStatus::Succeeded);
         let after = check(&world, second, Expected::SUCCEEDED).await;

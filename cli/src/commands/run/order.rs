@@ -425,7 +425,7 @@ impl Plan {
             };
             // A key is for a provider: none is asked for the others.
             let orderer = if is_remote { orderer.clone() } else { local.clone() };
-            let created = stack.api.orders.create(order, orderer).await;
+            let created = stack.orders.create(order, orderer).await;
             let created = created.map_err(|error| {
                 let message = format!("{}: {error}", model.name);
                 match error.kind() {
