@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bench_domain::sample::{Effort, Stage};
-use bench_domain::{Answer, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Verdict};
+use bench_domain::sample::Effort;
+use bench_domain::{Answer, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Stage, Verdict};
 use bench_exports::ExportFormat;
 use bench_pipeline::PipelineConfig;
 use bench_queue::Message;
@@ -71,7 +71,14 @@ fn a_late_commit_and_its_body_change_nothing() {
         let sha256 = world.stack.blobs.put_body(&sample, late, &body).await.unwrap();
         let sort = report[0].sort();
         let finished = wrongly_finished(late, sha256);
-        assert_eq!(hands.state.commit(&sample, &sort, late, &finished).await.unwrap(), Commit::Lost);
+        assert_eq!(
+            hands
+                .state
+                .commit(&sample, &sort, late, &finished, finished.usage.unwrap_or_default())
+                .await
+                .unwrap(),
+            Commit::Lost
+        );
         let now = bench_clock::now();
         assert!(!hands.state.release(&sample, late, late, now, Effort::default()).await.unwrap());
 
@@ -101,7 +108,14 @@ fn a_late_commit_does_not_end_what_another_attempt_holds() {
         };
         let sort = world.found(run).await.benchmarks[0].sort();
         let finished = wrongly_finished(late, "0".repeat(64));
-        assert_eq!(hands.state.commit(&sample, &sort, late, &finished).await.unwrap(), Commit::Lost);
+        assert_eq!(
+            hands
+                .state
+                .commit(&sample, &sort, late, &finished, finished.usage.unwrap_or_default())
+                .await
+                .unwrap(),
+            Commit::Lost
+        );
         // The duplicate of a message meets a live lease and is dropped.
         assert!(hands.handle(&Message::Sample { sample: sample.clone(), generation: 1 }).await);
         assert_eq!(world.model.total(), 0);
@@ -128,7 +142,11 @@ fn a_commit_that_is_repeated_counts_once() {
         let sort = world.found(run).await.benchmarks[0].sort();
         let finished = wrongly_finished(claimed.attempt, sha256);
         for _ in 0..3 {
-            let committed = hands.state.commit(&sample, &sort, claimed.attempt, &finished).await.unwrap();
+            let committed = hands
+                .state
+                .commit(&sample, &sort, claimed.attempt, &finished, finished.usage.unwrap_or_default())
+                .await
+                .unwrap();
             assert!(matches!(committed, Commit::Done { .. }));
         }
         hands.drain().await;

@@ -8,8 +8,7 @@ mod named;
 
 use std::time::Duration;
 
-use bench_domain::sample::Stage;
-use bench_domain::{Code, RunId, SampleRef, Usage, Verdict};
+use bench_domain::{Code, RunId, SampleRef, Stage, Usage, Verdict};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, UnreadableMessage, handle_dead_batch, metrics};
 use bench_queue::{Message, QueueError, Queues, RECEIVES_MAX};
 use bench_state::{
@@ -39,6 +38,8 @@ enum DeadLetterError {
     Queue(#[from] QueueError),
     #[error("sample {0} is being worked on")]
     Busy(SampleRef),
+    #[error("run {0} kept changing while it was to be failed")]
+    Races(RunId),
 }
 
 impl DeadLetters {
@@ -107,29 +108,11 @@ impl DeadLetters {
             }
             return Ok(());
         }
-        let code = match record.stage() {
-            Stage::Judge => Code::JudgeAttemptsLost,
-            Stage::Answer | Stage::Sandbox => Code::AttemptsLost,
-        };
-        let why = match record.stage() {
-            Stage::Answer => {
-                format!(
-                    "the sample's message was delivered {RECEIVES_MAX} times and no attempt came to an end"
-                )
-            }
-            Stage::Judge => format!(
-                "the judge was to be asked {RECEIVES_MAX} times and no attempt came to an end; the answer is kept"
-            ),
-            Stage::Sandbox => format!(
-                "the answer was to be run {RECEIVES_MAX} times and no attempt came to an end; the answer is kept"
-            ),
-        };
+        let (code, why) = (record.stage().attempts_lost(), record.stage().undeliverable(RECEIVES_MAX));
         tracing::error!(run.id = %sample.run, "Sample {sample} ended as a dead letter");
         let finished = record.ended(Verdict::ungraded(code, why), now);
-        let committed = self
-            .state
-            .commit_spending(sample, &benchmark.sort(), attempt, &finished, Usage::default())
-            .await?;
+        let committed =
+            self.state.commit(sample, &benchmark.sort(), attempt, &finished, Usage::default()).await?;
         if matches!(committed, Commit::Done { .. }) {
             metrics::count(metrics::SAMPLES_FAILED, 1.0);
         }
@@ -162,7 +145,7 @@ impl DeadLetters {
                 return self.send_finish(run, generation).await;
             }
         }
-        Ok(())
+        Err(DeadLetterError::Races(run))
     }
 
     async fn send_finish(&self, run: RunId, generation: u32) -> Result<(), DeadLetterError> {

@@ -15,10 +15,9 @@ use std::io::{Cursor, Read};
 use std::process::{Command, Stdio};
 
 use bench_domain::run::{JudgeUse, Rejudges};
-use bench_domain::sample::Stage;
 use bench_domain::{
     Answer, Code, Execution, Finish, Generation, Harvested, JobEnd, JobReport, Outcome, Position, Prompt,
-    RunId, SampleBody, Step, Usage, Verdict,
+    RunId, SampleBody, Stage, Step, Usage, Verdict,
 };
 use bench_exports::{ExportError, ExportFormat, ExportsConfig};
 use bench_signing::{Limits, SigningKey, canonical, verify_bytes};
@@ -648,7 +647,11 @@ async fn attempts_of_a_judge_are_not_those_of_the_model() {
     let sha256 = stack.blobs.put_body(&sample, second.attempt, &body).await.unwrap();
     let ended = second.record.ended(Verdict::correct("A"), after(32));
     let ended = Finished { body: Some(BodyRef { attempt: second.attempt, sha256 }), ..ended };
-    stack.state.commit(&sample, &benchmark.sort(), second.attempt, &ended).await.unwrap();
+    stack
+        .state
+        .commit(&sample, &benchmark.sort(), second.attempt, &ended, ended.usage.unwrap_or_default())
+        .await
+        .unwrap();
     script.end(&stack).await;
     let built = stack.exports().build(script.run, ExportFormat::Zip).await.unwrap();
     let item = results(&stack.bytes(&built.key).await)["benchmarks"][0]["items"][0].clone();

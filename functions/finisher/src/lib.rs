@@ -15,7 +15,7 @@ use bench_blobs::{BlobError, Blobs, bodies_prefix, exports_prefix};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
 use bench_domain::{CauseCounts, Code, Outcome, RunId, RunState};
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
 use bench_state::{
@@ -62,7 +62,7 @@ impl Finisher {
         handle_batch(event, QueueName::Finishes, &self.queues, |message| async move {
             match message {
                 Message::Finish { run, generation } => self.finish(run, generation, deadline).await,
-                _ => Ok(()),
+                other => Ok(forward(other, QueueName::Finishes, &self.queues).await?),
             }
         })
         .await

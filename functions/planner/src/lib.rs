@@ -17,9 +17,9 @@ use std::panic::AssertUnwindSafe;
 use bench_benchmarks::{Benchmark, effective_options};
 use bench_datasets::{DatasetError, Library, NoProgress, Progress};
 use bench_domain::run::{BenchmarkState, Plan};
-use bench_domain::sample::{Stage, shards_for};
-use bench_domain::{BenchmarkName, Code, Generation, Position, RunId, RunState, SampleRef};
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
+use bench_domain::sample::shards_for;
+use bench_domain::{BenchmarkName, Code, Generation, Position, RunId, RunState, SampleRef, Stage};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch, panic_text};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::{
     BenchmarkRecord, EventKind, NewEvent, PlanClaim, PlannedSample, RunRecord, RunWithBenchmarks, State,
@@ -74,7 +74,7 @@ impl Planner {
         handle_batch(event, QueueName::Plans, &self.queues, |message| async move {
             match message {
                 Message::Plan { run, generation } => self.plan(run, generation, deadline).await,
-                _ => Ok(()),
+                other => Ok(forward(other, QueueName::Plans, &self.queues).await?),
             }
         })
         .await

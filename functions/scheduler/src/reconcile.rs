@@ -6,8 +6,7 @@
 use std::time::Duration;
 
 use bench_domain::run::BenchmarkState;
-use bench_domain::sample::Stage;
-use bench_domain::{RunId, RunStatus, SampleRef, Timestamp};
+use bench_domain::{RunId, RunStatus, SampleRef, Stage, Timestamp};
 use bench_queue::{Message, QueueError, QueueName};
 use bench_state::{RunFilter, RunWithBenchmarks, StateError};
 

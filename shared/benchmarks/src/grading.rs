@@ -1,6 +1,6 @@
 //! What comes of grading an answer: from what an official parser says to a verdict.
 
-use bench_domain::{Answer, Code, Finish, Outcome, Verdict};
+use bench_domain::{Answer, Code, Finish, Outcome, Stage, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::python;
@@ -10,18 +10,16 @@ use crate::python;
 pub enum Grading {
     /// The verdict.
     Done(Verdict),
-    /// A judge has to look at it.
-    NeedsJudge,
-    /// It has to be run.
-    NeedsSandbox,
+    /// Another stage has to grade it, such as a judge or a sandbox.
+    NeedsTurn(Stage),
 }
 
 impl Grading {
-    /// The verdict, unless it takes a judge or a sandbox.
+    /// Returns the verdict, unless it takes another stage.
     pub fn done(self) -> Option<Verdict> {
         match self {
             Self::Done(verdict) => Some(verdict),
-            Self::NeedsJudge | Self::NeedsSandbox => None,
+            Self::NeedsTurn(_) => None,
         }
     }
 }

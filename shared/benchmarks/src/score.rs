@@ -61,11 +61,8 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
     }
     let verdict = match benchmark.grade(&item, &Answer::local(response)) {
         Grading::Done(verdict) => verdict,
-        Grading::NeedsJudge => {
-            return Err(RowError::column("response", "needs a judge, which this command does not ask"));
-        }
-        Grading::NeedsSandbox => {
-            return Err(RowError::column("response", "needs a sandbox, which this command does not have"));
+        Grading::NeedsTurn(stage) => {
+            return Err(RowError::column("response", format!("needs {}", stage.lacking_offline())));
         }
     };
     let mut detail = verdict.detail;

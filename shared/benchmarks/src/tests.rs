@@ -1,6 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use bench_domain::{Answer, SampleBody, Step, StoredFile, Verdict};
+use bench_domain::{Answer, SampleBody, Stage, Step, StoredFile, Verdict};
 use bench_items::{Item, Layout as _, Row};
 use serde_json::{Map, Value};
 
@@ -84,7 +84,7 @@ fn of_oracle(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> Opt
     let answer = body.answer.clone();
     Some(match benchmark.grade(item, &answer) {
         Grading::Done(verdict) => verdict,
-        Grading::NeedsSandbox => {
+        Grading::NeedsTurn(Stage::Sandbox) => {
             let file =
                 |name: &str| StoredFile { key: name.into(), sha256: "0".repeat(64), bytes: 1, url: None };
             let attachments =
@@ -95,11 +95,12 @@ fn of_oracle(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> Opt
             assert!(!job.script.is_empty() && !job.results.is_empty());
             return None;
         }
-        Grading::NeedsJudge => {
+        Grading::NeedsTurn(Stage::Judge) => {
             let judge = benchmark.judge().unwrap();
             assert!(!judge.prompt(item, &answer, &Templates::new()).unwrap().as_text().is_empty());
             judge.read(item, &answer, &Answer::local(judge.oracle(item, &answer))).unwrap()
         }
+        Grading::NeedsTurn(Stage::Answer) => panic!("an answer is not graded by another answer"),
     })
 }
 

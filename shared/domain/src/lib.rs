@@ -19,6 +19,7 @@ pub mod sampling;
 pub mod schedule;
 pub mod secret;
 pub mod spec;
+pub mod stage;
 pub mod statistics;
 #[cfg(any(test, feature = "testing"))]
 #[allow(clippy::panic)] // a test with a wrong name is a wrong test
@@ -42,5 +43,6 @@ pub use sampling::Subset;
 pub use schedule::Schedule;
 pub use secret::Secret;
 pub use spec::{RunSpec, RunTemplate};
+pub use stage::Stage;
 pub use time::Timestamp;
 pub use usage::{Cost, Price, TOKENS_PER_CALL_MAX, Usage};

@@ -69,39 +69,6 @@ pub fn items_in_shard(items: u64, shard: u32, shards: u32) -> u64 {
     items / shards + u64::from(shard < items % shards)
 }
 
-/// Whose turn it is with a sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Stage {
-    /// The model has to answer, and the answer to be graded.
-    #[default]
-    Answer,
-    /// The answer is stored: a judge has to say what it is worth.
-    Judge,
-    /// The answer is stored: it has to be run in a sandbox to see what it is worth.
-    Sandbox,
-}
-
-impl Stage {
-    /// The name in records.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Answer => "answer",
-            Self::Judge => "judge",
-            Self::Sandbox => "sandbox",
-        }
-    }
-
-    /// The stage of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Answer, Self::Judge, Self::Sandbox].into_iter().find(|stage| stage.as_str() == name)
-    }
-
-    /// Whether it is a turn behind the answer, whose message goes to the queue `turns`.
-    pub const fn is_turn(self) -> bool {
-        !matches!(self, Self::Answer)
-    }
-}
-
 /// The right to work on a sample for a while.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use bench_domain::Timestamp;
-use bench_queue::{Message, MessageError, QueueName, Queues};
+use bench_queue::{Message, MessageError, QueueError, QueueName, Queues};
 use futures_util::future::join_all;
 
 use crate::metrics;
 
 /// How long a message of another version stays away before it is looked at again.
 const OTHER_VERSION_DELAY: Duration = Duration::from_secs(60);
+
+/// How long a message stays in the wrong queue that can't be forwarded from there.
+const MISDIRECTED_DELAY: Duration = Duration::from_secs(60);
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,6 +90,21 @@ where
         handle_one(&record, Source { queue, dead: true }, queues, handle, keep).await
     })
     .await
+}
+
+/// Sends a message that a function received and doesn't handle, such as one of a version that used the queues otherwise,
+/// to the queue of its kind. A function that may not send there puts it back into `from`, the queue it came from, where it
+/// is found in the log every minute.
+///
+/// # Errors
+/// When neither queue takes it: the message has to be delivered again.
+pub async fn forward(message: Message, from: QueueName, queues: &Queues) -> Result<(), QueueError> {
+    let (run, received, queue) = (message.run(), from.as_str(), message.queue());
+    tracing::warn!(run.id = %run, "A message for queue {} arrived in queue {received} and is forwarded", queue.as_str());
+    let Err(error) = queues.send(&message, Duration::ZERO).await else { return Ok(()) };
+    tracing::error!(run.id = %run, %error, "It can't be forwarded and is put back into queue {received}: {error}");
+    metrics::count(metrics::MESSAGES_FAILED, 1.0);
+    queues.put_back(from, &message.to_body(), MISDIRECTED_DELAY).await
 }
 
 /// Handles every record, and reports those that are to come again.

@@ -14,7 +14,7 @@ mod runtime;
 mod vars;
 
 pub use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
-pub use batch::{Handled, UnreadableMessage, handle_batch, handle_dead_batch};
+pub use batch::{Handled, UnreadableMessage, forward, handle_batch, handle_dead_batch};
 #[cfg(feature = "http")]
 pub use http::{Answers, run_http};
 pub use init::{Init, Warm};

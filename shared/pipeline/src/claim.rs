@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_domain::sample::{Effort, Stage};
-use bench_domain::{SampleBody, SampleRef, Timestamp};
+use bench_domain::sample::Effort;
+use bench_domain::{SampleBody, SampleRef, Stage, Timestamp};
 use bench_items::Item;
 use bench_lambda::Deadline;
 use bench_queue::{DELAY_MAX, Message};
-use bench_state::{Claim, SampleRecord};
+use bench_state::{Claim, ClaimedRecord, SampleRecord};
 use tokio::sync::OnceCell;
 
 use crate::Pipeline;
@@ -66,7 +66,7 @@ impl Pipeline {
         let now = bench_clock::now();
         match self.state.claim(stage, sample, now, deadline.0).await? {
             Claim::Yours(claimed) => {
-                let bench_state::ClaimedSample { record, attempt } = *claimed;
+                let ClaimedRecord { record, attempt } = *claimed;
                 let (sample, item) = (sample.clone(), OnceCell::new());
                 return Ok(Some(ClaimedSample { run, benchmark, sample, record, attempt, deadline, item }));
             }

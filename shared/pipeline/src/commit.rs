@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bench_blobs::BlobError;
-use bench_domain::{Code, Outcome, RunId, SampleBody, Spending, Timestamp, Verdict};
+use bench_domain::{Code, Outcome, RunId, SampleBody, Spending, Timestamp, Usage, Verdict};
 use bench_inference::Keys;
 use bench_lambda::metrics;
 use bench_queue::Message;
@@ -67,36 +67,41 @@ impl Pipeline {
             tracing::warn!(run.id = %claimed.sample.run, error.code = code, "Sample {} ended: {why}", claimed.sample);
         }
         let finished = claimed.record.ended(verdict, bench_clock::now());
-        self.commit(claimed, &finished, Spending::default()).await?;
-        Ok(())
+        self.commit(claimed, &finished, Spending::default(), None).await
     }
 
-    /// Ends a sample; `spent` are the tokens that count for a budget with it. Returns `false` when another attempt holds
-    /// the sample now or has ended it: nothing was changed then.
+    /// Ends a sample, unless another attempt holds it now or has ended it; nothing is changed then. `spent` are the tokens
+    /// that count for a budget with it, `tokens` those that are counted for operators.
+    ///
+    /// # Errors
+    /// When the sample isn't ended, or when it is and the finisher could not be sent for. The message that is then
+    /// delivered again sends for the finisher, and counts nothing a second time.
     pub(crate) async fn commit(
         &self,
         claimed: &ClaimedSample,
         finished: &Finished,
         spent: Spending,
-    ) -> Result<bool, PipelineError> {
+        tokens: Option<Usage>,
+    ) -> Result<(), PipelineError> {
         let ClaimedSample { run, benchmark, sample, attempt, .. } = claimed;
         let finished = &without_keys(finished, &run.keys);
-        match self.state.commit_spending(sample, &benchmark.sort, *attempt, finished, spent).await? {
+        let closed = match self.state.commit(sample, &benchmark.sort, *attempt, finished, spent).await? {
+            Commit::Done { closed } => closed,
             Commit::Lost => {
                 self.count_lost(claimed, finished.body.as_ref().map(|body| body.attempt), spent).await?;
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
-                return Ok(false);
+                return Ok(());
             }
-            Commit::Done { closed: true } => self.finish_if_complete(sample.run).await?,
-            Commit::Done { closed: false } => {}
-        }
+        };
+        self.activity.count_tokens(tokens);
         let is_graded = finished.verdict.outcome.is_graded();
         metrics::count(if is_graded { metrics::SAMPLES_GRADED } else { metrics::SAMPLES_FAILED }, 1.0);
         // Nothing depends on it: a sample that is over stays so when its progress event can't be written.
         if let Err(error) = self.add_progress_event(claimed).await {
-            tracing::debug!(%error, "Progress was not told");
+            tracing::debug!(%error, "No progress event was written");
         }
-        Ok(true)
+        // Last: this alone is made up for by the next delivery of the message.
+        if closed { self.finish_if_complete(sample.run).await } else { Ok(()) }
     }
 
     /// Counts the tokens of an attempt whose sample was taken over, unless the other attempt took over what it stored: they

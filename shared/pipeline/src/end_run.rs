@@ -29,7 +29,21 @@ impl Pipeline {
     }
 
     /// Ends the run as failed, if no other attempt has ended it.
+    ///
+    /// # Errors
+    /// When a service fails, or when others keep changing the run: the message has to be delivered again.
     pub(crate) async fn close_run(
+        &self,
+        claimed: &ClaimedSample,
+        code: Code,
+        why: &str,
+    ) -> Result<(), PipelineError> {
+        let closed = self.try_close_run(claimed, code, why).await;
+        self.runs.forget(claimed.sample.run);
+        closed
+    }
+
+    async fn try_close_run(
         &self,
         claimed: &ClaimedSample,
         code: Code,
@@ -39,12 +53,12 @@ impl Pipeline {
         let why = &*claimed.run.keys.redact(why);
         let run = claimed.sample.run;
         for _ in 0..RACES_MAX {
-            let Some(found) = self.state.run(run).await? else { break };
+            let Some(found) = self.state.run(run).await? else { return Ok(()) };
             let now = bench_clock::now();
             if found.generation != claimed.run.generation {
-                break;
+                return Ok(());
             }
-            let Ok(next) = found.state.fail(now, code, why) else { break };
+            let Ok(next) = found.state.fail(now, code, why) else { return Ok(()) };
             let event = NewEvent::new(EventKind::RunFailed, format!("Run failed: {why}"));
             let event = match reason {
                 Some(reason) => event.with(serde_json::json!({ "reason": reason })),
@@ -63,11 +77,9 @@ impl Pipeline {
                 // The finisher closes its benchmarks and removes the caller's key. Where answers are on their way it
                 // comes when nobody believes the run open any more.
                 let wait = if reason.is_some() { FINISH_AFTER } else { Duration::ZERO };
-                self.queues.send(&Message::Finish { run, generation }, wait).await?;
-                break;
+                return Ok(self.queues.send(&Message::Finish { run, generation }, wait).await?);
             }
         }
-        self.runs.forget(run);
-        Ok(())
+        Err(PipelineError::Races)
     }
 }

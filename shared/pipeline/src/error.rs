@@ -20,6 +20,9 @@ pub(crate) enum PipelineError {
     /// An item or a text of its dataset could not be read.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    /// Others kept changing the run.
+    #[error("the run kept changing while it was to be failed")]
+    Races,
     /// The attempt panicked.
     #[error("the attempt panicked: {0}")]
     Panic(String),

@@ -19,6 +19,7 @@ mod commit;
 mod config;
 mod end_run;
 mod error;
+mod hand_over;
 mod job;
 mod judge;
 mod load;

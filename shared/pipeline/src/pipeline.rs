@@ -3,12 +3,11 @@
 use std::panic::AssertUnwindSafe;
 
 use bench_blobs::Blobs;
-use bench_domain::sample::Stage;
-use bench_domain::{Code, SampleRef, Verdict};
+use bench_domain::{SampleRef, Stage, Verdict};
 use bench_inference::ChatClient;
-use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, handle_batch, panic_text};
+use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch, panic_text};
 use bench_queue::{Message, QueueName, Queues};
-use bench_state::State;
+use bench_state::{State, Turn};
 use futures_util::FutureExt;
 
 use crate::activity::{self, Activity};
@@ -50,7 +49,9 @@ impl Pipeline {
                 Message::Turn { sample, generation } => {
                     self.handle_sample(Stage::Judge, &sample, generation, deadline).await
                 }
-                Message::Plan { .. } | Message::Finish { .. } => Ok(()),
+                other @ (Message::Plan { .. } | Message::Finish { .. }) => {
+                    Ok(forward(other, queue, &self.queues).await?)
+                }
             }
         }));
         let response = loop {
@@ -84,8 +85,11 @@ impl Pipeline {
         let attempted = AssertUnwindSafe(Box::pin(self.attempt(&claimed))).catch_unwind().await;
         let attempted =
             attempted.unwrap_or_else(|panic| Err(PipelineError::Panic(panic_text(panic.as_ref()))));
-        if attempted.is_err() {
-            self.release_after_error(&claimed).await?;
+        if attempted.is_err()
+            && let Err(error) = self.release_after_error(&claimed).await
+        {
+            // The attempt's own error is the one to report; this one only means that its lease has to end first.
+            tracing::warn!(run.id = %sample.run, %error, "Sample {sample} could not be given back: {error}");
         }
         attempted
     }
@@ -97,21 +101,18 @@ impl Pipeline {
             // Before anything is done with it: grading the stored answer may be what ends the process.
             let why =
                 format!("{lost} attempts were cut off by the end of their process, and none came to an end");
-            let code = match claimed.record.stage() {
-                Stage::Judge => Code::JudgeAttemptsLost,
-                Stage::Answer | Stage::Sandbox => Code::AttemptsLost,
-            };
-            return self.end(claimed, Verdict::ungraded(code, why)).await;
+            return self.end(claimed, Verdict::ungraded(claimed.record.stage().attempts_lost(), why)).await;
         }
         let stored = self.stored_body(claimed).await?;
         // Boxed: in one future, the states of all stages together overflow the stack of an ordinary thread.
         match &claimed.record.turn {
-            None => Box::pin(self.answer(claimed, stored)).await,
-            Some(turn) => match turn.stage {
-                Stage::Answer => Box::pin(self.answer(claimed, stored)).await,
-                Stage::Judge => Box::pin(self.judge(claimed, turn, stored)).await,
-                Stage::Sandbox => Box::pin(self.sandbox_job(claimed, turn, stored)).await,
-            },
+            None | Some(Turn { stage: Stage::Answer, .. }) => Box::pin(self.answer(claimed, stored)).await,
+            Some(turn @ Turn { stage: Stage::Judge, .. }) => {
+                Box::pin(self.judge(claimed, turn, stored)).await
+            }
+            Some(turn @ Turn { stage: Stage::Sandbox, .. }) => {
+                Box::pin(self.sandbox_job(claimed, turn, stored)).await
+            }
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What messages say.
 
-use bench_domain::sample::Stage;
-use bench_domain::{RunId, SampleRef};
+use bench_domain::{RunId, SampleRef, Stage};
 use serde::{Deserialize, Serialize};
 
 use crate::QueueName;
@@ -84,10 +83,7 @@ struct OfSample {
 impl Message {
     /// The message of a sample in this stage, written in this generation of its run.
     pub const fn of_stage(stage: Stage, sample: SampleRef, generation: u32) -> Self {
-        match stage {
-            Stage::Answer => Self::Sample { sample, generation },
-            Stage::Judge | Stage::Sandbox => Self::Turn { sample, generation },
-        }
+        if stage.is_turn() { Self::Turn { sample, generation } } else { Self::Sample { sample, generation } }
     }
 
     /// The run that it is about; also the message group.

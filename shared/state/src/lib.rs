@@ -60,7 +60,6 @@ mod error;
 mod events;
 mod finishing;
 mod idempotency;
-mod jobs;
 mod judgings;
 mod keys;
 mod models;
@@ -71,13 +70,12 @@ mod refusals;
 mod reopen;
 mod runs;
 mod samples;
+mod sandboxes;
 mod schedules;
 mod scope;
 mod settle;
 mod setup;
 mod spending;
-mod turn;
-mod turns;
 mod unreadable;
 mod usage;
 mod waits;
@@ -88,7 +86,6 @@ pub use compare::{COMPARED_SAMPLES_MAX, CompareError, Compared};
 pub use error::StateError;
 pub use events::{Event, EventKind, NewEvent};
 pub use idempotency::Idempotency;
-pub use jobs::LedgerEntry;
 pub use judgings::{JudgingRecord, Rejudged};
 pub use models::ModelRecord;
 pub use origin::Origin;
@@ -97,10 +94,11 @@ pub use refusals::Refusals;
 pub use runs::{
     BenchmarkRecord, Creation, Listing, Renewal, RunFilter, RunRecord, RunWithBenchmarks, TakenUp, Transition,
 };
-pub use samples::{Claim, ClaimedSample, Commit, Finished, SampleRecord, ShardCount};
+pub use samples::{
+    Answered, Claim, ClaimedRecord, Commit, Finished, HandedOver, Reply, SampleRecord, ShardCount, Turn,
+};
+pub use sandboxes::LedgerEntry;
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};
 pub use settle::Unsettled;
 pub use spending::Shards;
-pub use turn::{Answered, Turn};
-pub use turns::{HandedOver, Reply};
 pub use unreadable::{UNREADABLE_TEXT_BYTES_MAX, Unreadable};

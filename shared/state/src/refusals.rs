@@ -4,8 +4,7 @@
 //! the run's own partition and go with it.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
-use bench_domain::sample::Stage;
-use bench_domain::{SampleRef, Timestamp};
+use bench_domain::{SampleRef, Stage, Timestamp};
 
 use crate::attributes::{Reader, number, time};
 use crate::client::expires_at;

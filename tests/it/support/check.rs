@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::report::ReportBuilder;
 use bench_domain::run::BenchmarkState;
-use bench_domain::sample::Stage;
-use bench_domain::{Outcome, Position, RunId, RunState, RunStatus};
+use bench_domain::{Outcome, Position, RunId, RunState, RunStatus, Stage};
 use bench_queue::Depth;
 use bench_state::{BenchmarkRecord, EventKind, RunFilter, RunWithBenchmarks, SampleRecord, ShardCount};
 

@@ -12,10 +12,10 @@ use bench_datasets::{Library, LibraryConfig};
 use bench_domain::body::Judgement;
 use bench_domain::report::ReportBuilder;
 use bench_domain::run::{DatasetUse, JudgeUse, Plan};
-use bench_domain::sample::{Stage, shards_for};
+use bench_domain::sample::shards_for;
 use bench_domain::{
-    Answer, Code, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret, Usage,
-    Verdict,
+    Answer, Code, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret, Stage,
+    Usage, Verdict,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
@@ -392,7 +392,10 @@ impl Server {
             body: stored,
             at: bench_clock::now(),
         };
-        state.commit(&sample, &record.sort(), claimed.attempt, &finished).await.unwrap();
+        state
+            .commit(&sample, &record.sort(), claimed.attempt, &finished, finished.usage.unwrap_or_default())
+            .await
+            .unwrap();
     }
 
     /// What the finisher does.

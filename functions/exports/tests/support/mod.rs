@@ -12,10 +12,10 @@ use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::{
     AuthMode, DatasetUse, JudgeSpec, JudgeUse, ModelRef, Owner, Plan, Rejudges, RunState,
 };
-use bench_domain::sample::{Stage, shards_for};
+use bench_domain::sample::shards_for;
 use bench_domain::{
     Answer, BenchmarkName, Code, Finish, Generation, Position, Prompt, RunId, RunSpec, RunTemplate,
-    SampleBody, SampleRef, Secret, Subset, Timestamp, Usage, Verdict, testing,
+    SampleBody, SampleRef, Secret, Stage, Subset, Timestamp, Usage, Verdict, testing,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_exports::{Exports, ExportsConfig};
@@ -384,8 +384,17 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
             body,
             at: after(10 + u64::from(position.item)),
         };
-        let commit =
-            stack.state.commit(&sample, &benchmark.sort(), claimed.attempt, &finished).await.unwrap();
+        let commit = stack
+            .state
+            .commit(
+                &sample,
+                &benchmark.sort(),
+                claimed.attempt,
+                &finished,
+                finished.usage.unwrap_or_default(),
+            )
+            .await
+            .unwrap();
         assert!(matches!(commit, Commit::Done { .. }), "{commit:?}");
     }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use bench_blobs::Blobs;
 use bench_domain::run::{AuthMode, Owner, Plan};
-use bench_domain::sample::{SampleState, Stage};
+use bench_domain::sample::SampleState;
 use bench_domain::{
-    BenchmarkName, Code, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Subset, Usage, Verdict,
+    BenchmarkName, Code, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Stage, Subset, Usage, Verdict,
     testing,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
@@ -164,7 +164,11 @@ impl Run {
         };
         let found = self.found(world).await;
         let sort = found.benchmarks[0].sort();
-        let committed = world.state().commit(&self.sample(item), &sort, attempt, &finished).await.unwrap();
+        let committed = world
+            .state()
+            .commit(&self.sample(item), &sort, attempt, &finished, finished.usage.unwrap_or_default())
+            .await
+            .unwrap();
         assert!(matches!(committed, Commit::Done { .. }));
     }
 

@@ -1,4 +1,4 @@
-use bench_domain::{Answer, Finish, Outcome};
+use bench_domain::{Answer, Finish, Outcome, Stage};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -95,7 +95,7 @@ fn verdicts_note_the_version_and_the_length_of_the_prompt() {
     let empty = AaLcr::V1_0.grade(&item(), &Answer::local(" ")).done().unwrap();
     assert_eq!((empty.outcome, empty.score), (Outcome::NoAnswer, Some(0.0)));
     assert_eq!(empty.detail["version"], "1.0");
-    assert_eq!(AaLcr::V1_0.grade(&item(), &Answer::local("x")), Grading::NeedsJudge);
+    assert_eq!(AaLcr::V1_0.grade(&item(), &Answer::local("x")), Grading::NeedsTurn(Stage::Judge));
 }
 
 #[test]

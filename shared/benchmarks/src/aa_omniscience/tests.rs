@@ -1,4 +1,4 @@
-use bench_domain::{Answer, Finish, Outcome};
+use bench_domain::{Answer, Finish, Outcome, Stage};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn answers_without_text_need_no_judge() {
     assert_eq!((empty.outcome, &empty.detail["grade"]), (Outcome::NoAnswer, &json!("D")));
     let cut = AaOmniscience.grade(&item(), &Answer { finish: Finish::Length, ..Answer::local("") });
     assert_eq!(cut.done().unwrap().outcome, Outcome::Truncated);
-    assert_eq!(AaOmniscience.grade(&item(), &Answer::local("x")), Grading::NeedsJudge);
+    assert_eq!(AaOmniscience.grade(&item(), &Answer::local("x")), Grading::NeedsTurn(Stage::Judge));
     let without_gold = Item::new("", None, Row::new());
     assert_eq!(AaOmniscience.grade(&without_gold, &Answer::local("x")).done().unwrap().score, None);
 }

@@ -1,4 +1,4 @@
-use bench_domain::{Answer, Finish, Outcome, Verdict};
+use bench_domain::{Answer, Finish, Outcome, Stage, Verdict};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -145,7 +145,7 @@ fn a_verdict_notes_what_the_judge_said_within_bounds() {
 #[test]
 fn an_answer_without_text_needs_no_judge() {
     let grade = |answer| Hle::OFFICIAL.grade(&item(""), &answer);
-    assert_eq!(grade(Answer::local("x")), Grading::NeedsJudge);
+    assert_eq!(grade(Answer::local("x")), Grading::NeedsTurn(Stage::Judge));
     let empty = grade(Answer::local(" \n")).done().unwrap();
     assert_eq!((empty.outcome, empty.score), (Outcome::NoAnswer, Some(0.0)));
     let cut = grade(Answer { finish: Finish::Length, ..Answer::local("") }).done().unwrap();

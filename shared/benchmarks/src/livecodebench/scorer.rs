@@ -1,6 +1,6 @@
 //! What programs are worth: they are run on the tests of their problem.
 
-use bench_domain::Answer;
+use bench_domain::{Answer, Stage};
 use bench_items::{Item, Row, RowError};
 
 use super::{LiveCodeBench, grader, row};
@@ -31,7 +31,7 @@ impl Scorer for LiveCodeBench {
     fn grade(&self, _item: &Item, answer: &Answer) -> Grading {
         match grader::code(answer) {
             None => grader::without_code(answer).into(),
-            Some(_) => Grading::NeedsSandbox,
+            Some(_) => Grading::NeedsTurn(Stage::Sandbox),
         }
     }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use bench_domain::{Answer, Finish, Outcome, Role};
+use bench_domain::{Answer, Finish, Outcome, Role, Stage};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -263,7 +263,7 @@ fn answers_without_code_are_not_run() {
         assert_eq!((verdict.outcome, verdict.score), (outcome, Some(0.0)), "{text:?}");
     }
     for text in ["```\nprint(1)\n```", "```\n\0\n```", &format!("```\n{}```", "x\n".repeat(1_000_000))] {
-        assert_eq!(grade(text, Finish::Stop), Grading::NeedsSandbox);
+        assert_eq!(grade(text, Finish::Stop), Grading::NeedsTurn(Stage::Sandbox));
     }
 }
 

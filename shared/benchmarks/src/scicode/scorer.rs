@@ -1,6 +1,6 @@
 //! What programs are worth: the tests of their steps are run in a sandbox.
 
-use bench_domain::Answer;
+use bench_domain::{Answer, Stage};
 use bench_items::{Item, Row, RowError};
 
 use super::SciCode;
@@ -24,7 +24,7 @@ impl Scorer for SciCode {
     }
 
     fn grade(&self, _item: &Item, _answer: &Answer) -> Grading {
-        Grading::NeedsSandbox
+        Grading::NeedsTurn(Stage::Sandbox)
     }
 
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {

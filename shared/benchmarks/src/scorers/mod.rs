@@ -45,12 +45,12 @@ pub trait Scorer: Send + Sync {
     /// Names the field that is missing or not as it should be.
     fn score_row(&self, row: &Row) -> Result<Item, RowError>;
 
-    /// Who says what an answer is worth where [`Grading::NeedsJudge`] comes out.
+    /// Who says what an answer is worth where [`bench_domain::Stage::Judge`] comes out.
     fn judge(&self) -> Option<&'static dyn Judge> {
         None
     }
 
-    /// How answers are run where [`Grading::NeedsSandbox`] comes out.
+    /// How answers are run where [`bench_domain::Stage::Sandbox`] comes out.
     fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
         None
     }

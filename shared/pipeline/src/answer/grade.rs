@@ -1,14 +1,10 @@
 //! Grades a stored answer, or hands the sample over to the stage that can.
 
-use std::time::Duration;
-
 use bench_benchmarks::Grading;
-use bench_domain::sample::Stage;
 use bench_domain::sampling::item_hash;
-use bench_domain::{Finish, SampleBody, Usage};
+use bench_domain::{Finish, SampleBody, Stage, Usage};
 use bench_items::{Item, identity};
-use bench_lambda::metrics;
-use bench_state::{Answered, Finished, HandedOver};
+use bench_state::{Answered, Finished};
 
 use super::source::AnswerSource;
 use crate::Pipeline;
@@ -28,6 +24,9 @@ impl Pipeline {
         // An answer that was counted, and is graded again after a requeue, costs nothing more.
         let counted = claimed.record.counted == Some(stored.attempt);
         let spent = if counted { Usage::default() } else { claimed.run.answers.spent_on(&body) };
+        // For operators: those of an item's earlier questions were counted with them.
+        let was_asked = !matches!(claimed.run.answers, AnswerSource::EarlierRun(_));
+        let tokens = body.answer.usage.filter(|_| was_asked && !counted);
         let answered = answered(claimed, item, &body, stored);
         let benchmark = claimed.benchmark.benchmark;
         if let Some(steps) = benchmark.steps() {
@@ -35,16 +34,13 @@ impl Pipeline {
             // A question that can't be asked ends the sample in the attempt that would ask it: by then this answer is
             // counted.
             if !matches!(steps.next(item, &material, &body.steps), Ok(None)) {
-                return self.hand_over(claimed, Stage::Answer, &answered, &body, spent).await;
+                return self.hand_over(claimed, Stage::Answer, &answered, spent, tokens).await;
             }
         }
         let verdict = match benchmark.grade(item, &body.answer) {
             Grading::Done(verdict) => verdict,
-            Grading::NeedsJudge => {
-                return self.hand_over(claimed, Stage::Judge, &answered, &body, spent).await;
-            }
-            Grading::NeedsSandbox => {
-                return self.hand_over(claimed, Stage::Sandbox, &answered, &body, spent).await;
+            Grading::NeedsTurn(stage) => {
+                return self.hand_over(claimed, stage, &answered, spent, tokens).await;
             }
         };
         let Answered { body: stored, item_hash, truncated, latency_ms, usage, model } = answered;
@@ -61,43 +57,7 @@ impl Pipeline {
             judge_model: None,
             at: bench_clock::now(),
         };
-        if self.commit(claimed, &finished, spent.into()).await? {
-            self.count_answer_tokens(claimed, &body);
-        }
-        Ok(())
-    }
-
-    /// Opens the sample for another stage, or for its next question. Nothing is lost when the message is: the sample's
-    /// record names the stage.
-    async fn hand_over(
-        &self,
-        claimed: &ClaimedSample,
-        to: Stage,
-        answered: &Answered,
-        body: &SampleBody,
-        spent: Usage,
-    ) -> Result<(), PipelineError> {
-        let (sample, attempt) = (&claimed.sample, claimed.attempt);
-        match self.state.hand_over(sample, attempt, to, answered, spent, bench_clock::now()).await? {
-            HandedOver::Lost => {
-                self.count_lost(claimed, Some(answered.body.attempt), spent.into()).await?;
-                tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
-            }
-            HandedOver::Done => {
-                self.count_answer_tokens(claimed, body);
-                if to.is_turn() {
-                    metrics::count(metrics::SAMPLES_HANDED_OVER, 1.0);
-                }
-                self.queues.send(&claimed.message(to), Duration::ZERO).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Counts the tokens of an answer for operators. Those of an item's earlier questions were counted with them.
-    fn count_answer_tokens(&self, claimed: &ClaimedSample, body: &SampleBody) {
-        let was_asked = !matches!(claimed.run.answers, AnswerSource::EarlierRun(_));
-        self.activity.count_tokens(body.answer.usage.filter(|_| was_asked));
+        self.commit(claimed, &finished, spent.into(), tokens).await
     }
 }
 

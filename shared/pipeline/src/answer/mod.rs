@@ -44,10 +44,11 @@ impl Pipeline {
         let Some(body) = body else { return Ok(()) };
         let receipt = claimed.run.receive(claimed.run.answers.spent_on(&body).into());
         let stored = self.store(claimed, &body).await?;
-        self.grade(claimed, body, stored).await?;
+        let graded = self.grade(claimed, body, stored).await;
+        // After an error, too: it may have come behind the commit.
         if let Some(receipt) = receipt {
             receipt.committed();
         }
-        Ok(())
+        graded
     }
 }

@@ -16,8 +16,7 @@ impl Pipeline {
         provider: &Provider,
     ) -> Result<Option<SampleBody>, PipelineError> {
         let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
-        if let Some(why) = self.budget_reached(claimed).await? {
-            self.stop_run(claimed, &why).await?;
+        if !self.budget_allows(claimed).await? {
             return Ok(None);
         }
         let generation = &claimed.benchmark.plan.generation;

@@ -18,17 +18,17 @@ use crate::provider::Role;
 
 /// How soon answers that are being committed are looked for again.
 const COMMITS_TAKE: Duration = Duration::from_millis(50);
+/// Wait of a sample whose attempt has no time left to wait for answers that are being committed.
+const PUT_OFF: Duration = Duration::from_secs(5);
 
 impl Pipeline {
-    /// Returns why the run must not ask any more; `None` while its budget lasts.
+    /// Returns whether the run may ask another question. If not, the run was stopped, or the sample put off.
     ///
     /// An estimate stops no run: what this process has received may be in the counters already. An attempt that meets the
-    /// limit waits until the counters have it all; nothing new is asked meanwhile.
-    pub(crate) async fn budget_reached(
-        &self,
-        claimed: &ClaimedSample,
-    ) -> Result<Option<String>, PipelineError> {
-        let Some(ledger) = &claimed.run.ledger else { return Ok(None) };
+    /// limit waits until the counters have it all, or until too little of its time is left; nothing new is asked
+    /// meanwhile.
+    pub(crate) async fn budget_allows(&self, claimed: &ClaimedSample) -> Result<bool, PipelineError> {
+        let Some(ledger) = &claimed.run.ledger else { return Ok(true) };
         let (run, generation) = (claimed.sample.run, claimed.run.generation);
         let (budget, prices) = (claimed.run.spec.budget, claimed.run.spec.prices());
         ledger.refresh(&self.state, run, generation).await?;
@@ -37,16 +37,18 @@ impl Pipeline {
             let committed = ledger.committed();
             if let Some(reached) = budget.reached_by(committed.spending(), prices) {
                 let (done, expected) = (grouped(committed.done), grouped(committed.expected));
-                return Ok(Some(format!("{reached}, {done} of {expected} samples done")));
+                let why = format!("stopped: {reached}, {done} of {expected} samples done");
+                // With what was answered until now.
+                self.fail_run(claimed, Code::BudgetReached, &why).await?;
+                return Ok(false);
+            }
+            if claimed.deadline.left(self.config.reserve) <= COMMITS_TAKE {
+                self.put_off(claimed, PUT_OFF, claimed.record.effort).await?;
+                return Ok(false);
             }
             tokio::time::sleep(COMMITS_TAKE).await;
         }
-        Ok(None)
-    }
-
-    /// Ends the run as failed, with what was answered until now.
-    pub(crate) async fn stop_run(&self, claimed: &ClaimedSample, why: &str) -> Result<(), PipelineError> {
-        self.fail_run(claimed, Code::BudgetReached, &format!("stopped: {why}")).await
+        Ok(true)
     }
 
     /// Counts what an attempt without an answer has cost, if the run has a budget.

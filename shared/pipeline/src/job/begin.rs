@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use bench_domain::{Job, JobSpec, JobState};
+use bench_domain::{Job, JobSpec, JobState, Stage};
 use bench_sandy::job::{self, JobError, Uploaded};
 use bench_sandy::{ExecRequest, NewSandbox};
 use bench_state::LedgerEntry;
 
 use super::poll::RunningJob;
-use super::{JobTurn, Work};
+use super::{JobTurn, Work, saved_job};
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
@@ -137,10 +137,10 @@ impl Pipeline {
     /// Saves where the job stands. `false` when another attempt has the sample now.
     pub(super) async fn save_job(&self, turn: JobTurn<'_>, job: &Job) -> Result<bool, PipelineError> {
         let ClaimedSample { sample, attempt, .. } = turn.claimed;
-        if turn.handed_over.job.as_ref() == Some(job) {
+        if saved_job(turn.handed_over)?.as_ref() == Some(job) {
             return Ok(true);
         }
-        let saved = self.state.save_job(sample, *attempt, job).await?;
+        let saved = self.state.save_checkpoint(sample, *attempt, Stage::Sandbox, job).await?;
         if !saved {
             tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
         }

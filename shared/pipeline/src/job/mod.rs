@@ -25,11 +25,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bench_benchmarks::{JobMaterial, SandboxGrader};
-use bench_domain::{Code, Job, JobSpec, JobState, SampleBody, SampleRef};
+use bench_domain::{Code, Job, JobSpec, JobState, SampleBody, SampleRef, Stage};
 use bench_items::Item;
 use bench_sandy::job::JobName;
 use bench_sandy::{Sandy, SandyConfig};
-use bench_state::Turn;
+use bench_state::{StateError, Turn};
 
 use self::poll::RunningJob;
 use crate::Pipeline;
@@ -96,7 +96,7 @@ impl Pipeline {
         turn: &Turn,
         stored: Option<(SampleBody, StoredBody)>,
     ) -> Result<(), PipelineError> {
-        let job = turn.job.clone().unwrap_or_else(|| new_round(1));
+        let job = saved_job(turn)?.unwrap_or_else(|| new_round(1));
         let turn = JobTurn { claimed, handed_over: turn };
         if let Some((body, stored)) = stored
             && let Some(execution) = &body.execution
@@ -155,8 +155,8 @@ impl Pipeline {
         if record.finished.is_some() {
             return Ok(());
         }
-        let job = record.turn.as_ref().and_then(|turn| turn.job.as_ref());
-        if let Some(sandbox) = job.and_then(|job| job.state.sandbox()) {
+        let job = record.turn.as_ref().map(saved_job).transpose()?.flatten();
+        if let Some(sandbox) = job.as_ref().and_then(|job| job.state.sandbox()) {
             self.end_sandbox(sandbox).await;
         }
         Ok(())
@@ -173,6 +173,11 @@ impl Pipeline {
             tracing::warn!(%error, "A sandbox that is gone stays in the ledger: {error}");
         }
     }
+}
+
+/// Reads where the job stands; `None` before there is one.
+fn saved_job(turn: &Turn) -> Result<Option<Job>, StateError> {
+    if turn.stage == Stage::Sandbox { turn.checkpoint() } else { Ok(None) }
 }
 
 /// Returns a round that is to begin, with a nonce of its own.

@@ -50,7 +50,6 @@ impl Pipeline {
         };
         let finished = Finished { body: Some(stored.into()), ..record.ended(verdict, bench_clock::now()) };
         // What the model's answer cost was counted when it was handed over.
-        self.commit(turn.claimed, &finished, Spending::default()).await?;
-        Ok(())
+        self.commit(turn.claimed, &finished, Spending::default(), None).await
     }
 }

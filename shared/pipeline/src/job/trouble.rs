@@ -7,7 +7,7 @@ use bench_domain::{Code, Job};
 use bench_lambda::metrics;
 use bench_sandy::job::{JobError, JobErrorKind};
 
-use super::{JobTurn, new_round};
+use super::{JobTurn, new_round, saved_job};
 use crate::Pipeline;
 use crate::error::PipelineError;
 
@@ -95,8 +95,8 @@ impl Pipeline {
         code: Code,
         why: &str,
     ) -> Result<(), PipelineError> {
-        let job = turn.handed_over.job.as_ref();
-        if let Some(sandbox) = job.and_then(|job| job.state.sandbox()) {
+        let job = saved_job(turn.handed_over)?;
+        if let Some(sandbox) = job.as_ref().and_then(|job| job.state.sandbox()) {
             self.end_sandbox(sandbox).await;
         }
         self.end_without_verdict(turn.claimed, code, why).await

@@ -88,11 +88,12 @@ impl Pipeline {
         let judgement = Judgement { model, prompt, reply };
         let body = SampleBody { judgement: Some(judgement.clone()), ..body };
         let stored = self.store(claimed, &body).await?;
-        self.read_reply(case, &body.answer, &judgement, stored).await?;
+        let read = self.read_reply(case, &body.answer, &judgement, stored).await;
+        // After an error, too: it may have come behind the commit.
         if let Some(receipt) = receipt {
             receipt.committed();
         }
-        Ok(())
+        read
     }
 
     /// Asks a model for a verdict. Returns `None` without a reply: the sample was then ended, put off or given back.
@@ -103,8 +104,7 @@ impl Pipeline {
         prompt: &Prompt,
     ) -> Result<Option<Answer>, PipelineError> {
         let claimed = case.claimed;
-        if let Some(why) = self.budget_reached(claimed).await? {
-            self.stop_run(claimed, &why).await?;
+        if !self.budget_allows(claimed).await? {
             return Ok(None);
         }
         let protocol;

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use bench_benchmarks::NoVerdict;
 use bench_domain::body::Judgement;
-use bench_domain::sample::Stage;
-use bench_domain::{Answer, Code, Finish, Usage, Verdict};
+use bench_domain::{Answer, Code, Finish, Stage, Usage, Verdict};
 use bench_inference::tokens::usage_or_estimate;
 use bench_lambda::metrics;
 use bench_state::{Finished, HandedOver, Reply};
@@ -39,6 +38,7 @@ impl Pipeline {
             JudgeSource::Provider(_) => (usage_or_estimate(prompt, reply), sum(turn.usage, reply.usage)),
             JudgeSource::Oracle | JudgeSource::Unavailable(_) => (Usage::ZERO, sum(turn.usage, reply.usage)),
         };
+        let tokens = reply.usage.filter(|_| !counted);
         let body = stored.into();
         let verdict = match judge.read(item, answer, reply) {
             Ok(verdict) => {
@@ -50,7 +50,7 @@ impl Pipeline {
                 let replies = turn.replies.saturating_add(1);
                 if replies < judge.facts().replies_max {
                     let noted = Reply { body, usage, spent };
-                    return self.ask_again(claimed, replies, &noted, reply.usage).await;
+                    return self.ask_again(claimed, replies, &noted, tokens).await;
                 }
                 let gated = claimed.benchmark.is_private();
                 let sample = &claimed.sample;
@@ -67,9 +67,7 @@ impl Pipeline {
             judge_model: reply.model.clone().or_else(|| Some(model.clone())),
             ..claimed.record.ended(verdict, bench_clock::now())
         };
-        self.activity.count_tokens(reply.usage.filter(|_| !counted));
-        self.commit(claimed, &finished, Role::Judge.spending(spent)).await?;
-        Ok(())
+        self.commit(claimed, &finished, Role::Judge.spending(spent), tokens).await
     }
 
     /// Notes the reply and opens the sample for another one.
@@ -78,7 +76,7 @@ impl Pipeline {
         claimed: &ClaimedSample,
         replies: u32,
         reply: &Reply,
-        usage: Option<Usage>,
+        tokens: Option<Usage>,
     ) -> Result<(), PipelineError> {
         let (sample, attempt) = (&claimed.sample, claimed.attempt);
         match self.state.note_reply(sample, attempt, replies, reply, bench_clock::now()).await? {
@@ -88,7 +86,7 @@ impl Pipeline {
                 tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
             }
             HandedOver::Done => {
-                self.activity.count_tokens(usage);
+                self.activity.count_tokens(tokens);
                 self.queues.send(&claimed.message(Stage::Judge), Duration::ZERO).await?;
             }
         }

@@ -82,10 +82,7 @@ impl Pipeline {
         *sum = sum.map_or(usage, |sum| Some(sum.plus(usage.unwrap_or_default())));
         // A run with a budget has counted it when it came.
         let spent = usage.filter(|_| claimed.run.ledger.is_none()).unwrap_or_default();
-        if self.commit(claimed, &finished, provider.role.spending(spent)).await? {
-            self.activity.count_tokens(usage);
-        }
-        Ok(())
+        self.commit(claimed, &finished, provider.role.spending(spent), usage).await
     }
 
     /// Puts the sample off for as long as the provider asked: bounded by the time since the first wait, not by number.

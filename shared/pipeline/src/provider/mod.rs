@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_domain::run::ModelRef;
-use bench_domain::sample::Stage;
-use bench_domain::{Answer, Code, Generation, Prompt, Spending, Usage};
+use bench_domain::{Answer, Code, Generation, Prompt, Spending, Stage, Usage};
 use bench_inference::{ChatRequest, Endpoint, Failure};
 use serde_json::Value;
 use tokio::time::Instant;

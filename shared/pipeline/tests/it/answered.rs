@@ -1,7 +1,6 @@
 //! A sample that is answered: stored, graded, committed, and never asked for twice.
 
-use bench_domain::sample::Stage;
-use bench_domain::{Answer, Outcome, Prompt, SampleBody, Usage};
+use bench_domain::{Answer, Outcome, Prompt, SampleBody, Stage, Usage};
 use bench_pipeline::PipelineConfig;
 use bench_queue::QueueName;
 use bench_state::{Claim, State};

@@ -1,6 +1,7 @@
 //! Messages whose sample isn't to be worked on now.
 
-use bench_domain::sample::{Effort, SampleState, Stage};
+use bench_domain::Stage;
+use bench_domain::sample::{Effort, SampleState};
 use bench_queue::{Message, QueueName};
 use bench_state::{EventKind, NewEvent};
 use serde_json::json;

@@ -1,8 +1,7 @@
 //! Answers that need a judge.
 
 use bench_domain::body::Judgement;
-use bench_domain::sample::Stage;
-use bench_domain::{Answer, Outcome, Prompt, RunStatus, SampleBody, Usage};
+use bench_domain::{Answer, Outcome, Prompt, RunStatus, SampleBody, Stage, Usage};
 use bench_pipeline::PipelineConfig;
 use bench_queue::QueueName;
 use serde_json::json;

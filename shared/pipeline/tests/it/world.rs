@@ -1,11 +1,11 @@
 //! The services of one test, and pipelines on them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bench_blobs::Blobs;
 use bench_domain::Timestamp;
-use bench_embedded::{Durability, Embedded, EmbeddedOptions};
+use bench_embedded::{Durability, Embedded, EmbeddedOptions, Recorder};
 use bench_inference::{ChatClient, InferenceConfig};
 use bench_lambda::{Deadline, SqsEvent, SqsMessage};
 use bench_pipeline::{Ledgers, Pipeline, PipelineConfig, SandboxHost, Services};
@@ -19,6 +19,25 @@ use crate::provider::{Provider, Reply};
 /// Time limit of one invocation.
 pub(crate) const INVOCATION: Duration = Duration::from_secs(300);
 
+/// Name of the pipelines' clients.
+const PIPELINE: &str = "pipeline";
+
+type Hook = Arc<dyn Fn() + Send + Sync>;
+
+/// What is done before a call of a pipeline, by the call's action.
+#[derive(Clone, Default)]
+struct Hooks(Arc<Mutex<Option<(&'static str, Hook)>>>);
+
+impl Hooks {
+    fn run(&self, action: &str) {
+        let hook =
+            self.0.lock().unwrap().as_ref().filter(|(of, _)| *of == action).map(|(_, hook)| Arc::clone(hook));
+        if let Some(hook) = hook {
+            hook();
+        }
+    }
+}
+
 /// The services of one test.
 pub(crate) struct World {
     pub(crate) state: State,
@@ -26,7 +45,8 @@ pub(crate) struct World {
     pub(crate) blobs: Blobs,
     pub(crate) provider: Provider,
     credentials: Credentials,
-    embedded: Embedded,
+    pub(crate) embedded: Embedded,
+    hooks: Hooks,
     _directory: tempfile::TempDir,
 }
 
@@ -34,7 +54,17 @@ impl World {
     /// Empty services, and a provider that gives these replies.
     pub(crate) async fn new(replies: &[Reply]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+        let hooks = Hooks::default();
+        let recorder = {
+            let hooks = hooks.clone();
+            Recorder::new(move |call| {
+                if call.caller == Some(PIPELINE) {
+                    hooks.run(call.action);
+                }
+            })
+        };
+        let options =
+            EmbeddedOptions::new(directory.path()).durability(Durability::Normal).recorder(recorder);
         let embedded = Embedded::open(options).unwrap();
         let config = embedded.sdk_config();
         let state = State::new(&config, "bench", embedded.epoch());
@@ -46,7 +76,7 @@ impl World {
         let credentials = Credentials::new(&config, "bench-credentials", key);
         credentials.ensure_table().await.unwrap();
         let provider = Provider::start(replies).await;
-        Self { state, queues, blobs, provider, credentials, embedded, _directory: directory }
+        Self { state, queues, blobs, provider, credentials, embedded, hooks, _directory: directory }
     }
 
     /// The state as a host sees it that was started so many times after the first one: leases of earlier starts are void.
@@ -61,11 +91,22 @@ impl World {
 
     /// A pipeline of a host that was started so many times after the first one. It knows nothing of any run yet.
     pub(crate) fn pipeline_after(&self, starts: u64, config: PipelineConfig) -> Pipeline {
+        self.pipeline_of(starts, config, &QueueName::ALL)
+    }
+
+    /// A pipeline of the first start that may send to some of the queues only.
+    pub(crate) fn pipeline_with_queues(&self, queues: &[QueueName]) -> Pipeline {
+        self.pipeline_of(0, PipelineConfig::default(), queues)
+    }
+
+    fn pipeline_of(&self, starts: u64, config: PipelineConfig, queues: &[QueueName]) -> Pipeline {
         let inference = InferenceConfig::from_vars(|_| None).unwrap();
+        let urls = queues.iter().map(|name| (*name, self.queues.url(*name).unwrap().to_owned()));
+        let sdk = self.embedded.sdk_config_for(PIPELINE);
         let services = Services {
-            state: self.state_after(starts),
-            queues: self.queues.clone(),
-            blobs: self.blobs.clone(),
+            state: State::new(&sdk, "bench", self.embedded.epoch() + starts),
+            queues: Queues::new(&sdk, urls.collect()),
+            blobs: Blobs::new(&sdk, "bench"),
             credentials: self.credentials.clone(),
             chat: ChatClient::new(inference.http_options()),
             inference,
@@ -73,6 +114,17 @@ impl World {
             sandboxes: SandboxHost::new(SandyConfig::default()),
         };
         Pipeline::new(services, config)
+    }
+
+    /// Does something before each call of this action that a pipeline makes from now on. It may block if the test's
+    /// runtime has several threads.
+    pub(crate) fn before(&self, action: &'static str, hook: impl Fn() + Send + Sync + 'static) {
+        *self.hooks.0.lock().unwrap() = Some((action, Arc::new(hook)));
+    }
+
+    /// Lets calls go on as usual.
+    pub(crate) fn before_nothing(&self) {
+        *self.hooks.0.lock().unwrap() = None;
     }
 
     /// How many messages a queue has: those that can be received now, and those that are due later.
@@ -84,12 +136,22 @@ impl World {
 
 /// Handles one message; `false` if it was reported as failed.
 pub(crate) async fn handle(pipeline: &Pipeline, message: &Message) -> bool {
+    handle_from(pipeline, message.queue(), message, Deadline::after(INVOCATION)).await
+}
+
+/// Handles one message from this queue until a deadline; `false` if it was reported as failed.
+pub(crate) async fn handle_from(
+    pipeline: &Pipeline,
+    queue: QueueName,
+    message: &Message,
+    deadline: Deadline,
+) -> bool {
     let mut record = SqsMessage::default();
     record.message_id = Some("1".to_owned());
     record.body = Some(message.to_body());
     let mut event = SqsEvent::default();
     event.records = vec![record];
-    let response = pipeline.handle(message.queue(), event, Deadline::after(INVOCATION)).await;
+    let response = pipeline.handle(queue, event, deadline).await;
     response.batch_item_failures.is_empty()
 }
 

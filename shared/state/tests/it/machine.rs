@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bench_domain::sample::{Effort, SampleState, Stage};
-use bench_domain::{Code, Outcome, SampleRef, Timestamp, Usage, Verdict};
+use bench_domain::sample::{Effort, SampleState};
+use bench_domain::{Code, Outcome, SampleRef, Stage, Timestamp, Usage, Verdict};
 use bench_state::{Answered, BodyRef, Claim, Commit, Finished, HandedOver, SampleRecord, State};
 use proptest::prelude::*;
 
@@ -12,7 +12,6 @@ use crate::table::{Planned, table};
 /// Two shards, one with two of the samples.
 const SAMPLES: u32 = 3;
 const SHARDS: u32 = 2;
-const STAGES: [Stage; 3] = [Stage::Answer, Stage::Judge, Stage::Sandbox];
 
 #[derive(Debug, Clone)]
 enum Deed {
@@ -51,7 +50,7 @@ struct Step {
 fn deed() -> impl Strategy<Value = Deed> {
     // Mostly the last attempt, sometimes one that lost its lease.
     let back = || prop_oneof![5 => Just(0_u32), 1 => 1..3_u32];
-    let stage = || (0..STAGES.len()).prop_map(|at| STAGES[at]);
+    let stage = || (0..Stage::ALL.len()).prop_map(|at| Stage::ALL[at]);
     let outcome = (0..Outcome::ALL.len()).prop_map(|at| Outcome::ALL[at]);
     prop_oneof![
         4 => (stage(), 1..6_u64, 1..3_u64)
@@ -245,7 +244,10 @@ impl Both<'_> {
                 if stores {
                     finished.body = Some(stored(attempt));
                 }
-                let committed = state.commit(&sample, &self.sort, attempt, &finished).await.unwrap();
+                let committed = state
+                    .commit(&sample, &self.sort, attempt, &finished, finished.usage.unwrap_or_default())
+                    .await
+                    .unwrap();
                 let expected = match model.finish(attempt, outcome, stores) {
                     // A repeat cannot tell, and has somebody look.
                     true => Commit::Done { closed: was_done || others },

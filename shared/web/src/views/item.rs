@@ -1,8 +1,7 @@
 //! One sample of an item: what was asked, what came back, and what it counts for.
 
 use bench_domain::body::Judgement;
-use bench_domain::sample::Stage;
-use bench_domain::{Answer, Code, Outcome, SampleBody, TextRepairs, Timestamp};
+use bench_domain::{Answer, Code, Outcome, SampleBody, Stage, TextRepairs, Timestamp};
 use bench_state::{BenchmarkRecord, Finished, RunRecord, SampleRecord};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -17,14 +16,11 @@ use super::execution::{StepView, steps, test_results};
 /// What stands where the token limit cut an answer off; clients of the compatible system look for it.
 const TRUNCATED: &str = "Response truncated (finish_reason=length)";
 const EMPTY: &str = "Model produced empty response";
-const NOT_FINISHED: &str = "not finished";
-/// The run ended between answer and verdict.
-const NOT_JUDGED: &str = "answered, not judged";
-/// The same where the answer would have been run.
-const NOT_GRADED: &str = "answered, not graded";
 
-/// Errors that say nothing of what was asked or answered.
-const OWN_ERRORS: [&str; 5] = [TRUNCATED, EMPTY, NOT_FINISHED, NOT_JUDGED, NOT_GRADED];
+/// Returns whether an error says nothing of what was asked or answered.
+fn is_own_error(error: &str) -> bool {
+    [TRUNCATED, EMPTY].contains(&error) || Stage::ALL.iter().any(|stage| stage.unfinished() == error)
+}
 
 /// One sample. Samples are listed in the order of the plan, those that are not over included: they have
 /// neither outcome nor score.
@@ -159,21 +155,15 @@ pub fn item_view(
     view.body_sha256 = record.stored().map(|body| body.sha256.clone());
     let Some(finished) = &record.finished else {
         let is_over = !run.state.status().is_open();
-        let Some(answer) = record.unjudged() else {
-            view.error = is_over.then(|| NOT_FINISHED.to_owned());
-            view.error_code = is_over.then_some(Code::RunEnded);
-            return view;
-        };
+        view.error = is_over.then(|| record.stage().unfinished().to_owned());
+        view.error_code = is_over.then_some(Code::RunEnded);
+        let Some(answer) = record.unjudged() else { return view };
         view.item_hash.clone_from(&answer.item_hash);
         view.latency_ms = answer.latency_ms;
         view.input_tokens = answer.usage.map(|usage| usage.input_tokens);
         view.output_tokens = answer.usage.map(|usage| usage.output_tokens);
         view.truncated = answer.truncated;
         view.model_reported.clone_from(&answer.model);
-        let waits_for_sandbox = record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Sandbox);
-        let missing = if waits_for_sandbox { NOT_GRADED } else { NOT_JUDGED };
-        view.error = is_over.then(|| missing.to_owned());
-        view.error_code = is_over.then_some(Code::RunEnded);
         if is_over && answer.truncated {
             view.add_error(TRUNCATED);
         }
@@ -227,7 +217,7 @@ impl ItemView {
 
     /// As much of an error as the outcome tells too.
     fn error_of_outcome(&self, error: &str) -> String {
-        let own = error.split(" | ").filter(|part| OWN_ERRORS.contains(part));
+        let own = error.split(" | ").filter(|part| is_own_error(part));
         let own = own.collect::<Vec<_>>().join(" | ");
         match self.outcome {
             Some(outcome) if own.is_empty() => outcome.as_str().to_owned(),
@@ -283,7 +273,7 @@ fn metadata(
     record: &SampleRecord,
     body: Option<&SampleBody>,
 ) -> Map<String, Value> {
-    let (attempts, judge_attempts) = record.attempts();
+    let (attempts, later_attempts) = record.attempts();
     let mut metadata = object(json!({
         // A judged body is stored by the judge's attempt: the answer came before.
         "worker_attempt": record.stored().map_or(attempts, |body| body.attempt.min(attempts)),
@@ -293,11 +283,8 @@ fn metadata(
     if record.effort.lost > 0 {
         metadata.insert("lost_attempts".to_owned(), record.effort.lost.into());
     }
-    if record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Judge) {
-        metadata.insert("judge_attempts".to_owned(), judge_attempts.into());
-    }
-    if record.turn.as_ref().is_some_and(|turn| turn.stage == Stage::Sandbox) {
-        metadata.insert("sandbox_attempts".to_owned(), judge_attempts.into());
+    if let Some(name) = record.stage().attempts_name() {
+        metadata.insert(name.to_owned(), later_attempts.into());
     }
     if let Some(group) = &record.group {
         metadata.insert("category".to_owned(), clean(group).into());

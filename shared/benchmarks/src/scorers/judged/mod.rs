@@ -3,7 +3,7 @@
 mod likeness;
 mod reply;
 
-use bench_domain::{Answer, Verdict};
+use bench_domain::{Answer, Stage, Verdict};
 use bench_items::{Item, Row, RowError};
 use serde_json::{Map, Value};
 
@@ -47,7 +47,7 @@ impl Scorer for Judged {
         if is_blank(answer) {
             return (self.empty)(item, answer).into();
         }
-        Grading::NeedsJudge
+        Grading::NeedsTurn(Stage::Judge)
     }
 
     /// The gold answer, with the question and the column that groups items where they are given.

@@ -1,18 +1,18 @@
-//! The turns of a sample behind its first question: its answer, or a part of it, is stored; the next question has to be
-//! asked, a judge has to say what the answer is worth, or it has to be run in a sandbox.
+//! Hands a sample that an attempt holds over to a later stage or question, and saves how far a stage has come.
 
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
-use bench_domain::sample::Stage;
-use bench_domain::{SampleRef, Spending, Timestamp, Usage, Verdict};
+use bench_domain::{SampleRef, Spending, Stage, Timestamp, Usage};
+use serde::Serialize;
 
-use crate::attributes::{Reader, number, text};
+use super::Values;
+use super::turn::{Answered, STAGE};
+use crate::attributes::{Reader, json, number, text};
+use crate::client::condition_held;
 use crate::keys::{self, COUNT, key};
-use crate::samples::Values;
-use crate::turn::{JOB, STAGE};
 use crate::usage::JUDGE_USAGE;
-use crate::{Answered, BodyRef, Finished, SampleRecord, State, StateError};
+use crate::{BodyRef, State, StateError};
 
 /// A judge's reply that holds no verdict: the judge is asked again.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,75 +34,6 @@ pub enum HandedOver {
     Lost,
 }
 
-impl SampleRecord {
-    /// Whose turn it is, or was last.
-    pub const fn stage(&self) -> Stage {
-        match &self.turn {
-            Some(turn) => turn.stage,
-            None => Stage::Answer,
-        }
-    }
-
-    /// The stored prompt and answer: as the sample ended, or as they were handed over and have no verdict.
-    pub fn stored(&self) -> Option<&BodyRef> {
-        match (&self.finished, &self.turn) {
-            (Some(finished), _) => finished.body.as_ref(),
-            (None, Some(turn)) => Some(&turn.answer.body),
-            (None, None) => None,
-        }
-    }
-
-    /// The whole answer that waits for its judge or its sandbox, or never got a verdict since the run ended first.
-    pub fn unjudged(&self) -> Option<&Answered> {
-        let turn = self.turn.as_ref().filter(|turn| self.finished.is_none() && turn.stage.is_turn());
-        turn.map(|turn| &turn.answer)
-    }
-
-    /// Attempts that asked the model, and those of later turns.
-    pub fn attempts(&self) -> (u32, u32) {
-        let all = self.effort.attempts;
-        let model = self.turn.as_ref().and_then(|turn| turn.answered_by).unwrap_or(all).min(all);
-        (model, all - model)
-    }
-
-    /// The end of the sample with this verdict, with the answer that was handed over if one was, and without a
-    /// reply of the judge.
-    pub fn ended(&self, verdict: Verdict, at: Timestamp) -> Finished {
-        let (answer, judge_usage) = match &self.turn {
-            Some(turn) => (Some(turn.answer.clone()), turn.usage),
-            None => (None, None),
-        };
-        let Some(Answered { body, item_hash, truncated, latency_ms, usage, model }) = answer else {
-            return Finished {
-                verdict,
-                body: None,
-                item_hash: None,
-                truncated: false,
-                latency_ms: None,
-                usage: None,
-                model: None,
-                judge_usage,
-                judge_latency_ms: None,
-                judge_model: None,
-                at,
-            };
-        };
-        Finished {
-            verdict,
-            body: Some(body),
-            item_hash,
-            truncated,
-            latency_ms,
-            usage,
-            model,
-            judge_usage,
-            judge_latency_ms: None,
-            judge_model: None,
-            at,
-        }
-    }
-}
-
 impl State {
     /// Opens a sample that `attempt` holds for who has the next turn: its answer, or a part of it, is stored. `spent` are
     /// the tokens that this attempt's answer adds, which count from now on. Effort starts anew.
@@ -118,7 +49,8 @@ impl State {
         let mut set =
             "#stage = :stage, failures = :zero, waits = :zero, replies = :zero, truncated = :truncated"
                 .to_owned();
-        let mut remove = vec!["waiting_since", JOB];
+        let mut remove = vec!["waiting_since"];
+        remove.extend(Stage::ALL.into_iter().filter_map(Stage::checkpoint_attribute));
         match to.is_turn() {
             true => set.push_str(", answered_by = :body"),
             false => remove.push("answered_by"),
@@ -168,6 +100,41 @@ impl State {
         let change = Change { set, remove: vec![], values };
         let spent = Spending::of_judge(reply.spent);
         self.open_for_turn(sample, attempt, &reply.body, change, spent, now).await
+    }
+
+    /// Saves how far the stage of a sample has come that `attempt` holds. Returns `false` when another attempt has the
+    /// sample now: then nothing was changed, and the side effect that was to follow must not happen.
+    ///
+    /// # Errors
+    /// When the stage keeps no checkpoints, or the table fails.
+    pub async fn save_checkpoint<T: Serialize + Sync>(
+        &self,
+        sample: &SampleRef,
+        attempt: u32,
+        stage: Stage,
+        checkpoint: &T,
+    ) -> Result<bool, StateError> {
+        let Some(attribute) = stage.checkpoint_attribute() else {
+            return Err(StateError::damaged(
+                "sample",
+                format!("stage `{}` keeps no checkpoints", stage.as_str()),
+            ));
+        };
+        let saved = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::sample(sample)))
+            .update_expression("SET #checkpoint = :checkpoint")
+            .condition_expression("#state = :claimed AND attempt = :attempt")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_names("#checkpoint", attribute)
+            .expression_attribute_values(":claimed", text("claimed"))
+            .expression_attribute_values(":attempt", number(attempt))
+            .expression_attribute_values(":checkpoint", json(attribute, checkpoint)?)
+            .send()
+            .await;
+        condition_held("save how far a sample's stage has come", saved)
     }
 
     /// Both: the sample is open, and nothing that was stored up to this attempt is looked for again.

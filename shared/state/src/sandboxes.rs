@@ -1,11 +1,10 @@
-//! Jobs in sandboxes: where a sample's stands, and the ledger of sandboxes that are ours.
+//! The ledger of sandboxes that are ours.
 
-use bench_domain::{Job, SampleRef, Timestamp};
+use bench_domain::{SampleRef, Timestamp};
 
 use crate::attributes::{Reader, json, number, text};
-use crate::client::{condition_held, expires_at};
-use crate::keys::{self, key};
-use crate::turn::JOB;
+use crate::client::expires_at;
+use crate::keys::key;
 use crate::{State, StateError};
 
 /// Partition of the ledger.
@@ -27,28 +26,6 @@ pub struct LedgerEntry {
 }
 
 impl State {
-    /// Notes where the job of a sample stands that `attempt` holds. `false` when another attempt has the sample now:
-    /// then nothing was changed, and the side effect that was to follow must not happen.
-    ///
-    /// # Errors
-    /// When the table fails.
-    pub async fn save_job(&self, sample: &SampleRef, attempt: u32, job: &Job) -> Result<bool, StateError> {
-        let saved = self
-            .client
-            .update_item()
-            .table_name(&self.table)
-            .set_key(Some(keys::sample(sample)))
-            .update_expression(format!("SET {JOB} = :job"))
-            .condition_expression("#state = :claimed AND attempt = :attempt")
-            .expression_attribute_names("#state", "state")
-            .expression_attribute_values(":claimed", text("claimed"))
-            .expression_attribute_values(":attempt", number(attempt))
-            .expression_attribute_values(":job", json("job", job)?)
-            .send()
-            .await;
-        condition_held("note where a job stands", saved)
-    }
-
     /// Enters a sandbox into the ledger. A repeat changes nothing.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
-//! Whose turn a sample is that was handed over, as its record keeps it.
+//! A sample that was handed over to a later stage or question, as its record keeps it.
 
-use bench_domain::sample::Stage;
-use bench_domain::{Job, Usage};
+use bench_domain::{Stage, Usage};
+use serde::de::DeserializeOwned;
 
 use crate::attributes::Reader;
 use crate::usage::{JUDGE_USAGE, USAGE, read_usage};
@@ -9,8 +9,6 @@ use crate::{BodyRef, StateError};
 
 /// The attribute that a sample has from its hand-over on.
 pub(crate) const STAGE: &str = "stage";
-/// The attribute that says where its job in a sandbox stands, as JSON.
-pub(crate) const JOB: &str = "job";
 
 /// A stored answer, as the record of its sample keeps it.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,10 +27,10 @@ pub struct Answered {
     pub model: Option<String>,
 }
 
-/// A sample that was handed over: what is there of its answer, and whose turn it is.
+/// A sample that was handed over: what there is of its answer, and the stage that comes next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// Whose turn it is: [`Stage::Answer`] where the item takes several questions and the next one is to be asked.
+    /// The stage that comes next: [`Stage::Answer`] where the item takes several questions and the next one is to be asked.
     pub stage: Stage,
     /// The answer, as far as it was given.
     pub answer: Answered,
@@ -43,11 +41,25 @@ pub struct Turn {
     pub replies: u32,
     /// Tokens of all replies so far.
     pub usage: Option<Usage>,
-    /// Where the job in a sandbox stands; `None` before there is one.
-    pub job: Option<Job>,
+    /// What the stage saved of how far it has come, as JSON; `None` before that.
+    checkpoint: Option<String>,
 }
 
 impl Turn {
+    /// Reads what the stage saved with [`State::save_checkpoint`]; `None` before that.
+    ///
+    /// # Errors
+    /// When it is not the JSON of a `T`.
+    ///
+    /// [`State::save_checkpoint`]: crate::State::save_checkpoint
+    pub fn checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, StateError> {
+        let read = |json: &String| {
+            let what = format!("checkpoint of stage `{}`", self.stage.as_str());
+            serde_json::from_str(json).map_err(|error| StateError::damaged(what, error))
+        };
+        self.checkpoint.as_ref().map(read).transpose()
+    }
+
     /// From the sample's record; `None` before it was handed over.
     pub(crate) fn read(reader: &Reader<'_>) -> Result<Option<Self>, StateError> {
         let Some(stage) = reader.maybe_text(STAGE) else { return Ok(None) };
@@ -68,7 +80,10 @@ impl Turn {
             answered_by: reader.maybe_number("answered_by")?,
             replies: reader.number_or("replies", 0)?,
             usage: read_usage(reader, JUDGE_USAGE)?,
-            job: reader.maybe_json(JOB)?,
+            checkpoint: stage
+                .checkpoint_attribute()
+                .and_then(|name| reader.maybe_text(name))
+                .map(str::to_owned),
         }))
     }
 }

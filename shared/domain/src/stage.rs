@@ -1,0 +1,123 @@
+//! Stages of a sample: the kinds of work that end with its verdict.
+//!
+//! Everything that differs by stage, except for the work itself, is a method here: a new kind of work is a new variant,
+//! and the compiler names the methods that need an arm.
+
+use crate::Code;
+
+/// Kind of work that a sample needs next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Stage {
+    /// The model has to answer, and the answer to be graded.
+    #[default]
+    Answer,
+    /// The answer is stored, and a judge has to grade it.
+    Judge,
+    /// The answer is stored, and has to be run in a sandbox to be graded.
+    Sandbox,
+}
+
+impl Stage {
+    /// Every stage.
+    pub const ALL: [Self; 3] = [Self::Answer, Self::Judge, Self::Sandbox];
+
+    /// Returns the name in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Answer => "answer",
+            Self::Judge => "judge",
+            Self::Sandbox => "sandbox",
+        }
+    }
+
+    /// Returns the stage of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|stage| stage.as_str() == name)
+    }
+
+    /// Returns whether it is a turn behind the answer, whose message goes to the queue `turns`.
+    pub const fn is_turn(self) -> bool {
+        !matches!(self, Self::Answer)
+    }
+
+    /// Returns the attribute of a sample's record that keeps the stage's checkpoint as JSON (no reserved word of
+    /// DynamoDB); `None` for a stage that is done in one attempt.
+    pub const fn checkpoint_attribute(self) -> Option<&'static str> {
+        match self {
+            Self::Answer | Self::Judge => None,
+            Self::Sandbox => Some("job"),
+        }
+    }
+
+    /// Returns the code of a sample whose attempts in this stage were all lost.
+    pub const fn attempts_lost(self) -> Code {
+        match self {
+            Self::Judge => Code::JudgeAttemptsLost,
+            Self::Answer | Self::Sandbox => Code::AttemptsLost,
+        }
+    }
+
+    /// Returns the reason of a sample whose message was delivered so many times without an attempt that ended.
+    pub fn undeliverable(self, deliveries: u32) -> String {
+        match self {
+            Self::Answer => {
+                format!("the sample's message was delivered {deliveries} times and no attempt came to an end")
+            }
+            Self::Judge => format!(
+                "the judge was to be asked {deliveries} times and no attempt came to an end; the answer is kept"
+            ),
+            Self::Sandbox => format!(
+                "the answer was to be run {deliveries} times and no attempt came to an end; the answer is kept"
+            ),
+        }
+    }
+
+    /// Returns what users see of a sample whose run ended before this stage did.
+    pub const fn unfinished(self) -> &'static str {
+        match self {
+            Self::Answer => "not finished",
+            Self::Judge => "answered, not judged",
+            Self::Sandbox => "answered, not graded",
+        }
+    }
+
+    /// Returns the name under which users see the number of attempts behind the answer.
+    pub const fn attempts_name(self) -> Option<&'static str> {
+        match self {
+            Self::Answer => None,
+            Self::Judge => Some("judge_attempts"),
+            Self::Sandbox => Some("sandbox_attempts"),
+        }
+    }
+
+    /// Returns what grading an answer offline lacks, for a sentence that begins with `needs`.
+    pub const fn lacking_offline(self) -> &'static str {
+        match self {
+            Self::Answer => "a model, which this command does not ask",
+            Self::Judge => "a judge, which this command does not ask",
+            Self::Sandbox => "a sandbox, which this command does not have",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn stages_are_known_by_their_names() {
+        for stage in Stage::ALL {
+            assert_eq!(Stage::from_name(stage.as_str()), Some(stage));
+        }
+        assert_eq!(Stage::from_name("dream"), None);
+    }
+
+    #[test]
+    fn no_two_stages_share_an_attribute() {
+        let attributes: Vec<_> = Stage::ALL.into_iter().filter_map(Stage::checkpoint_attribute).collect();
+        assert_eq!(attributes.iter().collect::<BTreeSet<_>>().len(), attributes.len());
+        assert_eq!(Stage::Sandbox.checkpoint_attribute(), Some("job"), "as in stored records");
+    }
+}

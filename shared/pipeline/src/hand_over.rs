@@ -1,0 +1,41 @@
+//! Hands samples over: to the stage that grades a stored answer, or to the next question.
+
+use std::time::Duration;
+
+use bench_domain::{Stage, Usage};
+use bench_lambda::metrics;
+use bench_state::{Answered, HandedOver};
+
+use crate::Pipeline;
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
+
+impl Pipeline {
+    /// Opens the sample for stage `to`; for the next question if that is the stage it is in. `spent` are the tokens that
+    /// count for a budget with it, `tokens` those that are counted for operators. Nothing is lost when the message is: the
+    /// sample's record names the stage.
+    pub(crate) async fn hand_over(
+        &self,
+        claimed: &ClaimedSample,
+        to: Stage,
+        answered: &Answered,
+        spent: Usage,
+        tokens: Option<Usage>,
+    ) -> Result<(), PipelineError> {
+        let (sample, attempt) = (&claimed.sample, claimed.attempt);
+        match self.state.hand_over(sample, attempt, to, answered, spent, bench_clock::now()).await? {
+            HandedOver::Lost => {
+                self.count_lost(claimed, Some(answered.body.attempt), spent.into()).await?;
+                tracing::info!(run.id = %sample.run, "Sample {sample} was taken over");
+            }
+            HandedOver::Done => {
+                self.activity.count_tokens(tokens);
+                if to.is_turn() {
+                    metrics::count(metrics::SAMPLES_HANDED_OVER, 1.0);
+                }
+                self.queues.send(&claimed.message(to), Duration::ZERO).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! Claims a sample for an attempt, and gives it back.
+
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
+use bench_domain::sample::{Effort, SampleState};
+use bench_domain::{SampleRef, Stage, Timestamp};
+
+use super::record::SampleRecord;
+use super::turn::STAGE;
+use crate::attributes::{Reader, number, text};
+use crate::client::claim_token;
+use crate::{State, StateError, keys};
+
+/// What came of an attempt to claim a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Claim {
+    /// It is the caller's until the lease ends.
+    Yours(Box<ClaimedRecord>),
+    /// It is not due yet.
+    NotDue(Timestamp),
+    /// Somebody works on it.
+    Busy,
+    /// It is open, and somebody else's turn: it wants the message of this stage.
+    Elsewhere(Stage),
+    /// It is over.
+    Over,
+    /// There is no such sample.
+    Gone,
+}
+
+/// The record of a sample that the caller may work on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClaimedRecord {
+    /// The record after the claim.
+    pub record: SampleRecord,
+    /// The attempt's number: the fencing token of the commit.
+    pub attempt: u32,
+}
+
+impl State {
+    /// Takes a sample that is in this stage, or in any that is a turn if this one is, until `lease_until`. It must be due, or
+    /// its lease must be over.
+    ///
+    /// The claim carries a random token: a repeat after a lost answer finds its own claim and has it.
+    pub async fn claim(
+        &self,
+        stage: Stage,
+        sample: &SampleRef,
+        now: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<Claim, StateError> {
+        let token = claim_token();
+        let in_stage = match stage.is_turn() {
+            false => "(attribute_not_exists(#stage) OR #stage = :answer)",
+            true => "attribute_exists(#stage) AND #stage <> :answer",
+        };
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::sample(sample)))
+            .update_expression(
+                "SET #state = :claimed, due_at = :until, epoch = :epoch, claim_token = :token, resends = :zero \
+                 ADD attempt :one, unended :one",
+            )
+            .condition_expression(format!(
+                "attribute_exists(pk) AND #state <> :done AND {in_stage} \
+                 AND (due_at <= :now OR (#state = :claimed AND epoch <> :epoch))",
+            ))
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_names("#stage", STAGE)
+            .expression_attribute_values(":claimed", text("claimed"))
+            .expression_attribute_values(":answer", text(Stage::Answer.as_str()))
+            .expression_attribute_values(":done", text("done"))
+            .expression_attribute_values(":until", number(lease_until.as_micros()))
+            .expression_attribute_values(":now", number(now.as_micros()))
+            .expression_attribute_values(":epoch", number(self.epoch))
+            .expression_attribute_values(":token", number(token))
+            .expression_attribute_values(":zero", number(0))
+            .expression_attribute_values(":one", number(1))
+            .return_values(ReturnValue::AllNew)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        let error = match update {
+            Ok(updated) => {
+                let record = SampleRecord::read(&updated.attributes.unwrap_or_default())?;
+                let attempt = record.effort.attempts;
+                return Ok(Claim::Yours(Box::new(ClaimedRecord { record, attempt })));
+            }
+            Err(error) => error,
+        };
+        let Some(UpdateItemError::ConditionalCheckFailedException(failed)) = error.as_service_error() else {
+            return Err(StateError::sdk("claim the sample", error));
+        };
+        let Some(old) = failed.item().filter(|record| !record.is_empty()) else { return Ok(Claim::Gone) };
+        let record = SampleRecord::read(old)?;
+        Ok(match record.state {
+            SampleState::Done { .. } => Claim::Over,
+            SampleState::Open { .. } if record.stage().is_turn() != stage.is_turn() => {
+                Claim::Elsewhere(record.stage())
+            }
+            SampleState::Open { due_at } => Claim::NotDue(due_at),
+            SampleState::Claimed(_) if Reader::new(old).maybe_number("claim_token")? == Some(token) => {
+                let attempt = record.effort.attempts;
+                Claim::Yours(Box::new(ClaimedRecord { record, attempt }))
+            }
+            SampleState::Claimed(_) => Claim::Busy,
+        })
+    }
+
+    /// Gives a claimed sample back, to be handled at `due_at`: a planned wait, a failed attempt, or work
+    /// that was interrupted. `false` when the attempt does not hold the sample any more.
+    ///
+    /// `cleared` is the attempt up to which none left an answer behind: the next one looks for one from there on.
+    pub async fn release(
+        &self,
+        sample: &SampleRef,
+        attempt: u32,
+        cleared: u32,
+        due_at: Timestamp,
+        effort: Effort,
+    ) -> Result<bool, StateError> {
+        let mut expression =
+            "SET #state = :open, due_at = :due, cleared = :cleared, failures = :failures, waits = :waits, \
+             unended = :lost"
+                .to_owned();
+        let mut update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::sample(sample)))
+            .condition_expression("#state = :claimed AND attempt = :attempt")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":open", text("open"))
+            .expression_attribute_values(":claimed", text("claimed"))
+            .expression_attribute_values(":attempt", number(attempt))
+            .expression_attribute_values(":cleared", number(cleared))
+            .expression_attribute_values(":due", number(due_at.as_micros()))
+            .expression_attribute_values(":failures", number(effort.failures))
+            .expression_attribute_values(":waits", number(effort.waits))
+            .expression_attribute_values(":lost", number(effort.lost));
+        match effort.waiting_since {
+            Some(since) => {
+                expression.push_str(", waiting_since = :since");
+                update = update.expression_attribute_values(":since", number(since.as_micros()));
+            }
+            None => expression.push_str(" REMOVE waiting_since"),
+        }
+        let released = update
+            .update_expression(expression)
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .send()
+            .await;
+        let error = match released {
+            Ok(_) => return Ok(true),
+            Err(error) => error,
+        };
+        match error.as_service_error() {
+            Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
+                // The answer to our own first try may have been lost.
+                let mine = failed.item().is_some_and(|record| {
+                    let reader = Reader::new(record);
+                    reader.maybe_text("state") == Some("open")
+                        && reader.maybe_number("attempt").ok().flatten() == Some(attempt)
+                });
+                Ok(mine)
+            }
+            _ => Err(StateError::sdk("give the sample back", error)),
+        }
+    }
+}

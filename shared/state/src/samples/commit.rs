@@ -1,0 +1,150 @@
+//! Ends a sample and counts it, in one transaction.
+
+use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
+use bench_domain::{Outcome, RunId, SampleRef, Spending};
+
+use super::finished::Finished;
+use super::record::UNENDED;
+use crate::attributes::{Reader, number, text};
+use crate::conflict::pause;
+use crate::keys::{self, COUNT, key};
+use crate::{State, StateError};
+
+/// What came of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Commit {
+    /// The sample is over by this attempt. `closed` when it was its shard's last, or may have been.
+    Done {
+        /// Whether somebody must look whether the run is complete.
+        closed: bool,
+    },
+    /// Another attempt has the sample now, or ended it: nothing was changed.
+    Lost,
+}
+
+impl State {
+    /// Ends a sample that `attempt` holds, and counts it; `spent` are the tokens that count for a budget.
+    ///
+    /// `benchmark_sort` is the sort key of the run's benchmark, whose closed shards are counted.
+    pub async fn commit(
+        &self,
+        sample: &SampleRef,
+        benchmark_sort: &str,
+        attempt: u32,
+        finished: &Finished,
+        spent: impl Into<Spending>,
+    ) -> Result<Commit, StateError> {
+        let spent = spent.into();
+        let mut closing = false;
+        // Usual and closing form can take turns only while samples are reopened next to this one.
+        for repeat in 0..20 {
+            if repeat > 1 {
+                pause(repeat).await;
+            }
+            let mut items = vec![
+                self.finish_update(sample, attempt, finished)?,
+                self.count_update(sample, finished, spent, closing)?,
+            ];
+            if closing {
+                items.push(self.shards_update(sample.run, benchmark_sort, 1)?);
+            }
+            let Err(canceled) = self.transact("commit the sample", items).await? else {
+                return Ok(Commit::Done { closed: closing });
+            };
+            if canceled.condition_failed(0) {
+                let mine = canceled.record(0).is_some_and(|record| {
+                    let reader = Reader::new(record);
+                    reader.maybe_text("state") == Some("done")
+                        && reader.maybe_number("attempt").ok().flatten() == Some(attempt)
+                });
+                // Done by an earlier try whose answer was lost: that may have been the shard's last.
+                return Ok(if mine { Commit::Done { closed: true } } else { Commit::Lost });
+            }
+            closing = !closing;
+        }
+        Err(StateError::Service {
+            verb: "commit the sample",
+            problem: "its shard's counters kept changing".into(),
+        })
+    }
+
+    fn finish_update(
+        &self,
+        sample: &SampleRef,
+        attempt: u32,
+        finished: &Finished,
+    ) -> Result<TransactWriteItem, StateError> {
+        let (assignments, values) = finished.assignments()?;
+        let mut update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(keys::sample(sample)))
+            .update_expression(format!("SET #state = :done, {assignments} ADD {UNENDED} :ended"))
+            .condition_expression("#state = :claimed AND attempt = :attempt")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":done", text("done"))
+            .expression_attribute_values(":claimed", text("claimed"))
+            .expression_attribute_values(":attempt", number(attempt))
+            .expression_attribute_values(":ended", number(-1))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        for (name, value) in values {
+            update = update.expression_attribute_values(name, value);
+        }
+        let update = update.build().map_err(|error| StateError::damaged("sample", error))?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+
+    fn count_update(
+        &self,
+        sample: &SampleRef,
+        finished: &Finished,
+        spent: Spending,
+        closing: bool,
+    ) -> Result<TransactWriteItem, StateError> {
+        let usage = finished.usage.unwrap_or_default();
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(keys::sample_partition(sample), COUNT)))
+            .update_expression(
+                "ADD done :one, graded :graded, correct :correct, input_tokens :input, output_tokens :output, \
+                 spent_input :spent_input, spent_output :spent_output, spent_estimated :estimated, \
+                 judge_spent_input :judge_input, judge_spent_output :judge_output, \
+                 judge_spent_estimated :judge_estimated",
+            )
+            .condition_expression(if closing { "done = #last" } else { "done < #last" })
+            .expression_attribute_names("#last", "last")
+            .expression_attribute_values(":one", number(1))
+            .expression_attribute_values(":graded", number(u8::from(finished.verdict.outcome.is_graded())))
+            .expression_attribute_values(
+                ":correct",
+                number(u8::from(finished.verdict.outcome == Outcome::Correct)),
+            )
+            .expression_attribute_values(":input", number(usage.input_tokens))
+            .expression_attribute_values(":output", number(usage.output_tokens))
+            .expression_attribute_values(":spent_input", number(spent.answers.input_tokens))
+            .expression_attribute_values(":spent_output", number(spent.answers.output_tokens))
+            .expression_attribute_values(":judge_input", number(spent.judge.input_tokens))
+            .expression_attribute_values(":judge_output", number(spent.judge.output_tokens))
+            .expression_attribute_values(":estimated", number(spent.answers.estimated_tokens))
+            .expression_attribute_values(":judge_estimated", number(spent.judge.estimated_tokens))
+            .build()
+            .map_err(|error| StateError::damaged("sample", error))?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+
+    pub(crate) fn shards_update(
+        &self,
+        run: RunId,
+        benchmark_sort: &str,
+        by: i32,
+    ) -> Result<TransactWriteItem, StateError> {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(keys::run_partition(run), benchmark_sort)))
+            .update_expression("ADD shards_done :by")
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_values(":by", number(by))
+            .build()
+            .map_err(|error| StateError::damaged("benchmark", error))?;
+        Ok(TransactWriteItem::builder().update(update).build())
+    }
+}

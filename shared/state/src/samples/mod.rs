@@ -1,0 +1,24 @@
+//! Samples: claim, hand over, commit, and pages of them.
+
+mod claim;
+mod commit;
+mod counts;
+mod finished;
+mod hand_over;
+mod read;
+mod record;
+mod turn;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+
+pub use claim::{Claim, ClaimedRecord};
+pub use commit::Commit;
+pub use counts::ShardCount;
+pub use finished::Finished;
+pub use hand_over::{HandedOver, Reply};
+pub(crate) use read::READ_BATCH_MAX;
+pub use record::SampleRecord;
+pub use turn::{Answered, Turn};
+
+/// Values of an update expression, by placeholder.
+type Values = Vec<(&'static str, AttributeValue)>;

@@ -1,0 +1,146 @@
+//! Reads samples: one, a page of a plan, or those of a shard.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::KeysAndAttributes;
+use bench_domain::{BenchmarkName, Position, RunId, SampleRef};
+use futures_util::{StreamExt, TryStreamExt, stream};
+
+use super::record::SampleRecord;
+use crate::attributes::{Reader, Record, number, text};
+use crate::client::condition_held;
+use crate::conflict::pause;
+use crate::keys::{self, key, sample_sort, shard_partition};
+use crate::{BenchmarkRecord, State, StateError};
+
+/// Records of one batch read: DynamoDB's own limit.
+pub(crate) const READ_BATCH_MAX: usize = 100;
+/// How often what a batch left over is asked for again.
+const REREADS_MAX: u32 = 20;
+/// Batches in flight.
+const BATCHES_IN_FLIGHT: usize = 8;
+
+impl State {
+    /// Reads one sample.
+    pub async fn sample(&self, sample: &SampleRef) -> Result<Option<SampleRecord>, StateError> {
+        let got = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::sample(sample)))
+            .consistent_read(true)
+            .send()
+            .await
+            .map_err(|error| StateError::sdk("read the sample", error))?;
+        got.item().map(SampleRecord::read).transpose()
+    }
+
+    /// Samples of a plan from `offset` on, `limit` at most, in the order of the plan: by item, then by sample.
+    pub async fn samples_page(
+        &self,
+        run: RunId,
+        benchmark: &BenchmarkRecord,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Vec<SampleRecord>, StateError> {
+        let Some(plan) = &benchmark.plan else { return Ok(Vec::new()) };
+        let per_item = u64::from(plan.samples_per_item.max(1));
+        let end = plan.samples().min(offset.saturating_add(limit));
+        let wanted = (offset.min(end)..end).map(|index| {
+            let position = Position {
+                item: u32::try_from(index / per_item).unwrap_or(u32::MAX),
+                sample: u32::try_from(index % per_item).unwrap_or(0),
+            };
+            let partition =
+                shard_partition(run, &benchmark.name, plan.attempt, position.item % plan.shards.max(1));
+            key(partition, sample_sort(position))
+        });
+        let mut samples = self.read_batches(wanted.collect()).await?;
+        samples.sort_by_key(|sample| sample.position);
+        Ok(samples)
+    }
+
+    async fn read_batches(&self, wanted: Vec<Record>) -> Result<Vec<SampleRecord>, StateError> {
+        // Collected first: a closure that borrows would make this future not `Send`.
+        let reads: Vec<_> =
+            wanted.chunks(READ_BATCH_MAX).map(|batch| self.read_batch(batch.to_vec())).collect();
+        let read: Vec<Vec<Record>> =
+            stream::iter(reads).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await?;
+        read.iter().flatten().map(SampleRecord::read).collect()
+    }
+
+    pub(crate) async fn read_batch(&self, wanted: Vec<Record>) -> Result<Vec<Record>, StateError> {
+        let mut found = Vec::with_capacity(wanted.len());
+        let request = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
+        let request = request.map_err(|error| StateError::damaged("batch", error))?;
+        let mut left = HashMap::from([(self.table.clone(), request)]);
+        for attempt in 0..=REREADS_MAX {
+            if attempt > 0 {
+                pause(attempt).await;
+            }
+            let read = self.client.batch_get_item().set_request_items(Some(left)).send().await;
+            let read = read.map_err(|error| StateError::sdk("read a batch", error))?;
+            found.extend(read.responses.unwrap_or_default().into_values().flatten());
+            left = read.unprocessed_keys.unwrap_or_default();
+            left.retain(|_, request| !request.keys().is_empty());
+            if left.is_empty() {
+                return Ok(found);
+            }
+        }
+        Err(StateError::Service { verb: "read a batch", problem: "the table did not give all of it".into() })
+    }
+
+    /// All samples of one shard that are not over, or with `all` every one, a page at a time.
+    ///
+    /// `from` is the position after which the page starts. The second value is where the next one does.
+    pub async fn shard_page(
+        &self,
+        run: RunId,
+        benchmark: &BenchmarkName,
+        plan: u32,
+        shard: u32,
+        all: bool,
+        from: Option<Position>,
+    ) -> Result<(Vec<SampleRecord>, Option<Position>), StateError> {
+        let mut query = self
+            .client
+            .query()
+            .table_name(&self.table)
+            .key_condition_expression("pk = :shard AND sk > :from")
+            .expression_attribute_values(":shard", text(shard_partition(run, benchmark, plan, shard)))
+            .expression_attribute_values(":from", text(from.map_or_else(|| "S#".to_owned(), sample_sort)))
+            .consistent_read(true);
+        if !all {
+            query = query
+                .filter_expression("#state <> :done")
+                .expression_attribute_names("#state", "state")
+                .expression_attribute_values(":done", text("done"));
+        }
+        let page = query.send().await.map_err(|error| StateError::sdk("read samples", error))?;
+        let samples: Vec<_> = page.items().iter().map(SampleRecord::read).collect::<Result<_, _>>()?;
+        let next = page.last_evaluated_key().map(|record| Reader::new(record).text_or_empty("sk").to_owned());
+        let next = next.as_deref().and_then(|sort| sort.strip_prefix("S#")).and_then(|digits| {
+            let (item, sample) = digits.split_once('.')?;
+            Some(Position { item: item.parse().ok()?, sample: sample.parse().ok()? })
+        });
+        Ok((samples, next))
+    }
+
+    /// Notes that a sample's message was sent again, if nothing happened to the sample meanwhile.
+    pub async fn note_resent(&self, sample: &SampleRef, record: &SampleRecord) -> Result<bool, StateError> {
+        let update = self
+            .client
+            .update_item()
+            .table_name(&self.table)
+            .set_key(Some(keys::sample(sample)))
+            .update_expression("SET resends = :resends")
+            .condition_expression("#state <> :done AND due_at = :due")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":resends", number(record.resends + 1))
+            .expression_attribute_values(":done", text("done"))
+            .expression_attribute_values(":due", number(record.due_at.as_micros()))
+            .send()
+            .await;
+        condition_held("note the resent message", update)
+    }
+}
