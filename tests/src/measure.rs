@@ -95,7 +95,7 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     let file = dir.join(format!("items-{items}.jsonl"));
     std::fs::write(&file, mmlu_pro_like(items))?;
     let benchmark = bench_benchmarks::find(BENCHMARK).context("there is no such benchmark")?;
-    let taken = stack.library.take_in(benchmark, &file, &NoProgress).await?;
+    let taken = stack.library.import_local(benchmark, &file, &NoProgress).await?;
     stack.start().await?;
     let name: BenchmarkName = BENCHMARK.parse()?;
     let order = Order {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_benchmarks::Benchmark;
-use bench_datasets::{CachedDataset, OfficialTexts, Prepared, Reach};
+use bench_datasets::{CachedDataset, OfficialTexts, Prepared, TemplateLookup};
 use bench_domain::run::DatasetChoice;
 use clap::{Args, Subcommand};
 use comfy_table::Cell;
@@ -118,11 +118,11 @@ async fn work(
                 super::check_exists("--file", file)?;
             }
             let prepared = match file {
-                Some(file) => stack.library.take_in(benchmark, &file, progress).await?,
+                Some(file) => stack.library.import_local(benchmark, &file, progress).await?,
                 None => stack.library.prepare(benchmark, &DatasetChoice::Hub, progress).await?,
             };
             // Without a network later, prompts need their official texts too.
-            let texts = stack.library.templates(benchmark, Reach::Origins, progress).await?;
+            let texts = stack.library.templates(benchmark, TemplateLookup::StoreThenOrigin, progress).await?;
             progress.clear();
             return pulled(&name, &prepared, &texts, json);
         }

@@ -97,7 +97,7 @@ impl Progress for DatasetProgress {
                     format!("Downloading {file}: {}{total}", format::bytes(done_bytes))
                 }),
                 // Rows become items faster than a line is read.
-                Step::Unpacking { .. } | Step::Normalising { .. } | Step::Waiting { .. } => {}
+                Step::Unpacking { .. } | Step::Normalizing { .. } | Step::Waiting { .. } => {}
             }
             return;
         }
@@ -115,7 +115,7 @@ impl Progress for DatasetProgress {
                 let documents = format::plural(documents, "document");
                 shown.bar(Kind::Message).set_message(format!("Unpacking the archive: {documents}"));
             }
-            Step::Normalising { items } => {
+            Step::Normalizing { items } => {
                 let items = format::plural(items, "item");
                 shown.bar(Kind::Message).set_message(format!("Preparing the dataset: {items}"));
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bench_benchmarks::{Benchmark, Options, Template, Templates};
 use bench_blobs::BlobError;
-use bench_datasets::{DatasetError, Library, Progress, Reach};
+use bench_datasets::{DatasetError, Library, Progress, TemplateLookup};
 use bench_domain::run::{DatasetChoice, DatasetUse, ItemNaming};
 use bench_domain::{BenchmarkName, Code, RunId, RunSpec, Subset};
 use bench_state::PlannedSample;
@@ -133,7 +133,7 @@ pub(crate) async fn wording(
     dataset: DatasetUse,
 ) -> Result<Wording, DatasetError> {
     let is_demo = *choice == DatasetChoice::Demo || dataset.is_demo();
-    let reach = if is_demo { Reach::Store } else { Reach::Origins };
+    let reach = if is_demo { TemplateLookup::StoreOnly } else { TemplateLookup::StoreThenOrigin };
     let texts = library.templates(benchmark, reach, progress).await?;
     let notes: Vec<&str> = dataset.note.iter().chain(&texts.notes).map(String::as_str).collect();
     let note = (!notes.is_empty()).then(|| notes.join("; "));

@@ -2,7 +2,7 @@
 
 use bench_benchmarks::Benchmark;
 use bench_blobs::BlobError;
-use bench_datasets::{DatasetError, Reach};
+use bench_datasets::{DatasetError, TemplateLookup};
 use bench_domain::run::{Plan, Rejudges};
 use bench_domain::sample::shards_for;
 use bench_domain::{BenchmarkName, Code, RunSpec};
@@ -39,7 +39,7 @@ impl Planner {
                 format!("run {run} has no answers of {name} that could be judged"),
             );
         };
-        let held = match self.library.holds(&first.dataset).await {
+        let held = match self.library.is_available(&first.dataset).await {
             Err(error @ DatasetError::Blob(BlobError::Store { .. })) => {
                 return Err(PlanError::Dataset(error));
             }
@@ -63,7 +63,7 @@ impl Planner {
             );
         }
         // The judge's prompt may be made of texts that were out of reach when the model was asked.
-        let reach = if first.dataset.is_demo() { Reach::Store } else { Reach::Origins };
+        let reach = if first.dataset.is_demo() { TemplateLookup::StoreOnly } else { TemplateLookup::StoreThenOrigin };
         let texts = match self.library.templates(benchmark, reach, self.progress.as_ref()).await {
             Ok(texts) => texts,
             Err(error @ DatasetError::Blob(BlobError::Store { .. })) => {

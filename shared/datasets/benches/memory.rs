@@ -1,8 +1,8 @@
-//! Memory and disk while a large dataset is taken from a hub: `cargo bench -p bench-datasets --bench memory [MIB]...`
+//! Memory and disk use while a large dataset is downloaded: `cargo bench -p bench-datasets --bench memory [MIB]...`
 //!
-//! For each size, 64, 256 and 512 MiB unless said otherwise, a process of its own prepares a dataset of four files from a
-//! hub on loopback, with rows of 1 MiB and one of 48 MiB, and tells its peak of memory (VmHWM), the most that rested on
-//! disk, and how long it took. What does not grow with the size is what is looked for.
+//! For each size (64, 256 and 512 MiB by default), a separate process prepares a dataset of four files from a hub on
+//! loopback, with rows of 1 MiB and one of 48 MiB. It prints its peak memory (VmHWM), the peak of bytes on disk, and
+//! the duration. Peak memory and disk must not grow with the size.
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "a measurement that cannot go on ends")]
 
@@ -30,7 +30,7 @@ const FILES: u64 = 4;
 const ROW_BYTES: usize = 1024 * 1024;
 const LARGE_ROW_BYTES: usize = 48 * 1024 * 1024;
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
-/// Says to a process that it is to be measured, and where the hub is.
+/// Address of the hub; a process in which it is set is the one to measure.
 const HUB_VARIABLE: &str = "BENCH_MEMORY_HUB";
 
 static SPEC: DatasetSpec = DatasetSpec {
@@ -72,7 +72,7 @@ fn main() {
             let sizes = match (sizes.is_empty(), arguments.iter().any(|text| text == "--bench")) {
                 (false, _) => sizes,
                 (true, true) => vec![64, 256, 512],
-                // Run among the tests it only shows that it runs.
+                // `cargo test` runs this too, only to check that it works.
                 (true, false) => vec![8],
             };
             println!(
@@ -88,7 +88,7 @@ fn main() {
     }
 }
 
-/// Rows that compress about as badly as base64 of what is compressed already.
+/// Writes rows that compress about as badly as the Base64 form of compressed data.
 fn write_files(folder: &Path, mib: u64) {
     let mut state = 1_u64;
     let mut noise = vec![0_u8; LARGE_ROW_BYTES];
@@ -117,7 +117,7 @@ fn write_files(folder: &Path, mib: u64) {
     }
 }
 
-/// A hub, and a process that is measured while it takes everything from there.
+/// Starts a hub, and a process that is measured while it downloads the whole dataset.
 async fn measure(folder: &Path, mib: u64) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let hub = format!("http://{}", listener.local_addr().unwrap());
@@ -130,9 +130,9 @@ async fn measure(folder: &Path, mib: u64) {
     let output = tokio::task::spawn_blocking(move || Command::new(own).env(HUB_VARIABLE, hub).output());
     let output = output.await.unwrap().unwrap();
     server.abort();
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
-    println!("{mib:>10} {}", told.trim_end());
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
+    println!("{mib:>10} {}", printed.trim_end());
 }
 
 async fn revision() -> Response {
@@ -160,12 +160,12 @@ async fn prepare(hub: String) {
     let cache = folder.path().join("cache");
     let config = LibraryConfig { hub_url: hub, kept_bytes_max: 1, ..LibraryConfig::new(&cache) };
     let library = Library::new(blobs, config);
-    let (over, most) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (finished, peak_disk_bytes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let watch = std::thread::spawn({
-        let (over, most) = (Arc::clone(&over), Arc::clone(&most));
+        let (finished, peak_disk_bytes) = (Arc::clone(&finished), Arc::clone(&peak_disk_bytes));
         move || {
-            while !over.load(Ordering::Relaxed) {
-                most.fetch_max(bytes_in(&cache), Ordering::Relaxed);
+            while !finished.load(Ordering::Relaxed) {
+                peak_disk_bytes.fetch_max(bytes_in(&cache), Ordering::Relaxed);
                 std::thread::sleep(Duration::from_millis(20));
             }
         }
@@ -173,9 +173,9 @@ async fn prepare(hub: String) {
     let began = Instant::now();
     let prepared = library.prepare(&Large, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     let seconds = began.elapsed().as_secs_f64();
-    over.store(true, Ordering::Relaxed);
+    finished.store(true, Ordering::Relaxed);
     watch.join().unwrap();
-    let (disk, stored) = (most.load(Ordering::Relaxed) / MIB, prepared.index.data_bytes / MIB);
+    let (disk, stored) = (peak_disk_bytes.load(Ordering::Relaxed) / MIB, prepared.index.data_bytes / MIB);
     println!("{:>14} {disk:>14} {stored:>14} {seconds:>10.1}", peak_bytes() / MIB);
 }
 
@@ -190,7 +190,7 @@ fn bytes_in(folder: &Path) -> u64 {
         .sum()
 }
 
-/// The most memory that this process has had.
+/// Returns the peak memory of this process.
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();

@@ -1,7 +1,7 @@
-//! Files beside the items that jobs in sandboxes need.
+//! Files that sandbox jobs need in addition to the items.
 //!
-//! They are kept as they are, under their own digest, so that datasets and their revisions share them. A job reads them
-//! piece by piece: nobody holds one.
+//! They are stored unchanged under their own digest, so that datasets and revisions share them. Jobs read them in
+//! pieces, so a whole file is never in memory.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,36 +17,36 @@ use sha2::{Digest, Sha256};
 
 use crate::error::DatasetError;
 use crate::hub::{RemoteFile, hash};
-use crate::index::FileFact;
+use crate::index::FileInfo;
 use crate::keys;
 use crate::library::{Downloads, Library};
 use crate::progress::Progress;
 use crate::rows::{self, Input, RowFile};
 
-/// Bytes that are read at once on the way into the store.
+/// Bytes that are read at once while a file is stored.
 const PIECE_BYTES: usize = 1024 * 1024;
-/// Upper bound of one call of [`read_attachment`].
+/// Maximum length of one call of [`read_attachment`], in bytes.
 pub const ATTACHMENT_READ_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Different files that the rows of a dataset may name.
+/// Maximum number of different files that the rows of a dataset may name.
 const NAMED_MAX: usize = 256;
-/// Bytes at the beginning of a file that tell its kind, at most.
+/// Maximum number of leading bytes that identify a file type.
 const SIGNATURE_BYTES_MAX: u64 = 64;
-/// What stands in a folder for a file that Git LFS keeps elsewhere.
+/// First bytes of a Git LFS pointer, which a folder may contain instead of the file itself.
 const LFS_POINTER: &[u8] = b"version https://git-lfs";
-/// Entries of a folder among which a file is looked for.
+/// Maximum number of folder entries that are searched for a file.
 const ENTRIES_MAX: usize = 100_000;
-/// What they are in the store: bytes, whatever their form.
+/// Content type of the stored objects.
 const CONTENT_TYPE: &str = "application/octet-stream";
 
-/// Files by name, and what was read to make them.
+/// Files by name, and the metadata of the files that they were made from.
 #[derive(Debug, Default)]
 pub(crate) struct Attachments {
     pub(crate) files: BTreeMap<String, StoredFile>,
-    pub(crate) facts: Vec<FileFact>,
+    pub(crate) infos: Vec<FileInfo>,
 }
 
 impl Attachments {
-    /// What they add to the digest of a dataset: nothing where there are none.
+    /// Adds the files to the digest of a dataset. Without files, the digest doesn't change.
     pub(crate) fn update(files: &BTreeMap<String, StoredFile>, digest: &mut Sha256) {
         for (name, file) in files {
             digest.update(format!("attachment\t{name}\t{}\n", file.sha256));
@@ -54,10 +54,11 @@ impl Attachments {
     }
 }
 
-/// Bytes of a stored file from `offset`: `length` of them, fewer at its end, none behind it.
+/// Reads `length` bytes of a stored file from `offset`: fewer at its end, none after it.
 ///
 /// # Errors
-/// When the store fails or the object is shorter than it was, and for more than [`ATTACHMENT_READ_BYTES_MAX`].
+/// Returns an error if the store fails, if the object is shorter than recorded, or if `length` exceeds
+/// [`ATTACHMENT_READ_BYTES_MAX`].
 pub async fn read_attachment(
     blobs: &Blobs,
     file: &StoredFile,
@@ -73,50 +74,51 @@ pub async fn read_attachment(
 }
 
 impl Library {
-    /// The files that a layout names, at the hub.
-    pub(crate) async fn attachments_of_hub(
+    /// Prepares the files that a layout names, from the hub.
+    pub(crate) async fn hub_attachments(
         &self,
         layout: &dyn Layout,
         progress: &dyn Progress,
     ) -> Result<Attachments, DatasetError> {
         let mut found = Attachments::default();
         for spec in layout.attachments() {
-            let (file, fact) = self.attachment_of_hub(layout, spec, progress).await?;
+            let (file, info) = self.hub_attachment(layout, spec, progress).await?;
             found.files.insert(spec.name.to_owned(), file);
-            found.facts.push(fact);
+            found.infos.push(info);
         }
         Ok(found)
     }
 
-    async fn attachment_of_hub(
+    async fn hub_attachment(
         &self,
         layout: &dyn Layout,
         spec: &AttachmentSpec,
         progress: &dyn Progress,
-    ) -> Result<(StoredFile, FileFact), DatasetError> {
+    ) -> Result<(StoredFile, FileInfo), DatasetError> {
         let reference = spec.revision.unwrap_or("main");
-        let repository = self.hub.repository(spec.id, reference, progress).await?;
+        let repository = self.hub.get_repository(spec.id, reference, progress).await?;
         let remote = repository.file(spec.path)?;
-        // Whoever must accept terms first cannot be sent there without a token.
+        // Jobs download from the hub without a token, which gated datasets require.
         let url = layout.spec().gate.is_none().then(|| remote.url.to_string());
         if let RemoteFile { sha256: Some(sha256), bytes: Some(bytes), .. } = &remote
-            && let Some(file) = stored(&self.blobs, sha256, *bytes).await?
+            && let Some(file) = find_stored(&self.blobs, sha256, *bytes).await?
         {
-            let fact = FileFact { name: spec.path.to_owned(), bytes: *bytes, sha256: sha256.clone() };
-            return Ok((StoredFile { url, ..file }, fact));
+            let info = FileInfo { name: spec.path.to_owned(), bytes: *bytes, sha256: sha256.clone() };
+            return Ok((StoredFile { url, ..file }, info));
         }
         let mut downloads = Downloads::new(self.download_folder(spec.id, &repository.commit), remote.bytes);
-        let (mut file, fact) = self.fetch_one(spec.id, &remote, &mut downloads, progress).await?;
+        let (mut file, info) = self.fetch_one(spec.id, &remote, &mut downloads, progress).await?;
         check_signature(spec, &mut file)
             .map_err(|error| DatasetError::content(spec.path, None, None, error.to_string()))?
             .map_err(|problem| DatasetError::content(spec.path, None, None, problem))?;
-        let file = put(&self.blobs, spec.path, file, &fact.sha256, fact.bytes).await?;
+        let file = store_file(&self.blobs, spec.path, file, &info.sha256, info.bytes).await?;
         downloads.remove();
-        Ok((StoredFile { url, ..file }, fact))
+        Ok((StoredFile { url, ..file }, info))
     }
 
-    /// The files beside local rows: those that rows name, else the only one of its kind, else that of the hub.
-    pub(crate) async fn attachments_beside(
+    /// Prepares the files that belong to local rows: the files that rows name, otherwise the only file with the right
+    /// extension in the folder, otherwise the hub's file.
+    pub(crate) async fn local_attachments(
         &self,
         layout: &dyn Layout,
         path: &Path,
@@ -125,24 +127,24 @@ impl Library {
     ) -> Result<Attachments, DatasetError> {
         let mut found = Attachments::default();
         for spec in layout.attachments() {
-            let named = named(spec, files).await?;
-            let folder = folder_of(path);
+            let named = named_files(spec, files).await?;
+            let folder = containing_folder(path);
             let beside = match named.is_empty() {
-                true => only_one(spec, &folder)?.into_iter().collect(),
+                true => find_only_file(spec, &folder)?.into_iter().collect(),
                 false => named.iter().map(|name| folder.join(name)).collect::<Vec<_>>(),
             };
             let Some(first) = beside.first() else {
-                let (file, fact) = self.attachment_in_place(layout, spec, path, progress).await?;
+                let (file, info) = self.fallback_attachment(layout, spec, path, progress).await?;
                 found.files.insert(spec.name.to_owned(), file);
-                found.facts.push(fact);
+                found.infos.push(info);
                 continue;
             };
             let several = beside.len() > 1;
             for own in &beside {
-                let (file, fact) = take_in(&self.blobs, spec, own).await?;
-                found.facts.push(fact.clone());
+                let (file, info) = import_file(&self.blobs, spec, own).await?;
+                found.infos.push(info.clone());
                 if several {
-                    found.files.insert(fact.name, file.clone());
+                    found.files.insert(info.name, file.clone());
                 }
                 if own == first {
                     found.files.insert(spec.name.to_owned(), file);
@@ -152,15 +154,15 @@ impl Library {
         Ok(found)
     }
 
-    /// The one of the hub, for rows that bring none.
-    async fn attachment_in_place(
+    /// Prepares the hub's file, for local rows without a file of their own.
+    async fn fallback_attachment(
         &self,
         layout: &dyn Layout,
         spec: &AttachmentSpec,
         path: &Path,
         progress: &dyn Progress,
-    ) -> Result<(StoredFile, FileFact), DatasetError> {
-        match self.attachment_of_hub(layout, spec, progress).await {
+    ) -> Result<(StoredFile, FileInfo), DatasetError> {
+        match self.hub_attachment(layout, spec, progress).await {
             Err(error @ (DatasetError::Blob(_) | DatasetError::Disk { .. })) => Err(error),
             Err(error) => Err(DatasetError::Path {
                 path: path.display().to_string(),
@@ -168,7 +170,7 @@ impl Library {
                     "there is no {} file beside it, and no row names one in `{}`; that of the hub ({}) could not be had: \
                      {error}",
                     spec.ending,
-                    column(spec),
+                    file_column(spec),
                     spec.path
                 ),
             }),
@@ -176,34 +178,34 @@ impl Library {
         }
     }
 
-    /// Those of the demo items.
+    /// Prepares the files of the demo items.
     pub(crate) async fn demo_attachments(&self, layout: &dyn Layout) -> Result<Attachments, DatasetError> {
         let mut found = Attachments::default();
         for spec in layout.attachments() {
-            let fact = demo_fact(spec);
-            let file = match stored(&self.blobs, &fact.sha256, fact.bytes).await? {
+            let info = demo_file_info(spec);
+            let file = match find_stored(&self.blobs, &info.sha256, info.bytes).await? {
                 Some(file) => file,
                 None => {
-                    let key = keys::file(&fact.sha256);
+                    let key = keys::file(&info.sha256);
                     self.blobs.put(&key, Bytes::from_static(spec.demo), CONTENT_TYPE).await?;
-                    StoredFile { key, sha256: fact.sha256.clone(), bytes: fact.bytes, url: None }
+                    StoredFile { key, sha256: info.sha256.clone(), bytes: info.bytes, url: None }
                 }
             };
             found.files.insert(spec.name.to_owned(), file);
-            found.facts.push(fact);
+            found.infos.push(info);
         }
         Ok(found)
     }
 }
 
-/// What the file of the demo items is.
-pub(crate) fn demo_fact(spec: &AttachmentSpec) -> FileFact {
+/// Returns the metadata of the demo items' file.
+pub(crate) fn demo_file_info(spec: &AttachmentSpec) -> FileInfo {
     let sha256 = hex::encode(Sha256::digest(spec.demo));
-    FileFact { name: format!("demo {}", spec.name), bytes: spec.demo.len() as u64, sha256 }
+    FileInfo { name: format!("demo {}", spec.name), bytes: spec.demo.len() as u64, sha256 }
 }
 
-/// Why a file that jobs need cannot be taken for the items themselves.
-pub(crate) fn is_no_items(layout: &dyn Layout, path: &Path) -> Option<DatasetError> {
+/// Returns an error if `path` is a file for jobs that was given instead of the items.
+pub(crate) fn attachment_instead_of_items(layout: &dyn Layout, path: &Path) -> Option<DatasetError> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
     let spec = layout.attachments().iter().find(|spec| name.ends_with(spec.ending))?;
     path.is_file().then(|| DatasetError::Path {
@@ -212,18 +214,18 @@ pub(crate) fn is_no_items(layout: &dyn Layout, path: &Path) -> Option<DatasetErr
             "it holds no items, only what jobs need beside them: give the file with the items (such as JSON lines) or a \
              folder with both; the {} file is found beside the items, by name where rows have a column `{}`",
             spec.ending,
-            column(spec)
+            file_column(spec)
         ),
     })
 }
 
-/// The column in which a row may name its file: `h5_file` for `.h5`.
-fn column(spec: &AttachmentSpec) -> String {
+/// Returns the name of the column that names a row's file: `h5_file` for `.h5`.
+fn file_column(spec: &AttachmentSpec) -> String {
     format!("{}_file", spec.ending.trim_start_matches('.'))
 }
 
-/// The folder of a dataset's file, or the one that was given.
-fn folder_of(path: &Path) -> PathBuf {
+/// Returns the folder that contains a dataset's file, or the path itself if it is a folder.
+fn containing_folder(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_owned();
     }
@@ -234,9 +236,12 @@ fn folder_of(path: &Path) -> PathBuf {
     }
 }
 
-/// The files that rows name, each once, in the order of the rows.
-async fn named(spec: &AttachmentSpec, files: &[(String, PathBuf)]) -> Result<Vec<String>, DatasetError> {
-    let column = column(spec);
+/// Returns the distinct files that rows name, in the order of the rows.
+async fn named_files(
+    spec: &AttachmentSpec,
+    files: &[(String, PathBuf)],
+) -> Result<Vec<String>, DatasetError> {
+    let column = file_column(spec);
     let mut names: Vec<String> = Vec::new();
     for (name, path) in files {
         let file = File::open(path).map_err(|error| DatasetError::disk("read", path, error))?;
@@ -255,7 +260,7 @@ async fn named(spec: &AttachmentSpec, files: &[(String, PathBuf)]) -> Result<Vec
                     Some(Value::String(own)) if is_file_name(own) => {
                         return Err(refused("the rows name too many files"));
                     }
-                    Some(_) => return Err(refused("it names no file beside this one")),
+                    Some(_) => return Err(refused("it isn't the name of a file in the same folder")),
                 }
             }
         }
@@ -263,15 +268,15 @@ async fn named(spec: &AttachmentSpec, files: &[(String, PathBuf)]) -> Result<Vec
     Ok(names)
 }
 
-/// Whether it is the name of a file in the same folder.
+/// Returns true if the text is the name of a file in the same folder.
 fn is_file_name(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     let plain = matches!(parts.next(), Some(std::path::Component::Normal(_))) && parts.next().is_none();
     plain && !name.contains(['/', '\\', '\0'])
 }
 
-/// The only file of that kind in a folder.
-fn only_one(spec: &AttachmentSpec, folder: &Path) -> Result<Option<PathBuf>, DatasetError> {
+/// Finds the only file with the right extension in a folder.
+fn find_only_file(spec: &AttachmentSpec, folder: &Path) -> Result<Option<PathBuf>, DatasetError> {
     let failed = |problem: String| DatasetError::Path { path: folder.display().to_string(), problem };
     let mut found = None;
     for entry in std::fs::read_dir(folder).map_err(|error| failed(error.to_string()))?.take(ENTRIES_MAX) {
@@ -281,14 +286,14 @@ fn only_one(spec: &AttachmentSpec, folder: &Path) -> Result<Option<PathBuf>, Dat
             return Err(failed(format!(
                 "it holds more than one {} file; name the right one in the rows' column `{}`",
                 spec.ending,
-                column(spec)
+                file_column(spec)
             )));
         }
     }
     Ok(found)
 }
 
-/// Whether a file begins as its kind does; else what is wrong with it.
+/// Checks that a file starts with the signature of its type; the inner error describes the problem.
 fn check_signature(spec: &AttachmentSpec, file: &mut File) -> std::io::Result<Result<(), String>> {
     std::io::Seek::rewind(file)?;
     let mut begin = Vec::new();
@@ -298,18 +303,18 @@ fn check_signature(spec: &AttachmentSpec, file: &mut File) -> std::io::Result<Re
     Ok(if begin.starts_with(spec.signature) {
         Ok(())
     } else if begin.starts_with(LFS_POINTER) {
-        Err(format!("it only points to a {ending} file that Git LFS keeps: fetch it with `git lfs pull`"))
+        Err(format!("it is only a Git LFS pointer to a {ending} file: fetch the file with `git lfs pull`"))
     } else {
-        Err(format!("it is no {ending} file: it does not begin as one, and may be broken or something else"))
+        Err(format!("it is not a valid {ending} file: its first bytes differ from the format's"))
     })
 }
 
-/// Takes in a file of this machine.
-async fn take_in(
+/// Imports a local file.
+async fn import_file(
     blobs: &Blobs,
     spec: &AttachmentSpec,
     path: &Path,
-) -> Result<(StoredFile, FileFact), DatasetError> {
+) -> Result<(StoredFile, FileInfo), DatasetError> {
     let failed = |error: std::io::Error| DatasetError::Path {
         path: path.display().to_string(),
         problem: error.to_string(),
@@ -321,23 +326,23 @@ async fn take_in(
     let copy = file.try_clone().map_err(failed)?;
     let (sha256, bytes) = hash(copy, path).await?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let fact = FileFact { name: name.clone(), bytes, sha256 };
-    let stored = match stored(blobs, &fact.sha256, bytes).await? {
+    let info = FileInfo { name: name.clone(), bytes, sha256 };
+    let stored = match find_stored(blobs, &info.sha256, bytes).await? {
         Some(stored) => stored,
-        None => put(blobs, &name, file, &fact.sha256, bytes).await?,
+        None => store_file(blobs, &name, file, &info.sha256, bytes).await?,
     };
-    Ok((stored, fact))
+    Ok((stored, info))
 }
 
-/// The object of that content, if it is there.
-async fn stored(blobs: &Blobs, sha256: &str, bytes: u64) -> Result<Option<StoredFile>, DatasetError> {
+/// Returns the stored object with that content, if there is one.
+async fn find_stored(blobs: &Blobs, sha256: &str, bytes: u64) -> Result<Option<StoredFile>, DatasetError> {
     let key = keys::file(sha256);
     let there = blobs.head(&key).await?.is_some_and(|found| found.length == bytes);
     Ok(there.then(|| StoredFile { key, sha256: sha256.to_owned(), bytes, url: None }))
 }
 
-/// Stores a file piece by piece. It is seen only whole, and only if it still is what was hashed.
-async fn put(
+/// Stores a file piece by piece. The object becomes visible only if it is complete and still has the expected digest.
+async fn store_file(
     blobs: &Blobs,
     what: &str,
     file: File,
@@ -346,7 +351,7 @@ async fn put(
 ) -> Result<StoredFile, DatasetError> {
     let key = keys::file(sha256);
     let mut upload = blobs.upload(&key, CONTENT_TYPE);
-    let mut pieces = pieces(file);
+    let mut pieces = read_pieces(file);
     let mut digest = Sha256::new();
     let mut sent = Ok(());
     while let Some(piece) = pieces.recv().await {
@@ -377,12 +382,12 @@ async fn put(
     if length != bytes {
         return Err(BlobError::Damaged { key, problem: format!("{length} of {bytes} bytes arrived") }.into());
     }
-    tracing::info!(attachment = what, bytes, "Took in {what}");
+    tracing::info!(attachment = what, bytes, "Imported {what}");
     Ok(StoredFile { key, sha256: sha256.to_owned(), bytes, url: None })
 }
 
-/// The pieces of a file, read on a thread of its own.
-fn pieces(mut file: File) -> tokio::sync::mpsc::Receiver<std::io::Result<Vec<u8>>> {
+/// Reads a file in pieces on another thread.
+fn read_pieces(mut file: File) -> tokio::sync::mpsc::Receiver<std::io::Result<Vec<u8>>> {
     let (sender, receiver) = tokio::sync::mpsc::channel(2);
     tokio::task::spawn_blocking(move || {
         if let Err(error) = std::io::Seek::rewind(&mut file) {
@@ -411,7 +416,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_neighbours_are_taken() {
+    fn only_names_of_files_in_the_same_folder_are_accepted() {
         for good in ["targets.h5", "a b.h5", "..h5", "ü"] {
             assert!(is_file_name(good), "{good}");
         }

@@ -1,4 +1,4 @@
-//! What is in the blob store.
+//! Listing and removal of the datasets in the blob store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,41 +10,41 @@ use crate::library::Library;
 /// A dataset in the blob store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CachedDataset {
-    /// The benchmark it belongs to.
+    /// Name of the benchmark.
     pub benchmark: String,
     /// Id at the hub, the local file's name, or `demo`.
     pub id: String,
-    /// Variant of the layout that made it; empty for the usual one.
+    /// Variant of the layout that made it; empty for the default.
     pub variant: String,
     /// `hub`, `local` or `demo`.
     pub source: String,
-    /// Its revision.
+    /// Revision.
     pub revision: String,
-    /// SHA-256 of its content.
+    /// SHA-256 of the content.
     pub digest: String,
-    /// Items in it.
+    /// Number of items.
     pub items: u64,
-    /// Bytes of all its objects, its documents and the files that jobs need among them, which it may share with others.
+    /// Bytes of all its objects, including documents and files for jobs, which other datasets may share.
     pub bytes: u64,
-    /// Files that jobs need, by name, and their bytes.
+    /// Sizes in bytes of the files that jobs need, by name.
     pub attachments: BTreeMap<String, u64>,
-    /// What must be said of it.
+    /// Notice to show with results of this dataset.
     pub note: Option<String>,
 }
 
 impl Library {
-    /// Every dataset in the blob store, by benchmark, source and revision.
+    /// Lists all datasets in the blob store, by benchmark, source and revision.
     pub async fn list_cached(&self) -> Result<Vec<CachedDataset>, DatasetError> {
         let mut listed = Vec::new();
-        let Stored { datasets, documents } = self.folders(keys::ROOT).await?;
+        let StoredFolders { datasets, documents } = self.folders(keys::ROOT).await?;
         for (folder, bytes) in datasets {
-            // What is not there any more was removed meanwhile or is of another version of the program.
+            // The index may have been removed meanwhile, or belong to another version of the program.
             let Some(index) = Index::load(&self.blobs, &folder).await? else { continue };
             let archive = index.documents.as_deref().map(keys::documents);
             let shared = archive.and_then(|archive| documents.get(&archive)).copied().unwrap_or_default();
             let attachments: BTreeMap<_, _> =
                 index.attachments.iter().map(|(name, file)| (name.clone(), file.bytes)).collect();
-            // One file may have several names.
+            // Several names may refer to one file.
             let files: BTreeMap<_, _> =
                 index.attachments.values().map(|file| (&file.key, file.bytes)).collect();
             let shared = shared + files.values().sum::<u64>();
@@ -64,21 +64,21 @@ impl Library {
         Ok(listed)
     }
 
-    /// Removes the datasets of a benchmark, all of them or those whose revision starts with `revision`;
-    /// tells how many. Runs that refer to them cannot load their items any more. Documents, and files
-    /// that jobs need, go with the last dataset that has them.
+    /// Removes the datasets of a benchmark: all of them, or those whose revision starts with `revision`. Returns their
+    /// number. Runs that refer to them can't load their items any more. Documents and files for jobs are removed
+    /// together with the last dataset that uses them.
     pub async fn remove(&self, benchmark: &str, revision: Option<&str>) -> Result<u64, DatasetError> {
         let mut removed = 0;
-        let mut shared = Shared::default();
+        let mut shared = SharedObjects::default();
         for folder in self.folders(&format!("{}{benchmark}/", keys::ROOT)).await?.datasets.into_keys() {
             let own = folder.rsplit('/').next().unwrap_or_default();
             if !own.starts_with(revision.unwrap_or_default()) {
                 continue;
             }
             if let Some(index) = Index::load(&self.blobs, &folder).await? {
-                shared.note(index);
+                shared.add(index);
             }
-            // The index goes first, so that nothing half removed can be seen.
+            // Delete the index first, so that a partially removed dataset isn't visible.
             self.blobs.delete(&keys::index(&folder)).await?;
             self.blobs.delete_prefix(&format!("{folder}/")).await?;
             removed += 1;
@@ -88,7 +88,7 @@ impl Library {
         }
         for folder in self.folders(keys::ROOT).await?.datasets.into_keys() {
             if let Some(kept) = Index::load(&self.blobs, &folder).await? {
-                shared.keep(&kept);
+                shared.remove_used(&kept);
             }
         }
         for archive in shared.archives {
@@ -101,8 +101,8 @@ impl Library {
         Ok(removed)
     }
 
-    /// What is stored under a prefix.
-    async fn folders(&self, prefix: &str) -> Result<Stored, DatasetError> {
+    /// Lists the folders under a prefix with their sizes.
+    async fn folders(&self, prefix: &str) -> Result<StoredFolders, DatasetError> {
         let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
         let mut documents: BTreeMap<String, u64> = BTreeMap::new();
         let mut finished = Vec::new();
@@ -131,36 +131,36 @@ impl Library {
             }
         }
         sizes.retain(|folder, _| finished.contains(folder));
-        Ok(Stored { datasets: sizes, documents })
+        Ok(StoredFolders { datasets: sizes, documents })
     }
 }
 
-/// Folders and the bytes in them.
-struct Stored {
-    /// Of finished datasets.
+/// Sizes of folders, in bytes.
+struct StoredFolders {
+    /// Folders of finished datasets.
     datasets: BTreeMap<String, u64>,
-    /// Of archives' documents.
+    /// Folders of archives' documents.
     documents: BTreeMap<String, u64>,
 }
 
-/// What datasets share with others.
+/// Objects that several datasets may share.
 #[derive(Default)]
-struct Shared {
-    /// Digests of archives of documents.
+struct SharedObjects {
+    /// Digests of document archives.
     archives: BTreeSet<String>,
     /// Keys of files that jobs need.
     files: BTreeSet<String>,
 }
 
-impl Shared {
-    /// Notes what may not be needed any more.
-    fn note(&mut self, index: Index) {
+impl SharedObjects {
+    /// Adds the shared objects of a removed dataset.
+    fn add(&mut self, index: Index) {
         self.archives.extend(index.documents);
         self.files.extend(index.attachments.into_values().map(|file| file.key));
     }
 
-    /// Forgets what is still needed.
-    fn keep(&mut self, index: &Index) {
+    /// Removes the shared objects that a remaining dataset still uses.
+    fn remove_used(&mut self, index: &Index) {
         if let Some(archive) = &index.documents {
             self.archives.remove(archive);
         }

@@ -1,26 +1,26 @@
-//! Where datasets come from and where downloads are kept meanwhile.
+//! Settings of the dataset library: sources and the folder for downloads.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Address of the hub unless `HF_ENDPOINT` says otherwise.
+/// Address of the hub unless `HF_ENDPOINT` sets another one.
 const HUB_URL_DEFAULT: &str = "https://huggingface.co";
-/// Where files of GitHub's repositories are unless `BENCH_GITHUB_RAW_URL` says otherwise.
+/// Base address of files on GitHub unless `BENCH_GITHUB_RAW_URL` sets another one.
 const GITHUB_RAW_URL_DEFAULT: &str = "https://raw.githubusercontent.com";
-/// What the name of a variable that pins a revision starts with.
+/// Prefix of the variables that pin a revision.
 const PIN_PREFIX: &str = "BENCH_DATASET_REVISION_";
 
-/// Bytes of downloaded files that rest on disk unless said otherwise.
+/// Default of [`LibraryConfig::kept_bytes_max`].
 const KEPT_BYTES_MAX: u64 = 256 * 1024 * 1024;
 
-/// A secret that is sent to the hub and shown nowhere.
+/// Secret that is sent to the hub and never displayed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// A token; `None` when the text is blank.
+    /// Creates a token; `None` if the text is blank.
     pub fn new(text: &str) -> Option<Self> {
         let text = text.trim();
         (!text.is_empty()).then(|| Self(text.to_owned()))
@@ -44,27 +44,28 @@ pub struct LibraryConfig {
     pub hub_url: String,
     /// Token for the hub (`HF_TOKEN`).
     pub token: Option<Token>,
-    /// Address under which `OWNER/NAME/COMMIT/PATH` is a file of a repository on GitHub (`BENCH_GITHUB_RAW_URL`).
-    /// It never gets the token.
+    /// Base address of files on GitHub, followed by `OWNER/NAME/COMMIT/PATH` (`BENCH_GITHUB_RAW_URL`). The token is
+    /// never sent there.
     pub github_raw_url: String,
-    /// Nobody is asked at all (`HF_HUB_OFFLINE`): what was cached is used, else demo data and own wording.
+    /// If true (`HF_HUB_OFFLINE`), no request is sent: cached data is used, otherwise demo data and the program's own
+    /// wording.
     pub offline: bool,
-    /// Folder for downloads on their way into the blob store. Made when needed.
+    /// Folder for downloads until they are in the blob store. Created when needed.
     pub cache_dir: PathBuf,
     /// Commit, tag or branch to use instead of `main`, by the benchmark's name
     /// (`BENCH_DATASET_REVISION_NAME`, the name in capitals).
     pub revisions: BTreeMap<String, String>,
-    /// Wait before the first repetition of a failed request; doubles with each further one.
+    /// Wait before the first retry of a failed request; doubles with each further retry.
     pub backoff: Duration,
-    /// Bytes of downloaded files that may rest in `cache_dir` until their dataset is finished. Beyond that they are
-    /// removed as soon as their rows are stored: disk that is needed is this and the largest file.
+    /// Bytes of downloaded files that may stay in `cache_dir` until their dataset is finished. Above this limit, files
+    /// are removed as soon as their rows are stored, so the disk space needed is this plus the largest file.
     pub kept_bytes_max: u64,
-    /// How long the hub may keep silent before a request counts as failed.
-    pub silence_max: Duration,
+    /// Time without any data from the hub after which a request counts as failed.
+    pub read_timeout: Duration,
 }
 
 impl LibraryConfig {
-    /// The defaults, with downloads kept in `cache_dir`.
+    /// Returns the defaults, with downloads kept in `cache_dir`.
     pub fn new(cache_dir: impl Into<PathBuf>) -> Self {
         Self {
             hub_url: HUB_URL_DEFAULT.to_owned(),
@@ -75,15 +76,16 @@ impl LibraryConfig {
             revisions: BTreeMap::new(),
             backoff: Duration::from_millis(500),
             kept_bytes_max: KEPT_BYTES_MAX,
-            silence_max: Duration::from_secs(30),
+            read_timeout: Duration::from_secs(30),
         }
     }
 
-    /// Reads the variables; usually `std::env::vars()`. What is not set has the default. `is_benchmark` tells whether there
-    /// is a benchmark of that name: a revision of any other would have no effect.
+    /// Reads the settings from variables, usually `std::env::vars()`. A variable that isn't set keeps the default.
+    /// `is_benchmark` returns true for names of benchmarks; a revision for any other name would have no effect and is
+    /// an error.
     ///
     /// # Errors
-    /// One sentence that names the variable that can't be used.
+    /// A sentence that names the invalid variable.
     pub fn from_vars(
         cache_dir: impl Into<PathBuf>,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -94,8 +96,8 @@ impl LibraryConfig {
             let value = value.trim();
             match name.as_str() {
                 _ if value.is_empty() => {}
-                "HF_ENDPOINT" => config.hub_url = address(&name, value)?,
-                "BENCH_GITHUB_RAW_URL" => config.github_raw_url = address(&name, value)?,
+                "HF_ENDPOINT" => config.hub_url = parse_address(&name, value)?,
+                "BENCH_GITHUB_RAW_URL" => config.github_raw_url = parse_address(&name, value)?,
                 "HF_TOKEN" => {
                     if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
                         return Err(format!("{name}: a token has visible ASCII characters only"));
@@ -123,14 +125,14 @@ impl LibraryConfig {
         Ok(config)
     }
 
-    /// Which revision of a benchmark's dataset is asked for: the operator's choice, else the protocol's.
-    pub(crate) fn reference<'a>(&'a self, benchmark: &str, pinned: Option<&'a str>) -> &'a str {
+    /// Returns the revision of a benchmark's dataset to use: the operator's choice, otherwise the protocol's.
+    pub(crate) fn revision_for<'a>(&'a self, benchmark: &str, pinned: Option<&'a str>) -> &'a str {
         self.revisions.get(benchmark).map_or(pinned.unwrap_or("main"), String::as_str)
     }
 }
 
-/// The address that a variable holds. An error does not repeat it: it may hold a password.
-fn address(name: &str, value: &str) -> Result<String, String> {
+/// Checks the address in a variable. The error doesn't repeat the value, since it may contain a password.
+fn parse_address(name: &str, value: &str) -> Result<String, String> {
     let url = reqwest::Url::parse(value).ok();
     let usable = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
     match usable {
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_that_cannot_be_used_are_named() {
+    fn invalid_variables_are_named() {
         for (name, value, problem) in [
             ("HF_ENDPOINT", "hub.example", "it must be an address such as https://host"),
             ("HF_ENDPOINT", "ftp://hub.example", "it must be an address such as https://host"),
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_taken_over() {
+    fn variables_set_the_config() {
         let config = vars(&[
             ("HF_ENDPOINT", "http://127.0.0.1:1/"),
             ("BENCH_GITHUB_RAW_URL", "http://127.0.0.1:2"),
@@ -180,9 +182,9 @@ mod tests {
         assert_eq!(config.github_raw_url, "http://127.0.0.1:2");
         assert_eq!(config.token, Token::new("hf_x"));
         assert!(config.offline);
-        assert_eq!(config.reference("mmlu_pro", Some("def")), "abc");
-        assert_eq!(config.reference("aime_2025", None), "main");
-        assert_eq!(config.reference("aime_2025", Some("def")), "def");
+        assert_eq!(config.revision_for("mmlu_pro", Some("def")), "abc");
+        assert_eq!(config.revision_for("aime_2025", None), "main");
+        assert_eq!(config.revision_for("aime_2025", Some("def")), "def");
     }
 
     #[test]
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_not_shown() {
+    fn a_token_is_not_displayed() {
         assert!(!format!("{:?}", vars(&[("HF_TOKEN", "hf_secret")])).contains("hf_secret"));
     }
 }

@@ -1,13 +1,13 @@
-//! What can go wrong with a dataset.
+//! Errors of dataset preparation.
 
 use std::fmt;
 
 use bench_blobs::BlobError;
 
-/// A dataset that could not be prepared.
+/// Reasons for which a dataset can't be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// Its authors ask for their terms to be accepted first.
+    /// The dataset is gated: its authors require users to accept their terms first.
     #[error(
         "`{dataset}` is gated: accept its terms at {terms_url}, then {}",
         if *.token_given { "use a token of the account that did (HF_TOKEN)" } else { "set HF_TOKEN to a token of that account" }
@@ -15,25 +15,25 @@ pub enum DatasetError {
     Gated {
         /// Id at the hub.
         dataset: String,
-        /// Where the terms are accepted.
+        /// Address of the page on which users accept the terms.
         terms_url: String,
-        /// Whether a token was sent, which then was not enough.
+        /// True if a token was sent; its account hasn't accepted the terms then.
         token_given: bool,
     },
-    /// The hub does not know the token.
-    #[error("the hub at {hub} refuses the token in HF_TOKEN: {problem}")]
+    /// The hub doesn't accept the token.
+    #[error("the hub at {hub} rejects the token in HF_TOKEN: {problem}")]
     TokenRefused {
         /// Address of the hub.
         hub: String,
-        /// What it said.
+        /// The hub's message.
         problem: String,
     },
-    /// The hub could not be reached, or did not answer properly within the bounds for retries.
+    /// The hub could not be reached, or gave no valid response within the retry limits.
     #[error("the hub at {hub} could not be reached: {problem}")]
     Unreachable {
         /// Address of the hub.
         hub: String,
-        /// What the last try ended with.
+        /// Outcome of the last attempt.
         problem: String,
     },
     /// The hub has no such dataset, revision or file.
@@ -41,73 +41,73 @@ pub enum DatasetError {
     NotFound {
         /// Id at the hub.
         dataset: String,
-        /// What is missing.
+        /// The part that is missing.
         problem: String,
     },
-    /// The hub refused a request in a way that repeating does not change.
+    /// The hub refused a request, and repeating it wouldn't help.
     #[error("the hub refused a request for `{dataset}`: {problem}")]
     Refused {
         /// Id at the hub.
         dataset: String,
-        /// Status of the answer, when that was the reason.
+        /// Status of the response, if it was the reason.
         status: Option<u16>,
-        /// What it said.
+        /// The hub's message.
         problem: String,
     },
-    /// A download is not what the hub announced.
+    /// A download differs from what the hub announced.
     #[error("the download of `{file}` is damaged: {problem}")]
     Checksum {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// What differs.
+        /// Description of the difference.
         problem: String,
     },
-    /// A file or a dataset is larger than the bound for it.
+    /// A file or a dataset exceeds its size limit.
     #[error("{what} is larger than {limit_bytes} bytes")]
     TooLarge {
         /// The file or dataset.
         what: String,
-        /// The bound.
+        /// Limit in bytes.
         limit_bytes: u64,
     },
-    /// A file's content is not what it should be.
+    /// A file has invalid content.
     #[error("{0}")]
     Content(ContentError),
-    /// There is no such file or folder, or it holds no dataset.
+    /// The path doesn't exist, or holds no dataset.
     #[error("{path}: {problem}")]
     Path {
-        /// As it was given.
+        /// The path as given.
         path: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
-    /// A local dataset that was not taken in, or has been removed.
+    /// The local dataset was never imported, or has been removed.
     #[error("no local dataset of {benchmark} has revision {revision}; give its file with --dataset again")]
-    NotTakenIn {
+    NotImported {
         /// The benchmark.
         benchmark: String,
-        /// What was asked for.
+        /// Requested revision.
         revision: String,
     },
-    /// An official text that a plan was made with is not in the blob store any more.
-    #[error("the official text `{name}` with SHA-256 {sha256} is not stored any more")]
+    /// An official text that a plan was made with is no longer in the blob store.
+    #[error("the official text `{name}` with SHA-256 {sha256} is no longer stored")]
     TemplateGone {
-        /// What the benchmark calls it.
+        /// Name of the text in the benchmark's layout.
         name: String,
-        /// Its digest, lowercase hex.
+        /// SHA-256 of the text, lowercase hex.
         sha256: String,
     },
-    /// The cache folder cannot be used.
+    /// The cache folder can't be used.
     #[error("could not {verb} {path}: {source}")]
     Disk {
-        /// What was tried.
+        /// Operation that failed, as a verb.
         verb: &'static str,
         /// File or folder.
         path: String,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
-    /// A thread ended without an answer.
+    /// A thread ended without a result.
     #[error("reading a dataset was interrupted: {0}")]
     Interrupted(String),
     /// The blob store failed.
@@ -115,16 +115,16 @@ pub enum DatasetError {
     Blob(#[from] BlobError),
 }
 
-/// What is wrong with a file, and where.
+/// An invalid part of a file, and its location.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentError {
-    /// The file's name.
+    /// Name of the file.
     pub file: String,
-    /// The row, or the line of a text file, counted from 1.
+    /// Number of the row, or of the line of a text file, counted from 1.
     pub row: Option<u64>,
-    /// The column.
+    /// Name of the column.
     pub column: Option<String>,
-    /// What is wrong.
+    /// Description of the problem.
     pub problem: String,
 }
 

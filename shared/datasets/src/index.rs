@@ -1,4 +1,4 @@
-//! What is in a normalised dataset, and how its parts are loaded.
+//! The index of a normalized dataset, and functions that load its parts.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use serde_json::Value;
 
 use crate::error::DatasetError;
 
-/// Part of the note of a dataset whose few-shot examples or documents are those of the demo rows.
+/// Part of the note of a dataset that uses the few-shot examples or documents of the demo rows.
 pub(crate) const DEMO_SUPPORT_NOTE: &str = ": demo, since the file brings none";
 
-/// Form of the index that is written; another one is not read.
+/// Version of the index format; indexes of other versions are ignored.
 pub(crate) const FORMAT: u32 = 1;
 
-/// Everything that is known of a normalised dataset but its content.
+/// Metadata of a normalized dataset: everything except its content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Index {
-    /// Form of this object.
+    /// Version of the format of this object.
     pub format: u32,
     /// The benchmark's name.
     pub benchmark: String,
@@ -35,38 +35,38 @@ pub struct Index {
     pub source: String,
     /// Commit at the hub, or digest of the local files or of the demo rows.
     pub revision: String,
-    /// SHA-256 of the content, lowercase hex: of each item its JSON and a newline, in order, then of
-    /// each support value its name, a tab, its JSON and a newline, by name; then, where there are documents, the
-    /// word `documents`, a tab, the archive's digest and a newline; then of each file that jobs need the word
-    /// `attachment`, a tab, its name, a tab, its digest and a newline, by name.
+    /// SHA-256 of the content, lowercase hex. The hash covers, in this order: for each item its JSON and a newline; for
+    /// each support value, by name, its name, a tab, its JSON and a newline; if there are documents, the word
+    /// `documents`, a tab, the archive's digest and a newline; for each file that jobs need, by name, the word
+    /// `attachment`, a tab, its name, a tab, its digest and a newline.
     pub digest: String,
-    /// The object that holds the items' frames.
+    /// Key of the object that holds the items' frames.
     pub data_key: String,
-    /// Its length.
+    /// Length of that object in bytes.
     pub data_bytes: u64,
     /// The items, in dataset order.
     pub items: Vec<IndexEntry>,
-    /// Whether the items have the dataset's own ids, where it gives any. An older program did not keep them.
+    /// True if the items have the dataset's own ids, where it has any. Older versions of the program didn't store them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub has_source_ids: bool,
     /// The support values, by name.
     pub support: BTreeMap<String, SupportEntry>,
-    /// SHA-256 of the archive whose documents are support values too; `None` when there is none.
+    /// SHA-256 of the archive whose documents are support values too; `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub documents: Option<String>,
-    /// Files beside the items that jobs need, by name.
+    /// Files that jobs need in addition to the items, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attachments: BTreeMap<String, StoredFile>,
-    /// Rows that the layout left out.
+    /// Number of rows that the layout skipped.
     pub rows_left_out: u64,
-    /// The files it was made of.
-    pub files: Vec<FileFact>,
-    /// The licence as the authors name it.
+    /// Files that the dataset was made from.
+    pub files: Vec<FileInfo>,
+    /// Name of the license, as the authors write it.
     pub licence: String,
-    /// What must be said wherever results of it are shown.
+    /// Notice to show wherever results of this dataset are shown.
     #[serde(default)]
     pub note: Option<String>,
-    /// Whether real items got the support values of the demo rows.
+    /// True if items of the real dataset use the support values of the demo rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub demo_support: bool,
 }
@@ -80,9 +80,9 @@ pub struct SupportEntry {
     pub bytes: u64,
 }
 
-/// One file that a dataset was made of.
+/// A file that a dataset was made from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileFact {
+pub struct FileInfo {
     /// Path within the dataset, or the local file's name.
     pub name: String,
     /// Length in bytes.
@@ -92,7 +92,7 @@ pub struct FileFact {
 }
 
 impl Index {
-    /// What a run notes of the dataset.
+    /// Returns what a run records about the dataset.
     pub fn dataset_use(&self) -> DatasetUse {
         DatasetUse {
             id: self.id.clone(),
@@ -103,20 +103,20 @@ impl Index {
             documents: self.documents.clone(),
             attachments: self.attachments.clone(),
             note: self.note.clone(),
-            // Indexes of older versions say it in their note alone.
+            // Indexes of older versions say this in their note only.
             demo_support: self.demo_support
                 || self.note.as_deref().is_some_and(|note| note.contains(DEMO_SUPPORT_NOTE)),
         }
     }
 
-    /// The index in a folder as it is stored. Where the items' own ids matter, [`Library::index`] is to be called.
+    /// Loads the index of a folder as stored. Where the dataset's own ids matter, call [`Library::index`] instead.
     ///
     /// [`Library::index`]: crate::Library::index
     pub(crate) async fn load(blobs: &Blobs, folder: &str) -> Result<Option<Self>, DatasetError> {
         let index: Option<Self> = match blobs.get_json(&crate::keys::index(folder)).await {
-            // What an other version of the program wrote is made anew.
+            // An index that another version of the program wrote is rebuilt.
             Err(BlobError::Damaged { key, problem }) => {
-                tracing::warn!(key, problem, "An index cannot be read and is made anew");
+                tracing::warn!(key, problem, "An index can't be read and is rebuilt");
                 None
             }
             other => other?,
@@ -125,10 +125,10 @@ impl Index {
     }
 }
 
-/// One item, by where its frame is.
+/// Loads the item whose frame is at `offset`.
 ///
 /// # Errors
-/// When the store fails, or when the frame holds no item ([`BlobError::Damaged`]).
+/// Returns an error if the store fails, or if the frame isn't an item ([`BlobError::Damaged`]).
 pub async fn load_item(
     blobs: &Blobs,
     data_key: &str,
@@ -141,7 +141,7 @@ pub async fn load_item(
     Ok(serde_json::from_slice(&content).map_err(|error| damaged(error.to_string()))?)
 }
 
-/// What prompts need besides the item, by name; `None` when the dataset has no such value.
+/// Loads a support value, which prompts need in addition to the item; `None` if the dataset has none of that name.
 pub async fn load_support(
     blobs: &Blobs,
     used: &DatasetUse,

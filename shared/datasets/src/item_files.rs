@@ -1,18 +1,18 @@
-//! The files with the items of a dataset, one after the other: those that are here, or those of a hub, of which only a few
-//! are on disk at a time.
+//! Iteration over the files that hold the items of a dataset: local files, or files of a hub that are downloaded one by
+//! one.
 
 use crate::error::DatasetError;
 use crate::hub::RemoteFile;
-use crate::index::FileFact;
+use crate::index::FileInfo;
 use crate::library::{Downloads, Library};
 use crate::progress::Progress;
 use crate::rows::{Input, RowFile};
 
-/// Where the next file comes from.
+/// Source of the files.
 pub(crate) enum ItemFiles<'a> {
-    /// All of them are here.
-    Here(std::vec::IntoIter<RowFile>),
-    /// They are downloaded when it is their turn.
+    /// All files are available locally.
+    Local(std::vec::IntoIter<RowFile>),
+    /// Each file is downloaded when it is needed.
     Hub(HubFiles<'a>),
 }
 
@@ -23,47 +23,48 @@ pub(crate) struct HubFiles<'a> {
     pub(crate) files: std::vec::IntoIter<RemoteFile>,
     pub(crate) downloads: Downloads,
     pub(crate) progress: &'a dyn Progress,
-    /// Facts of the files that were handed out or passed over.
-    pub(crate) facts: Vec<FileFact>,
+    /// Metadata of the files that were returned or skipped.
+    pub(crate) infos: Vec<FileInfo>,
 }
 
 impl ItemFiles<'_> {
-    /// The next file, and its name.
+    /// Returns the next file.
     pub(crate) async fn next(&mut self) -> Result<Option<RowFile>, DatasetError> {
         match self {
-            Self::Here(files) => Ok(files.next()),
+            Self::Local(files) => Ok(files.next()),
             Self::Hub(hub) => hub.next().await,
         }
     }
 
-    /// Facts of the files whose rows are stored, and whether it is time to note that and to make room on disk.
-    pub(crate) fn full(&self) -> Option<&[FileFact]> {
+    /// If it is time for a checkpoint and for freeing disk space, returns the metadata of the files whose rows are
+    /// stored.
+    pub(crate) fn checkpoint_due(&self) -> Option<&[FileInfo]> {
         match self {
-            Self::Here(_) => None,
-            Self::Hub(hub) => hub.is_full().then_some(hub.facts.as_slice()),
+            Self::Local(_) => None,
+            Self::Hub(hub) => hub.is_full().then_some(hub.infos.as_slice()),
         }
     }
 
-    /// Facts of all files that were handed out or passed over; none for those that were here.
-    pub(crate) fn facts(&self) -> &[FileFact] {
+    /// Returns the metadata of all files that were returned or skipped; empty for local files.
+    pub(crate) fn infos(&self) -> &[FileInfo] {
         match self {
-            Self::Here(_) => &[],
-            Self::Hub(hub) => &hub.facts,
+            Self::Local(_) => &[],
+            Self::Hub(hub) => &hub.infos,
         }
     }
 
-    /// Removes from disk what was handed out.
-    pub(crate) fn make_room(&mut self) {
+    /// Removes the files that were returned from disk.
+    pub(crate) fn remove_downloaded(&mut self) {
         if let Self::Hub(hub) = self {
             hub.downloads.remove_files();
         }
     }
 
-    /// Passes over files that another process has stored. `false` when these are not the first ones.
-    pub(crate) fn pass_over(&mut self, done: &[FileFact]) -> bool {
+    /// Skips files whose rows another process has stored. Returns `false` if they aren't the first files.
+    pub(crate) fn skip_stored(&mut self, done: &[FileInfo]) -> bool {
         match self {
-            Self::Here(_) => done.is_empty(),
-            Self::Hub(hub) => hub.pass_over(done),
+            Self::Local(_) => done.is_empty(),
+            Self::Hub(hub) => hub.skip_stored(done),
         }
     }
 }
@@ -71,32 +72,32 @@ impl ItemFiles<'_> {
 impl HubFiles<'_> {
     async fn next(&mut self) -> Result<Option<RowFile>, DatasetError> {
         let Some(remote) = self.files.next() else { return Ok(None) };
-        let (file, fact) =
+        let (file, info) =
             self.library.fetch_one(self.dataset, &remote, &mut self.downloads, self.progress).await?;
         let name = format!("{}/{}", self.dataset, remote.path);
-        self.facts.push(fact);
+        self.infos.push(info);
         Ok(Some(RowFile { name, input: Input::File(file) }))
     }
 
-    /// Whether there is more to come than may rest on disk.
+    /// Returns true if there are more files and the limit for files on disk is reached.
     fn is_full(&self) -> bool {
         let more = !self.files.as_slice().is_empty();
         more && self.downloads.kept_bytes() >= self.library.config().kept_bytes_max
     }
 
-    fn pass_over(&mut self, done: &[FileFact]) -> bool {
+    fn skip_stored(&mut self, done: &[FileInfo]) -> bool {
         let first = self.files.as_slice();
-        let fits = |(fact, remote): (&FileFact, &RemoteFile)| {
-            fact.name == remote.path
-                && remote.sha256.as_ref().is_none_or(|sha256| *sha256 == fact.sha256)
-                && remote.bytes.is_none_or(|bytes| bytes == fact.bytes)
+        let matches = |(info, remote): (&FileInfo, &RemoteFile)| {
+            info.name == remote.path
+                && remote.sha256.as_ref().is_none_or(|sha256| *sha256 == info.sha256)
+                && remote.bytes.is_none_or(|bytes| bytes == info.bytes)
         };
-        if done.len() > first.len() || !done.iter().zip(first).all(fits) {
+        if done.len() > first.len() || !done.iter().zip(first).all(matches) {
             return false;
         }
-        for (fact, remote) in done.iter().zip(self.files.by_ref()) {
-            self.downloads.skip(&remote, fact.bytes);
-            self.facts.push(fact.clone());
+        for (info, remote) in done.iter().zip(self.files.by_ref()) {
+            self.downloads.skip(&remote, info.bytes);
+            self.infos.push(info.clone());
         }
         true
     }

@@ -1,24 +1,24 @@
-//! Keys of a dataset's objects.
+//! Object keys of datasets in the blob store.
 
 use bench_items::Layout;
 use sha2::{Digest, Sha256};
 use unicode_normalization::UnicodeNormalization;
 
-/// What the keys of all datasets start with.
+/// Prefix of the keys of all datasets.
 pub(crate) const ROOT: &str = "datasets/";
-/// What the keys of all official texts start with.
+/// Prefix of the keys of all official texts.
 const TEMPLATES: &str = "templates/";
-/// What the keys of all documents start with. No benchmark is called so.
+/// Prefix of the keys of all documents. No benchmark has this name.
 pub(crate) const DOCUMENTS: &str = "datasets/documents/";
-/// What the keys of all files that jobs need start with. No benchmark is called so.
+/// Prefix of the keys of all files that jobs need. No benchmark has this name.
 pub(crate) const FILES: &str = "datasets/files/";
-/// How the key of an index ends.
+/// Suffix of the key of an index.
 pub(crate) const INDEX: &str = "/index.json.zst";
 const DATA: &str = "/data.zst";
-/// Characters of a name that stay readable in a key.
+/// Number of characters of a name that stay readable in a key.
 const READABLE_CHARS_MAX: usize = 48;
 
-/// The folder of one source of a benchmark's dataset.
+/// Returns the folder of one source of a benchmark's dataset.
 pub(crate) fn source(layout: &dyn Layout, id: &str) -> String {
     let variant = match layout.variant() {
         "" => String::new(),
@@ -27,12 +27,12 @@ pub(crate) fn source(layout: &dyn Layout, id: &str) -> String {
     format!("{ROOT}{}/v{}{variant}/{}", layout.name(), layout.version(), slug(id))
 }
 
-/// The folder of one revision.
+/// Returns the folder of one revision.
 pub(crate) fn revision(layout: &dyn Layout, id: &str, revision: &str) -> String {
     format!("{}/{}", source(layout, id), slug(revision))
 }
 
-/// Where a branch's last revision is noted.
+/// Returns the key of the object that records a branch's last revision.
 pub(crate) fn reference(layout: &dyn Layout, id: &str, reference: &str) -> String {
     format!("{}/refs/{}.json.zst", source(layout, id), unique_slug(reference))
 }
@@ -41,7 +41,7 @@ pub(crate) fn index(folder: &str) -> String {
     format!("{folder}{INDEX}")
 }
 
-/// How far a dataset is that is being made.
+/// Returns the key of the checkpoint of an unfinished dataset.
 pub(crate) fn checkpoint(folder: &str) -> String {
     format!("{folder}/progress.json.zst")
 }
@@ -50,51 +50,51 @@ pub(crate) fn data(folder: &str) -> String {
     format!("{folder}{DATA}")
 }
 
-/// The object of a support value, from the key of the data beside it.
+/// Returns the key of a support value, from the key of the data object.
 pub(crate) fn support(data_key: &str, name: &str) -> String {
     let folder = data_key.strip_suffix(DATA).unwrap_or(data_key);
     format!("{folder}/support/{}.json.zst", unique_slug(name))
 }
 
-/// The folder of the documents of an archive.
+/// Returns the folder of an archive's documents.
 pub(crate) fn documents(archive_sha256: &str) -> String {
     format!("{DOCUMENTS}{}", slug(archive_sha256))
 }
 
-/// What is in an archive, written last.
+/// Returns the key of an archive's document list, which is written last.
 pub(crate) fn document_list(archive_sha256: &str) -> String {
     format!("{}/list.json.zst", documents(archive_sha256))
 }
 
-/// One document. Names that differ in nothing but how their accents are written are one: archives are made on machines
-/// that write them otherwise than the rows that name their members.
+/// Returns the key of one document. Names are normalized to NFC, since archives often encode accents differently from
+/// the rows that name their members.
 pub(crate) fn document(archive_sha256: &str, name: &str) -> String {
     let name: String = name.nfc().collect();
     format!("{}/{}.json.zst", documents(archive_sha256), unique_slug(&name))
 }
 
-/// A file that jobs need.
+/// Returns the key of a file that jobs need.
 pub(crate) fn file(sha256: &str) -> String {
     format!("{FILES}{}", slug(sha256))
 }
 
-/// An official text.
+/// Returns the key of an official text.
 pub(crate) fn template(sha256: &str) -> String {
     format!("{TEMPLATES}{}", slug(sha256))
 }
 
-/// Where the digest of an official text is noted that is pinned by its origin alone.
+/// Returns the key that stores the digest of an official text whose origin alone is pinned.
 pub(crate) fn template_origin(origin: &str) -> String {
     format!("{TEMPLATES}origins/{}", unique_slug(origin))
 }
 
-/// A text as one part of a key: `TIGER-Lab/MMLU-Pro` is `TIGER-Lab--MMLU-Pro`.
+/// Converts a text to one component of a key: `TIGER-Lab/MMLU-Pro` becomes `TIGER-Lab--MMLU-Pro`.
 fn slug(text: &str) -> String {
     let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     text.replace('/', "--").chars().map(kept).collect()
 }
 
-/// A slug that differs whenever the texts do.
+/// Returns a slug that differs for different texts.
 fn unique_slug(text: &str) -> String {
     let short: String = slug(text).chars().take(READABLE_CHARS_MAX).collect();
     let digest = hex::encode(Sha256::digest(text));

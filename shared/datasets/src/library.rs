@@ -1,4 +1,4 @@
-//! The datasets of the blob store, and downloads on their way into it.
+//! The library of datasets in the blob store, and downloads into it.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -9,31 +9,31 @@ use bench_items::{Item, Layout};
 
 use crate::config::LibraryConfig;
 use crate::error::DatasetError;
-use crate::hub::{Fetched, Hub, RemoteFile, Total, remove, remove_download};
-use crate::index::{FileFact, Index, load_item};
+use crate::hub::{DownloadProgress, DownloadedFile, Hub, RemoteFile, remove, remove_leftovers};
+use crate::index::{FileInfo, Index, load_item};
 use crate::keys;
 use crate::progress::Progress;
 
-/// The datasets of the blob store, and the ways to get more of them.
+/// Access to the datasets in the blob store, and to the sources of further ones.
 #[derive(Debug)]
 pub struct Library {
     pub(crate) blobs: Blobs,
     pub(crate) hub: Hub,
-    /// Speaks to GitHub as to a hub, without the token.
+    /// Client for files on GitHub; it uses the protocol of a hub, without a token.
     pub(crate) github: Hub,
 }
 
 /// A dataset whose items can be loaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Prepared {
-    /// What a run notes of it.
+    /// Record of the dataset for a run.
     pub used: DatasetUse,
-    /// What is in it.
+    /// Index of the dataset.
     pub index: Index,
 }
 
 impl Prepared {
-    /// A dataset, with a further reason to be told wherever its results are shown.
+    /// Adds `reason` to the notice that is shown with the dataset's results.
     pub(crate) fn new(index: Index, reason: Option<String>) -> Self {
         let mut used = index.dataset_use();
         used.note = match (reason, used.note) {
@@ -45,15 +45,15 @@ impl Prepared {
 }
 
 impl Library {
-    /// A library that keeps its datasets in `blobs`.
+    /// Creates a library that keeps its datasets in `blobs`.
     pub fn new(blobs: Blobs, config: LibraryConfig) -> Self {
         let github_url = config.github_raw_url.clone();
         let github = Hub::new(LibraryConfig { hub_url: github_url, token: None, ..config.clone() });
         Self { blobs, hub: Hub::new(config), github }
     }
 
-    /// Whether the dataset can be prepared at all, as far as that is known without a request: gated
-    /// ones need a token. To be asked before anything is queued.
+    /// Checks without any request whether the dataset can be prepared: gated datasets need a token.
+    /// Callers should check this before they queue anything.
     pub fn check(&self, layout: &dyn Layout, choice: &DatasetChoice) -> Result<(), DatasetError> {
         check(self.config(), layout, choice)
     }
@@ -68,22 +68,22 @@ impl Library {
         remote: &RemoteFile,
         downloads: &mut Downloads,
         progress: &dyn Progress,
-    ) -> Result<(File, FileFact), DatasetError> {
+    ) -> Result<(File, FileInfo), DatasetError> {
         let got = self.hub.download(dataset, &downloads.folder, remote, &mut downloads.total, progress);
-        let Fetched { file, path, fact } = got.await?;
-        downloads.kept_bytes += fact.bytes;
+        let DownloadedFile { file, path, info } = got.await?;
+        downloads.kept_bytes += info.bytes;
         downloads.paths.push(path);
-        Ok((file, fact))
+        Ok((file, info))
     }
 
     pub(crate) fn download_folder(&self, id: &str, commit: &str) -> PathBuf {
         self.config().cache_dir.join("downloads").join(id.replace('/', "--")).join(commit)
     }
 
-    /// Loads an item of a dataset, by where its frame is.
+    /// Loads the item whose frame is at `offset`.
     ///
     /// # Errors
-    /// When the blob store fails, or when the frame holds no item.
+    /// Returns an error if the blob store fails, or if the frame isn't an item.
     pub async fn item(&self, index: &Index, offset: u64, length: u64) -> Result<Item, DatasetError> {
         load_item(&self.blobs, &index.data_key, offset, length).await
     }
@@ -91,7 +91,7 @@ impl Library {
     /// Returns whether the dataset has a support value of that name, without loading it.
     ///
     /// # Errors
-    /// When the blob store fails.
+    /// Returns an error if the blob store fails.
     pub async fn has_support(&self, index: &Index, name: &str) -> Result<bool, DatasetError> {
         if index.support.contains_key(name) {
             return Ok(true);
@@ -103,11 +103,11 @@ impl Library {
     }
 }
 
-/// Files on their way into the blob store.
+/// Downloaded files on their way into the blob store.
 pub(crate) struct Downloads {
     folder: PathBuf,
-    total: Total,
-    pub(crate) facts: Vec<FileFact>,
+    total: DownloadProgress,
+    pub(crate) infos: Vec<FileInfo>,
     paths: Vec<PathBuf>,
     /// Bytes of the files that are on disk.
     kept_bytes: u64,
@@ -117,41 +117,42 @@ impl Downloads {
     pub(crate) fn new(folder: PathBuf, total_bytes: Option<u64>) -> Self {
         Self {
             folder,
-            total: Total { done_bytes: 0, total_bytes },
-            facts: Vec::new(),
+            total: DownloadProgress { done_bytes: 0, total_bytes },
+            infos: Vec::new(),
             paths: Vec::new(),
             kept_bytes: 0,
         }
     }
 
-    /// Bytes of the files that are on disk.
+    /// Returns the bytes of the files that are on disk.
     pub(crate) const fn kept_bytes(&self) -> u64 {
         self.kept_bytes
     }
 
-    /// Counts a file as had that is in the blob store, and removes what an earlier try left of it.
+    /// Counts a file that is already in the blob store as downloaded, and removes what an earlier
+    /// attempt left of it.
     pub(crate) fn skip(&mut self, remote: &RemoteFile, bytes: u64) {
         self.total.done_bytes += bytes;
-        remove_download(&self.folder, remote);
+        remove_leftovers(&self.folder, remote);
     }
 
-    /// Removes what is in the blob store now.
+    /// Removes the files, which are in the blob store now.
     pub(crate) fn remove(mut self) {
         self.remove_files();
     }
 
-    /// The same, with more to come.
+    /// Removes the files on disk, while more files follow.
     pub(crate) fn remove_files(&mut self) {
         for path in self.paths.drain(..) {
             remove(&path);
         }
         self.kept_bytes = 0;
-        // Stays when something else is being downloaded into it.
+        // Fails if another download uses the folder, which then stays.
         std::fs::remove_dir(&self.folder).ok();
     }
 }
 
-/// Whether a library with these settings can prepare a dataset at all; see [`Library::check`].
+/// Checks whether a library with these settings can prepare a dataset; see [`Library::check`].
 pub fn check(
     config: &LibraryConfig,
     layout: &dyn Layout,
@@ -167,7 +168,7 @@ pub fn check(
     }
 }
 
-/// What the dataset is called in front of a person.
+/// Returns the name of the dataset for messages.
 fn dataset_name(layout: &dyn Layout) -> String {
     layout.spec().sources.first().map_or(layout.name(), |source| source.id).to_owned()
 }

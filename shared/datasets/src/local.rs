@@ -8,78 +8,79 @@ use bench_items::Layout;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::attachments::{Attachments, is_no_items};
+use crate::attachments::{Attachments, attachment_instead_of_items};
 use crate::error::DatasetError;
 use crate::hub::{hash, select};
-use crate::index::{DEMO_SUPPORT_NOTE, FileFact, Index, load_support};
+use crate::index::{DEMO_SUPPORT_NOTE, FileInfo, Index, load_support};
 use crate::item_files::ItemFiles;
 use crate::keys;
 use crate::library::{Library, Prepared};
-use crate::normalise::{Source, normalise, support_values};
+use crate::normalize::{DatasetParts, normalize, support_values};
 use crate::progress::Progress;
 use crate::rows::{self, Input, RowFile, is_readable_name};
 
-/// Part of the keys of local datasets.
+/// Source part of the keys of local datasets.
 const LOCAL: &str = "local";
-/// Files of a folder that is taken in.
+/// Maximum number of files in a folder that is imported.
 const FILES_MAX: usize = 2_000;
-/// Entries of a folder among which an archive is looked for.
+/// Maximum number of folder entries that are searched for an archive.
 const ENTRIES_MAX: usize = 100_000;
 
-/// A file and what it is for: items, or the support split of that name.
+/// A local file and its purpose: items, or the support split of that name.
 struct LocalFile {
     path: PathBuf,
     support: Option<String>,
 }
 
-/// Support values from another dataset, and where they come from.
-struct Borrowed {
+/// Support values of another dataset, and their origin.
+struct BorrowedSupport {
     values: BTreeMap<String, Value>,
     from: String,
     note: Option<String>,
 }
 
 impl Library {
-    /// Takes a local file, or a folder of them, into the blob store; its revision, by which a run refers
-    /// to it, is the digest of its content.
+    /// Imports a local file, or a folder of files, into the blob store. Its revision, which runs refer to, is the
+    /// digest of its content.
     ///
-    /// Read are parquet, JSON lines, JSON arrays and, where a name ends so, CSV, in the dataset's own columns. In a
-    /// folder, files named after a support split (`validation.jsonl`) are that split; in a file, the layout tells
-    /// such rows apart. Documents come from the ZIP archive in the folder, without one from the archive that the
-    /// layout pins. A benchmark that needs support rows and finds none takes them from the hub's dataset, or
-    /// from the demo rows, and then `used.note` says so.
+    /// Supported formats are Parquet, JSON lines, JSON arrays and (by file name) CSV, with the dataset's own columns.
+    /// In a folder, files named after a support split (`validation.jsonl`) are that split; within a file, the layout
+    /// recognizes support rows. Documents come from the ZIP archive in the folder, otherwise from the archive that the
+    /// layout pins. If a benchmark needs support rows and the files have none, they come from the hub's dataset or, as
+    /// a last resort, from the demo rows, and `used.note` says so.
     ///
-    /// Files that jobs need ([`Layout::attachments`](crate::Layout::attachments)) lie in the same folder: each one that
-    /// a row names (for `.h5` in its column `h5_file`), else the only one with that ending, else that of the hub is
-    /// taken. The first is known by the layout's name for it; where rows name several, each also by its own.
+    /// Files that jobs need ([`Layout::attachments`](crate::Layout::attachments)) are read from the same folder: all
+    /// files that rows name (for `.h5` in the column `h5_file`), otherwise the only file with that extension, otherwise
+    /// the hub's file. The first one gets the layout's name for it. If rows name several files, each is also stored
+    /// under its own name.
     ///
     /// # Errors
-    /// [`DatasetError::Content`] names file, row and column; nothing of the dataset is left behind.
-    pub async fn take_in(
+    /// [`DatasetError::Content`] names file, row and column; no part of the dataset is left behind.
+    pub async fn import_local(
         &self,
         layout: &dyn Layout,
         path: &Path,
         progress: &dyn Progress,
     ) -> Result<Prepared, DatasetError> {
-        if let Some(error) = is_no_items(layout, path) {
+        if let Some(error) = attachment_instead_of_items(layout, path) {
             return Err(error);
         }
-        let found = files_of(layout, path)?;
-        let mut facts = Vec::with_capacity(found.len());
+        let found = list_files(layout, path)?;
+        let mut infos = Vec::with_capacity(found.len());
         let mut revision = Sha256::new();
         for file in &found {
             let name = file_name(&file.path);
             let (sha256, bytes) = hash(open(&file.path)?, &file.path).await?;
-            // The name is no content; what the file is for is.
+            // File names aren't part of the digest, but the purpose of a file is.
             revision.update(format!("{}\t{sha256}\n", file.support.as_deref().unwrap_or("")));
-            facts.push(FileFact { name, bytes, sha256 });
+            infos.push(FileInfo { name, bytes, sha256 });
         }
         let mut borrowed = None;
         let mut documents = None;
-        let own = if layout.documents().is_some() { archive_in(path)? } else { None };
+        let own = if layout.documents().is_some() { find_archive(path)? } else { None };
         match (layout.documents(), own) {
             (Some(archive), Some(own)) => {
-                documents = Some(self.documents_of_file(&own, archive.prefix, progress).await?);
+                documents = Some(self.local_documents(&own, archive.prefix, progress).await?);
             }
             (pinned, _) if self.needs_support(layout, &found).await? => match pinned {
                 Some(archive) => match self.pinned_documents(layout, archive, progress).await {
@@ -98,12 +99,12 @@ impl Library {
         }
         if let Some(documents) = &documents {
             revision.update(format!("documents\t{}\n", documents.archive.sha256));
-            facts.push(documents.archive.clone());
+            infos.push(documents.archive.clone());
         }
         let rows: Vec<_> = found.iter().map(|file| (file_name(&file.path), file.path.clone())).collect();
-        let attachments = self.attachments_beside(layout, path, &rows, progress).await?;
+        let attachments = self.local_attachments(layout, path, &rows, progress).await?;
         Attachments::update(&attachments.files, &mut revision);
-        facts.extend(attachments.facts);
+        infos.extend(attachments.infos);
         let revision = hex::encode(revision.finalize());
         let folder = keys::revision(layout, LOCAL, &revision);
         if let Some(index) = self.index(layout, &folder).await? {
@@ -121,16 +122,16 @@ impl Library {
                 },
             }
         }
-        // Only the demo rows' values come with a note.
+        // Only the values of the demo rows have a note.
         let demo_support = borrowed.as_ref().is_some_and(|borrowed| borrowed.note.is_some());
         let (values, note) = borrowed.map_or_else(Default::default, |b| (b.values, b.note));
-        let source = Source {
+        let parts = DatasetParts {
             folder,
             id: file_name(path),
             source: "local",
             revision,
             note,
-            facts,
+            infos,
             support,
             inline_support: Some(support_splits(layout).first().map_or("support", |split| split).to_owned()),
             documents: documents.map(|documents| documents.archive.sha256),
@@ -138,20 +139,20 @@ impl Library {
             demo_support,
             attachments: attachments.files,
         };
-        let mut files = ItemFiles::Here(items.into_iter());
-        Ok(Prepared::new(normalise(&self.blobs, layout, source, &mut files, progress).await?, None))
+        let mut files = ItemFiles::Local(items.into_iter());
+        Ok(Prepared::new(normalize(&self.blobs, layout, parts, &mut files, progress).await?, None))
     }
 
-    /// A dataset that was taken in.
+    /// Returns a dataset that was imported earlier.
     pub(crate) async fn local(&self, layout: &dyn Layout, revision: &str) -> Result<Prepared, DatasetError> {
         let index = self.index(layout, &keys::revision(layout, LOCAL, revision)).await?;
-        index.map(|index| Prepared::new(index, None)).ok_or_else(|| DatasetError::NotTakenIn {
+        index.map(|index| Prepared::new(index, None)).ok_or_else(|| DatasetError::NotImported {
             benchmark: layout.name().to_owned(),
             revision: revision.to_owned(),
         })
     }
 
-    /// Whether support rows are needed and the files have none.
+    /// Returns true if support rows are needed and the files have none.
     async fn needs_support(&self, layout: &dyn Layout, files: &[LocalFile]) -> Result<bool, DatasetError> {
         if support_splits(layout).is_empty() || files.iter().any(|file| file.support.is_some()) {
             return Ok(false);
@@ -168,12 +169,12 @@ impl Library {
         Ok(true)
     }
 
-    /// Support values of the hub's dataset, else of the demo rows.
+    /// Returns the support values of the hub's dataset, otherwise those of the demo rows.
     async fn borrow_support(
         &self,
         layout: &dyn Layout,
         progress: &dyn Progress,
-    ) -> Result<Borrowed, DatasetError> {
+    ) -> Result<BorrowedSupport, DatasetError> {
         let index = match self.cached(layout).await? {
             Some(index) => Ok(index),
             None => match self.check(layout, &bench_domain::run::DatasetChoice::Hub) {
@@ -182,7 +183,7 @@ impl Library {
             },
         };
         let error = match index {
-            Ok(index) if !index.support.is_empty() => return self.support_of(&index).await,
+            Ok(index) if !index.support.is_empty() => return self.load_support_values(&index).await,
             Ok(_) => "the hub's dataset has none".to_owned(),
             Err(error @ DatasetError::Blob(_)) => return Err(error),
             Err(error) => error.to_string(),
@@ -190,7 +191,7 @@ impl Library {
         demo_support(layout, "worked examples", &error).await
     }
 
-    async fn support_of(&self, index: &Index) -> Result<Borrowed, DatasetError> {
+    async fn load_support_values(&self, index: &Index) -> Result<BorrowedSupport, DatasetError> {
         let used = index.dataset_use();
         let mut values = BTreeMap::new();
         for name in index.support.keys() {
@@ -198,12 +199,16 @@ impl Library {
                 values.insert(name.clone(), value);
             }
         }
-        Ok(Borrowed { values, from: format!("{} {} {}", used.id, used.revision, used.digest), note: None })
+        Ok(BorrowedSupport {
+            values,
+            from: format!("{} {} {}", used.id, used.revision, used.digest),
+            note: None,
+        })
     }
 }
 
-/// The support values of the demo rows, in place of what could not be had.
-async fn demo_support(layout: &dyn Layout, what: &str, error: &str) -> Result<Borrowed, DatasetError> {
+/// Returns the support values of the demo rows, as a substitute for values that aren't available.
+async fn demo_support(layout: &dyn Layout, what: &str, error: &str) -> Result<BorrowedSupport, DatasetError> {
     let mut values = BTreeMap::new();
     let mut from = Sha256::new();
     for (split, text) in layout.spec().demo.support {
@@ -212,11 +217,11 @@ async fn demo_support(layout: &dyn Layout, what: &str, error: &str) -> Result<Bo
         values.extend(support_values(layout, split, file).await?);
     }
     let note = format!("{what}{DEMO_SUPPORT_NOTE} and the dataset's own could not be had: {error}");
-    tracing::warn!(benchmark = layout.name(), error, "{what} of the demo data are used");
-    Ok(Borrowed { values, from: format!("demo {}", hex::encode(from.finalize())), note: Some(note) })
+    tracing::warn!(benchmark = layout.name(), error, "Using {what} of the demo data");
+    Ok(BorrowedSupport { values, from: format!("demo {}", hex::encode(from.finalize())), note: Some(note) })
 }
 
-/// Names of the support splits of all sources and of the demo rows.
+/// Returns the names of the support splits of all sources and of the demo rows.
 fn support_splits(layout: &dyn Layout) -> Vec<&'static str> {
     let spec = layout.spec();
     let parts = spec.sources.iter().flat_map(|source| source.support).map(|part| part.split);
@@ -229,8 +234,8 @@ fn support_splits(layout: &dyn Layout) -> Vec<&'static str> {
     splits
 }
 
-/// The archive in a folder.
-fn archive_in(path: &Path) -> Result<Option<PathBuf>, DatasetError> {
+/// Finds the ZIP archive in a folder.
+fn find_archive(path: &Path) -> Result<Option<PathBuf>, DatasetError> {
     let failed = |problem: String| DatasetError::Path { path: path.display().to_string(), problem };
     if !path.is_dir() {
         return Ok(None);
@@ -246,8 +251,8 @@ fn archive_in(path: &Path) -> Result<Option<PathBuf>, DatasetError> {
     Ok(found)
 }
 
-/// The files at a path and what each is for.
-fn files_of(layout: &dyn Layout, path: &Path) -> Result<Vec<LocalFile>, DatasetError> {
+/// Lists the files at a path with the purpose of each.
+fn list_files(layout: &dyn Layout, path: &Path) -> Result<Vec<LocalFile>, DatasetError> {
     let failed = |problem: String| DatasetError::Path { path: path.display().to_string(), problem };
     let metadata = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
     if metadata.is_file() {
@@ -272,7 +277,7 @@ fn files_of(layout: &dyn Layout, path: &Path) -> Result<Vec<LocalFile>, DatasetE
         |path: &Path| splits.iter().find(|split| is_named_after(path, split)).map(|s| (*s).to_owned());
     let mut files: Vec<LocalFile> =
         names.into_iter().map(|path| LocalFile { support: support(&path), path }).collect();
-    // Other splits may lie beside the one that holds the items.
+    // If one file is named after the item split, files of other splits next to it are ignored.
     let item_splits: Vec<_> =
         layout.spec().sources.iter().flat_map(|s| s.items).map(|part| part.split).collect();
     let is_items = |file: &LocalFile| {
@@ -287,7 +292,7 @@ fn files_of(layout: &dyn Layout, path: &Path) -> Result<Vec<LocalFile>, DatasetE
     Ok(files)
 }
 
-/// Whether a file is called `validation.jsonl`, `validation-00000-of-00001.parquet` or the like.
+/// Returns true if a file is named after a split, such as `validation.jsonl` or `validation-00000-of-00001.parquet`.
 fn is_named_after(path: &Path, split: &str) -> bool {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().to_lowercase()).unwrap_or_default();
     let first = stem.split(['-', '_', '.']).next().unwrap_or_default();

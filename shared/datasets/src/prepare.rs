@@ -1,38 +1,38 @@
-//! Brings a benchmark's dataset into the blob store.
+//! Preparation of a benchmark's dataset in the blob store.
 
 use bench_domain::run::DatasetChoice;
 use bench_items::{HubSource, Layout, Part};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::attachments::demo_fact;
+use crate::attachments::demo_file_info;
 use crate::error::DatasetError;
 use crate::hub::RemoteFile;
-use crate::index::{FileFact, Index};
+use crate::index::{FileInfo, Index};
 use crate::item_files::{HubFiles, ItemFiles};
 use crate::keys;
 use crate::library::{Downloads, Library, Prepared};
-use crate::normalise::{Source, normalise};
+use crate::normalize::{DatasetParts, normalize};
 use crate::progress::Progress;
 use crate::rows::{Input, RowFile};
 
-/// Id of the rows that the program brings along.
+/// Source id of the demo rows, which are built into the program.
 const DEMO: &str = "demo";
 
-/// The revision that a branch had when the hub was last asked.
+/// The revision that a branch pointed to when the hub was last asked.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Pointer {
     revision: String,
 }
 
 impl Library {
-    /// Makes sure that the dataset is in the blob store, and tells what is in it.
+    /// Makes sure that the dataset is in the blob store, and returns its index.
     ///
-    /// Safe to call from several processes at once: they write the same bytes. When the hub cannot be
-    /// reached, what was last cached of it is used, and without that the demo rows; `used.note` says so.
+    /// Several processes may call this at once: they write the same bytes. If the hub can't be
+    /// reached, the last cached revision is used, otherwise the demo rows; `used.note` says so.
     ///
     /// # Errors
-    /// [`DatasetError::Gated`] when terms must be accepted; never silently demo rows instead.
+    /// [`DatasetError::Gated`] if terms must be accepted. Demo rows are never a silent substitute.
     pub async fn prepare(
         &self,
         layout: &dyn Layout,
@@ -52,7 +52,7 @@ impl Library {
                     tracing::warn!(
                         benchmark = layout.name(),
                         problem,
-                        "Demo data is used, the hub is out of reach"
+                        "Demo data is used because the hub can't be reached"
                     );
                     self.demo(layout, Some(reason), progress).await
                 }
@@ -61,13 +61,14 @@ impl Library {
         }
     }
 
-    /// The dataset of the hub, or what was cached of it when the hub does not give it.
+    /// Prepares the hub's dataset, or falls back to the cached one if the hub can't be reached or
+    /// doesn't have it.
     pub(crate) async fn hub_or_cached(
         &self,
         layout: &dyn Layout,
         progress: &dyn Progress,
     ) -> Result<Prepared, DatasetError> {
-        let error = match self.ask_hub(layout, progress).await {
+        let error = match self.prepare_from_hub(layout, progress).await {
             Err(error @ (DatasetError::Unreachable { .. } | DatasetError::NotFound { .. })) => error,
             other => return other,
         };
@@ -77,16 +78,21 @@ impl Library {
         Ok(Prepared::new(index, Some(reason)))
     }
 
-    /// The first source that the hub has.
-    async fn ask_hub(&self, layout: &dyn Layout, progress: &dyn Progress) -> Result<Prepared, DatasetError> {
+    /// Prepares the dataset from the first source that the hub has.
+    async fn prepare_from_hub(
+        &self,
+        layout: &dyn Layout,
+        progress: &dyn Progress,
+    ) -> Result<Prepared, DatasetError> {
         let mut missing = Vec::new();
         for source in layout.spec().sources {
-            let mut asked = self.ask_source(layout, source, progress).await;
+            let mut asked = self.prepare_from_source(layout, source, progress).await;
             if let Err(DatasetError::Blob(error)) = &asked
                 && error.is_upload_gone()
             {
-                // It could not be gone on with, and is not tried again.
-                asked = self.ask_source(layout, source, progress).await;
+                // The upload could not be resumed and was discarded; the second attempt starts from
+                // the beginning.
+                asked = self.prepare_from_source(layout, source, progress).await;
             }
             match asked {
                 Ok(index) => return Ok(Prepared::new(index, None)),
@@ -112,42 +118,42 @@ impl Library {
                 Err(error) => return Err(error),
             }
         }
-        let problem = if missing.is_empty() { "it is at no hub".to_owned() } else { missing.join("; ") };
+        let problem = if missing.is_empty() { "no hub has it".to_owned() } else { missing.join("; ") };
         Err(DatasetError::NotFound { dataset: layout.name().to_owned(), problem })
     }
 
-    async fn ask_source(
+    async fn prepare_from_source(
         &self,
         layout: &dyn Layout,
         source: &HubSource,
         progress: &dyn Progress,
     ) -> Result<Index, DatasetError> {
-        let reference = self.config().reference(layout.name(), source.revision);
+        let reference = self.config().revision_for(layout.name(), source.revision);
         if is_commit(reference)
             && let Some(index) = self.index(layout, &keys::revision(layout, source.id, reference)).await?
         {
             return Ok(index);
         }
-        let repository = self.hub.repository(source.id, reference, progress).await?;
+        let repository = self.hub.get_repository(source.id, reference, progress).await?;
         let commit = repository.commit.clone();
         let folder = keys::revision(layout, source.id, &commit);
         if let Some(index) = self.index(layout, &folder).await? {
-            self.note_reference(layout, source, reference, &commit).await?;
+            self.store_reference(layout, source, reference, &commit).await?;
             return Ok(index);
         }
         let mut items = Vec::new();
         for part in source.items {
-            items.extend(self.hub.files(&repository, *part, layout.files(), progress).await?);
+            items.extend(self.hub.list_files(&repository, *part, layout.files(), progress).await?);
         }
         let mut support = Vec::new();
         for part in source.support {
-            support.push((*part, self.hub.files(&repository, *part, layout.files(), progress).await?));
+            support.push((*part, self.hub.list_files(&repository, *part, layout.files(), progress).await?));
         }
         let documents = match layout.documents() {
-            Some(archive) => Some(self.documents_of(source, &repository, archive, progress).await?),
+            Some(archive) => Some(self.hub_documents(source, &repository, archive, progress).await?),
             None => None,
         };
-        let attachments = self.attachments_of_hub(layout, progress).await?;
+        let attachments = self.hub_attachments(layout, progress).await?;
         let wanted = || items.iter().chain(support.iter().flat_map(|(_, files)| files));
         let total_bytes = wanted().map(|file| file.bytes).sum();
         let mut downloads = Downloads::new(self.download_folder(source.id, &commit), total_bytes);
@@ -156,15 +162,15 @@ impl Library {
             let files = self.fetch(source.id, files, &mut downloads, progress).await?;
             support_files.push(((*split).to_owned(), files));
         }
-        downloads.facts.extend(documents.iter().map(|documents| documents.archive.clone()));
-        downloads.facts.extend(attachments.facts);
-        let source_files = Source {
+        downloads.infos.extend(documents.iter().map(|documents| documents.archive.clone()));
+        downloads.infos.extend(attachments.infos);
+        let parts = DatasetParts {
             folder,
             id: source.id.to_owned(),
             source: "hub",
             revision: commit.clone(),
             note: None,
-            facts: std::mem::take(&mut downloads.facts),
+            infos: std::mem::take(&mut downloads.infos),
             support: support_files,
             inline_support: None,
             documents: documents.map(|documents| documents.archive.sha256),
@@ -178,11 +184,11 @@ impl Library {
             files: items.into_iter(),
             downloads,
             progress,
-            facts: Vec::new(),
+            infos: Vec::new(),
         });
-        let index = normalise(&self.blobs, layout, source_files, &mut files, progress).await?;
-        self.note_reference(layout, source, reference, &commit).await?;
-        files.make_room();
+        let index = normalize(&self.blobs, layout, parts, &mut files, progress).await?;
+        self.store_reference(layout, source, reference, &commit).await?;
+        files.remove_downloaded();
         Ok(index)
     }
 
@@ -195,15 +201,15 @@ impl Library {
     ) -> Result<Vec<RowFile>, DatasetError> {
         let mut fetched = Vec::with_capacity(files.len());
         for remote in files {
-            let (file, fact) = self.fetch_one(dataset, remote, downloads, progress).await?;
+            let (file, info) = self.fetch_one(dataset, remote, downloads, progress).await?;
             fetched.push(RowFile { name: format!("{dataset}/{}", remote.path), input: Input::File(file) });
-            downloads.facts.push(fact);
+            downloads.infos.push(info);
         }
         Ok(fetched)
     }
 
-    /// Notes the revision of a branch, for when the hub is out of reach.
-    async fn note_reference(
+    /// Stores the revision of a branch, for use while the hub can't be reached.
+    async fn store_reference(
         &self,
         layout: &dyn Layout,
         source: &HubSource,
@@ -218,10 +224,10 @@ impl Library {
         Ok(())
     }
 
-    /// What was last cached of the first source of which anything was.
+    /// Returns the last cached dataset of the first source that has one.
     pub(crate) async fn cached(&self, layout: &dyn Layout) -> Result<Option<Index>, DatasetError> {
         for source in layout.spec().sources {
-            let reference = self.config().reference(layout.name(), source.revision);
+            let reference = self.config().revision_for(layout.name(), source.revision);
             let revision = match is_commit(reference) {
                 true => reference.to_owned(),
                 false => {
@@ -238,7 +244,7 @@ impl Library {
         Ok(None)
     }
 
-    /// The rows that the program brings along.
+    /// Prepares the demo rows.
     async fn demo(
         &self,
         layout: &dyn Layout,
@@ -249,15 +255,15 @@ impl Library {
         let mut texts = vec![("demo items".to_owned(), demo.items)];
         texts.extend(demo.support.iter().map(|(split, rows)| (format!("demo {split}"), *rows)));
         let mut digest = Sha256::new();
-        let mut facts = Vec::with_capacity(texts.len());
+        let mut infos = Vec::with_capacity(texts.len());
         for (name, text) in &texts {
             digest.update(format!("{name}\t{}\n", text.len()));
             digest.update(text);
             let sha256 = hex::encode(Sha256::digest(text));
-            facts.push(FileFact { name: name.clone(), bytes: text.len() as u64, sha256 });
+            infos.push(FileInfo { name: name.clone(), bytes: text.len() as u64, sha256 });
         }
         for spec in layout.attachments() {
-            let FileFact { name, sha256, .. } = demo_fact(spec);
+            let FileInfo { name, sha256, .. } = demo_file_info(spec);
             digest.update(format!("{name}\t{sha256}\n"));
         }
         let revision = hex::encode(digest.finalize());
@@ -266,16 +272,16 @@ impl Library {
             return Ok(Prepared::new(index, reason));
         }
         let attachments = self.demo_attachments(layout).await?;
-        facts.extend(attachments.facts);
+        infos.extend(attachments.infos);
         let rows = |name: String, text| RowFile { name, input: Input::Text(text) };
         let support = demo.support.iter();
-        let source = Source {
+        let parts = DatasetParts {
             folder,
             id: DEMO.to_owned(),
             source: "demo",
             revision,
             note: None,
-            facts,
+            infos,
             support: support
                 .map(|(split, text)| ((*split).to_owned(), vec![rows(format!("demo {split}"), *text)]))
                 .collect(),
@@ -285,12 +291,12 @@ impl Library {
             demo_support: false,
             attachments: attachments.files,
         };
-        let mut files = ItemFiles::Here(vec![rows("demo items".to_owned(), demo.items)].into_iter());
-        Ok(Prepared::new(normalise(&self.blobs, layout, source, &mut files, progress).await?, reason))
+        let mut files = ItemFiles::Local(vec![rows("demo items".to_owned(), demo.items)].into_iter());
+        Ok(Prepared::new(normalize(&self.blobs, layout, parts, &mut files, progress).await?, reason))
     }
 }
 
-/// Whether a revision is a whole commit id, which never means anything else.
+/// Returns true if a revision is a full commit id, which always refers to the same content.
 fn is_commit(reference: &str) -> bool {
     reference.len() == 40 && reference.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -1,8 +1,8 @@
-//! What a caller hears while a dataset is prepared.
+//! Progress reports during the preparation of a dataset.
 
 use std::time::Duration;
 
-/// What is being done.
+/// A step of the preparation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step<'a> {
     /// The hub is asked for the revision and its files.
@@ -10,41 +10,41 @@ pub enum Step<'a> {
         /// Id at the hub.
         dataset: &'a str,
     },
-    /// Bytes arrive.
+    /// Data is being received.
     Downloading {
         /// The file that is being downloaded.
         file: &'a str,
-        /// Bytes of all files so far.
+        /// Bytes received so far, over all files.
         done_bytes: u64,
-        /// Bytes of all files, when the hub told.
+        /// Bytes of all files, if the hub reported them.
         total_bytes: Option<u64>,
     },
-    /// A request failed and is repeated after a while.
+    /// A request failed and will be retried after a wait.
     Waiting {
-        /// How long.
+        /// Time to wait.
         wait: Duration,
-        /// Why.
+        /// Reason of the failure.
         problem: &'a str,
     },
-    /// Members of an archive become documents.
+    /// Members of an archive are being stored as documents.
     Unpacking {
-        /// Documents so far.
+        /// Documents stored so far.
         documents: u64,
     },
-    /// Rows become items.
-    Normalising {
-        /// Items so far.
+    /// Rows are being turned into items.
+    Normalizing {
+        /// Items stored so far.
         items: u64,
     },
 }
 
-/// Hears of progress. Called often; should return at once.
+/// Receives progress reports. Called often; implementations should return immediately.
 pub trait Progress: Send + Sync {
-    /// Something went on.
+    /// Reports a step.
     fn step(&self, step: Step<'_>);
 }
 
-/// Hears nothing.
+/// Ignores all progress reports.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoProgress;
 

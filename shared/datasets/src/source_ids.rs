@@ -1,4 +1,4 @@
-//! The dataset's own ids of its items.
+//! The dataset's own ids of items.
 
 use bench_blobs::{BlobError, Blobs, OBJECT_BYTES_MAX, decompress};
 use bench_items::{IndexEntry, Item, Layout, Row, source_id};
@@ -8,11 +8,11 @@ use crate::index::Index;
 use crate::keys;
 use crate::library::Library;
 
-/// Bytes of items that are read at once, unless a single one has more.
+/// Maximum bytes of items that are read at once, unless a single item is larger.
 const READ_BYTES_MAX: u64 = 8 * 1024 * 1024;
 impl Library {
-    /// The index in a folder. One that was written before the dataset's own ids were kept gets them from the stored items,
-    /// without a download, and is stored again.
+    /// Loads the index of a folder. If the index was written before the dataset's own ids were stored, the ids are read
+    /// from the stored items, without a download, and the index is stored again.
     pub(crate) async fn index(
         &self,
         layout: &dyn Layout,
@@ -23,10 +23,10 @@ impl Library {
             return Ok(Some(index));
         }
         if !layout.id_columns().is_empty() {
-            match add(&self.blobs, layout, &mut index).await {
+            match add_source_ids(&self.blobs, layout, &mut index).await {
                 Ok(()) => {}
                 Err(DatasetError::Blob(BlobError::Damaged { key, problem })) => {
-                    tracing::warn!(key, problem, "A dataset's items cannot be read and are made anew");
+                    tracing::warn!(key, problem, "The items of a dataset can't be read and are rebuilt");
                     return Ok(None);
                 }
                 Err(error) => return Err(error),
@@ -43,18 +43,18 @@ impl Library {
     }
 }
 
-/// Reads the items, several with one request, and notes their ids.
-async fn add(blobs: &Blobs, layout: &dyn Layout, index: &mut Index) -> Result<(), DatasetError> {
+/// Reads the items, several per request, and adds their ids to the index.
+async fn add_source_ids(blobs: &Blobs, layout: &dyn Layout, index: &mut Index) -> Result<(), DatasetError> {
     let key = index.data_key.clone();
     let mut left = index.items.as_mut_slice();
     while let Some(first) = left.first() {
         let offset = first.offset;
-        let (count, bytes) = block(left);
+        let (count, bytes) = next_block(left);
         let (block, rest) = std::mem::take(&mut left).split_at_mut(count);
         let content = blobs.get_range(&key, offset, bytes).await?;
         let lengths: Vec<u64> = block.iter().map(|entry| entry.length).collect();
         let name = key.clone();
-        // Some items have many megabytes.
+        // Some items have many megabytes, so decoding must not block the executor.
         let read = tokio::task::spawn_blocking(move || items(&name, &content, &lengths));
         let read = read.await.map_err(|error| DatasetError::Interrupted(error.to_string()))?;
         for (entry, row) in block.iter_mut().zip(read?) {
@@ -65,8 +65,8 @@ async fn add(blobs: &Blobs, layout: &dyn Layout, index: &mut Index) -> Result<()
     Ok(())
 }
 
-/// How many entries follow each other without a gap and are read at once, and their bytes.
-fn block(entries: &[IndexEntry]) -> (usize, u64) {
+/// Returns the number and total bytes of leading entries that are adjacent and fit into one read.
+fn next_block(entries: &[IndexEntry]) -> (usize, u64) {
     let (mut count, mut bytes) = (0, 0_u64);
     let start = entries.first().map_or(0, |first| first.offset);
     for entry in entries {
@@ -80,7 +80,7 @@ fn block(entries: &[IndexEntry]) -> (usize, u64) {
     (count, bytes)
 }
 
-/// The columns of items whose frames lie one behind the other.
+/// Decodes the columns of items whose frames are adjacent.
 fn items(key: &str, content: &[u8], lengths: &[u64]) -> Result<Vec<Row>, DatasetError> {
     let damaged = |problem: String| BlobError::Damaged { key: key.to_owned(), problem };
     let mut rest = content;
@@ -111,9 +111,12 @@ mod tests {
             length,
         };
         let half = READ_BYTES_MAX / 2;
-        assert_eq!(block(&[entry(0, 10), entry(10, 5), entry(16, 5)]), (2, 15));
-        assert_eq!(block(&[entry(7, half), entry(7 + half, half), entry(7 + 2 * half, 1)]), (2, 2 * half));
-        assert_eq!(block(&[entry(0, 3 * half), entry(3 * half, 1)]), (1, 3 * half));
-        assert_eq!(block(&[entry(u64::MAX, 5), entry(4, 1)]), (1, 5));
+        assert_eq!(next_block(&[entry(0, 10), entry(10, 5), entry(16, 5)]), (2, 15));
+        assert_eq!(
+            next_block(&[entry(7, half), entry(7 + half, half), entry(7 + 2 * half, 1)]),
+            (2, 2 * half)
+        );
+        assert_eq!(next_block(&[entry(0, 3 * half), entry(3 * half, 1)]), (1, 3 * half));
+        assert_eq!(next_block(&[entry(u64::MAX, 5), entry(4, 1)]), (1, 5));
     }
 }

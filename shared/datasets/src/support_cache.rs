@@ -1,4 +1,4 @@
-//! Support values that were loaded, kept within a bound.
+//! Bounded in-memory cache of support values.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,19 +11,19 @@ use tokio::sync::OnceCell;
 use crate::error::DatasetError;
 use crate::index::load_support;
 
-/// Values by dataset and name. Who asks for one that is being loaded waits for it; those unused for the longest
-/// go first.
+/// Caches support values by dataset and name. Callers that request a value while it is being loaded wait for that load.
+/// The least recently used values are evicted first.
 #[derive(Debug)]
 pub struct SupportCache {
     limit_bytes: usize,
-    kept: Mutex<Kept>,
+    state: Mutex<CacheState>,
 }
 
 type Key = (String, String);
 type Cell = Arc<OnceCell<Option<Arc<Value>>>>;
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CacheState {
     values: HashMap<Key, Entry>,
     bytes: usize,
     clock: u64,
@@ -32,21 +32,21 @@ struct Kept {
 #[derive(Debug)]
 struct Entry {
     cell: Cell,
-    /// Its size, once it is loaded.
+    /// Size in bytes, set once the value is loaded.
     bytes: Option<usize>,
-    used: u64,
+    last_used: u64,
 }
 
 impl SupportCache {
-    /// A cache of values of about `limit_bytes` together; a larger value is handed out and not kept.
+    /// Creates a cache that holds about `limit_bytes` in total. A larger value is returned but not cached.
     pub fn new(limit_bytes: usize) -> Self {
-        Self { limit_bytes, kept: Mutex::default() }
+        Self { limit_bytes, state: Mutex::default() }
     }
 
-    /// The value of that name; `None` when the dataset has none.
+    /// Returns the value of that name, loading it if necessary; `None` if the dataset has none.
     ///
     /// # Errors
-    /// When the blob store fails. Nothing is kept then.
+    /// Returns an error if the blob store fails; nothing is cached then.
     pub async fn get(
         &self,
         blobs: &Blobs,
@@ -59,59 +59,59 @@ impl SupportCache {
             .get_or_try_init(|| async { Ok(load_support(blobs, used, name).await?.map(Arc::new)) })
             .await
             .cloned();
-        self.loaded(&key, &cell, loaded.as_ref().ok().map(|value| weight(&key, value.as_deref())));
+        self.record_load(&key, &cell, loaded.as_ref().ok().map(|value| entry_bytes(&key, value.as_deref())));
         loaded
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CacheState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn cell(&self, key: &Key) -> Cell {
-        let mut kept = self.kept();
-        kept.clock += 1;
-        let clock = kept.clock;
-        let new = || Entry { cell: Cell::default(), bytes: None, used: clock };
-        let entry = kept.values.entry(key.clone()).or_insert_with(new);
-        entry.used = clock;
+        let mut state = self.lock();
+        state.clock += 1;
+        let clock = state.clock;
+        let new = || Entry { cell: Cell::default(), bytes: None, last_used: clock };
+        let entry = state.values.entry(key.clone()).or_insert_with(new);
+        entry.last_used = clock;
         Arc::clone(&entry.cell)
     }
 
-    /// Notes the size of a value, or forgets one that could not be loaded, and makes room.
-    fn loaded(&self, key: &Key, cell: &Cell, bytes: Option<usize>) {
-        let mut kept = self.kept();
-        let kept = &mut *kept;
-        let own = kept.values.get_mut(key).filter(|entry| Arc::ptr_eq(&entry.cell, cell));
+    /// Records the size of a loaded value, or removes one that failed to load, and evicts values above the limit.
+    fn record_load(&self, key: &Key, cell: &Cell, bytes: Option<usize>) {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let own = state.values.get_mut(key).filter(|entry| Arc::ptr_eq(&entry.cell, cell));
         match (own, bytes) {
             (Some(entry), Some(bytes)) if entry.bytes.is_none() => {
                 entry.bytes = Some(bytes);
-                kept.bytes += bytes;
+                state.bytes += bytes;
             }
             (Some(entry), None) if entry.bytes.is_none() => {
-                kept.values.remove(key);
+                state.values.remove(key);
             }
             _ => {}
         }
-        while kept.bytes > self.limit_bytes {
-            let loaded = kept.values.iter().filter(|(_, entry)| entry.bytes.is_some());
-            let oldest = loaded.min_by_key(|(_, entry)| entry.used).map(|(key, _)| key.clone());
-            let Some(gone) = oldest.and_then(|oldest| kept.values.remove(&oldest)) else { return };
-            kept.bytes -= gone.bytes.unwrap_or_default();
+        while state.bytes > self.limit_bytes {
+            let loaded = state.values.iter().filter(|(_, entry)| entry.bytes.is_some());
+            let oldest = loaded.min_by_key(|(_, entry)| entry.last_used).map(|(key, _)| key.clone());
+            let Some(evicted) = oldest.and_then(|oldest| state.values.remove(&oldest)) else { return };
+            state.bytes -= evicted.bytes.unwrap_or_default();
         }
     }
 }
 
-/// About how many bytes a value takes with its names.
-fn weight((dataset, name): &Key, value: Option<&Value>) -> usize {
-    size_of::<Entry>() + dataset.len() + name.len() + value.map_or(0, size)
+/// Approximate bytes of an entry, including its key.
+fn entry_bytes((dataset, name): &Key, value: Option<&Value>) -> usize {
+    size_of::<Entry>() + dataset.len() + name.len() + value.map_or(0, value_bytes)
 }
 
-fn size(value: &Value) -> usize {
+fn value_bytes(value: &Value) -> usize {
     size_of::<Value>()
         + match value {
             Value::String(text) => text.len(),
-            Value::Array(values) => values.iter().map(size).sum(),
-            Value::Object(values) => values.iter().map(|(name, value)| name.len() + size(value)).sum(),
+            Value::Array(values) => values.iter().map(value_bytes).sum(),
+            Value::Object(values) => values.iter().map(|(name, value)| name.len() + value_bytes(value)).sum(),
             _ => 0,
         }
 }

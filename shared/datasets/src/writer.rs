@@ -1,4 +1,4 @@
-//! Items on their way into the one object of a dataset, and how far they are.
+//! Writer that appends items to the data object of a dataset.
 
 use std::collections::HashMap;
 
@@ -10,40 +10,40 @@ use sha2::{Digest, Sha256};
 
 use crate::error::DatasetError;
 
-/// Upper bound of items in a dataset: their index is held in memory.
+/// Maximum number of items in a dataset, since their index is held in memory.
 const ITEMS_MAX: usize = 1_000_000;
-/// Upper bound of the index, about, so that it can be read again.
+/// Approximate maximum size of the index, so that it stays readable.
 const INDEX_BYTES_MAX: usize = OBJECT_BYTES_MAX / 2;
-/// Bytes of an entry of the index besides its names, about.
+/// Approximate bytes of an index entry besides its names.
 const INDEX_ENTRY_BYTES: usize = 64;
-/// Longer items are compressed on a thread of their own: others wait for this one.
+/// Longer items are compressed on another thread, so that they don't block other tasks.
 const AT_ONCE_BYTES_MAX: usize = 1024 * 1024;
 const CONTENT_TYPE: &str = "application/zstd";
 
-/// Writes items one after the other.
+/// Writes the items of a dataset one after the other.
 pub(crate) struct Writer {
     upload: Upload,
     offset: u64,
     digest: Sha256,
     entries: Vec<IndexEntry>,
-    /// Ids and the row that had them first; `None` for one that another process has written.
+    /// Ids and the row that used each one first; `None` for ids that another process has written.
     seen: HashMap<String, Option<u64>>,
-    /// Length of the index, about.
+    /// Approximate size of the index.
     index_bytes: usize,
 }
 
-/// How far a writer is, for another process that may have to go on with it.
+/// Saved state of a writer; another process can continue from it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct WriterState {
     upload: UploadState,
-    /// Of the hash over all items so far, in hex.
+    /// Serialized state of the hash over all items so far, in hex.
     digest: String,
     entries: Vec<IndexEntry>,
     offset: u64,
 }
 
-/// What was written.
-pub(crate) struct Written {
+/// Result of a finished writer.
+pub(crate) struct WrittenItems {
     pub(crate) digest: Sha256,
     pub(crate) entries: Vec<IndexEntry>,
     pub(crate) bytes: u64,
@@ -61,8 +61,8 @@ impl Writer {
         }
     }
 
-    /// Goes on where [`Writer::state`] was taken; `None` when that is no state.
-    pub(crate) fn resumed(blobs: &Blobs, key: &str, state: WriterState) -> Option<Self> {
+    /// Continues from a saved [`Writer::state`]; `None` if it isn't valid.
+    pub(crate) fn resume(blobs: &Blobs, key: &str, state: WriterState) -> Option<Self> {
         let WriterState { upload, digest, entries, offset } = state;
         let digest = SerializedState::<Sha256>::try_from(hex::decode(digest).ok()?.as_slice()).ok()?;
         Some(Self {
@@ -72,13 +72,13 @@ impl Writer {
             seen: entries.iter().map(|entry| (entry.id.clone(), None)).collect(),
             index_bytes: entries
                 .iter()
-                .map(|entry| weight(&entry.id, entry.source_id.as_deref(), entry.group.as_deref()))
+                .map(|entry| entry_bytes(&entry.id, entry.source_id.as_deref(), entry.group.as_deref()))
                 .sum(),
             entries,
         })
     }
 
-    /// How far it is.
+    /// Returns the current state.
     pub(crate) fn state(&self) -> WriterState {
         WriterState {
             upload: self.upload.state(),
@@ -88,12 +88,12 @@ impl Writer {
         }
     }
 
-    /// Items so far.
+    /// Number of items so far.
     pub(crate) fn items(&self) -> u64 {
         self.entries.len() as u64
     }
 
-    /// Writes an item, with the dataset's own id of it.
+    /// Writes an item together with the dataset's own id of it.
     pub(crate) async fn add(
         &mut self,
         item: Item,
@@ -101,7 +101,7 @@ impl Writer {
         file: &str,
         row: u64,
     ) -> Result<(), DatasetError> {
-        self.index_bytes += weight(&item.id, source_id.as_deref(), item.group.as_deref());
+        self.index_bytes += entry_bytes(&item.id, source_id.as_deref(), item.group.as_deref());
         if self.entries.len() >= ITEMS_MAX || self.index_bytes > INDEX_BYTES_MAX {
             let problem = format!("there are more than {ITEMS_MAX} items, or their ids are too long");
             return Err(DatasetError::content(file, row, None, problem));
@@ -111,9 +111,9 @@ impl Writer {
             let problem = format!("its item id `{}` is that of {first} already", item.id);
             return Err(DatasetError::content(file, row, None, problem));
         }
-        let content = json(file, &item)?;
+        let content = to_json(file, &item)?;
         let Item { id, group, tags, row: columns } = item;
-        // A row may be as large as all else together: it is not needed any more.
+        // Free the row, which may be larger than everything else and isn't needed any more.
         drop(columns);
         if content.len() > OBJECT_BYTES_MAX {
             let problem = format!(
@@ -123,15 +123,15 @@ impl Writer {
             return Err(DatasetError::content(file, row, None, problem));
         }
         let frame = if content.len() <= AT_ONCE_BYTES_MAX {
-            self.digest_of(&content);
-            pack(file, &content)?
+            self.update_digest(&content);
+            compress_frame(file, &content)?
         } else {
             let mut digest = std::mem::take(&mut self.digest);
             let name = file.to_owned();
             let packed = tokio::task::spawn_blocking(move || {
                 digest.update(&content);
                 digest.update(b"\n");
-                pack(&name, &content).map(|frame| (digest, frame))
+                compress_frame(&name, &content).map(|frame| (digest, frame))
             });
             let packed = packed.await.map_err(|error| DatasetError::Interrupted(error.to_string()))?;
             let (digest, frame) = packed?;
@@ -145,39 +145,40 @@ impl Writer {
         Ok(())
     }
 
-    fn digest_of(&mut self, content: &[u8]) {
+    fn update_digest(&mut self, content: &[u8]) {
         self.digest.update(content);
         self.digest.update(b"\n");
     }
 
-    /// Makes the object visible.
-    pub(crate) async fn finish(self) -> Result<Written, DatasetError> {
+    /// Completes the upload, which makes the object visible.
+    pub(crate) async fn finish(self) -> Result<WrittenItems, DatasetError> {
         let Self { upload, digest, entries, .. } = self;
         let bytes = upload.finish().await?;
-        Ok(Written { digest, entries, bytes })
+        Ok(WrittenItems { digest, entries, bytes })
     }
 
-    /// Gives up, and removes what was sent.
+    /// Aborts the upload and removes its parts.
     pub(crate) async fn abort(self) {
-        // The error that led here is the one to tell; what was uploaded is not visible anyway.
+        // A failure is only logged: the caller reports the original error, and parts of an upload
+        // aren't visible.
         if let Err(abort) = self.upload.abort().await {
             tracing::warn!(error = %abort, "An unfinished upload could not be removed");
         }
     }
 }
 
-/// Bytes of an entry in the index, about.
-fn weight(id: &str, source_id: Option<&str>, group: Option<&str>) -> usize {
+/// Approximate bytes of an index entry.
+fn entry_bytes(id: &str, source_id: Option<&str>, group: Option<&str>) -> usize {
     INDEX_ENTRY_BYTES + id.len() + source_id.map_or(0, str::len) + group.map_or(0, str::len)
 }
 
-pub(crate) fn json<T: Serialize>(key: &str, value: &T) -> Result<Vec<u8>, DatasetError> {
+pub(crate) fn to_json<T: Serialize>(key: &str, value: &T) -> Result<Vec<u8>, DatasetError> {
     let failed =
         |error: serde_json::Error| BlobError::Request { key: key.to_owned(), problem: error.to_string() };
     Ok(serde_json::to_vec(value).map_err(failed)?)
 }
 
-pub(crate) fn pack(key: &str, content: &[u8]) -> Result<Vec<u8>, DatasetError> {
+pub(crate) fn compress_frame(key: &str, content: &[u8]) -> Result<Vec<u8>, DatasetError> {
     let failed =
         |error: std::io::Error| BlobError::Request { key: key.to_owned(), problem: error.to_string() };
     Ok(compress(content).map_err(failed)?)

@@ -360,7 +360,7 @@ impl Plan {
         let mut datasets = BTreeMap::new();
         for (name, file) in &self.datasets {
             let benchmark = self.ordered(name.as_str())?;
-            let prepared = stack.library.take_in(benchmark, file, progress).await?;
+            let prepared = stack.library.import_local(benchmark, file, progress).await?;
             let revision = prepared.used.revision.clone();
             self.check_items(benchmark, &prepared)?;
             if let Some(beside) = beside(&prepared) {

@@ -154,7 +154,7 @@ async fn open(
     let progress = Arc::new(DatasetProgress::default());
     let stack = data.open_telling(Arc::clone(&progress) as _).await?;
     let prepared = match file {
-        Some(file) => stack.library.take_in(benchmark, file, progress.as_ref()).await,
+        Some(file) => stack.library.import_local(benchmark, file, progress.as_ref()).await,
         None => stack.library.prepare(benchmark, choice, progress.as_ref()).await,
     };
     progress.clear();

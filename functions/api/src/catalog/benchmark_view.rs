@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use bench_benchmarks::{AnswerTime, Benchmark, Link, SandboxFacts, Template, Templates};
-use bench_datasets::{CachedDataset, DatasetError, Library, NoProgress, Reach};
+use bench_datasets::{CachedDataset, DatasetError, Library, NoProgress, TemplateLookup};
 use bench_web::views::GenerationView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -248,7 +248,7 @@ impl Stored {
         let mut texts = BTreeMap::new();
         for protocol in bench_benchmarks::all().iter().flat_map(|benchmark| protocols(*benchmark)) {
             if !protocol.templates().is_empty() {
-                let had = library.templates(protocol, Reach::Store, &NoProgress).await?;
+                let had = library.templates(protocol, TemplateLookup::StoreOnly, &NoProgress).await?;
                 texts.insert((protocol.name(), protocol.facts().protocol_name), had.into_texts());
             }
         }

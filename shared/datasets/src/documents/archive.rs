@@ -1,7 +1,7 @@
-//! Text members of a ZIP archive, one after the other.
+//! Reader for the text members of a ZIP archive.
 //!
-//! Archives come from elsewhere: the sizes that they claim are not believed, and reading one ends in its
-//! members or in an error with the member's name, with one member in memory at a time.
+//! Archives come from outside, so the sizes that they claim aren't trusted. Reading one ends in its members or in an
+//! error with the member's name, with one member in memory at a time.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -11,54 +11,54 @@ use zip::ZipArchive;
 use zip::read::ZipFileEntry;
 
 use crate::error::DatasetError;
-use crate::rows::catch;
+use crate::rows::catch_panic;
 
-/// Upper bound of an archive, in bytes.
+/// Maximum size of an archive, in bytes.
 pub(super) const ARCHIVE_BYTES_MAX: u64 = 512 * 1024 * 1024;
-/// Upper bound of members, folders included.
+/// Maximum number of members, including folders.
 const MEMBERS_MAX: u16 = 20_000;
-/// Upper bound of one document, in bytes.
+/// Maximum size of one document, in bytes.
 const DOCUMENT_BYTES_MAX: u64 = 16 * 1024 * 1024;
-/// Upper bound of all documents of an archive, in bytes.
+/// Maximum size of all documents of an archive, in bytes.
 const DOCUMENTS_BYTES_MAX: u64 = 1024 * 1024 * 1024;
-/// Upper bound of a member's name, in bytes.
+/// Maximum length of a member's name, in bytes.
 const NAME_BYTES_MAX: usize = 4_096;
-/// Length of the record that ends an archive, without its comment.
+/// Length of the record at the end of an archive, without its comment.
 const END_BYTES: usize = 22;
 const END_MARK: &[u8] = b"PK\x05\x06";
-/// What the bytes from 0x80 on are in code page 437.
+/// Characters of the bytes from 0x80 on in code page 437.
 const CODE_PAGE_437: &str = "ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐\
     └┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
 /// Flag of a member whose name is marked as UTF-8.
 const UTF_8_NAME: u16 = 1 << 11;
 
-/// A member.
+/// A text member of an archive.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Document {
-    /// Its names without the archive's prefix: one, or two where its encoding is not told.
+    /// The member's name without the archive's prefix. There are two names if the encoding is ambiguous.
     pub(super) names: Vec<String>,
-    /// The text, or why its bytes are none.
+    /// The text, or the reason why the bytes aren't valid text.
     pub(super) text: Result<String, String>,
 }
 
-/// Starts to read an archive on a thread of its own; an error is the last that comes.
+/// Starts to read an archive on another thread. An error is the last message.
 pub(super) fn read(what: String, file: File, prefix: &str) -> mpsc::Receiver<Result<Document, DatasetError>> {
     let (sender, receiver) = mpsc::channel(1);
     let prefix = prefix.to_owned();
     tokio::task::spawn_blocking(move || {
         let mut sink = |document| sender.blocking_send(Ok(document)).is_ok();
-        let all = catch(|| members(&what, file, &prefix, &mut sink));
-        // A thread that just went away would look like the end of the archive.
+        let all = catch_panic(|| members(&what, file, &prefix, &mut sink));
+        // Without this, a panic of the thread would look like the end of the archive.
         let all = all.unwrap_or_else(|panic| Err(DatasetError::Interrupted(panic)));
         if let Err(error) = all {
-            // A receiver that has gone away does not want the error either.
+            // A receiver that is closed doesn't need the error either.
             sender.blocking_send(Err(error)).ok();
         }
     });
     receiver
 }
 
-/// Gives out every document until `sink` wants no more.
+/// Passes every document to `sink` until it returns `false`.
 fn members(
     what: &str,
     mut file: File,
@@ -67,7 +67,7 @@ fn members(
 ) -> Result<(), DatasetError> {
     let failed = |problem: String| DatasetError::content(what, None, None, problem);
     check_end(&mut file).map_err(failed)?;
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| failed(no_zip(&error)))?;
+    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(|error| failed(invalid_zip(&error)))?;
     if archive.has_duplicate_names() {
         return Err(failed("two members have the same name".to_owned()));
     }
@@ -84,7 +84,7 @@ fn members(
         let Some(first) = own.first().cloned() else { continue };
         let at = |problem: String| failed(format!("member `{first}`: {problem}"));
         let mut member = archive.by_index(index).map_err(|error| at(error.to_string()))?;
-        // A link holds a path, not a document.
+        // The content of a symbolic link is a path, not a document.
         if !member.is_file()
             || member.unix_mode().is_some_and(|mode| !matches!(mode & 0o170_000, 0 | 0o100_000))
         {
@@ -109,7 +109,7 @@ fn members(
     Ok(())
 }
 
-/// Refuses archives whose list of members would not fit into memory, before it is read.
+/// Rejects archives whose list of members wouldn't fit into memory, before it is read.
 fn check_end(file: &mut File) -> Result<(), String> {
     let failed = |error: std::io::Error| error.to_string();
     let length = file.seek(SeekFrom::End(0)).map_err(failed)?;
@@ -124,17 +124,17 @@ fn check_end(file: &mut File) -> Result<(), String> {
     let ends = tail.windows(END_BYTES).filter(|window| window.starts_with(END_MARK));
     let counts = ends.filter_map(|end| Some(u16::from_le_bytes([*end.get(10)?, *end.get(11)?])));
     match counts.max() {
-        None => Err("it is no ZIP archive".to_owned()),
+        None => Err("it is not a ZIP archive".to_owned()),
         Some(count) if count > MEMBERS_MAX => Err(format!("it has more than {MEMBERS_MAX} members")),
         Some(_) => Ok(()),
     }
 }
 
-fn no_zip(error: &zip::result::ZipError) -> String {
-    format!("it is no ZIP archive that can be read: {error}")
+fn invalid_zip(error: &zip::result::ZipError) -> String {
+    format!("it is not a readable ZIP archive: {error}")
 }
 
-/// The readings of a member's name. Old programs wrote code page 437; others write UTF-8 and do not mark it.
+/// Decodes a member's name. Old programs wrote code page 437; others write UTF-8 without marking it.
 fn names(entry: &ZipFileEntry<'_>) -> Result<Vec<String>, String> {
     let raw = entry.name_raw();
     if raw.len() > NAME_BYTES_MAX {

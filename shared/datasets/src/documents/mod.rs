@@ -1,12 +1,12 @@
-//! Documents that prompts need, from an archive beside the items.
+//! Documents that prompts need, from an archive next to the items.
 //!
-//! Each document is a support value. They are kept under the digest of their archive, so that revisions of a
+//! Each document is a support value. Documents are stored under the digest of their archive, so that revisions of a
 //! dataset with the same archive share them.
 //!
 //! | object | holds |
 //! | --- | --- |
-//! | `datasets/documents/SHA256/…` | one document each: a JSON text, or `{"undecodable": "why"}` |
-//! | `datasets/documents/SHA256/list.json.zst` | what there is, written last |
+//! | `datasets/documents/SHA256/…` | one document each: a JSON string, or `{"undecodable": "why"}` |
+//! | `datasets/documents/SHA256/list.json.zst` | list of the documents, written last |
 
 mod archive;
 
@@ -22,61 +22,61 @@ use sha2::{Digest, Sha256};
 
 use crate::error::DatasetError;
 use crate::hub::{RemoteFile, Repository, hash};
-use crate::index::{FileFact, SupportEntry};
+use crate::index::{FileInfo, SupportEntry};
 use crate::keys;
 use crate::library::{Downloads, Library};
 use crate::progress::{Progress, Step};
 use archive::Document;
 
-/// Form of the list that is written; another one is made anew.
+/// Version of the list format; lists of other versions are rebuilt.
 const FORMAT: u32 = 1;
-/// Progress is told every so many documents.
+/// Number of documents between two progress reports.
 const DOCUMENTS_PER_STEP: usize = 10;
 
-/// What an archive holds.
+/// Contents of an archive.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DocumentList {
     format: u32,
-    /// What the members' names start with.
+    /// Prefix of the members' names.
     prefix: String,
-    /// The archive itself.
-    pub(crate) archive: FileFact,
+    /// Metadata of the archive.
+    pub(crate) archive: FileInfo,
     documents: BTreeMap<String, SupportEntry>,
-    /// Names of those that are no text.
+    /// Names of the documents that aren't valid text.
     undecodable: BTreeSet<String>,
 }
 
 impl Library {
-    /// The documents of a layout's archive, from the blob store or from the source that has the items.
-    pub(crate) async fn documents_of(
+    /// Returns the documents of a layout's archive, from the blob store or from the source of the items.
+    pub(crate) async fn hub_documents(
         &self,
         source: &HubSource,
         repository: &Repository,
         archive: &DocumentArchive,
         progress: &dyn Progress,
     ) -> Result<DocumentList, DatasetError> {
-        if let Some(list) = stored(&self.blobs, archive.sha256, archive.prefix).await? {
+        if let Some(list) = load_list(&self.blobs, archive.sha256, archive.prefix).await? {
             return Ok(list);
         }
-        // Whatever an earlier try left is used only if it is this archive.
+        // With the pinned digest, a leftover of an earlier attempt is used only if it is this archive.
         let remote = RemoteFile { sha256: Some(archive.sha256.to_owned()), ..repository.file(archive.path)? };
         let mut downloads = Downloads::new(self.download_folder(source.id, &repository.commit), remote.bytes);
-        let (file, fact) = self.fetch_one(source.id, &remote, &mut downloads, progress).await?;
-        if fact.sha256 != archive.sha256 {
+        let (file, info) = self.fetch_one(source.id, &remote, &mut downloads, progress).await?;
+        if info.sha256 != archive.sha256 {
             downloads.remove();
             return Err(DatasetError::Checksum {
                 file: format!("{}/{}", source.id, archive.path),
-                problem: format!("its SHA-256 is {} instead of {}", fact.sha256, archive.sha256),
+                problem: format!("its SHA-256 is {} instead of {}", info.sha256, archive.sha256),
             });
         }
         let what = format!("{}/{}", source.id, archive.path);
-        let list = take_in(&self.blobs, &what, file, fact, archive.prefix, progress).await;
+        let list = import_archive(&self.blobs, &what, file, info, archive.prefix, progress).await;
         downloads.remove();
         list
     }
 
-    /// The documents of an archive on this machine.
-    pub(crate) async fn documents_of_file(
+    /// Returns the documents of a local archive.
+    pub(crate) async fn local_documents(
         &self,
         path: &Path,
         prefix: &str,
@@ -84,29 +84,30 @@ impl Library {
     ) -> Result<DocumentList, DatasetError> {
         let open = || File::open(path).map_err(|error| DatasetError::disk("read", path, error));
         let (sha256, bytes) = hash(open()?, path).await?;
-        if let Some(list) = stored(&self.blobs, &sha256, prefix).await? {
+        if let Some(list) = load_list(&self.blobs, &sha256, prefix).await? {
             return Ok(list);
         }
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let fact = FileFact { name: name.clone(), bytes, sha256 };
-        take_in(&self.blobs, &name, open()?, fact, prefix, progress).await
+        let info = FileInfo { name: name.clone(), bytes, sha256 };
+        import_archive(&self.blobs, &name, open()?, info, prefix, progress).await
     }
 
-    /// The documents that a layout pins, without the items: from the blob store, else from the first source.
+    /// Returns the documents that a layout pins, independently of the items: from the blob store, otherwise from the
+    /// first source that has them.
     pub(crate) async fn pinned_documents(
         &self,
         layout: &dyn Layout,
         archive: &DocumentArchive,
         progress: &dyn Progress,
     ) -> Result<DocumentList, DatasetError> {
-        if let Some(list) = stored(&self.blobs, archive.sha256, archive.prefix).await? {
+        if let Some(list) = load_list(&self.blobs, archive.sha256, archive.prefix).await? {
             return Ok(list);
         }
-        let mut last = DatasetError::not_found(layout.name(), "it is at no hub");
+        let mut last = DatasetError::not_found(layout.name(), "no hub has it");
         for source in layout.spec().sources {
-            let reference = self.config().reference(layout.name(), source.revision);
-            let found = match self.hub.repository(source.id, reference, progress).await {
-                Ok(repository) => self.documents_of(source, &repository, archive, progress).await,
+            let reference = self.config().revision_for(layout.name(), source.revision);
+            let found = match self.hub.get_repository(source.id, reference, progress).await {
+                Ok(repository) => self.hub_documents(source, &repository, archive, progress).await,
                 Err(error) => Err(error),
             };
             match found {
@@ -118,10 +119,10 @@ impl Library {
     }
 }
 
-async fn stored(blobs: &Blobs, sha256: &str, prefix: &str) -> Result<Option<DocumentList>, DatasetError> {
+async fn load_list(blobs: &Blobs, sha256: &str, prefix: &str) -> Result<Option<DocumentList>, DatasetError> {
     let list: Option<DocumentList> = match blobs.get_json(&keys::document_list(sha256)).await {
         Err(bench_blobs::BlobError::Damaged { key, problem }) => {
-            tracing::warn!(key, problem, "A list of documents cannot be read and is made anew");
+            tracing::warn!(key, problem, "A list of documents can't be read and is rebuilt");
             None
         }
         other => other?,
@@ -129,19 +130,19 @@ async fn stored(blobs: &Blobs, sha256: &str, prefix: &str) -> Result<Option<Docu
     Ok(list.filter(|list| list.format == FORMAT && list.prefix == prefix))
 }
 
-/// Stores the documents of an archive; the list comes last, so that nothing half done is seen.
-async fn take_in(
+/// Stores the documents of an archive. The list is written last, so that a partial import isn't visible.
+async fn import_archive(
     blobs: &Blobs,
     what: &str,
     file: File,
-    fact: FileFact,
+    info: FileInfo,
     prefix: &str,
     progress: &dyn Progress,
 ) -> Result<DocumentList, DatasetError> {
     let mut list = DocumentList {
         format: FORMAT,
         prefix: prefix.to_owned(),
-        archive: fact,
+        archive: info,
         documents: BTreeMap::new(),
         undecodable: BTreeSet::new(),
     };
@@ -155,7 +156,7 @@ async fn take_in(
         let content = value.to_string();
         let sha256 = hex::encode(Sha256::digest(&content));
         for name in names {
-            // Two readings of different names may be the same; the member that had it first keeps it.
+            // Two ambiguous names may decode to the same text; the first member keeps it.
             if list.documents.contains_key(&name) {
                 continue;
             }
@@ -174,6 +175,6 @@ async fn take_in(
     }
     blobs.put_json(&keys::document_list(&list.archive.sha256), &list).await?;
     let (documents, undecodable) = (list.documents.len(), list.undecodable.len());
-    tracing::info!(archive = what, documents, undecodable, "Took in {documents} documents of {what}");
+    tracing::info!(archive = what, documents, undecodable, "Imported {documents} documents of {what}");
     Ok(list)
 }

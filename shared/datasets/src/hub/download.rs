@@ -1,4 +1,4 @@
-//! Download of one file, resumed where it broke.
+//! Download of one file, which resumes after an interruption.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -10,121 +10,121 @@ use reqwest::{Response, StatusCode};
 use sha2::{Digest, Sha256};
 use tokio::io::{AsyncSeekExt, AsyncWriteExt};
 
-use super::{Failure, Hub, Linked, Patience, RemoteFile, network, text_header};
+use super::{Failure, FileHeaders, Hub, RemoteFile, RetryState, network, text_header};
 use crate::error::DatasetError;
-use crate::index::FileFact;
+use crate::index::FileInfo;
 use crate::progress::{Progress, Step};
 
-/// Upper bound of one file.
+/// Maximum size of one file.
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
-/// Upper bound of all files of a dataset.
+/// Maximum size of all files of a dataset.
 const DATASET_BYTES_MAX: u64 = 48 * 1024 * 1024 * 1024;
-/// How often a file is downloaded anew when its checksum is wrong.
-const WRONG_CHECKSUMS_MAX: u32 = 2;
+/// Downloads of a file with a wrong checksum before the download fails.
+const CHECKSUM_FAILURES_MAX: u32 = 2;
 
-/// A file that was downloaded and checked.
+/// A file that was downloaded and verified.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct DownloadedFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
-    pub(crate) fact: FileFact,
+    pub(crate) info: FileInfo,
 }
 
-/// How far the download of a dataset is.
+/// Progress of the download of a dataset.
 #[derive(Debug)]
-pub(crate) struct Total {
+pub(crate) struct DownloadProgress {
     pub(crate) done_bytes: u64,
     pub(crate) total_bytes: Option<u64>,
 }
 
-/// The file in the making, which only one downloader writes at a time.
-struct Partial {
+/// A partially downloaded file. Only one downloader writes it at a time.
+struct PartialDownload {
     file: tokio::fs::File,
     path: PathBuf,
     written: u64,
-    /// Strong etag of what is in it, without which nothing can be appended safely.
+    /// Strong ETag of the content so far. Without one, nothing can be appended safely.
     validator: Option<String>,
 }
 
 impl Hub {
-    /// Downloads a file into `folder`, or finds it there.
+    /// Downloads a file into `folder`, or returns the copy that is already there.
     pub(crate) async fn download(
         &self,
         dataset: &str,
         folder: &Path,
         remote: &RemoteFile,
-        total: &mut Total,
+        total: &mut DownloadProgress,
         progress: &dyn Progress,
-    ) -> Result<Fetched, DatasetError> {
+    ) -> Result<DownloadedFile, DatasetError> {
         check_size(remote, remote.bytes.unwrap_or(0), total.done_bytes)?;
         let path = folder.join(local_name(&remote.path));
-        if let Some(found) = self.found(&path, remote).await? {
-            total.done_bytes += found.fact.bytes;
+        if let Some(found) = self.find_finished(&path, remote).await? {
+            total.done_bytes += found.info.bytes;
             return Ok(found);
         }
-        let mut partial = Partial::open(&path)?;
-        let mut patience = Patience::default();
-        let mut wrong = 0;
-        let fact = loop {
+        let mut partial = PartialDownload::open(&path)?;
+        let mut retries = RetryState::default();
+        let mut checksum_failures = 0;
+        let info = loop {
             let before = partial.written;
-            let tried = self.attempt(dataset, remote, &mut partial, total, progress).await?;
-            let linked = match tried {
-                Ok(linked) => linked,
+            let attempt = self.attempt(dataset, remote, &mut partial, total, progress).await?;
+            let file_headers = match attempt {
+                Ok(file_headers) => file_headers,
                 Err(failure) => {
                     if partial.written > before {
-                        patience.progressed();
+                        retries.reset();
                     }
-                    patience.after(self, failure, progress).await?;
+                    retries.wait_or_fail(self, failure, progress).await?;
                     continue;
                 }
             };
             partial.file.sync_data().await.map_err(|e| DatasetError::disk("write", &partial.path, e))?;
-            match self.verify(&partial, remote, &linked).await? {
-                Ok(fact) => break fact,
+            match self.verify(&partial, remote, &file_headers).await? {
+                Ok(info) => break info,
                 Err(problem) => {
-                    wrong += 1;
+                    checksum_failures += 1;
                     partial.restart().await?;
-                    if wrong >= WRONG_CHECKSUMS_MAX {
+                    if checksum_failures >= CHECKSUM_FAILURES_MAX {
                         partial.discard();
                         return Err(DatasetError::Checksum { file: remote.path.clone(), problem });
                     }
                 }
             }
         };
-        total.done_bytes += fact.bytes;
-        partial.finish(path, fact).await
+        total.done_bytes += info.bytes;
+        partial.finish(path, info).await
     }
 
-    /// One request. The inner error may pass, the outer one does not.
+    /// Sends one request. The inner error may be transient; the outer one is permanent.
     async fn attempt(
         &self,
         dataset: &str,
         remote: &RemoteFile,
-        partial: &mut Partial,
-        total: &Total,
+        partial: &mut PartialDownload,
+        total: &DownloadProgress,
         progress: &dyn Progress,
-    ) -> Result<Result<Linked, Failure>, DatasetError> {
+    ) -> Result<Result<FileHeaders, Failure>, DatasetError> {
         if partial.written > 0 && partial.validator.is_none() {
             partial.restart().await?;
         }
         let validator = partial.validator.clone();
         let range = validator.as_deref().filter(|_| partial.written > 0).map(|v| (partial.written, v));
-        let (mut response, linked) = match self.get(dataset, remote.url.clone(), range).await {
+        let (mut response, file_headers) = match self.get(dataset, remote.url.clone(), range).await {
             Ok(got) => got,
-            Err(Failure::Lasting(error)) => return Err(error),
+            Err(Failure::Permanent(error)) => return Err(error),
             Err(failure) => return Ok(Err(failure)),
         };
-        let expected = linked.size.or(remote.bytes);
+        let expected = file_headers.size.or(remote.bytes);
         match continuation(&response, partial.written, expected) {
             Continuation::Whole => {
                 partial.restart().await?;
-                partial.remember(strong_etag(response.headers())).await?;
+                partial.set_validator(strong_etag(response.headers())).await?;
             }
             Continuation::Rest => {}
-            Continuation::Nothing => return Ok(Ok(linked)),
+            Continuation::Nothing => return Ok(Ok(file_headers)),
             Continuation::Mismatch => {
                 partial.restart().await?;
-                return Ok(Err(Failure::passing("the file at the hub is another one than before")));
+                return Ok(Err(Failure::transient("the file at the hub has changed")));
             }
         }
         let announced = response.content_length().map(|rest| rest.saturating_add(partial.written));
@@ -145,32 +145,38 @@ impl Hub {
         }
         partial.file.flush().await.map_err(|e| DatasetError::disk("write", &partial.path, e))?;
         if expected.or(announced).is_some_and(|expected| partial.written < expected) {
-            return Ok(Err(Failure::passing("the file ended early")));
+            return Ok(Err(Failure::transient("the file ended early")));
         }
-        Ok(Ok(linked))
+        Ok(Ok(file_headers))
     }
 
-    /// Whether length and checksum are what the hub said.
+    /// Checks that length and checksum are what the hub announced.
     async fn verify(
         &self,
-        partial: &Partial,
+        partial: &PartialDownload,
         remote: &RemoteFile,
-        linked: &Linked,
-    ) -> Result<Result<FileFact, String>, DatasetError> {
+        file_headers: &FileHeaders,
+    ) -> Result<Result<FileInfo, String>, DatasetError> {
         let copy =
             File::open(&partial.path).map_err(|error| DatasetError::disk("read", &partial.path, error))?;
         let (sha256, bytes) = hash(copy, &partial.path).await?;
-        if let Some(expected) = linked.size.or(remote.bytes).filter(|expected| *expected != bytes) {
+        if let Some(expected) = file_headers.size.or(remote.bytes).filter(|expected| *expected != bytes) {
             return Ok(Err(format!("it has {bytes} bytes instead of {expected}")));
         }
-        if let Some(expected) = linked.sha256().or_else(|| remote.sha256.clone()).filter(|e| *e != sha256) {
+        if let Some(expected) =
+            file_headers.sha256().or_else(|| remote.sha256.clone()).filter(|e| *e != sha256)
+        {
             return Ok(Err(format!("its SHA-256 is {sha256} instead of {expected}")));
         }
-        Ok(Ok(FileFact { name: remote.path.clone(), bytes, sha256 }))
+        Ok(Ok(FileInfo { name: remote.path.clone(), bytes, sha256 }))
     }
 
-    /// A download that was finished by an earlier try whose next step failed.
-    async fn found(&self, path: &Path, remote: &RemoteFile) -> Result<Option<Fetched>, DatasetError> {
+    /// Returns a download that an earlier attempt finished before its next step failed.
+    async fn find_finished(
+        &self,
+        path: &Path,
+        remote: &RemoteFile,
+    ) -> Result<Option<DownloadedFile>, DatasetError> {
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -183,19 +189,20 @@ impl Hub {
         if !same_bytes || !same_content {
             return Ok(None);
         }
-        let fact = FileFact { name: remote.path.clone(), bytes, sha256 };
-        Ok(Some(Fetched { file, path: path.to_owned(), fact }))
+        let info = FileInfo { name: remote.path.clone(), bytes, sha256 };
+        Ok(Some(DownloadedFile { file, path: path.to_owned(), info }))
     }
 }
 
-impl Partial {
-    /// Opens the partial file beside `path`, or one of our own while another process has that.
+impl PartialDownload {
+    /// Opens the partial file next to `path`, or a separate one while another process has it
+    /// locked.
     fn open(path: &Path) -> Result<Self, DatasetError> {
-        static OWN: AtomicU64 = AtomicU64::new(0);
+        static NEXT_NUMBER: AtomicU64 = AtomicU64::new(0);
         let mut path = with_ending(path, "part");
         let mut file = open(&path)?;
-        if !is_ours(&file, &path) {
-            let number = OWN.fetch_add(1, Ordering::Relaxed);
+        if !try_lock(&file, &path) {
+            let number = NEXT_NUMBER.fetch_add(1, Ordering::Relaxed);
             path = with_ending(&path, &format!("{}-{number}", std::process::id()));
             file = open(&path)?;
             file.set_len(0).map_err(|error| DatasetError::disk("write", &path, error))?;
@@ -204,7 +211,7 @@ impl Partial {
             file.seek(SeekFrom::End(0)).map_err(|error| DatasetError::disk("read", &path, error))?;
         let mut validator = String::new();
         if let Ok(note) = File::open(with_ending(&path, "etag")) {
-            // An etag that cannot be read means a download from the start.
+            // If the ETag can't be read, the download starts from the beginning.
             note.take(1_024).read_to_string(&mut validator).ok();
         }
         let validator = (!validator.is_empty()).then_some(validator);
@@ -223,10 +230,10 @@ impl Partial {
         self.file.set_len(0).await.map_err(failed)?;
         self.file.seek(SeekFrom::Start(0)).await.map_err(failed)?;
         self.written = 0;
-        self.remember(None).await
+        self.set_validator(None).await
     }
 
-    async fn remember(&mut self, validator: Option<String>) -> Result<(), DatasetError> {
+    async fn set_validator(&mut self, validator: Option<String>) -> Result<(), DatasetError> {
         let note = with_ending(&self.path, "etag");
         match &validator {
             Some(etag) => {
@@ -238,14 +245,15 @@ impl Partial {
         Ok(())
     }
 
-    /// Gives the file its final name; whoever did so before had the same content.
-    async fn finish(self, path: PathBuf, fact: FileFact) -> Result<Fetched, DatasetError> {
+    /// Gives the file its final name. It may replace a file by another process, which has the same
+    /// content.
+    async fn finish(self, path: PathBuf, info: FileInfo) -> Result<DownloadedFile, DatasetError> {
         let mut file = self.file.into_std().await;
         let failed = |error| DatasetError::disk("write", &path, error);
         std::fs::rename(&self.path, &path).map_err(failed)?;
         remove(&with_ending(&self.path, "etag"));
         file.seek(SeekFrom::Start(0)).map_err(failed)?;
-        Ok(Fetched { file, path, fact })
+        Ok(DownloadedFile { file, path, info })
     }
 
     fn discard(self) {
@@ -262,12 +270,12 @@ fn open(path: &Path) -> Result<File, DatasetError> {
     file.map_err(|error| DatasetError::disk("write", path, error))
 }
 
-/// Whether nobody else writes the file, which is locked by this.
-fn is_ours(file: &File, path: &Path) -> bool {
+/// Locks the file. Returns true if no other process is writing it.
+fn try_lock(file: &File, path: &Path) -> bool {
     match file.try_lock() {
-        Ok(()) => is_still_there(file, path),
+        Ok(()) => still_has_name(file, path),
         Err(TryLockError::WouldBlock) => false,
-        // Where there are no locks the checksum has to do.
+        // On file systems without locks, the checksum has to suffice.
         Err(TryLockError::Error(error)) => {
             tracing::debug!(%error, "A download cannot be locked");
             true
@@ -275,9 +283,10 @@ fn is_ours(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Whether the file has kept its name: another process may just have finished it.
+/// Returns true if the path still refers to this file: another process may just have renamed it
+/// after finishing.
 #[cfg(unix)]
-fn is_still_there(file: &File, path: &Path) -> bool {
+fn still_has_name(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
     let (own, named) = (file.metadata().map(identity), std::fs::metadata(path).map(identity));
@@ -285,18 +294,18 @@ fn is_still_there(file: &File, path: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-fn is_still_there(_: &File, path: &Path) -> bool {
+fn still_has_name(_: &File, path: &Path) -> bool {
     path.exists()
 }
 
 enum Continuation {
-    /// The answer is the file from its start.
+    /// The response is the file from its start.
     Whole,
-    /// The answer is what was missing.
+    /// The response is the missing rest.
     Rest,
-    /// Nothing was missing.
+    /// Nothing is missing.
     Nothing,
-    /// The answer does not fit what is there.
+    /// The response doesn't fit the content so far.
     Mismatch,
 }
 
@@ -312,7 +321,7 @@ fn continuation(response: &Response, written: u64, expected: Option<u64>) -> Con
     }
 }
 
-/// The first byte of `bytes 5-9/10`.
+/// Parses the first byte position of `bytes 5-9/10`.
 fn range_start(headers: &HeaderMap) -> Option<u64> {
     let text = headers.get(CONTENT_RANGE)?.to_str().ok()?;
     text.strip_prefix("bytes ")?.split('-').next()?.trim().parse().ok()
@@ -338,7 +347,7 @@ fn check_size(remote: &RemoteFile, bytes: u64, before: u64) -> Result<(), Datase
     Ok(())
 }
 
-/// A name of our own: paths in a repository are chosen by others.
+/// Returns a safe file name: the paths in a repository aren't ours to trust.
 fn local_name(path: &str) -> String {
     let digest = hex::encode(Sha256::digest(path));
     digest.get(..32).unwrap_or(&digest).to_owned()
@@ -351,7 +360,7 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Removes a file of the cache; one that stays costs space only.
+/// Removes a file of the cache. A failure is only logged, since the file merely takes up space.
 pub(crate) fn remove(path: &Path) {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -361,15 +370,15 @@ pub(crate) fn remove(path: &Path) {
     }
 }
 
-/// Removes a file that was downloaded into `folder` by an earlier try.
-pub(crate) fn remove_download(folder: &Path, remote: &RemoteFile) {
+/// Removes what an earlier attempt left of a download in `folder`.
+pub(crate) fn remove_leftovers(folder: &Path, remote: &RemoteFile) {
     let path = folder.join(local_name(&remote.path));
     for left in [with_ending(&path, "part"), with_ending(&with_ending(&path, "part"), "etag"), path] {
         remove(&left);
     }
 }
 
-/// SHA-256 and length of a file, which stands at its start afterwards.
+/// Returns the SHA-256 and the length of a file, and rewinds it.
 pub(crate) async fn hash(mut file: File, path: &Path) -> Result<(String, u64), DatasetError> {
     let hashed = tokio::task::spawn_blocking(move || -> std::io::Result<(String, u64)> {
         file.seek(SeekFrom::Start(0))?;

@@ -1,18 +1,19 @@
-//! Patterns of file names as dataset cards have them: `*`, `**`, `?` and `[…]`.
+//! File name patterns as used in dataset cards: `*`, `**`, `?` and `[…]`.
 //!
-//! They are matched as regular expressions, in time that is linear in the path. The crates for such patterns have others:
-//! `globset` knows bytes instead of characters, and braces; `glob` refuses `***` and a bracket that is not closed.
+//! Patterns are compiled to regular expressions, so matching takes time linear in the path. The crates for glob
+//! patterns follow other rules: `globset` works on bytes instead of characters and supports braces; `glob` rejects
+//! `***` and unclosed brackets.
 
 use std::fmt::Write as _;
 
 use regex::Regex;
 
-/// A pattern, ready to be compared; one that is too large for that matches nothing.
+/// A compiled pattern. A pattern that is too large to compile matches nothing.
 pub(super) struct Pattern(Option<Regex>);
 
 impl Pattern {
     pub(super) fn new(pattern: &str) -> Self {
-        // A path is compared with a slash before each of its names.
+        // Each component of the path is preceded by a slash.
         let mut expression = String::from("^");
         for name in pattern.trim_start_matches("./").split('/') {
             if name == "**" {
@@ -26,7 +27,7 @@ impl Pattern {
         Self(Regex::new(&expression).ok())
     }
 
-    /// Whether a path within a repository matches.
+    /// Returns true if a path within a repository matches.
     pub(super) fn matches(&self, path: &str) -> bool {
         self.0.as_ref().is_some_and(|expression| expression.is_match(&format!("/{path}")))
     }
@@ -51,11 +52,11 @@ fn push_name(expression: &mut String, name: &str) {
     }
 }
 
-/// The class of what follows an opening bracket, up to the closing one, and the rest.
+/// Parses a character class from the text after an opening bracket; returns the class and the rest.
 fn class(rest: &str) -> Option<(String, &str)> {
     let negated = rest.starts_with(['!', '^']);
     let body = if negated { rest.get(1..)? } else { rest };
-    // A closing bracket right after the opening one is a member.
+    // A closing bracket right after the opening one is part of the class.
     let end = body.char_indices().skip(1).find(|(_, c)| *c == ']')?.0;
     let (members, after) = (body.get(..end)?, body.get(end + 1..)?);
     let members: Vec<char> = members.chars().collect();
@@ -75,7 +76,7 @@ fn class(rest: &str) -> Option<(String, &str)> {
     Some((if negated { format!("[^/{class}]") } else { format!("[{NOTHING}{class}&&[^/]]") }, after))
 }
 
-/// A class without a member, so that one that has no others can be written.
+/// Empty class, so that a class without members is valid too.
 const NOTHING: &str = r"[^\x{0}-\x{10ffff}]";
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Client of the Hugging Face hub.
 //!
-//! Protocol (huggingface.co/docs/hub/api and the behaviour of its own client library):
-//! `GET /api/datasets/ID/revision/REF` tells the commit and the files, `GET /api/datasets/ID/parquet`
-//! the files of the automatic conversion, `GET /datasets/ID/resolve/COMMIT/PATH` answers with a file
-//! or redirects to where it is stored, and then `x-linked-etag` is the SHA-256 and `x-linked-size` the
-//! length of what is there. `x-error-code` says what a refusal means.
+//! Protocol (huggingface.co/docs/hub/api and the behavior of the official client library): `GET
+//! /api/datasets/ID/revision/REF` returns the commit and the files. `GET /api/datasets/ID/parquet`
+//! returns the files of the automatic conversion. `GET /datasets/ID/resolve/COMMIT/PATH` returns a
+//! file or redirects to its storage; in that case `x-linked-etag` is the SHA-256 and
+//! `x-linked-size` the length of the stored file. `x-error-code` gives the reason of a refusal.
 
 mod download;
 mod glob;
 mod listing;
-mod patience;
+mod retry;
 pub(crate) mod select;
 
 use std::sync::OnceLock;
@@ -18,46 +18,46 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT_ENCODING, AUTHORIZATION, HeaderMap, HeaderValue, IF_RANGE, LOCATION, RANGE};
 use reqwest::{Client, Response, StatusCode, Url};
 
-pub(crate) use download::{Fetched, Total, hash, remove, remove_download};
+pub(crate) use download::{DownloadProgress, DownloadedFile, hash, remove, remove_leftovers};
 pub(crate) use listing::{RemoteFile, Repository};
-use patience::Patience;
+use retry::RetryState;
 
 use crate::config::{LibraryConfig, Token};
 use crate::error::DatasetError;
 use crate::progress::Progress;
 
-/// Redirects that are followed for one request.
+/// Maximum number of redirects of one request.
 const REDIRECTS_MAX: usize = 8;
-/// How long a connection may take to be made.
+/// Timeout for making a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes of an answer that is an error.
+/// Maximum size of an error response that is read.
 const ERROR_BYTES_MAX: usize = 16 * 1024;
 
-/// A connection to the hub.
+/// Client of a hub.
 #[derive(Debug)]
 pub(crate) struct Hub {
     config: LibraryConfig,
     client: OnceLock<Result<(Client, Url), String>>,
 }
 
-/// Why a request failed.
+/// Reason for which a request failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It may succeed when repeated, after the time that the hub asked for.
-    Passing { problem: String, wait: Option<Duration>, never_connected: bool },
-    /// It will not.
-    Lasting(DatasetError),
+    /// A retry may succeed, after `wait` if the hub asked for one.
+    Transient { problem: String, wait: Option<Duration>, never_connected: bool },
+    /// A retry would fail too.
+    Permanent(DatasetError),
 }
 
 impl Failure {
-    fn passing(problem: impl Into<String>) -> Self {
-        Self::Passing { problem: problem.into(), wait: None, never_connected: false }
+    fn transient(problem: impl Into<String>) -> Self {
+        Self::Transient { problem: problem.into(), wait: None, never_connected: false }
     }
 }
 
-/// What the hub itself said of a file, on the way to where it is stored.
+/// Metadata of a file in the hub's own response headers, before the redirect to its storage.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-struct Linked {
+struct FileHeaders {
     etag: Option<String>,
     size: Option<u64>,
 }
@@ -75,16 +75,17 @@ impl Hub {
         DatasetError::Unreachable { hub: self.config.hub_url.clone(), problem: problem.into() }
     }
 
-    /// The client, made when it is first needed: without the network nobody needs certificates.
+    /// Returns the client, which is created on first use: without the network, no certificates are
+    /// needed.
     fn client(&self) -> Result<&(Client, Url), DatasetError> {
         if self.config.offline {
             return Err(self.unreachable("HF_HUB_OFFLINE is set"));
         }
-        let made = self.client.get_or_init(|| make_client(&self.config));
+        let made = self.client.get_or_init(|| build_client(&self.config));
         made.as_ref().map_err(|problem| self.unreachable(problem.clone()))
     }
 
-    /// An address at the hub, from the parts of its path.
+    /// Returns an address at the hub, from the segments of its path.
     fn url<'a>(&self, parts: impl IntoIterator<Item = &'a str>) -> Result<Url, DatasetError> {
         let mut url = self.client()?.1.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -93,15 +94,15 @@ impl Hub {
         Ok(url)
     }
 
-    /// Sends a GET and follows redirects; the token goes to the hub's own origin only.
+    /// Sends a GET request and follows redirects. The token is sent to the hub's own origin only.
     async fn get(
         &self,
         dataset: &str,
         mut url: Url,
         range: Option<(u64, &str)>,
-    ) -> Result<(Response, Linked), Failure> {
-        let (client, base) = self.client().map_err(Failure::Lasting)?;
-        let mut linked = Linked::default();
+    ) -> Result<(Response, FileHeaders), Failure> {
+        let (client, base) = self.client().map_err(Failure::Permanent)?;
+        let mut file_headers = FileHeaders::default();
         for _ in 0..=REDIRECTS_MAX {
             let at_hub = url.origin() == base.origin();
             let mut request = client.get(url.clone()).header(ACCEPT_ENCODING, "identity");
@@ -113,23 +114,23 @@ impl Hub {
             }
             let response = request.send().await.map_err(network)?;
             if at_hub {
-                linked.note(response.headers());
+                file_headers.update(response.headers());
             }
             let status = response.status();
             if status.is_redirection() && status != StatusCode::NOT_MODIFIED {
-                url = next_stop(&url, response.headers())?;
+                url = redirect_target(&url, response.headers())?;
                 continue;
             }
             if status.is_success() || status == StatusCode::RANGE_NOT_SATISFIABLE {
-                return Ok((response, linked));
+                return Ok((response, file_headers));
             }
             return Err(self.classify(dataset, response, at_hub).await);
         }
-        Err(Failure::passing(format!("more than {REDIRECTS_MAX} redirects")))
+        Err(Failure::transient(format!("more than {REDIRECTS_MAX} redirects")))
     }
 
-    /// A whole file of at most so many bytes, by the parts of its address.
-    pub(crate) async fn small_file(
+    /// Downloads a whole file of at most `limit_bytes`, by the segments of its path.
+    pub(crate) async fn download_small_file(
         &self,
         dataset: &str,
         place: &[&str],
@@ -137,7 +138,7 @@ impl Hub {
         progress: &dyn Progress,
     ) -> Result<Vec<u8>, DatasetError> {
         let url = self.url(place.iter().copied())?;
-        let mut patience = Patience::default();
+        let mut retries = RetryState::default();
         loop {
             let failure = match self.get(dataset, url.clone(), None).await {
                 Ok((mut response, _)) => {
@@ -159,7 +160,7 @@ impl Hub {
                 }
                 Err(failure) => failure,
             };
-            patience.after(self, failure, progress).await?;
+            retries.wait_or_fail(self, failure, progress).await?;
         }
     }
 
@@ -169,28 +170,29 @@ impl Hub {
             value
         });
         value.map_err(|_| {
-            let problem = "it has characters that no token has".to_owned();
-            Failure::Lasting(DatasetError::TokenRefused { hub: self.config.hub_url.clone(), problem })
+            let problem = "a token consists of visible ASCII characters only".to_owned();
+            Failure::Permanent(DatasetError::TokenRefused { hub: self.config.hub_url.clone(), problem })
         })
     }
 
-    /// What a status other than success means.
+    /// Turns an unsuccessful response into a [`Failure`].
     async fn classify(&self, dataset: &str, response: Response, at_hub: bool) -> Failure {
         let status = response.status();
         let code = text_header(response.headers(), "x-error-code");
         let wait = retry_after(response.headers());
         let token = self.config.token.as_ref();
-        let said = text_header(response.headers(), "x-error-message").map(|said| without(token, &said));
-        let explained = code.is_some() || said.is_some();
-        let said = match said {
-            Some(said) => said,
+        let message =
+            text_header(response.headers(), "x-error-message").map(|message| redact(token, &message));
+        let explained = code.is_some() || message.is_some();
+        let message = match message {
+            Some(message) => message,
             None => error_body(response, token).await.unwrap_or_else(|| format!("status {status}")),
         };
         let token_given = token.is_some();
         let lasting = match (status.as_u16(), code.as_deref()) {
-            // Where files are stored, a signed address that has expired is answered so.
+            // File storage answers with these statuses when a signed address has expired.
             (401 | 403 | 404 | 410, _) if !at_hub => {
-                return Failure::passing(format!("the file's store answered {status}"));
+                return Failure::transient(format!("the file's store answered {status}"));
             }
             (401 | 403, Some("GatedRepo")) => DatasetError::Gated {
                 dataset: dataset.to_owned(),
@@ -198,16 +200,17 @@ impl Hub {
                 token_given,
             },
             (_, Some("RepoNotFound" | "RevisionNotFound" | "EntryNotFound")) | (404 | 410, _) => {
-                DatasetError::not_found(dataset, said)
+                DatasetError::not_found(dataset, message)
             }
-            // Without a token the hub does not tell what is missing from what is private.
-            (401, _) if !token_given => DatasetError::not_found(dataset, said),
-            (401, _) => DatasetError::TokenRefused { hub: self.config.hub_url.clone(), problem: said },
-            // The hub explains itself; whoever does not is a proxy or a firewall on the way.
+            // Without a token, the hub doesn't distinguish missing datasets from private ones.
+            (401, _) if !token_given => DatasetError::not_found(dataset, message),
+            (401, _) => DatasetError::TokenRefused { hub: self.config.hub_url.clone(), problem: message },
+            // The hub explains its refusals. A response without an explanation comes from a proxy
+            // or a firewall.
             (403 | 407 | 451, _) if !explained => self.unreachable(format!("something answered {status}")),
             (408 | 425 | 429 | 500..=599, _) => {
-                return Failure::Passing {
-                    problem: format!("{status}: {said}"),
+                return Failure::Transient {
+                    problem: format!("{status}: {message}"),
                     wait,
                     never_connected: false,
                 };
@@ -215,15 +218,15 @@ impl Hub {
             _ => DatasetError::Refused {
                 dataset: dataset.to_owned(),
                 status: Some(status.as_u16()),
-                problem: format!("{status}: {said}"),
+                problem: format!("{status}: {message}"),
             },
         };
-        Failure::Lasting(lasting)
+        Failure::Permanent(lasting)
     }
 }
 
-impl Linked {
-    fn note(&mut self, headers: &HeaderMap) {
+impl FileHeaders {
+    fn update(&mut self, headers: &HeaderMap) {
         if let Some(etag) = text_header(headers, "x-linked-etag") {
             self.etag = Some(etag);
         }
@@ -232,7 +235,7 @@ impl Linked {
         }
     }
 
-    /// The SHA-256 of the file, when the etag is one; small files have that of git instead.
+    /// Returns the SHA-256 of the file if the ETag is one. Small files have git's hash instead.
     fn sha256(&self) -> Option<String> {
         let etag = self.etag.as_deref()?;
         let bare = etag.strip_prefix("W/").unwrap_or(etag).trim_matches('"').to_lowercase();
@@ -240,43 +243,44 @@ impl Linked {
     }
 }
 
-fn make_client(config: &LibraryConfig) -> Result<(Client, Url), String> {
+fn build_client(config: &LibraryConfig) -> Result<(Client, Url), String> {
     let url = Url::parse(&config.hub_url).map_err(|error| format!("`{}`: {error}", config.hub_url))?;
     if !["http", "https"].contains(&url.scheme()) || url.host_str().is_none() {
-        return Err(format!("`{}` is no http address", config.hub_url));
+        return Err(format!("`{}` is not an http or https address", config.hub_url));
     }
-    // Whoever came first has installed the same provider; nothing else is built in.
+    // If another component has installed a provider first, it is the same one: no other is built
+    // in.
     rustls::crypto::ring::default_provider().install_default().ok();
     let client = Client::builder()
         .user_agent(concat!("bench-runner/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
-        .read_timeout(config.silence_max)
+        .read_timeout(config.read_timeout)
         .build()
         .map_err(|error| describe(&error))?;
     Ok((client, url))
 }
 
-fn next_stop(from: &Url, headers: &HeaderMap) -> Result<Url, Failure> {
+fn redirect_target(from: &Url, headers: &HeaderMap) -> Result<Url, Failure> {
     let location = headers.get(LOCATION).and_then(|value| value.to_str().ok());
     let to = location.and_then(|location| from.join(location).ok());
-    let to = to.ok_or_else(|| Failure::passing("a redirect leads nowhere"))?;
+    let to = to.ok_or_else(|| Failure::transient("a redirect has no valid address"))?;
     let downgrade = from.scheme() == "https" && to.scheme() != "https";
     if downgrade || !["http", "https"].contains(&to.scheme()) {
-        return Err(Failure::passing("a redirect leads to an address that is not https"));
+        return Err(Failure::transient("a redirect leads to an address that is not https"));
     }
     Ok(to)
 }
 
 fn network(error: reqwest::Error) -> Failure {
     let never_connected = error.is_connect();
-    Failure::Passing { problem: describe(&error), wait: None, never_connected }
+    Failure::Transient { problem: describe(&error), wait: None, never_connected }
 }
 
-/// An error and its causes, without the address: it may be signed.
+/// Describes an error and its root cause without the address, which may be signed.
 fn describe(error: &reqwest::Error) -> String {
     let mut text = if error.is_timeout() {
-        "no answer in time".to_owned()
+        "no response in time".to_owned()
     } else if error.is_connect() {
         "no connection".to_owned()
     } else {
@@ -299,32 +303,32 @@ fn text_header(headers: &HeaderMap, name: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// `Retry-After` in seconds; the form with a date is not used by the hub.
+/// Parses `Retry-After` in seconds. The hub doesn't use the form with a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: f64 = text_header(headers, "retry-after")?.parse().ok()?;
     Duration::try_from_secs_f64(seconds).ok()
 }
 
-/// The message in an answer's JSON, `{"error": "…"}`.
+/// Reads the message of an error response, `{"error": "…"}`.
 async fn error_body(response: Response, token: Option<&Token>) -> Option<String> {
-    let body = limited(response, ERROR_BYTES_MAX).await.ok()?;
+    let body = read_limited(response, ERROR_BYTES_MAX).await.ok()?;
     let value: serde_json::Value = serde_json::from_slice(&body).ok()?;
     let text = value.get("error")?.as_str()?;
-    // Before it is cut, perhaps within the token.
-    Some(without(token, text).chars().take(300).collect())
+    // Redact before truncating, since the cut may be within the token.
+    Some(redact(token, text).chars().take(300).collect())
 }
 
-/// What a hub said, without the token that it was sent.
-fn without(token: Option<&Token>, text: &str) -> String {
+/// Removes the token from a message of the hub.
+fn redact(token: Option<&Token>, text: &str) -> String {
     token.map_or_else(|| text.to_owned(), |token| text.replace(token.reveal(), "[redacted]"))
 }
 
-/// A whole answer of at most so many bytes.
-async fn limited(mut response: Response, limit_bytes: usize) -> Result<Vec<u8>, Failure> {
+/// Reads a response of at most `limit_bytes`.
+async fn read_limited(mut response: Response, limit_bytes: usize) -> Result<Vec<u8>, Failure> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(network)? {
         if body.len() + chunk.len() > limit_bytes {
-            return Err(Failure::passing(format!("the answer has more than {limit_bytes} bytes")));
+            return Err(Failure::transient(format!("the answer has more than {limit_bytes} bytes")));
         }
         body.extend_from_slice(&chunk);
     }
@@ -336,20 +340,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_the_hub_repeats_is_not_told() {
+    fn a_token_that_the_hub_repeats_is_redacted() {
         let token = Token::new("hf_0123456789");
-        assert_eq!(without(token.as_ref(), "no: hf_0123456789, hf_0"), "no: [redacted], hf_0");
-        assert_eq!(without(None, "no"), "no");
+        assert_eq!(redact(token.as_ref(), "no: hf_0123456789, hf_0"), "no: [redacted], hf_0");
+        assert_eq!(redact(None, "no"), "no");
     }
 
     #[test]
     fn only_a_sha256_is_taken_for_one() {
-        let linked = |etag: &str| Linked { etag: Some(etag.to_owned()), size: None }.sha256();
+        let file_headers = |etag: &str| FileHeaders { etag: Some(etag.to_owned()), size: None }.sha256();
         let sha = "AB".repeat(32);
-        assert_eq!(linked(&format!("\"{sha}\"")), Some(sha.to_lowercase()));
-        assert_eq!(linked(&format!("W/\"{sha}\"")), Some(sha.to_lowercase()));
-        assert_eq!(linked(&format!("\"{}\"", "ab".repeat(20))), None);
-        assert_eq!(linked(&format!("\"{}\"", "zz".repeat(32))), None);
+        assert_eq!(file_headers(&format!("\"{sha}\"")), Some(sha.to_lowercase()));
+        assert_eq!(file_headers(&format!("W/\"{sha}\"")), Some(sha.to_lowercase()));
+        assert_eq!(file_headers(&format!("\"{}\"", "ab".repeat(20))), None);
+        assert_eq!(file_headers(&format!("\"{}\"", "zz".repeat(32))), None);
     }
 
     #[test]
@@ -358,13 +362,13 @@ mod tests {
         let to = |location: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(LOCATION, HeaderValue::from_static(location));
-            next_stop(&from, &headers).ok().map(|url| url.to_string())
+            redirect_target(&from, &headers).ok().map(|url| url.to_string())
         };
         assert_eq!(to("/c?d=e").as_deref(), Some("https://hub.test/c?d=e"));
         assert_eq!(to("https://cdn.test/x").as_deref(), Some("https://cdn.test/x"));
         assert_eq!(to("http://hub.test/c"), None);
         assert_eq!(to("file:///etc/passwd"), None);
-        assert!(next_stop(&from, &HeaderMap::new()).is_err());
+        assert!(redirect_target(&from, &HeaderMap::new()).is_err());
     }
 
     #[test]
@@ -376,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_is_unreachable() {
+    fn an_invalid_address_is_unreachable() {
         for bad in ["", "hub", "ftp://h.test", "http://"] {
             let hub = Hub::new(LibraryConfig { hub_url: bad.into(), ..LibraryConfig::new("c") });
             assert!(matches!(hub.url([]), Err(DatasetError::Unreachable { .. })), "{bad}");

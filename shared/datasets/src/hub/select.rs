@@ -1,7 +1,8 @@
-//! Which files of a repository hold a split.
+//! Selects the files of a repository that belong to a split.
 //!
-//! The card says so, or the names do, by the rules that the hub documents ("Data files configuration",
-//! "File names and splits"): a keyword for the split stands in the file's name or is its folder.
+//! The dataset card lists them, or their names follow the rules that the hub documents ("Data files
+//! configuration", "File names and splits"): a keyword of the split is part of the file's name or
+//! is the name of its folder.
 
 use bench_items::Part;
 use serde_json::Value;
@@ -9,13 +10,13 @@ use serde_json::Value;
 use super::glob::Pattern;
 use crate::rows::is_readable_name;
 
-/// Positions of the files of a part, in order of their paths; empty when there are none.
-pub(super) fn files(paths: &[&str], card: &Value, part: Part) -> Vec<usize> {
-    let mut chosen = match by_card(paths, card, part) {
+/// Returns the indexes of the files of a part, ordered by path; empty if there are none.
+pub(super) fn list_files(paths: &[&str], card: &Value, part: Part) -> Vec<usize> {
+    let mut chosen = match select_by_card(paths, card, part) {
         Some(chosen) => chosen,
-        None => by_name(paths, part),
+        None => select_by_name(paths, part),
     };
-    // The same rows may be there in several forms.
+    // The same rows may be present in several formats.
     let ending =
         |index: &usize| paths.get(*index).and_then(|path| path.rsplit('.').next()).map(str::to_lowercase);
     for form in ["parquet", "jsonl", "ndjson", "json", "csv"] {
@@ -29,7 +30,7 @@ pub(super) fn files(paths: &[&str], card: &Value, part: Part) -> Vec<usize> {
     chosen
 }
 
-/// The configuration that is meant: the one of that name, or the only one where none was named.
+/// Returns the requested configuration: the one of that name, or the only one if no name was given.
 pub(super) fn config_name<'a>(names: impl Iterator<Item = &'a str> + Clone, wanted: &str) -> Option<&'a str> {
     let mut all = names.clone();
     let only = match (all.next(), all.next()) {
@@ -40,8 +41,8 @@ pub(super) fn config_name<'a>(names: impl Iterator<Item = &'a str> + Clone, want
     names.find(|name| *name == wanted).or(only)
 }
 
-/// `None` when the card does not say.
-fn by_card(paths: &[&str], card: &Value, part: Part) -> Option<Vec<usize>> {
+/// Selects files by the dataset card; `None` if the card doesn't list any.
+fn select_by_card(paths: &[&str], card: &Value, part: Part) -> Option<Vec<usize>> {
     let configs = card.get("configs")?.as_array()?;
     let name = |config: &Value| config.get("config_name").and_then(Value::as_str).map(str::to_owned);
     let names: Vec<String> = configs.iter().filter_map(name).collect();
@@ -52,12 +53,12 @@ fn by_card(paths: &[&str], card: &Value, part: Part) -> Option<Vec<usize>> {
     let named = config_name(names.iter().map(String::as_str), part.config);
     let config = configs.iter().find(|c| named.is_some() && name(c).as_deref() == named).or_else(marked)?;
     let Some(data_files) = config.get("data_files") else {
-        // Only the folder is named; the names within it tell the splits.
+        // Only a folder is given; the file names in it determine the splits.
         let folder = config.get("data_dir")?.as_str()?.trim_matches('/').to_owned() + "/";
         let inside: Vec<(usize, &str)> =
             paths.iter().enumerate().filter_map(|(i, path)| Some((i, path.strip_prefix(&folder)?))).collect();
         let names: Vec<&str> = inside.iter().map(|(_, path)| *path).collect();
-        let chosen = by_name(&names, Part { config: "default", ..part });
+        let chosen = select_by_name(&names, Part { config: "default", ..part });
         return Some(chosen.into_iter().filter_map(|i| inside.get(i).map(|(index, _)| *index)).collect());
     };
     let patterns: Vec<Pattern> =
@@ -66,7 +67,7 @@ fn by_card(paths: &[&str], card: &Value, part: Part) -> Option<Vec<usize>> {
     Some(paths.iter().enumerate().filter(|(_, path)| fits(path)).map(|(index, _)| index).collect())
 }
 
-/// The patterns of a split. Files that are listed without a split are `train`.
+/// Returns the file patterns of a split. Files that are listed without a split belong to `train`.
 fn patterns(data_files: &Value, split: &str) -> Vec<String> {
     let mut patterns = Vec::new();
     let mut take = |value: &Value| match value {
@@ -93,21 +94,21 @@ fn patterns(data_files: &Value, split: &str) -> Vec<String> {
     patterns
 }
 
-/// By names; the closest kind of match that there is.
-fn by_name(paths: &[&str], part: Part) -> Vec<usize> {
+/// Selects files by name: those with the best rank.
+fn select_by_name(paths: &[&str], part: Part) -> Vec<usize> {
     let ranks: Vec<Option<u8>> = paths.iter().map(|path| rank(path, part)).collect();
     let Some(best) = ranks.iter().flatten().min() else { return Vec::new() };
     ranks.iter().enumerate().filter(|(_, rank)| *rank == &Some(*best)).map(|(index, _)| index).collect()
 }
 
-/// How well a path fits: less is better, `None` not at all.
+/// Ranks how well a path matches; lower is better, `None` doesn't match.
 fn rank(path: &str, part: Part) -> Option<u8> {
     if !is_readable_name(path) {
         return None;
     }
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let folders: Vec<&str> = folder.split('/').filter(|f| !f.is_empty()).collect();
-    let names_config = folders.contains(&part.config) || words(name).any(|word| word == part.config);
+    let names_config = folders.contains(&part.config) || name_words(name).any(|word| word == part.config);
     let in_config = part.config == "default" || names_config || name.starts_with(part.config);
     if !in_config {
         return None;
@@ -120,22 +121,22 @@ fn rank(path: &str, part: Part) -> Option<u8> {
     let plain_place = folders.is_empty() || folders == ["data"] || names_config;
     if starts && plain_place {
         Some(0)
-    } else if words(name).any(|word| keywords.contains(&word)) && plain_place {
+    } else if name_words(name).any(|word| keywords.contains(&word)) && plain_place {
         Some(1)
     } else if folders.last().is_some_and(|folder| keywords.contains(folder)) {
         Some(2)
-    } else if words(name).any(|word| keywords.contains(&word)) {
+    } else if name_words(name).any(|word| keywords.contains(&word)) {
         Some(3)
     } else {
         None
     }
 }
 
-fn words(name: &str) -> impl Iterator<Item = &str> {
+fn name_words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|c: char| !c.is_alphanumeric())
 }
 
-/// Words by which files of a split are known.
+/// Keywords that mark the files of a split.
 pub(crate) fn keywords(split: &str) -> Vec<&str> {
     match split {
         "train" => vec!["train", "training"],
@@ -156,7 +157,7 @@ mod tests {
         config: &'static str,
         split: &'static str,
     ) -> Vec<&'a str> {
-        files(paths, card, Part { config, split }).into_iter().map(|index| paths[index]).collect()
+        list_files(paths, card, Part { config, split }).into_iter().map(|index| paths[index]).collect()
     }
 
     #[test]
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn one_form_is_enough() {
+    fn one_file_format_is_enough() {
         let paths = ["test.jsonl", "test.parquet", "test.csv"];
         assert_eq!(chosen(&paths, &Value::Null, "default", "test"), ["test.parquet"]);
         assert_eq!(chosen(&paths[2..], &Value::Null, "default", "test"), ["test.csv"]);
@@ -202,12 +203,12 @@ mod tests {
         assert_eq!(chosen(&paths, &card, "AIME2025-I", "test"), [paths[0]]);
         assert_eq!(chosen(&paths, &card, "AIME2025-II", "test"), [paths[1]]);
         assert!(chosen(&paths, &card, "AIME2025-I", "train").is_empty());
-        // A configuration that the card does not have: names decide.
+        // The card doesn't have this configuration, so names decide.
         assert_eq!(chosen(&paths, &card, "default", "test"), ["test.jsonl"]);
     }
 
     #[test]
-    fn cards_take_many_forms() {
+    fn cards_list_files_in_many_forms() {
         let paths = ["a/x.jsonl", "a/test.jsonl", "b.json"];
         let card = |config: Value| json!({"configs": [config]});
         let only = card(json!({"config_name": "x", "data_files": "a/*"}));

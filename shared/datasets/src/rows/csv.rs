@@ -1,10 +1,10 @@
-//! Rows of CSV files: a header, then one record a row, values as text.
+//! Rows of CSV files: a header, then one record per row, with values as text.
 //!
-//! As the readers of the datasets' authors do (RFC 4180, pandas): a quoted value may hold line ends and doubled
-//! quotes, quotes within an unquoted value are part of it, an empty value is null, a column without a name is
-//! called `Unnamed: N`, a name that comes again gets `.1`, `.2` behind it. Unlike there, values are not turned
-//! into numbers and words such as `None` are not turned into nothing, and a row with more or fewer values than
-//! the header has is an error.
+//! Follows the readers that the datasets' authors use (RFC 4180, pandas): a quoted value may contain line ends and
+//! doubled quotes, quotes within an unquoted value are part of it, an empty value is null, a column without a name is
+//! called `Unnamed: N`, and a repeated name gets the suffix `.1`, `.2`. Unlike pandas, this reader doesn't convert
+//! values to numbers, doesn't treat words such as `None` as missing, and rejects rows with more or fewer values than
+//! the header.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -13,13 +13,13 @@ use bench_items::Row;
 use serde_json::Value;
 
 use super::json::BYTE_ORDER_MARK;
-use super::{Numbered, ROW_BYTES_MAX, ROWS_MAX, Sink};
+use super::{NumberedRow, ROW_BYTES_MAX, ROWS_MAX, Sink};
 use crate::error::DatasetError;
 
-/// Upper bound of columns.
+/// Maximum number of columns.
 const COLUMNS_MAX: usize = 4_096;
 
-/// Gives out rows, counted from 1 behind the header.
+/// Passes rows to `sink`, numbered from 1 after the header.
 pub(super) fn rows(name: &str, input: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), DatasetError> {
     let failed = |row: Option<u64>, problem: String| DatasetError::content(name, row, None, problem);
     let mut reader = Reader { input, started: false };
@@ -45,14 +45,14 @@ pub(super) fn rows(name: &str, input: &mut dyn BufRead, sink: Sink<'_>) -> Resul
             bytes += size_of::<Value>() + column.len() + value.len();
             row.insert(column.clone(), if value.is_empty() { Value::Null } else { Value::String(value) });
         }
-        if !sink(Numbered { number, row }, bytes) {
+        if !sink(NumberedRow { number, row }, bytes) {
             return Ok(());
         }
     }
     Err(failed(None, format!("it has more than {ROWS_MAX} rows")))
 }
 
-/// Names for all columns, each once.
+/// Returns a unique name for each column.
 fn columns(header: Vec<Vec<u8>>) -> Result<Vec<String>, String> {
     let mut taken = HashSet::new();
     let mut names = Vec::with_capacity(header.len());
@@ -79,16 +79,16 @@ struct Reader<'a> {
 enum Place {
     /// Before the first byte of a value.
     Start,
-    /// In a value without quotes, or behind its closing quote.
+    /// In a value without quotes, or after its closing quote.
     Plain,
     /// Between quotes.
     Quoted,
-    /// Behind a quote that closes the value unless another one follows.
+    /// After a quote that closes the value unless another quote follows.
     Closing,
 }
 
 impl Reader<'_> {
-    /// The values of the next record; lines without anything are left out. `None` at the end.
+    /// Returns the values of the next record, skipping blank lines; `None` at the end.
     fn record(&mut self) -> Result<Option<Vec<Vec<u8>>>, String> {
         let mut values: Vec<Vec<u8>> = Vec::new();
         let mut value = Vec::new();
@@ -105,7 +105,7 @@ impl Reader<'_> {
                 if place == Place::Quoted {
                     return Err("a quote that opens a value in it is never closed".to_owned());
                 }
-                // A last line may lack its end.
+                // The last line may lack a line end.
                 let is_nothing = values.is_empty() && value.is_empty() && place == Place::Start;
                 values.extend((!is_nothing).then_some(value));
                 return Ok((!is_nothing).then_some(values));
@@ -146,7 +146,7 @@ impl Reader<'_> {
             bytes += used;
             self.input.consume(used);
             if is_done {
-                // The second half of a line end is a blank line to the next record.
+                // The second byte of `\r\n` is skipped as a blank line by the next call.
                 return Ok(Some(values));
             }
             if bytes > ROW_BYTES_MAX {
@@ -168,10 +168,10 @@ mod tests {
 
     use super::*;
 
-    /// All rows, read in pieces of so many bytes.
-    fn rows_in(pieces: usize, bytes: &[u8]) -> Result<Vec<Row>, String> {
+    /// All rows, read in chunks of `chunk_bytes`.
+    fn rows_in_chunks(chunk_bytes: usize, bytes: &[u8]) -> Result<Vec<Row>, String> {
         let mut found = Vec::new();
-        let mut input = BufReader::with_capacity(pieces, Cursor::new(bytes));
+        let mut input = BufReader::with_capacity(chunk_bytes, Cursor::new(bytes));
         rows("f.csv", &mut input, &mut |row, _| {
             assert_eq!(row.number, found.len() as u64 + 1);
             found.push(row.row);
@@ -182,15 +182,15 @@ mod tests {
     }
 
     fn rows_of(bytes: &[u8]) -> Result<Value, String> {
-        let whole = rows_in(8_192, bytes);
-        for pieces in [3, 7] {
-            assert_eq!(rows_in(pieces, bytes), whole);
+        let whole = rows_in_chunks(8_192, bytes);
+        for chunk_bytes in [3, 7] {
+            assert_eq!(rows_in_chunks(chunk_bytes, bytes), whole);
         }
         Ok(Value::from_iter(whole?.into_iter().map(Value::Object)))
     }
 
     #[test]
-    fn values_are_text_as_it_is_written() {
+    fn values_are_text_as_written() {
         let file = "\u{feff},q,\"a, b\",q\r\n0, x ,\"two\nlines \"\"so\"\"\r\n\",7\r\n\r\n1,\"\",,\"ü\"x\"\"\n2,5\" disk,None,\"\"";
         assert_eq!(
             rows_of(file.as_bytes()).unwrap(),
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn errors_name_row_and_column() {
         let error = |bytes: &[u8]| rows_of(bytes).unwrap_err();
         assert_eq!(error(b"a,b\n1,2\n3\n"), "f.csv, row 2, column `b`: the row has 1 values, the header 2");
         assert_eq!(error(b"a,b\n1,2,3\n"), "f.csv, row 1: the row has 3 values, the header 2");
@@ -233,8 +233,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
-        // Values with everything that means something, written with quotes.
+    fn quoted_values_round_trip() {
+        // Values made of every special character, written with quotes.
         let alphabet = ["a", "\"", ",", "\n", "\r\n", " ", "ü", "'", "\\"];
         let mut state = 7_u64;
         let mut next = |below: usize| {

@@ -1,4 +1,4 @@
-//! Rows of JSON lines and of JSON arrays.
+//! Rows of JSON lines files and JSON arrays.
 
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
@@ -8,15 +8,15 @@ use bench_items::Row;
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::{Numbered, ROW_BYTES_MAX, ROWS_MAX, Sink};
+use super::{NumberedRow, ROW_BYTES_MAX, ROWS_MAX, Sink};
 use crate::error::DatasetError;
 
-/// Room for a line that is kept for the next one.
+/// Maximum capacity of a line buffer that is reused for the next line.
 const LINE_KEPT_BYTES_MAX: usize = 1024 * 1024;
 
 pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One object a line. Blank lines count as lines and are left out.
+/// Reads one object per line. Blank lines are counted but skipped.
 pub(super) fn lines(name: &str, input: &mut dyn BufRead, sink: Sink<'_>) -> Result<(), DatasetError> {
     let mut line = Vec::new();
     for number in 1..=ROWS_MAX {
@@ -37,23 +37,24 @@ pub(super) fn lines(name: &str, input: &mut dyn BufRead, sink: Sink<'_>) -> Resu
         }
         let value = serde_json::from_slice(text).map_err(|error| failed(explain(&error)))?;
         if line.capacity() > LINE_KEPT_BYTES_MAX {
-            // Its row is about to be worked on, and is as large.
+            // The row of this line is processed next and is just as large, so free the buffer
+            // first.
             line = Vec::new();
         }
-        if !sink(Numbered { number, row: object(value).map_err(failed)? }, read) {
+        if !sink(NumberedRow { number, row: object(value).map_err(failed)? }, read) {
             return Ok(());
         }
     }
     Err(too_many(name))
 }
 
-/// An array of objects, read one by one.
+/// Reads an array of objects one by one.
 pub(super) fn array(name: &str, input: impl BufRead, sink: Sink<'_>) -> Result<(), DatasetError> {
-    let left = Rc::new(Cell::new(ROW_BYTES_MAX));
-    let mut input = Bounded { input, left: Rc::clone(&left) };
-    skip_mark(&mut input.input)
+    let bytes_left = Rc::new(Cell::new(ROW_BYTES_MAX));
+    let mut input = BoundedReader { input, bytes_left: Rc::clone(&bytes_left) };
+    skip_byte_order_mark(&mut input.input)
         .map_err(|error| DatasetError::content(name, None, None, error.to_string()))?;
-    let mut rows = Rows { sink, left, number: 0, stopped: false, problem: None };
+    let mut rows = Rows { sink, bytes_left, number: 0, stopped: false, problem: None };
     let mut reader = serde_json::Deserializer::from_reader(input);
     let result = rows.deserialize(&mut reader).and_then(|()| reader.end());
     let Rows { number, stopped, problem, .. } = rows;
@@ -68,8 +69,8 @@ pub(super) fn array(name: &str, input: impl BufRead, sink: Sink<'_>) -> Result<(
 fn object(value: Value) -> Result<Row, String> {
     match value {
         Value::Object(row) => Ok(row),
-        Value::Array(_) => Err("a list stands where a row, an object, should be".to_owned()),
-        other => Err(format!("{} stands where a row, an object, should be", shorten(&other.to_string()))),
+        Value::Array(_) => Err("expected an object as row, found a list".to_owned()),
+        other => Err(format!("expected an object as row, found {}", shorten(&other.to_string()))),
     }
 }
 
@@ -77,7 +78,8 @@ fn shorten(text: &str) -> String {
     if text.chars().count() <= 40 { text.to_owned() } else { text.chars().take(40).chain(['…']).collect() }
 }
 
-/// The parser's message; its line and column count from wherever it was started.
+/// Formats the parser's message without its position, which counts from wherever the parser
+/// started.
 fn explain(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let text = text.split(" at line ").next().unwrap_or(&text);
@@ -88,34 +90,34 @@ fn too_many(name: &str) -> DatasetError {
     DatasetError::content(name, None, None, format!("it has more than {ROWS_MAX} rows"))
 }
 
-fn skip_mark(input: &mut impl BufRead) -> io::Result<()> {
+fn skip_byte_order_mark(input: &mut impl BufRead) -> io::Result<()> {
     let marked = input.fill_buf()?.starts_with(BYTE_ORDER_MARK);
     input.consume(if marked { BYTE_ORDER_MARK.len() } else { 0 });
     Ok(())
 }
 
-/// Ends with an error when no row was finished for too many bytes.
-struct Bounded<R> {
+/// Reader that fails when more than [`ROW_BYTES_MAX`] bytes are read without completing a row.
+struct BoundedReader<R> {
     input: R,
-    left: Rc<Cell<usize>>,
+    bytes_left: Rc<Cell<usize>>,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.left.get();
-        if left == 0 {
+        let bytes_left = self.bytes_left.get();
+        if bytes_left == 0 {
             return Err(io::Error::other(format!("the row is longer than {ROW_BYTES_MAX} bytes")));
         }
-        let wanted = buffer.len().min(left);
+        let wanted = buffer.len().min(bytes_left);
         let read = self.input.read(buffer.get_mut(..wanted).unwrap_or_default())?;
-        self.left.set(left - read);
+        self.bytes_left.set(bytes_left - read);
         Ok(read)
     }
 }
 
 struct Rows<'a> {
     sink: Sink<'a>,
-    left: Rc<Cell<usize>>,
+    bytes_left: Rc<Cell<usize>>,
     number: u64,
     stopped: bool,
     problem: Option<String>,
@@ -154,8 +156,8 @@ impl<'de> Visitor<'de> for &mut Rows<'_> {
                 self.problem = Some(problem.clone());
                 A::Error::custom(problem)
             })?;
-            let bytes = ROW_BYTES_MAX - self.left.replace(ROW_BYTES_MAX);
-            if !(self.sink)(Numbered { number: self.number, row }, bytes) {
+            let bytes = ROW_BYTES_MAX - self.bytes_left.replace(ROW_BYTES_MAX);
+            if !(self.sink)(NumberedRow { number: self.number, row }, bytes) {
                 self.stopped = true;
                 return Err(A::Error::custom("no more rows are wanted"));
             }
@@ -182,9 +184,9 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_is_named() {
+    fn an_invalid_line_is_reported_with_its_number() {
         assert!(error(b"{\"a\":1}\n{\"a\":}\n").starts_with("f, row 2: it is not JSON: "));
-        assert!(error(b"{\"a\":1}\n7\n").starts_with("f, row 2: 7 stands where a row"));
+        assert!(error(b"{\"a\":1}\n7\n").starts_with("f, row 2: expected an object as row, found 7"));
         assert!(error(b"{\"a\":1} {\"a\":2}\n").starts_with("f, row 1: it is not JSON: trailing"));
         assert!(error(b"{\"a\":\"\xff\"}\n").starts_with("f, row 1: "));
         assert!(error(b"{\"a\":1e999}").starts_with("f, row 1: "));
@@ -200,8 +202,8 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_array_is_named() {
-        assert!(error(b"[{\"a\":1}, 7]").starts_with("f, row 2: 7 stands"));
+    fn an_invalid_array_is_reported_with_its_row() {
+        assert!(error(b"[{\"a\":1}, 7]").starts_with("f, row 2: expected an object as row"));
         assert!(error(b"[{\"a\":1}, {").starts_with("f, row 2: it is not JSON"));
         assert!(error(b"[{\"a\":1}] x").starts_with("f, row 2: it is not JSON"));
     }

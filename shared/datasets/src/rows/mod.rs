@@ -1,12 +1,12 @@
-//! Rows of a file, one after the other.
+//! Readers for the rows of a file.
 //!
-//! Files come from elsewhere: whatever their bytes are, reading them ends in rows or in an error that
-//! says where, with bounded memory and without a panic.
+//! Files come from outside: whatever their bytes are, reading them ends in rows or in an error with a location, with
+//! bounded memory and without a panic.
 
 mod csv;
 mod json;
+mod panics;
 mod parquet;
-mod quiet;
 mod values;
 
 use std::fs::File;
@@ -15,93 +15,93 @@ use std::ops::Deref;
 use std::path::Path;
 
 use bench_items::Row;
-pub(crate) use quiet::catch;
+pub(crate) use panics::catch_panic;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::DatasetError;
 
-/// Upper bound of one row: of its line in a text file, of its content in memory for others.
+/// Maximum size of one row: of its line in a text file, of its content in memory for other formats.
 pub(crate) const ROW_BYTES_MAX: usize = 192 * 1024 * 1024;
-/// Upper bound of rows in one file.
+/// Maximum number of rows in one file.
 const ROWS_MAX: u64 = 20_000_000;
-/// Rows travel between threads in batches of about this size.
+/// Approximate size of the batches of rows that are sent between threads.
 const BATCH_BYTES: usize = 1024 * 1024;
 const BATCH_ROWS_MAX: usize = 256;
 const BATCHES_IN_FLIGHT: usize = 2;
-/// A batch of this size is the only one in memory.
+/// From this size on, a batch is the only one in memory.
 const LARGE_BYTES: usize = 4 * 1024 * 1024;
 
 /// A file with rows.
 #[derive(Debug)]
 pub(crate) struct RowFile {
-    /// What errors call it.
+    /// Name of the file in errors.
     pub(crate) name: String,
     pub(crate) input: Input,
 }
 
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// CSV when the file's name says so, else parquet, JSON lines or a JSON array: that shows in its first bytes.
+    /// CSV if the file's name ends so, otherwise Parquet, JSON lines or a JSON array, as the first bytes show.
     File(File),
     /// JSON lines.
     Text(&'static str),
 }
 
-/// A row and where it was, counted from 1: its row, or its line in JSON lines.
+/// A row and its position, counted from 1: the row number, or the line number in JSON lines.
 #[derive(Debug)]
-pub(crate) struct Numbered {
+pub(crate) struct NumberedRow {
     pub(crate) number: u64,
     pub(crate) row: Row,
 }
 
-/// Takes rows; `false` when no more are wanted.
-type Sink<'a> = &'a mut dyn FnMut(Numbered, usize) -> bool;
+/// Receives rows with their size in bytes; returns `false` if no more are wanted.
+type Sink<'a> = &'a mut dyn FnMut(NumberedRow, usize) -> bool;
 
-/// Whether a file of that name can hold rows that are read here.
+/// Returns true if a file of that name may hold rows in a supported format.
 pub(crate) fn is_readable_name(path: &str) -> bool {
     let ending = Path::new(path).extension().and_then(|e| e.to_str()).map(str::to_lowercase);
     ending.is_some_and(|e| ["parquet", "jsonl", "ndjson", "json", "csv"].contains(&e.as_str()))
 }
 
-/// Some rows. While one of them is large, nothing is read ahead: the next comes when these have been let go.
+/// A batch of rows. While it contains a large row, the reader waits until the batch is dropped before it reads on.
 #[derive(Debug)]
 pub(crate) struct Batch {
-    rows: Vec<Numbered>,
-    held: Option<oneshot::Sender<()>>,
+    rows: Vec<NumberedRow>,
+    release: Option<oneshot::Sender<()>>,
 }
 
 impl Deref for Batch {
-    type Target = [Numbered];
+    type Target = [NumberedRow];
 
-    fn deref(&self) -> &[Numbered] {
+    fn deref(&self) -> &[NumberedRow] {
         &self.rows
     }
 }
 
 impl IntoIterator for Batch {
-    type Item = Numbered;
+    type Item = NumberedRow;
     type IntoIter = BatchRows;
 
     fn into_iter(self) -> BatchRows {
-        BatchRows { rows: self.rows.into_iter(), _held: self.held }
+        BatchRows { rows: self.rows.into_iter(), _release: self.release }
     }
 }
 
-/// The rows of a batch; the batch is let go when this is dropped.
+/// Iterator over the rows of a batch. Dropping it releases the batch.
 pub(crate) struct BatchRows {
-    rows: std::vec::IntoIter<Numbered>,
-    _held: Option<oneshot::Sender<()>>,
+    rows: std::vec::IntoIter<NumberedRow>,
+    _release: Option<oneshot::Sender<()>>,
 }
 
 impl Iterator for BatchRows {
-    type Item = Numbered;
+    type Item = NumberedRow;
 
-    fn next(&mut self) -> Option<Numbered> {
+    fn next(&mut self) -> Option<NumberedRow> {
         self.rows.next()
     }
 }
 
-/// Starts to read a file on a thread of its own. Its rows come in batches; an error is the last one.
+/// Starts to read a file on another thread. Its rows arrive in batches; an error is the last message.
 pub(crate) fn read(file: RowFile) -> mpsc::Receiver<Result<Batch, DatasetError>> {
     let (sender, receiver) = mpsc::channel(BATCHES_IN_FLIGHT);
     tokio::task::spawn_blocking(move || {
@@ -115,21 +115,21 @@ pub(crate) fn read(file: RowFile) -> mpsc::Receiver<Result<Batch, DatasetError>>
                     return true;
                 }
                 let is_large = std::mem::take(&mut batch_bytes) >= LARGE_BYTES;
-                let (held, released) = is_large.then(oneshot::channel).unzip();
+                let (release, released) = is_large.then(oneshot::channel).unzip();
                 let rows = std::mem::take(&mut batch);
-                let sent = sender.blocking_send(Ok(Batch { rows, held })).is_ok();
+                let sent = sender.blocking_send(Ok(Batch { rows, release })).is_ok();
                 if let Some(released) = released {
-                    // Nothing is ever sent: it ends when the batch is dropped.
+                    // No value is ever sent: this returns when the batch is dropped.
                     released.blocking_recv().ok();
                 }
                 sent
             })
         };
-        // A thread that just went away would look like the end of the file.
-        let result = quiet::catch(read).unwrap_or_else(|panic| Err(DatasetError::Interrupted(panic)));
-        // A receiver that has gone away wants neither the rest nor the error.
+        // Without this, a panic of the thread would look like the end of the file.
+        let result = panics::catch_panic(read).unwrap_or_else(|panic| Err(DatasetError::Interrupted(panic)));
+        // A receiver that is closed needs neither the remaining rows nor the error.
         if !batch.is_empty() {
-            sender.blocking_send(Ok(Batch { rows: batch, held: None })).ok();
+            sender.blocking_send(Ok(Batch { rows: batch, release: None })).ok();
         }
         if let Err(error) = result {
             sender.blocking_send(Err(error)).ok();
@@ -145,45 +145,45 @@ fn read_all(file: RowFile, sink: Sink<'_>) -> Result<(), DatasetError> {
         Input::File(file) => file,
     };
     let failed = |error: std::io::Error| DatasetError::content(&name, None, None, error.to_string());
-    match kind(&name, &mut file).map_err(failed)? {
-        Kind::Parquet => parquet::rows(&name, file, sink),
-        Kind::Lines => json::lines(&name, &mut BufReader::new(file), sink),
-        Kind::Csv => csv::rows(&name, &mut BufReader::new(file), sink),
-        Kind::Array => json::array(&name, BufReader::new(file), sink),
+    match detect_format(&name, &mut file).map_err(failed)? {
+        FileFormat::Parquet => parquet::rows(&name, file, sink),
+        FileFormat::Lines => json::lines(&name, &mut BufReader::new(file), sink),
+        FileFormat::Csv => csv::rows(&name, &mut BufReader::new(file), sink),
+        FileFormat::Array => json::array(&name, BufReader::new(file), sink),
     }
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Kind {
+enum FileFormat {
     Parquet,
     Lines,
     Array,
     Csv,
 }
 
-fn kind(name: &str, file: &mut File) -> std::io::Result<Kind> {
+fn detect_format(name: &str, file: &mut File) -> std::io::Result<FileFormat> {
     let mut head = Vec::new();
     file.seek(SeekFrom::Start(0))?;
     file.by_ref().take(4096).read_to_end(&mut head)?;
     file.seek(SeekFrom::Start(0))?;
     if head.starts_with(b"PAR1") {
-        return Ok(Kind::Parquet);
+        return Ok(FileFormat::Parquet);
     }
-    // What CSV begins with may be anything.
+    // A CSV file may begin with any byte.
     if name.to_lowercase().ends_with(".csv") {
-        return Ok(Kind::Csv);
+        return Ok(FileFormat::Csv);
     }
     let text = head.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(&head);
     let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
-    Ok(if first == Some(&b'[') { Kind::Array } else { Kind::Lines })
+    Ok(if first == Some(&b'[') { FileFormat::Array } else { FileFormat::Lines })
 }
 
 #[cfg(test)]
 pub(crate) mod testing {
     use super::*;
 
-    /// All rows of some bytes, as they would be read from a file.
-    pub(crate) fn rows_of(bytes: &[u8]) -> Result<Vec<Numbered>, DatasetError> {
+    /// Reads all rows of these bytes through a temporary file.
+    pub(crate) fn rows_of(bytes: &[u8]) -> Result<Vec<NumberedRow>, DatasetError> {
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, bytes).unwrap();
         let mut rows = Vec::new();
@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// Lines of these lengths.
+    /// Creates a file with lines of these lengths.
     fn file_of(lengths: &[usize]) -> File {
         let mut file = tempfile::tempfile().unwrap();
         for length in lengths {
@@ -223,7 +223,7 @@ mod tests {
             let lengths: Vec<usize> =
                 batch.iter().map(|row| row.row["a"].as_str().unwrap().len() + 9).collect();
             if lengths.contains(&LINE) {
-                // The handle shares its position with the reader's, which waits until the batch is dropped.
+                // The handle shares its position with the reader, which waits until the batch is dropped.
                 let read: usize = seen.iter().sum::<usize>() + lengths.iter().sum::<usize>();
                 let ahead = usize::try_from(position.stream_position().unwrap()).unwrap() - read;
                 assert!(ahead <= 8 * 1024, "{ahead} bytes are read ahead");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_gives_up_frees_the_reader() {
+    async fn a_dropped_receiver_frees_the_reader() {
         let mut rows = read(RowFile { name: "f".into(), input: Input::File(file_of(&[LARGE_BYTES + 1; 4])) });
         let batch = rows.recv().await.unwrap().unwrap();
         drop(rows);

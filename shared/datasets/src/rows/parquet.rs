@@ -1,8 +1,8 @@
-//! Rows of parquet files, without arrow.
+//! Rows of Parquet files, without Arrow.
 //!
-//! The record reader assembles one row at a time from pages that are decoded as they are reached, so
-//! memory is bounded by one page of each column. Reading a few values ahead instead of the reader's
-//! usual 1,024 keeps rows of many megabytes from piling up.
+//! The record reader assembles one row at a time and decodes pages as it reaches them, so memory is
+//! bounded by one page of each column. Reading a few values ahead instead of the default 1,024
+//! keeps rows of many megabytes from accumulating.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -15,15 +15,15 @@ use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReade
 use parquet::record::reader::{ReaderIter, TreeBuilder};
 use parquet::schema::types::{SchemaDescPtr, SchemaDescriptor, Type};
 
-use super::quiet::catch;
+use super::panics::catch_panic;
 use super::values::to_json;
-use super::{Numbered, ROW_BYTES_MAX, ROWS_MAX, Sink};
+use super::{NumberedRow, ROW_BYTES_MAX, ROWS_MAX, Sink};
 use crate::error::DatasetError;
 
-/// Values of each column that are decoded ahead.
+/// Number of values of each column that are decoded ahead.
 const VALUES_AHEAD: usize = 32;
 
-/// What is wrong with a group of rows: the row within it, and the column when it is known.
+/// An error in a row group: the row within the group, and the column if known.
 struct GroupProblem {
     row: u64,
     column: Option<String>,
@@ -31,22 +31,22 @@ struct GroupProblem {
 }
 
 pub(super) fn rows(name: &str, file: File, sink: Sink<'_>) -> Result<(), DatasetError> {
-    let failed = |problem: String| DatasetError::content(name, None, None, tidy(&problem));
+    let failed = |problem: String| DatasetError::content(name, None, None, shorten_message(&problem));
     let length = file.metadata().map_err(|error| failed(error.to_string()))?.len();
-    let reader = guard(|| SerializedFileReader::new(BoundedFile { file, length })).map_err(failed)?;
+    let reader = catch_errors(|| SerializedFileReader::new(BoundedFile { file, length })).map_err(failed)?;
     let mut before = 0;
     for group in 0..reader.num_row_groups() {
-        let read = group_rows(&reader, group, &mut |row, bytes| {
+        let read = read_group(&reader, group, &mut |row, bytes| {
             before += 1;
-            sink(Numbered { number: before, row }, bytes)
+            sink(NumberedRow { number: before, row }, bytes)
         });
         match read {
             Ok(true) => {}
             Ok(false) => return Ok(()),
             Err(bad) => {
                 let number = before + 1;
-                let column = bad.column.or_else(|| culprit(&reader, group, bad.row));
-                return Err(DatasetError::content(name, number, column, tidy(&bad.problem)));
+                let column = bad.column.or_else(|| find_unreadable_column(&reader, group, bad.row));
+                return Err(DatasetError::content(name, number, column, shorten_message(&bad.problem)));
             }
         }
         if before > ROWS_MAX {
@@ -56,31 +56,31 @@ pub(super) fn rows(name: &str, file: File, sink: Sink<'_>) -> Result<(), Dataset
     Ok(())
 }
 
-/// The rows of one group; `false` when no more are wanted.
-fn group_rows(
+/// Reads the rows of one group; returns `false` if the sink wants no more.
+fn read_group(
     reader: &SerializedFileReader<BoundedFile>,
     group: usize,
     sink: &mut dyn FnMut(Row, usize) -> bool,
 ) -> Result<bool, GroupProblem> {
-    let schema = guarded_schema(reader).map_err(|problem| GroupProblem { row: 0, column: None, problem })?;
+    let schema = checked_schema(reader).map_err(|problem| GroupProblem { row: 0, column: None, problem })?;
     let mut row = 0;
-    let at = |row, column, problem| GroupProblem { row, column, problem };
-    let mut records = open(reader, group, schema).map_err(|problem| at(0, None, problem))?;
+    let problem_at = |row, column, problem| GroupProblem { row, column, problem };
+    let mut records = open(reader, group, schema).map_err(|problem| problem_at(0, None, problem))?;
     loop {
-        let record = match catch(|| records.next()) {
-            Err(panic) => return Err(at(row, None, panic)),
+        let record = match catch_panic(|| records.next()) {
+            Err(panic) => return Err(problem_at(row, None, panic)),
             Ok(None) => return Ok(true),
-            Ok(Some(Err(error))) => return Err(at(row, None, error.to_string())),
+            Ok(Some(Err(error))) => return Err(problem_at(row, None, error.to_string())),
             Ok(Some(Ok(record))) => record,
         };
         let mut json = Row::new();
         let mut bytes = 0;
         for (column, field) in record.into_columns() {
-            let value = catch(|| to_json(field, &mut bytes)).and_then(|value| value);
-            let value = value.map_err(|problem| at(row, Some(column.clone()), problem))?;
+            let value = catch_panic(|| to_json(field, &mut bytes)).and_then(|value| value);
+            let value = value.map_err(|problem| problem_at(row, Some(column.clone()), problem))?;
             if bytes > ROW_BYTES_MAX {
                 let problem = format!("the row is larger than {ROW_BYTES_MAX} bytes");
-                return Err(at(row, Some(column), problem));
+                return Err(problem_at(row, Some(column), problem));
             }
             json.insert(column, value);
         }
@@ -89,7 +89,7 @@ fn group_rows(
         }
         row += 1;
         if row > ROWS_MAX {
-            return Err(at(row, None, format!("it has more than {ROWS_MAX} rows")));
+            return Err(problem_at(row, None, format!("it has more than {ROWS_MAX} rows")));
         }
     }
 }
@@ -99,40 +99,46 @@ fn open(
     group: usize,
     schema: SchemaDescPtr,
 ) -> Result<ReaderIter, String> {
-    guard(|| {
+    catch_errors(|| {
         let group = reader.get_row_group(group)?;
         TreeBuilder::new().with_batch_size(VALUES_AHEAD).as_iter(schema, &*group)
     })
 }
 
-/// The schema, if it has what an assembled row needs.
-fn guarded_schema(reader: &SerializedFileReader<BoundedFile>) -> Result<SchemaDescPtr, String> {
+/// Returns the schema if rows can be assembled from it.
+fn checked_schema(reader: &SerializedFileReader<BoundedFile>) -> Result<SchemaDescPtr, String> {
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
-    // Rows without columns could be without end.
+    // A file could claim any number of rows without columns.
     if schema.num_columns() == 0 { Err("it has no columns".to_owned()) } else { Ok(schema) }
 }
 
-/// The column that cannot be read, found by reading each by itself up to the row that failed.
-fn culprit(reader: &SerializedFileReader<BoundedFile>, group: usize, row: u64) -> Option<String> {
-    let schema = guarded_schema(reader).ok()?;
+/// Finds the column that can't be read, by reading each column separately up to the row that
+/// failed.
+fn find_unreadable_column(
+    reader: &SerializedFileReader<BoundedFile>,
+    group: usize,
+    row: u64,
+) -> Option<String> {
+    let schema = checked_schema(reader).ok()?;
     let root = schema.root_schema();
     root.get_fields().iter().find_map(|field| {
         let alone =
             Type::group_type_builder(root.name()).with_fields(vec![Arc::clone(field)]).build().ok()?;
-        let alone = catch(|| Arc::new(SchemaDescriptor::new(Arc::new(alone)))).ok()?;
+        let alone = catch_panic(|| Arc::new(SchemaDescriptor::new(Arc::new(alone)))).ok()?;
         let fine = open(reader, group, alone).is_ok_and(|mut records| {
-            (0..=row).all(|_| matches!(catch(|| records.next()), Ok(Some(Ok(_)) | None)))
+            (0..=row).all(|_| matches!(catch_panic(|| records.next()), Ok(Some(Ok(_)) | None)))
         });
         (!fine).then(|| field.name().to_owned())
     })
 }
 
-fn guard<T>(work: impl FnOnce() -> ParquetResult<T>) -> Result<T, String> {
-    catch(work).and_then(|result| result.map_err(|error| error.to_string()))
+fn catch_errors<T>(work: impl FnOnce() -> ParquetResult<T>) -> Result<T, String> {
+    catch_panic(work).and_then(|result| result.map_err(|error| error.to_string()))
 }
 
-/// The first line of a message of the parquet crate, which may quote whole values.
-fn tidy(problem: &str) -> String {
+/// Returns the first line of a message of the parquet crate, truncated since it may quote whole
+/// values.
+fn shorten_message(problem: &str) -> String {
     const CHARS_MAX: usize = 200;
     let line = problem.lines().next().unwrap_or_default();
     let line = line.strip_prefix("Parquet error: ").or_else(|| line.strip_prefix("EOF: ")).unwrap_or(line);
@@ -143,8 +149,8 @@ fn tidy(problem: &str) -> String {
     text
 }
 
-/// A file that refuses to read beyond its end, before memory is reserved for it: lengths come from
-/// the file itself.
+/// A file that refuses reads beyond its end before memory is allocated for them, since lengths come
+/// from the file itself.
 struct BoundedFile {
     file: File,
     length: u64,

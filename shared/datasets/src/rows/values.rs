@@ -1,4 +1,4 @@
-//! Values of parquet as JSON.
+//! Conversion of Parquet values to JSON.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -6,10 +6,10 @@ use bench_domain::Timestamp;
 use parquet::record::Field;
 use serde_json::{Map, Value};
 
-/// A value as JSON, and about how many bytes it takes.
+/// Converts a value to JSON, and adds its approximate size to `bytes`.
 ///
-/// Decimals, dates and times are text, so that no digit is lost; bytes are Base64; what is no number is
-/// null; a map is an object when its keys are text, else a list of pairs.
+/// Decimals, dates and times become text, so that no digit is lost. Bytes become Base64, NaN and
+/// infinite numbers null. A map becomes an object if its keys are text, otherwise a list of pairs.
 pub(super) fn to_json(field: Field, bytes: &mut usize) -> Result<Value, String> {
     *bytes += size_of::<Value>();
     Ok(match field {
@@ -72,7 +72,7 @@ fn time(micros: Option<i64>) -> Result<Value, String> {
     let text =
         micros.map(|micros| (Timestamp::from_micros(micros), Timestamp::from_micros(micros).to_string()));
     match text {
-        // Years that cannot be written are cut off by the formatter, which would be another time.
+        // The formatter clamps years that it can't write, which would change the time.
         Some((time, text)) if text.parse() == Ok(time) => Ok(text.into()),
         _ => Err("the time is out of range".to_owned()),
     }

@@ -1,12 +1,12 @@
 //! Official texts that prompts are made of.
 //!
-//! They are no part of this program: each is downloaded from where its authors keep it, at a commit, checked
-//! against its pinned digest, and kept in the blob store under that digest.
+//! They aren't part of this program: each text is downloaded at a pinned commit from its authors, checked against its
+//! pinned digest, and stored in the blob store under that digest.
 //!
 //! | object | holds |
 //! | --- | --- |
 //! | `templates/SHA256` | the text as compressed JSON |
-//! | `templates/origins/ORIGIN` | the digest found at an origin, where only the commit is pinned |
+//! | `templates/origins/ORIGIN` | digest of the text at an origin, if only the commit is pinned |
 
 mod part;
 mod python;
@@ -25,20 +25,20 @@ use crate::keys;
 use crate::library::Library;
 use crate::progress::{Progress, Step};
 
-/// Upper bound of a file that holds an official text, in bytes.
+/// Maximum size of a file that contains an official text, in bytes.
 const FILE_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Upper bound of one official text, in bytes.
+/// Maximum size of one official text, in bytes.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
-/// How long one file may take, retries and waits included.
-const FILE_TIME_MAX: Duration = Duration::from_secs(60);
+/// Time limit for one file, including retries and waits.
+const FILE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Where official texts may be looked for.
+/// Places that are searched for official texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// In the blob store only: nothing is downloaded.
-    Store,
-    /// There first, then at their origins.
-    Origins,
+pub enum TemplateLookup {
+    /// The blob store only; nothing is downloaded.
+    StoreOnly,
+    /// The blob store, then the texts' origins.
+    StoreThenOrigin,
 }
 
 /// An official text.
@@ -50,107 +50,108 @@ pub struct TemplateText {
     pub text: String,
 }
 
-/// The official texts that could be had.
+/// Official texts of a benchmark, and the reasons for missing ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct OfficialTexts {
-    /// By the names of [`Layout::templates`].
+    /// Texts by their name in [`Layout::templates`].
     pub texts: BTreeMap<String, TemplateText>,
-    /// For those that could not, why: a sentence for each reason.
+    /// Notes about missing texts, one sentence per reason.
     pub notes: Vec<String>,
 }
 
 impl OfficialTexts {
-    /// The digest of each text, by name.
+    /// Returns the digest of each text, by name.
     pub fn digests(&self) -> BTreeMap<String, String> {
         self.texts.iter().map(|(name, text)| (name.clone(), text.sha256.clone())).collect()
     }
 
-    /// The texts alone, by name.
+    /// Returns the texts without their digests, by name.
     pub fn into_texts(self) -> BTreeMap<String, String> {
         self.texts.into_iter().map(|(name, text)| (name, text.text)).collect()
     }
 }
 
-/// Why a text could not be had from its origin.
-struct Absent(String);
+/// Reason for which a text isn't available at its origin.
+struct Unavailable(String);
 
-/// What came of asking origins, so that none is asked twice.
+/// Results of requests to origins, so that each file is requested only once.
 #[derive(Default)]
-struct Asked {
-    /// By who has them and the parts of their address: several texts may stand in one file.
+struct OriginCache {
+    /// Files or errors, by the address of the host and the path; one file may contain several texts.
     files: HashMap<(String, String), Result<Vec<u8>, String>>,
-    /// Who is out of reach, and why.
+    /// Addresses of unreachable hosts, with the reason.
     unreachable: HashMap<String, String>,
 }
 
 impl Library {
-    /// The official texts of a benchmark. One that cannot be had is left out, and a note says why; a text whose
-    /// digest is not the pinned one counts as such.
+    /// Returns the official texts of a benchmark. Texts that aren't available, or whose digest isn't the pinned one,
+    /// are left out, and a note gives the reason.
     ///
     /// # Errors
-    /// When the blob store fails.
+    /// Returns an error if the blob store fails.
     pub async fn templates(
         &self,
         layout: &dyn Layout,
-        reach: Reach,
+        lookup: TemplateLookup,
         progress: &dyn Progress,
     ) -> Result<OfficialTexts, DatasetError> {
-        let mut had = OfficialTexts::default();
-        let mut asked = Asked::default();
+        let mut found = OfficialTexts::default();
+        let mut origins = OriginCache::default();
         let mut absent: Vec<(String, Vec<&TemplateSpec>)> = Vec::new();
         for spec in layout.templates() {
             if let Some(text) = self.stored(spec).await? {
-                had.texts.insert(spec.name.to_owned(), text);
+                found.texts.insert(spec.name.to_owned(), text);
                 continue;
             }
-            if reach == Reach::Store {
+            if lookup == TemplateLookup::StoreOnly {
                 continue;
             }
-            match self.at_origin(spec, &mut asked, progress).await? {
+            match self.fetch_from_origin(spec, &mut origins, progress).await? {
                 Ok(text) => {
-                    had.texts.insert(spec.name.to_owned(), text);
+                    found.texts.insert(spec.name.to_owned(), text);
                 }
-                Err(Absent(why)) => match absent.iter_mut().find(|(known, _)| *known == why) {
+                Err(Unavailable(reason)) => match absent.iter_mut().find(|(known, _)| *known == reason) {
                     Some((_, specs)) => specs.push(spec),
-                    None => absent.push((why, vec![spec])),
+                    None => absent.push((reason, vec![spec])),
                 },
             }
         }
-        for (why, specs) in absent {
-            let note = format!("{}: {why}", without(&specs));
-            tracing::warn!(benchmark = layout.name(), "Not all official texts could be had: {note}");
-            had.notes.push(note);
+        for (reason, specs) in absent {
+            let note = format!("{}: {reason}", describe_missing(&specs));
+            tracing::warn!(benchmark = layout.name(), "Some official texts aren't available: {note}");
+            found.notes.push(note);
         }
-        Ok(had)
+        Ok(found)
     }
 
-    /// The text from the blob store.
+    /// Loads the text from the blob store.
     async fn stored(&self, spec: &TemplateSpec) -> Result<Option<TemplateText>, DatasetError> {
         let sha256 = match spec.sha256 {
             Some(pinned) => pinned.to_owned(),
             None => {
-                let noted = self.blobs.get_json::<String>(&keys::template_origin(&name_of(spec))).await;
-                let Some(noted) = readable(noted)?.flatten() else { return Ok(None) };
-                noted
+                let recorded =
+                    self.blobs.get_json::<String>(&keys::template_origin(&unique_name(spec))).await;
+                let Some(recorded) = skip_damaged(recorded)?.flatten() else { return Ok(None) };
+                recorded
             }
         };
-        let text = readable(load_template(&self.blobs, &sha256).await)?.flatten();
+        let text = skip_damaged(load_template(&self.blobs, &sha256).await)?.flatten();
         Ok(text.map(|text| TemplateText { sha256, text }))
     }
 
-    async fn at_origin(
+    async fn fetch_from_origin(
         &self,
         spec: &TemplateSpec,
-        asked: &mut Asked,
+        origins: &mut OriginCache,
         progress: &dyn Progress,
-    ) -> Result<Result<TemplateText, Absent>, DatasetError> {
-        let (hub, dataset, place, path) = self.place(spec);
-        let Asked { files, unreachable } = asked;
+    ) -> Result<Result<TemplateText, Unavailable>, DatasetError> {
+        let (hub, dataset, place, path) = self.locate(spec);
+        let OriginCache { files, unreachable } = origins;
         let file = match files.entry((hub.config().hub_url.clone(), place.join("/"))) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
                 let file = match unreachable.get(&hub.config().hub_url) {
-                    Some(why) => Err(why.clone()),
+                    Some(reason) => Err(reason.clone()),
                     None => {
                         progress.step(Step::Downloading { file: path, done_bytes: 0, total_bytes: None });
                         download(hub, &dataset, &place, unreachable, progress).await
@@ -160,33 +161,34 @@ impl Library {
             }
         };
         let text = match file {
-            Ok(file) => part::cut(path, file, spec.part).map_err(|why| format!("{}: {why}", name_of(spec))),
-            Err(why) => Err(why.clone()),
+            Ok(file) => part::extract(path, file, spec.part)
+                .map_err(|reason| format!("{}: {reason}", unique_name(spec))),
+            Err(reason) => Err(reason.clone()),
         };
         let text = match text {
             Ok(text) if text.len() > TEXT_BYTES_MAX => {
-                return Ok(Err(Absent(format!(
+                return Ok(Err(Unavailable(format!(
                     "{}: it has more than {TEXT_BYTES_MAX} bytes",
-                    name_of(spec)
+                    unique_name(spec)
                 ))));
             }
             Ok(text) => text,
-            Err(why) => return Ok(Err(Absent(why))),
+            Err(reason) => return Ok(Err(Unavailable(reason))),
         };
         let sha256 = hex::encode(Sha256::digest(&text));
         if let Some(pinned) = spec.sha256.filter(|pinned| *pinned != sha256) {
-            let why = format!("{}: its SHA-256 is {sha256} instead of {pinned}", name_of(spec));
-            return Ok(Err(Absent(why)));
+            let reason = format!("{}: its SHA-256 is {sha256} instead of {pinned}", unique_name(spec));
+            return Ok(Err(Unavailable(reason)));
         }
         self.blobs.put_json(&keys::template(&sha256), &text).await?;
         if spec.sha256.is_none() {
-            self.blobs.put_json(&keys::template_origin(&name_of(spec)), &sha256).await?;
+            self.blobs.put_json(&keys::template_origin(&unique_name(spec)), &sha256).await?;
         }
         Ok(Ok(TemplateText { sha256, text }))
     }
 
-    /// Who has a file, whose it is, the parts of its address, and its path.
-    fn place(&self, spec: &TemplateSpec) -> (&Hub, String, Vec<&'static str>, &'static str) {
+    /// Returns the client, the repository, the path segments of the address, and the file's path.
+    fn locate(&self, spec: &TemplateSpec) -> (&Hub, String, Vec<&'static str>, &'static str) {
         match spec.origin {
             TemplateOrigin::GitHub { repository, commit, path } => {
                 let parts = repository.split('/').chain([commit]).chain(path.split('/'));
@@ -200,13 +202,13 @@ impl Library {
     }
 }
 
-/// What there is without these texts.
-fn without(specs: &[&TemplateSpec]) -> String {
+/// Describes the consequences of missing texts.
+fn describe_missing(specs: &[&TemplateSpec]) -> String {
     let mut by_role: BTreeMap<TemplateRole, Vec<String>> = BTreeMap::new();
     for spec in specs {
         by_role.entry(spec.role).or_default().push(format!("`{}`", spec.name));
     }
-    let said = by_role.into_iter().map(|(role, names)| {
+    let consequences = by_role.into_iter().map(|(role, names)| {
         let (s, names) = (if names.len() == 1 { "" } else { "s" }, names.join(", "));
         match role {
             TemplateRole::Wording => format!("own wording instead of the official text{s} {names}"),
@@ -214,10 +216,10 @@ fn without(specs: &[&TemplateSpec]) -> String {
             TemplateRole::Given => format!("items with the given step{s} {names} cannot be asked"),
         }
     });
-    said.collect::<Vec<_>>().join(", ")
+    consequences.collect::<Vec<_>>().join(", ")
 }
 
-/// A file of an origin, or why it could not be had.
+/// Downloads a file, or returns the reason reason it isn't available.
 async fn download(
     hub: &Hub,
     dataset: &str,
@@ -225,30 +227,30 @@ async fn download(
     unreachable: &mut HashMap<String, String>,
     progress: &dyn Progress,
 ) -> Result<Vec<u8>, String> {
-    let mut out_of_reach = |why: String| {
-        unreachable.insert(hub.config().hub_url.clone(), why.clone());
-        Err(why)
+    let mut record_unreachable = |reason: String| {
+        unreachable.insert(hub.config().hub_url.clone(), reason.clone());
+        Err(reason)
     };
-    let file = hub.small_file(dataset, place, FILE_BYTES_MAX, progress);
-    match tokio::time::timeout(FILE_TIME_MAX, file).await {
+    let file = hub.download_small_file(dataset, place, FILE_BYTES_MAX, progress);
+    match tokio::time::timeout(FILE_TIMEOUT, file).await {
         Ok(Ok(file)) => Ok(file),
         Ok(Err(DatasetError::Unreachable { hub, problem })) => {
-            out_of_reach(format!("{hub} could not be reached ({problem})"))
+            record_unreachable(format!("{hub} could not be reached ({problem})"))
         }
         Ok(Err(DatasetError::NotFound { dataset, problem })) => {
             Err(format!("{} was not found in {dataset} ({problem})", place.join("/")))
         }
         Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => out_of_reach(format!(
+        Err(_) => record_unreachable(format!(
             "{} did not answer within {} s",
             hub.config().hub_url,
-            FILE_TIME_MAX.as_secs()
+            FILE_TIMEOUT.as_secs()
         )),
     }
 }
 
-/// What tells an official text apart, for people and for its note in the blob store.
-fn name_of(spec: &TemplateSpec) -> String {
+/// Returns a unique name of an official text, for messages and for its key in the blob store.
+fn unique_name(spec: &TemplateSpec) -> String {
     let origin = match spec.origin {
         TemplateOrigin::GitHub { repository, commit, path } => format!("github {repository}@{commit}/{path}"),
         TemplateOrigin::Hub { id, commit, path } => format!("hub {id}@{commit}/{path}"),
@@ -256,25 +258,26 @@ fn name_of(spec: &TemplateSpec) -> String {
     format!("{origin}, {}", spec.part)
 }
 
-/// An object that is damaged is had anew.
-fn readable<T, E>(read: Result<T, E>) -> Result<Option<T>, DatasetError>
+/// Turns a damaged object into `None`, so that it is downloaded again.
+fn skip_damaged<T, E>(read: Result<T, E>) -> Result<Option<T>, DatasetError>
 where
     DatasetError: From<E>,
 {
     match read.map_err(DatasetError::from) {
         Ok(value) => Ok(Some(value)),
         Err(DatasetError::Blob(BlobError::Damaged { key, problem })) => {
-            tracing::warn!(key, problem, "An official text cannot be read and is had anew");
+            tracing::warn!(key, problem, "An official text can't be read and is downloaded again");
             Ok(None)
         }
         Err(error) => Err(error),
     }
 }
 
-/// The official texts that a plan was made with, by name.
+/// Loads the official texts that a plan was made with, by name.
 ///
 /// # Errors
-/// When the blob store fails, or has one of them no more: then no prompt can be made as it was planned.
+/// Returns an error if the blob store fails or doesn't have one of the texts any more; prompts can't be made as planned
+/// then.
 pub async fn load_templates(
     blobs: &Blobs,
     digests: &BTreeMap<String, String>,
@@ -287,10 +290,10 @@ pub async fn load_templates(
     Ok(texts)
 }
 
-/// The official text of that digest, if it is in the blob store.
+/// Loads the official text with that digest, if it is in the blob store.
 ///
 /// # Errors
-/// When the blob store fails, or what it has under the digest is another text.
+/// Returns an error if the blob store fails, or if the stored text doesn't match the digest.
 pub async fn load_template(blobs: &Blobs, sha256: &str) -> Result<Option<String>, DatasetError> {
     let key = keys::template(sha256);
     let Some(text) = blobs.get_json::<String>(&key).await? else { return Ok(None) };

@@ -1,10 +1,10 @@
-//! The part of a file that a template is.
+//! Extraction of a template from a file.
 
 use bench_items::TemplatePart;
 
 use super::python;
 
-/// Lines that a fence of a Markdown file has around it: of what, how many, and how far it is indented.
+/// Fence of a Markdown code block: its character, length and indentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Fence {
     mark: char,
@@ -12,17 +12,17 @@ struct Fence {
     indent: usize,
 }
 
-/// Cuts a template out of a file.
+/// Extracts a template from a file.
 ///
 /// # Errors
-/// When the part is not there or cannot be evaluated; in one sentence.
-pub(super) fn cut(path: &str, file: &[u8], part: TemplatePart) -> Result<String, String> {
+/// Returns a sentence if the part isn't in the file or can't be evaluated.
+pub(super) fn extract(path: &str, file: &[u8], part: TemplatePart) -> Result<String, String> {
     let text = std::str::from_utf8(file)
         .map_err(|error| format!("byte {} of it is not UTF-8", error.valid_up_to()))?;
     match part {
         TemplatePart::Whole => Ok(text.to_owned()),
         TemplatePart::PythonConstant(name) => {
-            // What Python does before it reads a file.
+            // Python does the same before it parses a file.
             let text =
                 text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n").replace('\r', "\n");
             match is_markdown(path) {
@@ -39,8 +39,8 @@ fn is_markdown(path: &str) -> bool {
     ["md", "markdown"].contains(&ending.as_str())
 }
 
-/// A constant in a code block. Where the block ends does not matter: the literal says where it ends, and
-/// prompts hold fences of their own.
+/// Finds a constant in a code block. The end of the block doesn't matter: the literal itself shows
+/// where it ends, and prompts contain fences of their own.
 fn constant_of_markdown(text: &str, name: &str) -> Result<String, String> {
     let mut indent = 0;
     let mut at = 0;
@@ -49,9 +49,9 @@ fn constant_of_markdown(text: &str, name: &str) -> Result<String, String> {
             indent = fence.indent;
         }
         let own = line.len() - line.trim_start_matches(' ').len();
-        if own <= indent && line.get(own..).is_some_and(|line| python::assigns(line, name)) {
-            let rest = unindented(text.get(at..).unwrap_or_default(), indent);
-            if let Some(value) = python::assigned(&rest, name) {
+        if own <= indent && line.get(own..).is_some_and(|line| python::is_assignment(line, name)) {
+            let rest = remove_indent(text.get(at..).unwrap_or_default(), indent);
+            if let Some(value) = python::assigned_value(&rest, name) {
                 return value;
             }
         }
@@ -60,11 +60,12 @@ fn constant_of_markdown(text: &str, name: &str) -> Result<String, String> {
     Err(format!("it has no constant `{name}`"))
 }
 
-/// The lines of the first code block after a text, without the line end before the closing fence.
+/// Returns the lines of the first code block after a marker, without the line end before the
+/// closing fence.
 fn fence_after(text: &str, marker: &str) -> Result<String, String> {
     let after = text.find(marker).ok_or_else(|| format!("it does not hold `{marker}`"))? + marker.len();
     let rest = text.get(after..).unwrap_or_default();
-    // The line of the marker itself opens no block.
+    // A fence on the marker's own line doesn't count.
     let rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
     let mut lines = rest.split('\n');
     let open = lines.by_ref().find_map(fence).ok_or_else(|| format!("no code block follows `{marker}`"))?;
@@ -97,7 +98,7 @@ fn without_indent(line: &str, indent: usize) -> &str {
     line.get(blanks.min(indent)..).unwrap_or_default()
 }
 
-fn unindented(text: &str, indent: usize) -> String {
+fn remove_indent(text: &str, indent: usize) -> String {
     text.split_inclusive('\n').map(|line| without_indent(line, indent)).collect()
 }
 
@@ -145,26 +146,29 @@ second
 never closed
 ";
 
-    fn cut_of(part: TemplatePart) -> Result<String, String> {
-        cut("README.md", CARD.as_bytes(), part)
+    fn extract_from_card(part: TemplatePart) -> Result<String, String> {
+        extract("README.md", CARD.as_bytes(), part)
     }
 
     #[test]
-    fn constants_stand_in_code_blocks() {
-        let ask = cut_of(TemplatePart::PythonConstant("ASK"));
+    fn constants_are_found_in_code_blocks() {
+        let ask = extract_from_card(TemplatePart::PythonConstant("ASK"));
         assert_eq!(ask.as_deref(), Ok("Look at this:\n```\nASK = 'inner'\n```\nDone."));
-        assert_eq!(cut_of(TemplatePart::PythonConstant("OTHER")).as_deref(), Ok("one\ntwo"));
-        assert_eq!(cut_of(TemplatePart::PythonConstant("NONE")), Err("it has no constant `NONE`".into()));
+        assert_eq!(extract_from_card(TemplatePart::PythonConstant("OTHER")).as_deref(), Ok("one\ntwo"));
+        assert_eq!(
+            extract_from_card(TemplatePart::PythonConstant("NONE")),
+            Err("it has no constant `NONE`".into())
+        );
         let windows = CARD.replace('\n', "\r\n");
-        assert_eq!(cut("a.MD", windows.as_bytes(), TemplatePart::PythonConstant("ASK")), ask);
+        assert_eq!(extract("a.MD", windows.as_bytes(), TemplatePart::PythonConstant("ASK")), ask);
         let python =
-            cut("a.py", b"\xef\xbb\xbfASK = '''a\r\nb\rc'''\r\n", TemplatePart::PythonConstant("ASK"));
+            extract("a.py", b"\xef\xbb\xbfASK = '''a\r\nb\rc'''\r\n", TemplatePart::PythonConstant("ASK"));
         assert_eq!(python.as_deref(), Ok("a\nb\nc"));
     }
 
     #[test]
     fn blocks_end_at_their_own_fence() {
-        let after = |marker| cut_of(TemplatePart::FenceAfter(marker));
+        let after = |marker| extract_from_card(TemplatePart::FenceAfter(marker));
         assert_eq!(after("## Judge prompt").as_deref(), Ok("First {a}\n```\ninner\n```\nLast"));
         assert_eq!(after("1. A list").as_deref(), Ok("OTHER = (\"one\\n\"\n         \"two\")"));
         assert_eq!(after("Next").as_deref(), Ok("second"));
@@ -175,7 +179,7 @@ never closed
 
     #[test]
     fn a_whole_file_is_kept_as_it_is() {
-        let whole = |bytes: &[u8]| cut("a.txt", bytes, TemplatePart::Whole);
+        let whole = |bytes: &[u8]| extract("a.txt", bytes, TemplatePart::Whole);
         assert_eq!(whole(b" a\r\n").as_deref(), Ok(" a\r\n"));
         assert_eq!(whole(b"a\xff"), Err("byte 1 of it is not UTF-8".into()));
     }

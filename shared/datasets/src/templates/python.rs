@@ -1,18 +1,17 @@
-//! Values of text constants of Python files, as Python would evaluate them.
+//! Evaluation of text constants in Python files.
 //!
-//! Understood is what a prompt is written in: literals in any quotes, raw or not, formatted ones that put nothing in,
-//! with every escape but `\N{…}`, side by side or joined by `+`, in parentheses or not, and `strip`, `lstrip`, `rstrip`
-//! behind them.
-//! Anything else in the expression is an error with its name, never a guess.
+//! Supports the syntax that prompts use: string literals with any quotes, raw or not, f-strings without placeholders,
+//! all escapes except `\N{…}`, implicit concatenation and `+`, parentheses, and the methods `strip`, `lstrip` and
+//! `rstrip`. Anything else is an error that names the unsupported syntax, never a guess.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Parentheses within each other in a constant's expression.
+/// Maximum depth of parentheses in a constant's expression.
 const DEPTH_MAX: usize = 32;
 
-/// A literal: its prefix, and what stands in its quotes, which are of one of four kinds.
+/// A literal: its prefix, and its content in one of four kinds of quotes.
 static LITERAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(
         r#"(?xs) ^ ((?i: rb|br|rf|fr|r|u|b|f )?) (?:
@@ -22,32 +21,34 @@ static LITERAL: LazyLock<Option<Regex>> = LazyLock::new(|| {
     )
     .ok()
 });
-/// How a literal starts.
+/// Start of a literal.
 static LITERAL_START: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"^(?i:rb|br|rf|fr|r|u|b|f)?(?:"""|'''|"|')"#).ok());
-/// The rest of a line that a literal in single quotes does not end in.
+/// Rest of the line after the opening quote of an unclosed single-line literal.
 static LINE: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"(?s)^(?:[^\\\n]|\\.)*").ok());
 
-/// The value of the module-level constant of that name, or of `Class.NAME`: of its last assignment, as after an import.
+/// Evaluates the module-level constant of that name, or the class member `Class.NAME`. The last assignment counts, as
+/// after an import.
 ///
 /// # Errors
-/// When there is none, or its expression is not one that is understood; in one sentence.
+/// Returns a sentence if the constant doesn't exist or its expression isn't supported.
 pub(super) fn constant(source: &str, name: &str) -> Result<String, String> {
     let (class, member) = name.split_once('.').map_or((None, name), |(class, name)| (Some(class), name));
-    let mut reader = Reader { source, at: 0 };
+    let mut reader = Reader { source, position: 0 };
     let mut found = None;
-    // Whether the statements are of the class, and how far those of its body are indented: deeper ones are of functions.
-    let (mut is_inside, mut body_indent) = (false, None);
+    // `in_class`: the statements belong to the class. `body_indent`: indentation of its body; statements with a deeper
+    // one belong to functions.
+    let (mut in_class, mut body_indent) = (false, None);
     while let Some(line) = reader.next_line() {
         let statement = line.trim_start_matches([' ', '\t']);
         let indent = line.len() - statement.len();
         let is_own = match class {
             None => indent == 0,
             Some(class) if !line.starts_with(BLANKS) => {
-                (is_inside, body_indent) = (is_class(statement, class), None);
+                (in_class, body_indent) = (is_class(statement, class), None);
                 false
             }
-            Some(_) => is_inside && *body_indent.get_or_insert(indent) == indent,
+            Some(_) => in_class && *body_indent.get_or_insert(indent) == indent,
         };
         if let Some(expression) = assignment(statement, member).filter(|_| is_own) {
             found = Some(expression_at(source, source.len() - expression.len()));
@@ -57,25 +58,25 @@ pub(super) fn constant(source: &str, name: &str) -> Result<String, String> {
     found.unwrap_or_else(|| Err(format!("it has no constant `{name}`")))
 }
 
-/// Whether a statement is the class of that name.
+/// Returns true if a statement starts the class of that name.
 fn is_class(statement: &str, name: &str) -> bool {
     let rest = statement.strip_prefix("class").filter(|rest| rest.starts_with([' ', '\t']));
     let rest = rest.and_then(|rest| rest.trim_start_matches([' ', '\t']).strip_prefix(name));
     rest.is_some_and(|rest| !rest.starts_with(is_name))
 }
 
-/// Whether a line starts to give the constant a value.
-pub(super) fn assigns(line: &str, name: &str) -> bool {
+/// Returns true if a line starts an assignment to the constant.
+pub(super) fn is_assignment(line: &str, name: &str) -> bool {
     assignment(line, name).is_some()
 }
 
-/// The value of the expression that follows `NAME =` at the start of this text.
-pub(super) fn assigned(text: &str, name: &str) -> Option<Result<String, String>> {
+/// Evaluates the expression after `NAME =` at the start of this text.
+pub(super) fn assigned_value(text: &str, name: &str) -> Option<Result<String, String>> {
     let expression = assignment(text, name)?;
     Some(expression_at(text, text.len() - expression.len()))
 }
 
-/// What follows `NAME =` or `NAME: type =`.
+/// Returns the text after `NAME =` or `NAME: type =`.
 fn assignment<'a>(statement: &'a str, name: &str) -> Option<&'a str> {
     let rest = statement.strip_prefix(name)?;
     if rest.starts_with(|c: char| c.is_alphanumeric() || c == '_') {
@@ -94,7 +95,7 @@ fn assignment<'a>(statement: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn expression_at(source: &str, start: usize) -> Result<String, String> {
-    let mut reader = Reader { source, at: start };
+    let mut reader = Reader { source, position: start };
     let value = reader.sum(0)?;
     reader.blanks(false);
     match reader.peek() {
@@ -105,12 +106,12 @@ fn expression_at(source: &str, start: usize) -> Result<String, String> {
 
 struct Reader<'a> {
     source: &'a str,
-    at: usize,
+    position: usize,
 }
 
 impl<'a> Reader<'a> {
     fn rest(&self) -> &'a str {
-        self.source.get(self.at..).unwrap_or_default()
+        self.source.get(self.position..).unwrap_or_default()
     }
 
     fn peek(&self) -> Option<char> {
@@ -119,30 +120,30 @@ impl<'a> Reader<'a> {
 
     fn take(&mut self) -> Option<char> {
         let next = self.peek()?;
-        self.at += next.len_utf8();
+        self.position += next.len_utf8();
         Some(next)
     }
 
     fn take_if(&mut self, text: &str) -> bool {
         let is_next = self.rest().starts_with(text);
-        self.at += if is_next { text.len() } else { 0 };
+        self.position += if is_next { text.len() } else { 0 };
         is_next
     }
 
-    /// The rest from the next logical line that holds a statement.
+    /// Returns the rest of the source from the next logical line that contains a statement.
     fn next_line(&mut self) -> Option<&'a str> {
         loop {
             let rest = self.rest();
             let text = rest.trim_start_matches(BLANKS);
             match text.chars().next()? {
-                '\n' => self.at += rest.len() - text.len() + 1,
+                '\n' => self.position += rest.len() - text.len() + 1,
                 '#' => self.skip_line(),
                 _ => return Some(rest),
             }
         }
     }
 
-    /// To the end of the logical line: literals and brackets may hold line ends.
+    /// Skips to the end of the logical line. Literals and brackets may contain line ends.
     fn skip_line(&mut self) {
         let mut depth = 0_usize;
         while let Some(next) = self.peek() {
@@ -155,18 +156,18 @@ impl<'a> Reader<'a> {
                 }
                 '(' | '[' | '{' => {
                     depth += 1;
-                    self.at += 1;
+                    self.position += 1;
                 }
                 ')' | ']' | '}' => {
                     depth = depth.saturating_sub(1);
-                    self.at += 1;
+                    self.position += 1;
                 }
                 _ if self.literal_starts() => {
                     self.literal().ok();
                 }
                 _ if is_name(next) => {
                     let name = self.rest().find(|c: char| !is_name(c)).unwrap_or(self.rest().len());
-                    self.at += name;
+                    self.position += name;
                 }
                 _ => {
                     self.take();
@@ -177,23 +178,23 @@ impl<'a> Reader<'a> {
 
     fn comment(&mut self) {
         let rest = self.rest();
-        self.at += rest.find('\n').unwrap_or(rest.len());
+        self.position += rest.find('\n').unwrap_or(rest.len());
     }
 
-    /// Blanks, continued lines, and within parentheses line ends and comments.
+    /// Skips spaces, line continuations and, within parentheses, line ends and comments.
     fn blanks(&mut self, within: bool) {
         loop {
             match self.peek() {
-                Some(' ' | '\t' | '\x0c') => self.at += 1,
-                Some('\\') if self.rest().starts_with("\\\n") => self.at += 2,
-                Some('\n') if within => self.at += 1,
+                Some(' ' | '\t' | '\x0c') => self.position += 1,
+                Some('\\') if self.rest().starts_with("\\\n") => self.position += 2,
+                Some('\n') if within => self.position += 1,
                 Some('#') if within => self.comment(),
                 _ => return,
             }
         }
     }
 
-    /// Terms joined by `+`.
+    /// Parses terms joined by `+`.
     fn sum(&mut self, depth: usize) -> Result<String, String> {
         let mut value = self.term(depth)?;
         loop {
@@ -205,7 +206,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Literals side by side or an expression in parentheses, and methods behind it.
+    /// Parses adjacent literals or a parenthesized expression, followed by method calls.
     fn term(&mut self, depth: usize) -> Result<String, String> {
         self.blanks(depth > 0);
         let mut value = if self.take_if("(") {
@@ -241,7 +242,7 @@ impl<'a> Reader<'a> {
         self.blanks(false);
         let length = self.rest().find(|c: char| !is_name(c)).unwrap_or(self.rest().len());
         let name = self.rest().get(..length).unwrap_or_default();
-        self.at += length;
+        self.position += length;
         let not_known = || format!("its value uses `.{name}`, which is not evaluated here");
         self.blanks(false);
         if !self.take_if("(") {
@@ -269,26 +270,26 @@ impl<'a> Reader<'a> {
         }
         let (prefix, body) = self.literal()?;
         let is = |kind: char| prefix.contains([kind, kind.to_ascii_uppercase()]);
-        // A formatted literal that puts nothing in is a plain one.
+        // An f-string without placeholders is a plain literal.
         if is('b') || (is('f') && body.contains(['{', '}'])) {
             return Err("its value is a formatted or a byte literal".to_owned());
         }
-        if is('r') { Ok(body.to_owned()) } else { unescaped(body) }
+        if is('r') { Ok(body.to_owned()) } else { unescape(body) }
     }
 
     fn literal_starts(&self) -> bool {
         LITERAL_START.as_ref().is_some_and(|start| start.is_match(self.rest()))
     }
 
-    /// Prefix and content of the literal that starts here. One that is not closed is read over to the end of its line, in
-    /// three quotes to that of the file.
+    /// Parses the literal that starts here and returns its prefix and content. An unclosed literal is skipped to the
+    /// end of its line, or to the end of the file if it has triple quotes.
     fn literal(&mut self) -> Result<(&'a str, &'a str), String> {
         let rest = self.rest();
         let start =
             LITERAL_START.as_ref().and_then(|start| start.find(rest)).map_or("", |start| start.as_str());
         let is_long = start.ends_with("\"\"\"") || start.ends_with("'''");
         let found = LITERAL.as_ref().and_then(|literal| literal.captures(rest));
-        // The empty text at the start of one in three quotes is none.
+        // The first two quotes of an unclosed triple-quoted literal would match as an empty literal.
         let found = found.filter(|found| !is_long || found.get(2).or(found.get(3)).is_some());
         let found = found.and_then(|found| {
             let body = (2..=5).find_map(|kind| found.get(kind))?;
@@ -297,16 +298,16 @@ impl<'a> Reader<'a> {
         let Some((length, prefix, body)) = found else {
             let after = rest.get(start.len()..).unwrap_or_default();
             let line = LINE.as_ref().filter(|_| !is_long).and_then(|line| line.find(after));
-            self.at += start.len() + line.map_or(after.len(), |line| line.len());
+            self.position += start.len() + line.map_or(after.len(), |line| line.len());
             return Err("a text in it is not closed".to_owned());
         };
-        self.at += length;
+        self.position += length;
         Ok((prefix, body))
     }
 }
 
-/// The content of a literal with its escapes replaced.
-fn unescaped(body: &str) -> Result<String, String> {
+/// Replaces the escapes in the content of a literal.
+fn unescape(body: &str) -> Result<String, String> {
     let mut value = String::with_capacity(body.len());
     let mut rest = body;
     while let Some((before, escape)) = rest.split_once('\\') {
@@ -342,7 +343,7 @@ fn unescaped(body: &str) -> Result<String, String> {
                 rest = rest.get(digits..).unwrap_or_default();
             }
             'N' => {
-                return Err("a text in it names a character by \\N, which is not evaluated here".to_owned());
+                return Err("a text in it has a \\N escape, which is not evaluated here".to_owned());
             }
             other => value.extend(['\\', other]),
         }
@@ -353,17 +354,17 @@ fn unescaped(body: &str) -> Result<String, String> {
 
 fn character(digits: &str, radix: u32) -> Result<char, String> {
     let code = u32::from_str_radix(digits, radix).unwrap_or(u32::MAX);
-    char::from_u32(code).ok_or_else(|| format!("an escape in it, {code:#x}, is no character of its own"))
+    char::from_u32(code).ok_or_else(|| format!("an escape in it, {code:#x}, is not a character"))
 }
 
-/// What a line may be indented with.
+/// Characters that may indent a line.
 const BLANKS: [char; 3] = [' ', '\t', '\x0c'];
 
 fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// What `str.strip()` takes away.
+/// Returns true for the characters that `str.strip()` removes.
 fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
@@ -447,11 +448,11 @@ class Empty:
         assert!(constant("class A:\n  TEXT = 'x' * 2", "A.TEXT").unwrap_err().contains('*'));
     }
 
-    /// Random sources with what CPython 3 makes of them; null where it refuses them or they are no text.
+    /// Random sources with their value in CPython 3; null if CPython rejects them or the value isn't a string.
     const VECTORS: &str = include_str!("../../tests/data/python_constants.jsonl");
 
     #[test]
-    fn values_are_those_of_python() {
+    fn values_match_python() {
         let mut equal = 0;
         for line in VECTORS.lines() {
             let row: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -462,7 +463,7 @@ class Empty:
                     equal += 1;
                 }
                 (Ok(own), None) => panic!("{source} is {own:?}"),
-                // What is not evaluated here is said, not guessed.
+                // An unsupported expression must be reported, not guessed.
                 (Err(error), Some(_)) => assert!(
                     error.contains("which is not evaluated here") || error.contains("formatted"),
                     "{source}: {error}"
@@ -503,7 +504,7 @@ rest = TEXT == 'y'
     }
 
     #[test]
-    fn what_is_not_evaluated_is_named() {
+    fn unsupported_syntax_is_named() {
         for (source, problem) in [
             ("TEXT = 7", "its value is not a text"),
             ("TEXT = f'{x}'", "a formatted or a byte literal"),
@@ -517,7 +518,7 @@ rest = TEXT == 'y'
             ("TEXT = 'x\ny'", "is not closed"),
             ("TEXT = '''x", "is not closed"),
             ("TEXT = '\\x4'", "fewer than 2 digits"),
-            ("TEXT = '\\ud800'", "is no character"),
+            ("TEXT = '\\ud800'", "is not a character"),
             ("TEXT = '\\N{DASH}'", "\\N"),
             ("TEXT = ", "its value is not a text"),
         ] {
@@ -529,7 +530,7 @@ rest = TEXT == 'y'
     }
 
     #[test]
-    fn no_source_panics_and_all_end() {
+    fn no_source_panics_or_loops() {
         let pieces =
             ["TEXT", "=", "'", "\"\"\"", "\\", "\n", "(", ")", ".strip()", "r", "+", "#", "ü", "\\x", " "];
         let mut state = 1_u64;

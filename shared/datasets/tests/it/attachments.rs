@@ -1,4 +1,4 @@
-//! Files beside the items that jobs need.
+//! Files that jobs need in addition to the items.
 
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,7 @@ fn sha256(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// More than one part of an upload, and no multiple of one.
+/// Longer than one part of an upload, and not a multiple of it.
 fn large() -> Vec<u8> {
     (0..9_000_011_u32).map(|n| (n ^ (n >> 7)) as u8).collect()
 }
@@ -93,7 +93,7 @@ async fn hub(targets: &[u8]) -> TestHub {
 }
 
 fn downloads_of_targets(hub: &TestHub) -> usize {
-    hub.asked().iter().filter(|asked| asked.at == "store").count()
+    hub.requests().iter().filter(|requests| requests.at == "store").count()
 }
 
 #[tokio::test]
@@ -110,9 +110,9 @@ async fn the_hubs_file_is_stored_once_and_read_in_pieces() {
     let path = format!("/datasets/someone/targets/resolve/{OTHER_COMMIT}/files/test_data.h5");
     assert_eq!(url, format!("{}{path}", hub.url));
     assert_eq!(bench.blobs.get(&targets.key).await.unwrap().unwrap(), bytes);
-    let asked: Vec<_> = hub.asked().into_iter().filter(|asked| asked.at == "store").collect();
-    assert_eq!(asked.len(), 2, "{asked:?}");
-    assert_eq!(asked[1].range.as_deref(), Some("bytes=5000000-"), "the rest only");
+    let requests: Vec<_> = hub.requests().into_iter().filter(|requests| requests.at == "store").collect();
+    assert_eq!(requests.len(), 2, "{requests:?}");
+    assert_eq!(requests[1].range.as_deref(), Some("bytes=5000000-"), "the rest only");
     assert!(bench.downloads().is_empty(), "{:?}", bench.downloads());
 
     for (offset, length) in
@@ -125,24 +125,24 @@ async fn the_hubs_file_is_stored_once_and_read_in_pieces() {
     }
     assert!(read_attachment(&bench.blobs, targets, 0, u64::MAX).await.is_err());
 
-    // Another benchmark with the same file shares it; both are needed to go before it goes.
+    // Another benchmark shares the same file, which is removed only with the last of them.
     let other = Coded { name: "coded_other" };
     let again = library.prepare(&other, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(again.used.attachments, prepared.used.attachments);
-    assert!(library.holds(&again.used).await.unwrap());
+    assert!(library.is_available(&again.used).await.unwrap());
     let listed = library.list_cached().await.unwrap();
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().all(|d| d.attachments["targets"] == targets.bytes && d.bytes > targets.bytes));
     assert_eq!(library.remove("coded", None).await.unwrap(), 1);
-    assert!(library.holds(&again.used).await.unwrap());
+    assert!(library.is_available(&again.used).await.unwrap());
     assert_eq!(library.remove("coded_other", None).await.unwrap(), 1);
     assert!(bench.blobs.head(&targets.key).await.unwrap().is_none());
-    assert!(!library.holds(&again.used).await.unwrap());
+    assert!(!library.is_available(&again.used).await.unwrap());
     assert!(bench.keys().await.iter().all(|key| key.contains("/refs/")), "{:?}", bench.keys().await);
 }
 
 #[tokio::test]
-async fn a_file_that_is_not_what_the_hub_says_is_refused() {
+async fn a_file_that_differs_from_the_hubs_metadata_is_refused() {
     let (bench, bytes) = (Bench::new().await, large());
     let hub = hub(&bytes).await;
     hub.fail("test_data.h5", [Fault::Altered, Fault::Altered]);
@@ -152,7 +152,7 @@ async fn a_file_that_is_not_what_the_hub_says_is_refused() {
 }
 
 #[tokio::test]
-async fn what_is_stored_is_not_asked_for_again() {
+async fn stored_files_are_not_requested_again() {
     let (bench, bytes) = (Bench::new().await, large());
     let hub = hub(&bytes).await;
     let library = bench.library(&hub);
@@ -180,23 +180,23 @@ fn write(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
 }
 
 #[tokio::test]
-async fn local_rows_have_the_file_beside_them() {
+async fn local_rows_use_the_file_in_their_folder() {
     let bench = Bench::new().await;
     let library = bench.library_without_hub().await;
     let folder = tempfile::tempdir().unwrap();
     let rows = write(folder.path(), "rows.jsonl", "{\"q\":1}\n{\"q\":2}\n");
     let own = write(folder.path(), "Mine.H5", b"mine");
-    let by_file = library.take_in(&CODED, &rows, &NoProgress).await.unwrap();
-    let by_folder = library.take_in(&CODED, folder.path(), &NoProgress).await.unwrap();
+    let by_file = library.import_local(&CODED, &rows, &NoProgress).await.unwrap();
+    let by_folder = library.import_local(&CODED, folder.path(), &NoProgress).await.unwrap();
     assert_eq!(by_file.used.attachments, by_folder.used.attachments);
     assert_eq!(by_file.used.revision, by_folder.used.revision, "it is the same content");
     assert_eq!(by_file.used.attachments.keys().collect::<Vec<_>>(), ["targets"]);
     let targets = &by_file.used.attachments["targets"];
     assert_eq!(read_attachment(&bench.blobs, targets, 0, 100).await.unwrap(), "mine");
 
-    // Another content of that file is another dataset.
+    // Another content of the file makes another dataset.
     std::fs::write(own, b"changed").unwrap();
-    let changed = library.take_in(&CODED, &rows, &NoProgress).await.unwrap();
+    let changed = library.import_local(&CODED, &rows, &NoProgress).await.unwrap();
     assert_ne!(changed.used.revision, by_file.used.revision);
     assert_ne!(changed.used.digest, by_file.used.digest);
 }
@@ -211,7 +211,7 @@ async fn rows_name_their_files() {
     for name in ["a.h5", "b.h5", "c.h5"] {
         write(folder.path(), name, name);
     }
-    let prepared = library.take_in(&CODED, &rows, &NoProgress).await.unwrap();
+    let prepared = library.import_local(&CODED, &rows, &NoProgress).await.unwrap();
     let attachments = &prepared.used.attachments;
     assert_eq!(attachments.keys().collect::<Vec<_>>(), ["a.h5", "b.h5", "targets"]);
     assert_eq!(attachments["targets"].key, attachments["b.h5"].key, "the one that was named first");
@@ -220,29 +220,29 @@ async fn rows_name_their_files() {
     assert!(listed[0].bytes < 3_000 && listed[0].attachments.len() == 3);
 
     let one = write(folder.path(), "one.jsonl", "{\"q\":1,\"h5_file\":\"c.h5\"}\n");
-    let prepared = library.take_in(&CODED, &one, &NoProgress).await.unwrap();
+    let prepared = library.import_local(&CODED, &one, &NoProgress).await.unwrap();
     assert_eq!(prepared.used.attachments.keys().collect::<Vec<_>>(), ["targets"]);
 }
 
 #[tokio::test]
-async fn a_missing_or_doubtful_file_is_told() {
+async fn a_missing_or_ambiguous_file_is_reported() {
     let bench = Bench::new().await;
     let library = bench.library_without_hub().await;
     let folder = tempfile::tempdir().unwrap();
     let rows = write(folder.path(), "rows.jsonl", "{\"q\":1}\n");
-    let error = library.take_in(&CODED, &rows, &NoProgress).await.unwrap_err().to_string();
+    let error = library.import_local(&CODED, &rows, &NoProgress).await.unwrap_err().to_string();
     assert!(error.contains("no .h5 file beside it") && error.contains("could not be reached"), "{error}");
     write(folder.path(), "a.h5", "a");
     write(folder.path(), "b.h5", "b");
-    let error = library.take_in(&CODED, &rows, &NoProgress).await.unwrap_err().to_string();
+    let error = library.import_local(&CODED, &rows, &NoProgress).await.unwrap_err().to_string();
     assert!(error.contains("more than one .h5 file") && error.contains("`h5_file`"), "{error}");
     for (bad, part) in [
-        ("\"../a.h5\"", "row 2, column `h5_file`: it names no file beside"),
+        ("\"../a.h5\"", "row 2, column `h5_file`: it isn't the name of a file in the same folder"),
         ("7", "row 2, column `h5_file`"),
         ("\"gone.h5\"", "gone.h5: No such file"),
     ] {
         let rows = write(folder.path(), "bad.jsonl", format!("{{\"q\":1}}\n{{\"h5_file\":{bad}}}\n"));
-        let error = library.take_in(&CODED, &rows, &NoProgress).await.unwrap_err().to_string();
+        let error = library.import_local(&CODED, &rows, &NoProgress).await.unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
     assert!(bench.keys().await.is_empty(), "nothing is left behind");
@@ -254,39 +254,39 @@ async fn a_file_of_another_kind_is_refused() {
     let bench = Bench::new().await;
     let folder = tempfile::tempdir().unwrap();
     let rows = write(folder.path(), "rows.jsonl", "{\"q\":1}\n");
-    // Beside the rows.
+    // Next to the rows.
     let library = bench.library_without_hub().await;
     for (bad, part) in [
-        (&b""[..], "t.h5: it is no .h5 file: it does not begin as one"),
-        (b"\x89HD", "t.h5: it is no .h5 file"),
+        (&b""[..], "t.h5: it is not a valid .h5 file: its first bytes differ"),
+        (b"\x89HD", "t.h5: it is not a valid .h5 file"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "`git lfs pull`"),
     ] {
         write(folder.path(), "t.h5", bad);
-        let error = library.take_in(&signed, &rows, &NoProgress).await.unwrap_err().to_string();
+        let error = library.import_local(&signed, &rows, &NoProgress).await.unwrap_err().to_string();
         assert!(error.contains(part), "{error}");
     }
     // In place of the rows.
     let targets = write(folder.path(), "t.h5", b"\x89HDF rest");
-    let error = library.take_in(&signed, &targets, &NoProgress).await.unwrap_err().to_string();
+    let error = library.import_local(&signed, &targets, &NoProgress).await.unwrap_err().to_string();
     assert!(error.contains("t.h5") && error.contains("a folder with both"), "{error}");
     assert!(error.contains("`h5_file`"), "{error}");
     assert!(bench.keys().await.is_empty(), "nothing is left behind");
-    let taken = library.take_in(&signed, folder.path(), &NoProgress).await.unwrap();
+    let taken = library.import_local(&signed, folder.path(), &NoProgress).await.unwrap();
     assert_eq!(taken.used.attachments["targets"].bytes, 9);
     // At the hub.
     let bench = Bench::new().await;
     let error = bench.library(&hub(b"<html>").await).prepare(&signed, &DatasetChoice::Hub, &NoProgress).await;
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("files/test_data.h5") && error.contains("it is no .h5 file"), "{error}");
+    assert!(error.contains("files/test_data.h5") && error.contains("it is not a valid .h5 file"), "{error}");
 }
 
 #[tokio::test]
-async fn rows_without_a_file_take_that_of_the_hub() {
+async fn rows_without_a_file_use_the_hubs_file() {
     let bench = Bench::new().await;
     let hub = hub(b"the hub's").await;
     let folder = tempfile::tempdir().unwrap();
     let rows = write(folder.path(), "rows.jsonl", "{\"q\":1}\n");
-    let prepared = bench.library(&hub).take_in(&CODED, &rows, &NoProgress).await.unwrap();
+    let prepared = bench.library(&hub).import_local(&CODED, &rows, &NoProgress).await.unwrap();
     let targets = &prepared.used.attachments["targets"];
     assert_eq!(targets.sha256, sha256(b"the hub's"));
     assert!(targets.url.is_some());

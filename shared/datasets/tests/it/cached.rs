@@ -1,4 +1,4 @@
-//! What is in the store.
+//! Listing and removal of stored datasets.
 
 use bench_datasets::{DatasetError, NoProgress, load_item};
 use bench_domain::run::DatasetChoice;
@@ -29,13 +29,13 @@ async fn datasets_are_listed_and_removed() {
     assert!(load_item(&bench.blobs, &prepared.used.data_key, entry.offset, entry.length).await.is_err());
     assert_eq!(library.remove("quiz", None).await.unwrap(), 1);
 
-    // It can be had again.
+    // It can be downloaded again.
     let again = library.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(again, prepared);
 }
 
 #[tokio::test]
-async fn a_frame_that_is_none_is_an_error() {
+async fn an_invalid_frame_is_an_error() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Demo, &NoProgress).await.unwrap();
     let (key, entry) = (&prepared.used.data_key, &prepared.index.items[0]);

@@ -5,8 +5,8 @@ use bench_domain::run::DatasetChoice;
 use bench_items::{Part, PartFile};
 use serde_json::{Value, json};
 
+use crate::custom_layout::CustomLayout;
 use crate::hub_server::{Repository, TestHub};
-use crate::shaped::Shaped;
 use crate::support::{Bench, COMMIT, Quiz};
 
 const ITEMS: &str =
@@ -45,7 +45,7 @@ async fn files_that_the_card_names() {
 async fn files_that_the_layout_names() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository(ITEMS, EXAMPLES, Value::Null));
-    // Neither card nor names tell.
+    // Neither the card nor file names show the split.
     let library = bench.library(&hub);
     let error = library.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
     assert!(matches!(error, DatasetError::NotFound { .. }), "{error}");
@@ -55,14 +55,14 @@ async fn files_that_the_layout_names() {
         PartFile { part: Part { config: "default", split: "validation" }, path: "Quiz_Examples.csv" },
     ];
     assert_eq!((FILES[0].part, FILES[1].part), (part("test"), part("validation")));
-    let named = Shaped { files: &FILES, ..Shaped::PLAIN };
+    let named = CustomLayout { files: &FILES, ..CustomLayout::PLAIN };
     let prepared = library.prepare(&named, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(prepared.index.items.len(), 2);
     assert_eq!(prepared.index.files[0].name, "Quiz_Dataset.csv");
 
     static GONE: [PartFile; 1] =
         [PartFile { part: Part { config: "default", split: "test" }, path: "gone.csv" }];
-    let gone = Shaped { files: &GONE, variant: "gone", ..Shaped::PLAIN };
+    let gone = CustomLayout { files: &GONE, variant: "gone", ..CustomLayout::PLAIN };
     let error = library.prepare(&gone, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
     assert!(error.to_string().contains(&format!("{COMMIT} has no file gone.csv")), "{error}");
 }
@@ -73,7 +73,7 @@ async fn a_local_file() {
     let library = bench.library_without_hub().await;
     let path = bench.folder.path().join("Mine.CSV");
     std::fs::write(&path, ITEMS).unwrap();
-    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let prepared = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
     assert_eq!(prepared.index.items.len(), 2);
     for (text, problem) in [
         ("question\nx\n", "Mine.CSV, row 1, column `category`: there is no text in it"),
@@ -88,7 +88,7 @@ async fn a_local_file() {
         ("question,category\n", "Mine.CSV: it holds no items"),
     ] {
         std::fs::write(&path, text).unwrap();
-        let error = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
+        let error = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
         assert_eq!(error.to_string(), problem);
     }
 }

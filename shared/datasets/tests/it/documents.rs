@@ -1,12 +1,12 @@
-//! Documents from an archive beside the items.
+//! Documents from an archive next to the items.
 
 use bench_datasets::{DatasetError, NoProgress, Prepared, SupportCache, load_support};
 use bench_domain::run::DatasetChoice;
 use bench_items::{DatasetSpec, DemoData, HubSource, document_text};
 use serde_json::{Value, json};
 
+use crate::custom_layout::{CustomLayout, archive, pinned};
 use crate::hub_server::{Repository, TestHub};
-use crate::shaped::{Shaped, archive, pinned};
 use crate::support::{Bench, COMMIT, OTHER_COMMIT, Quiz, SOURCES, TEST, questions};
 
 static READ_SOURCES: [HubSource; 1] =
@@ -23,9 +23,9 @@ static READ_DEMO: DatasetSpec = DatasetSpec {
 };
 
 /// Questions about the documents of an archive with this content.
-fn reading(content: &[u8]) -> Shaped {
+fn reading(content: &[u8]) -> CustomLayout {
     let quiz = Quiz { spec: &READ_DEMO, version: 1 };
-    Shaped { quiz, documents: Some(pinned(content)), ..Shaped::PLAIN }
+    CustomLayout { quiz, documents: Some(pinned(content)), ..CustomLayout::PLAIN }
 }
 
 fn bundle() -> Vec<u8> {
@@ -44,7 +44,7 @@ fn repository(commit: &str, count: usize, content: &[u8]) -> Repository {
     Repository { commit: commit.into(), files, ..Repository::default() }
 }
 
-async fn prepare(bench: &Bench, hub: &TestHub, layout: &Shaped) -> Result<Prepared, DatasetError> {
+async fn prepare(bench: &Bench, hub: &TestHub, layout: &CustomLayout) -> Result<Prepared, DatasetError> {
     bench.library(hub).prepare(layout, &DatasetChoice::Hub, &NoProgress).await
 }
 
@@ -53,7 +53,7 @@ async fn value(bench: &Bench, prepared: &Prepared, name: &str) -> Option<Value> 
 }
 
 fn zip_requests(hub: &TestHub) -> usize {
-    hub.asked().iter().filter(|asked| asked.at == "store" && asked.path.ends_with(".zip")).count()
+    hub.requests().iter().filter(|requests| requests.at == "store" && requests.path.ends_with(".zip")).count()
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn documents_are_support_values() {
     assert_eq!(zip_requests(&hub), 0);
     assert_eq!(value(&bench, &other, "Legal/set_1/one file.txt").await, Some(json!("another")));
 
-    // They go with the last dataset that has them.
+    // They are removed with the last dataset that uses them.
     let library = bench.library(&hub);
     let listed = library.list_cached().await.unwrap();
     assert_eq!(listed.len(), 2);
@@ -116,7 +116,7 @@ async fn an_archive_that_is_not_the_pinned_one_is_refused() {
 }
 
 #[tokio::test]
-async fn bad_archives_are_named_and_leave_nothing_visible() {
+async fn invalid_archives_are_reported_and_leave_nothing_visible() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     let good = bundle();
     let broken = {
@@ -125,8 +125,8 @@ async fn bad_archives_are_named_and_leave_nothing_visible() {
         bytes
     };
     for (content, problem) in [
-        (b"not a zip".to_vec(), "org/quiz/texts/all.zip: it is no ZIP archive"),
-        (good[..good.len() - 40].to_vec(), "org/quiz/texts/all.zip: it is no ZIP archive"),
+        (b"not a zip".to_vec(), "org/quiz/texts/all.zip: it is not a ZIP archive"),
+        (good[..good.len() - 40].to_vec(), "org/quiz/texts/all.zip: it is not a ZIP archive"),
         (broken, "org/quiz/texts/all.zip: member `Legal/set_1/One file.txt`: "),
         (archive(&[("other/x.txt", b"x")]), "org/quiz/texts/all.zip: it has no member under `lcr/`"),
     ] {
@@ -148,10 +148,10 @@ async fn documents_of_the_demo_and_of_local_files() {
     assert_eq!(value(&bench, &demo, "demo/one.txt").await, Some(json!("A demo.")));
     assert_eq!(demo.used.documents, None);
 
-    // A file without documents takes those that the layout pins, where they can be had.
+    // A file without documents uses those that the layout pins, if they are available.
     let file = bench.folder.path().join("mine.csv");
     std::fs::write(&file, "question,category\nwhich?,math\n").unwrap();
-    let without = library.take_in(&layout, &file, &NoProgress).await.unwrap();
+    let without = library.import_local(&layout, &file, &NoProgress).await.unwrap();
     assert!(
         without.used.note.as_deref().unwrap().starts_with("documents: demo, since"),
         "{:?}",
@@ -159,30 +159,30 @@ async fn documents_of_the_demo_and_of_local_files() {
     );
     assert_eq!(value(&bench, &without, "demo/one.txt").await, Some(json!("A demo.")));
     hub.publish("org/quiz", repository(COMMIT, 3, &content));
-    let with = bench.library(&hub).take_in(&layout, &file, &NoProgress).await.unwrap();
+    let with = bench.library(&hub).import_local(&layout, &file, &NoProgress).await.unwrap();
     assert_eq!(
         (with.used.note.clone(), with.used.documents.as_deref()),
         (None, Some(pinned(&content).sha256))
     );
     assert_eq!(value(&bench, &with, "Legal/set_1/one file.txt").await, Some(json!("another")));
     assert_ne!(with.used.revision, without.used.revision);
-    // By now they are stored, so no hub is needed.
-    assert_eq!(library.take_in(&layout, &file, &NoProgress).await.unwrap(), with);
+    // They are stored by now, so no hub is needed.
+    assert_eq!(library.import_local(&layout, &file, &NoProgress).await.unwrap(), with);
 
     // Rows among the items, and an archive in the folder.
     let lines = "{\"question\":\"a\",\"category\":\"law\"}\n{\"path\":\"x/y.txt\",\"text\":\"inline\"}\n";
     let file = bench.folder.path().join("both.jsonl");
     std::fs::write(&file, lines).unwrap();
-    let inline = library.take_in(&layout, &file, &NoProgress).await.unwrap();
+    let inline = library.import_local(&layout, &file, &NoProgress).await.unwrap();
     assert_eq!((value(&bench, &inline, "x/y.txt").await, inline.used.note), (Some(json!("inline")), None));
     let folder = bench.folder.path().join("set");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("test.csv"), "question,category\nwhich?,math\n").unwrap();
     std::fs::write(folder.join("docs.zip"), archive(&[("lcr/own.txt", b"own")])).unwrap();
-    let own = library.take_in(&layout, &folder, &NoProgress).await.unwrap();
+    let own = library.import_local(&layout, &folder, &NoProgress).await.unwrap();
     assert_eq!((value(&bench, &own, "own.txt").await, own.used.note.clone()), (Some(json!("own")), None));
     std::fs::write(folder.join("more.ZIP"), b"x").unwrap();
-    let error = library.take_in(&layout, &folder, &NoProgress).await.unwrap_err();
+    let error = library.import_local(&layout, &folder, &NoProgress).await.unwrap_err();
     assert!(error.to_string().contains("more than one ZIP archive"), "{error}");
 }
 
@@ -204,15 +204,15 @@ async fn a_cache_of_support_values_is_bounded() {
     for name in ["1.txt", "2.txt", "3.txt"] {
         assert!(get(name).await.is_some());
     }
-    // Only the last two fit; what went is loaded again and is the same.
+    // Only the last two fit; an evicted value is loaded again and is the same.
     let again = get("0.txt").await.unwrap();
     assert!(!std::sync::Arc::ptr_eq(&first, &again));
     assert_eq!(first, again);
     assert!(std::sync::Arc::ptr_eq(&get("3.txt").await.unwrap(), &get("3.txt").await.unwrap()));
-    // One that is too large for it is handed out all the same.
+    // A value larger than the cache is returned all the same.
     let small = SupportCache::new(10);
     assert_eq!(small.get(&bench.blobs, &prepared.used, "5.txt").await.unwrap(), get("5.txt").await);
-    // Many at once load each once.
+    // Concurrent requests load each value once.
     let (a, b) = tokio::join!(get("4.txt"), get("4.txt"));
     assert!(std::sync::Arc::ptr_eq(&a.unwrap(), &b.unwrap()));
     assert_eq!(SOURCES.len(), 2);

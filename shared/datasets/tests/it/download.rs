@@ -1,15 +1,15 @@
-//! Downloads through trouble.
+//! Downloads with interruptions and errors.
 
 use bench_datasets::{DatasetError, NoProgress};
 use bench_domain::run::DatasetChoice;
 
-use crate::hub_server::{Asked, Fault, TestHub};
-use crate::support::{Bench, Heard, Quiz, repository};
+use crate::hub_server::{Fault, RecordedRequest, TestHub};
+use crate::support::{Bench, Quiz, RecordedProgress, repository};
 
 const FILE: &str = "data/test-00000-of-00002.parquet";
 
-fn of_file(asked: Vec<Asked>, at: &str) -> Vec<Asked> {
-    asked.into_iter().filter(|asked| asked.at == at && asked.path.ends_with(FILE)).collect()
+fn of_file(requests: Vec<RecordedRequest>, at: &str) -> Vec<RecordedRequest> {
+    requests.into_iter().filter(|requests| requests.at == at && requests.path.ends_with(FILE)).collect()
 }
 
 #[tokio::test]
@@ -20,7 +20,7 @@ async fn a_cut_connection_is_resumed() {
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
     let ranges: Vec<_> =
-        of_file(hub.asked(), "store").into_iter().map(|a| (a.range, a.if_range.is_some())).collect();
+        of_file(hub.requests(), "store").into_iter().map(|a| (a.range, a.if_range.is_some())).collect();
     let expected =
         [(None, false), (Some("bytes=1000-".to_owned()), true), (Some("bytes=1500-".to_owned()), true)];
     assert_eq!(ranges, expected);
@@ -34,21 +34,22 @@ async fn without_an_etag_a_download_starts_again() {
     hub.fail(FILE, [Fault::Cut(1_000)]);
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
-    assert!(of_file(hub.asked(), "store").iter().all(|asked| asked.range.is_none()));
+    assert!(of_file(hub.requests(), "store").iter().all(|requests| requests.range.is_none()));
 }
 
 #[tokio::test]
-async fn a_later_process_goes_on_where_one_ended() {
+async fn a_later_process_resumes_a_download() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
-    // Something arrives, then nothing for so long that the hub counts as unreachable.
+    // Some data arrives, then none until the hub counts as unreachable.
     hub.fail(FILE, [Fault::Cut(1_000)].into_iter().chain((0..6).map(|_| Fault::Status(500, vec![]))));
     let demo = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert!(demo.used.is_demo());
-    hub.asked();
+    hub.requests();
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
-    let ranges: Vec<_> = of_file(hub.asked(), "store").into_iter().map(|asked| asked.range).collect();
+    let ranges: Vec<_> =
+        of_file(hub.requests(), "store").into_iter().map(|requests| requests.range).collect();
     assert_eq!(ranges, [Some("bytes=1000-".to_owned())]);
 }
 
@@ -68,10 +69,10 @@ async fn a_finished_file_is_not_downloaded_again() {
             .is_demo()
     );
     assert_eq!(bench.downloads().len(), 3, "{:?}", bench.downloads());
-    hub.asked();
+    hub.requests();
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(prepared.index.items.len(), 220);
-    assert!(of_file(hub.asked(), "hub").is_empty());
+    assert!(of_file(hub.requests(), "hub").is_empty());
     assert_eq!(bench.downloads(), Vec::<String>::new());
 }
 
@@ -84,7 +85,7 @@ async fn a_wrong_checksum_is_an_error() {
     assert!(matches!(&error, DatasetError::Checksum { file, .. } if file == FILE), "{error}");
     assert_eq!(bench.keys().await, Vec::<String>::new());
 
-    // Once is repaired by downloading anew.
+    // A single mismatch is repaired by downloading again.
     hub.fail(FILE, [Fault::Altered]);
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(bench.items(&prepared).await.len(), 220);
@@ -96,17 +97,17 @@ async fn a_rate_limit_is_waited_for() {
     hub.publish("org/quiz", repository());
     hub.fail("revision", [Fault::Status(429, vec![("retry-after", "0")]), Fault::Status(503, vec![])]);
     hub.fail(FILE, [Fault::Status(429, vec![("retry-after", "0.002")])]);
-    let heard = Heard::default();
-    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &heard).await.unwrap();
+    let steps = RecordedProgress::default();
+    let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &steps).await.unwrap();
     assert_eq!(prepared.index.items.len(), 220);
-    let heard = heard.0.into_inner().unwrap();
-    let waits: Vec<_> = heard.iter().filter(|step| step.starts_with("Waiting")).collect();
+    let steps = steps.0.into_inner().unwrap();
+    let waits: Vec<_> = steps.iter().filter(|step| step.starts_with("Waiting")).collect();
     assert_eq!(waits.len(), 3, "{waits:?}");
     assert!(waits[2].contains("2ms") && waits[2].contains("429"), "{}", waits[2]);
 }
 
 #[tokio::test]
-async fn a_wait_beyond_the_bound_is_not_waited_for() {
+async fn a_requested_wait_beyond_the_limit_fails() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     hub.fail("revision", [Fault::Status(429, vec![("retry-after", "86400")])]);

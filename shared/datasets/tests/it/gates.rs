@@ -1,4 +1,4 @@
-//! Terms, tokens and refusals.
+//! Gated datasets, tokens and refusals.
 
 use bench_datasets::{DatasetError, NoProgress};
 use bench_domain::run::DatasetChoice;
@@ -20,8 +20,8 @@ async fn a_gated_dataset_needs_a_token_before_anything_else() {
     let error = library.prepare(&Quiz::GATED, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
     assert_eq!(error.to_string(), expected);
     assert_eq!(library.check(&Quiz::GATED, &DatasetChoice::Hub).unwrap_err().to_string(), expected);
-    assert_eq!(hub.asked(), []);
-    // Rows of our own are not gated.
+    assert_eq!(hub.requests(), []);
+    // Demo rows aren't gated.
     assert!(library.prepare(&Quiz::GATED, &DatasetChoice::Demo, &NoProgress).await.unwrap().used.is_demo());
 }
 
@@ -42,7 +42,7 @@ async fn a_token_whose_account_has_not_accepted_is_not_enough() {
 }
 
 #[tokio::test]
-async fn a_token_without_the_right_is_told_of_the_gate() {
+async fn a_token_without_access_reports_the_gate() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     let message = vec![("x-error-message", "Please enable access to public gated repositories")];
     hub.fail("revision", [Fault::Status(403, message)]);
@@ -52,7 +52,7 @@ async fn a_token_without_the_right_is_told_of_the_gate() {
 }
 
 #[tokio::test]
-async fn a_gate_that_was_not_known_of_is_told() {
+async fn an_unexpected_gate_is_reported() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", gated_repository());
     let error = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
@@ -61,7 +61,7 @@ async fn a_gate_that_was_not_known_of_is_told() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_none_is_told() {
+async fn an_invalid_token_is_reported() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     hub.fail("revision", [Fault::Status(401, vec![("x-error-message", "Invalid credentials")])]);

@@ -1,4 +1,4 @@
-//! A hub on loopback: the API and small files on one port, the store of large files on another.
+//! Hub on loopback: the API and small files on one port, the storage of large files on another.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
@@ -15,9 +15,9 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// What was asked.
+/// A recorded request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     /// `hub` or `store`.
     pub(crate) at: &'static str,
     pub(crate) path: String,
@@ -26,24 +26,24 @@ pub(crate) struct Asked {
     pub(crate) if_range: Option<String>,
 }
 
-/// Something that goes wrong once.
+/// A failure that occurs once.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// This status with these headers.
+    /// A response with this status and these headers.
     Status(u16, Vec<(&'static str, &'static str)>),
-    /// So many bytes of the file, then the connection breaks.
+    /// The connection breaks after this number of bytes of the file.
     Cut(usize),
-    /// The file with one bit changed.
+    /// The file has one flipped bit.
     Altered,
 }
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Repository {
     pub(crate) commit: String,
-    /// Path, content, and whether it is kept in the store of large files.
+    /// Path, content, and true if the file is in the storage of large files.
     pub(crate) files: Vec<(String, Vec<u8>, bool)>,
     pub(crate) card: Value,
-    /// Whether downloads need this token.
+    /// If true, downloads need this token.
     pub(crate) token: Option<String>,
     /// Configuration, split, addresses.
     pub(crate) converted: BTreeMap<String, BTreeMap<String, Vec<String>>>,
@@ -52,14 +52,14 @@ pub(crate) struct Repository {
 #[derive(Debug, Default)]
 struct Inner {
     repositories: BTreeMap<String, Repository>,
-    /// By a part of the path.
+    /// Faults by a part of the path.
     faults: Vec<(String, VecDeque<Fault>)>,
-    asked: Vec<Asked>,
+    requests: Vec<RecordedRequest>,
     store_url: String,
     etags: bool,
 }
 
-/// The two servers; they end with the test's runtime.
+/// The two servers. They end with the test's runtime.
 #[derive(Debug, Clone)]
 pub(crate) struct TestHub {
     inner: Arc<Mutex<Inner>>,
@@ -84,19 +84,19 @@ impl TestHub {
         self.inner().repositories.insert(id.to_owned(), repository);
     }
 
-    /// The next requests whose path contains `part` fail so.
+    /// Makes the next requests whose path contains `part` fail.
     pub(crate) fn fail(&self, part: &str, faults: impl IntoIterator<Item = Fault>) {
         self.inner().faults.push((part.to_owned(), faults.into_iter().collect()));
     }
 
-    /// Files come without etag from now on.
+    /// Stops sending ETags.
     pub(crate) fn no_etags(&self) {
         self.inner().etags = false;
     }
 
-    /// What was asked since the last call.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
-        std::mem::take(&mut self.inner().asked)
+    /// Returns the requests since the last call.
+    pub(crate) fn requests(&self) -> Vec<RecordedRequest> {
+        std::mem::take(&mut self.inner().requests)
     }
 }
 
@@ -115,14 +115,14 @@ async fn answer(State((at, inner)): State<Shared>, request: Request) -> Result<R
     let headers = request.headers();
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let path = request.uri().path().to_owned();
-    inner.asked.push(Asked {
+    inner.requests.push(RecordedRequest {
         at,
         path: path.clone(),
         authorization: header(AUTHORIZATION),
         range: header(RANGE),
         if_range: header(IF_RANGE),
     });
-    // A large file's fault happens where the file is.
+    // A fault of a large file occurs at its storage.
     let is_redirected = at == "hub" && path.contains("/resolve/") && is_large(&inner.repositories, &path);
     let fault =
         inner.faults.iter_mut().find(|(part, faults)| path.contains(part.as_str()) && !faults.is_empty());
@@ -198,7 +198,7 @@ fn respond(at: &str, inner: &Inner, path: &str, headers: &HeaderMap, fault: Opti
                 .header("x-linked-etag", format!("\"{}\"", hex::encode(Sha256::digest(bytes))));
             response.body(Body::empty()).unwrap()
         }
-        // Files of GitHub: their repositories are published under `github:OWNER/NAME`.
+        // Files on GitHub: their repositories are published under `github:OWNER/NAME`.
         [owner, name, commit, file @ ..] => {
             let found = known(&format!("github:{owner}/{name}")).filter(|found| found.commit == *commit);
             let file = file.join("/");
@@ -256,7 +256,7 @@ fn send(bytes: &[u8], headers: &HeaderMap, fault: Option<Fault>, etags: bool) ->
     }
 }
 
-/// The bytes, and the end of the connection once they are sent: the server flushes when it has to wait.
+/// Sends the bytes, then ends the connection: the server flushes while it waits.
 fn cut(bytes: Bytes) -> Body {
     let broken = stream::once(async {
         for _ in 0..10 {

@@ -1,4 +1,4 @@
-//! Datasets whose files do not fit on disk or into memory together.
+//! Datasets whose files don't fit on disk or into memory together.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -24,7 +24,7 @@ static SPEC: DatasetSpec = DatasetSpec {
     demo: DemoData { items: "{\"id\":\"demo\"}\n", support: &[] },
 };
 
-/// Problems with tests of many kilobytes, in files that the layout names in an order of its own.
+/// Items with tests of many kilobytes, in files whose order the layout defines.
 #[derive(Debug)]
 struct Large;
 
@@ -59,7 +59,7 @@ impl Layout for Large {
     }
 }
 
-/// What no compressor makes small.
+/// Returns text that doesn't compress well.
 fn noise(seed: usize, bytes: usize) -> String {
     static NOISE: LazyLock<String> = LazyLock::new(|| {
         let mut state = 1_u64;
@@ -93,7 +93,7 @@ fn publish(hub: &TestHub, row_bytes: usize) {
     );
 }
 
-/// A library that keeps nothing on disk but the file that is being read.
+/// A library that keeps only the file on disk that is being read.
 fn library(bench: &Bench, hub: &TestHub) -> Library {
     bench.library_with(hub, |config| config.kept_bytes_max = 1)
 }
@@ -103,11 +103,11 @@ async fn prepared(library: &Library) -> Prepared {
 }
 
 fn downloaded(hub: &TestHub) -> Vec<String> {
-    let asked = hub.asked().into_iter().filter(|asked| asked.at == "store");
-    asked.filter_map(|asked| asked.path.rsplit('/').next().map(str::to_owned)).collect()
+    let requests = hub.requests().into_iter().filter(|requests| requests.at == "store");
+    requests.filter_map(|requests| requests.path.rsplit('/').next().map(str::to_owned)).collect()
 }
 
-/// The dataset made in one go, by a library that keeps all files until the end.
+/// Makes the dataset without interruption, in a library that keeps all files until the end.
 async fn in_one_go(row_bytes: usize) -> Prepared {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, row_bytes);
@@ -127,7 +127,7 @@ async fn stopped(bench: &Bench, hub: &TestHub) {
 }
 
 #[tokio::test]
-async fn a_file_is_removed_when_its_rows_are_stored_and_not_asked_for_again() {
+async fn a_file_is_removed_when_its_rows_are_stored_and_not_requested_again() {
     for row_bytes in [100, 900_000] {
         let whole = in_one_go(row_bytes).await;
         assert_eq!((whole.index.items.len(), whole.index.rows_left_out), (21, 3));
@@ -150,9 +150,9 @@ async fn a_file_is_removed_when_its_rows_are_stored_and_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_gone_on_with_is_begun_anew() {
+async fn an_unusable_checkpoint_starts_over() {
     type Change = fn(&mut Value);
-    // Only what is large is in parts.
+    // Only large objects have parts.
     let changes: [(usize, Change); 6] = [
         (900_000, |noted| noted["writer"]["upload"]["id"] = "0".repeat(32).into()),
         (900_000, |noted| noted["writer"]["upload"]["etags"][0] = "\"0123\"".into()),
@@ -180,7 +180,7 @@ async fn what_cannot_be_gone_on_with_is_begun_anew() {
 }
 
 #[tokio::test]
-async fn a_damaged_note_is_no_note() {
+async fn a_damaged_checkpoint_is_ignored() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, 100);
     stopped(&bench, &hub).await;
@@ -190,7 +190,7 @@ async fn a_damaged_note_is_no_note() {
 }
 
 #[tokio::test]
-async fn two_at_once_make_the_same() {
+async fn concurrent_processes_make_the_same_dataset() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, 100);
     stopped(&bench, &hub).await;
@@ -201,7 +201,7 @@ async fn two_at_once_make_the_same() {
 }
 
 #[tokio::test]
-async fn an_id_that_comes_twice_is_told_across_files() {
+async fn duplicate_ids_are_reported_across_files() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     publish(&hub, 100);
     stopped(&bench, &hub).await;

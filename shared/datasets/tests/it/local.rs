@@ -34,7 +34,7 @@ async fn a_file_with_its_own_worked_examples() {
     let example = ",\"split\":\"validation\"";
     let text = [line("one", ""), line("example", example), "\n".into(), line("two", "")].concat();
     let path = bench.file("mine.jsonl", text);
-    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let prepared = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
     assert_eq!((prepared.used.id.as_str(), prepared.used.source.as_str()), ("mine.jsonl", "local"));
     assert_eq!(prepared.used.note, None);
     let items = bench.items(&prepared).await;
@@ -43,9 +43,9 @@ async fn a_file_with_its_own_worked_examples() {
     let examples = load_support(&bench.blobs, &prepared.used, "math").await.unwrap().unwrap();
     assert_eq!(examples[0]["question"], "example");
     assert_eq!(again(&library, &prepared).await, prepared);
-    // The same content is the same revision, whatever its name.
+    // The same content has the same revision, regardless of its file name.
     let copy = bench.file("copy.jsonl", std::fs::read(&path).unwrap());
-    assert_eq!(library.take_in(&Quiz::OPEN, &copy, &NoProgress).await.unwrap().used, prepared.used);
+    assert_eq!(library.import_local(&Quiz::OPEN, &copy, &NoProgress).await.unwrap().used, prepared.used);
 }
 
 #[tokio::test]
@@ -60,7 +60,7 @@ async fn an_index_of_an_older_program_gets_the_datasets_own_ids() {
         line("three", ",\"own\":\"0\""),
     ];
     let path = bench.file("mine.jsonl", text.concat());
-    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let prepared = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
     let ids = |prepared: &Prepared| -> Vec<Option<String>> {
         prepared.index.items.iter().map(|entry| entry.source_id.clone()).collect()
     };
@@ -76,18 +76,18 @@ async fn an_index_of_an_older_program_gets_the_datasets_own_ids() {
         entry.as_object_mut().unwrap().remove("source_id");
     }
     bench.blobs.put_json(&key, &old).await.unwrap();
-    // The file is not needed for it, and nothing else changes: the digest least of all.
+    // The file isn't needed for this, and nothing else changes, least of all the digest.
     std::fs::remove_file(&path).unwrap();
     assert_eq!(again(&library, &prepared).await, prepared);
     assert_eq!(bench.blobs.get_json::<Value>(&key).await.unwrap(), Some(written));
 
-    // Items that cannot be read have no ids that could be trusted.
+    // Items that can't be read have no ids that could be trusted.
     bench.blobs.put_json(&key, &old).await.unwrap();
     let broken = vec![0_u8; usize::try_from(prepared.index.data_bytes).unwrap()];
     bench.blobs.put(&prepared.used.data_key, broken.into(), "application/zstd").await.unwrap();
     let choice = DatasetChoice::Local { revision: prepared.used.revision.clone() };
     let error = library.prepare(&Quiz::OPEN, &choice, &NoProgress).await.unwrap_err();
-    assert!(matches!(error, DatasetError::NotTakenIn { .. }), "{error}");
+    assert!(matches!(error, DatasetError::NotImported { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn a_folder_with_files_by_split() {
     bench.file("set/dev.json", format!("[{}]", line("example", "").trim()));
     bench.file("set/README.md", "# Mine");
     let path = bench.folder.path().join("set");
-    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let prepared = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
     let items = bench.items(&prepared).await;
     assert_eq!(items.len(), 100);
     assert_eq!(items[99].row["number"], 99);
@@ -110,11 +110,11 @@ async fn a_folder_with_files_by_split() {
 }
 
 #[tokio::test]
-async fn without_worked_examples_those_of_the_demo_are_told() {
+async fn missing_examples_are_replaced_by_demo_ones_with_a_note() {
     let bench = Bench::new().await;
     let library = bench.library_without_hub().await;
     let path = bench.file("mine.parquet", questions(0, 5));
-    let prepared = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let prepared = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
     let note = prepared.used.note.clone().unwrap();
     assert!(note.starts_with("worked examples: demo"), "{note}");
     assert_eq!(prepared.index.items.len(), 5);
@@ -128,20 +128,22 @@ async fn worked_examples_of_the_hub_are_borrowed() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     let path = bench.file("mine.json", format!("[{}]", line("one", "").trim()));
-    let without = bench.library_without_hub().await.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
-    let with = bench.library(&hub).take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let without =
+        bench.library_without_hub().await.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    let with = bench.library(&hub).import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
     assert_eq!(with.used.note, None);
     let examples = load_support(&bench.blobs, &with.used, "law").await.unwrap().unwrap();
     assert_eq!(examples[0]["question"], "What is 1001?");
-    // Other examples make other prompts, so it is another revision.
+    // Other examples make other prompts, so the revision differs.
     assert_ne!(with.used.revision, without.used.revision);
-    // What is cached by now is taken without a hub.
-    let cached = bench.library_without_hub().await.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
+    // The cached dataset is used without a hub.
+    let cached =
+        bench.library_without_hub().await.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap();
     assert_eq!(cached, with);
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named_and_leaves_nothing() {
+async fn errors_are_located_and_leave_nothing() {
     let bench = Bench::new().await;
     let library = bench.library_without_hub().await;
     let good = line("one", "");
@@ -152,7 +154,7 @@ async fn what_is_wrong_is_named_and_leaves_nothing() {
             "a.jsonl, row 2, column `category`: there is no text in it",
         ),
         ("b.jsonl", format!("{good}{{\"question\"\n"), "b.jsonl, row 2: it is not JSON: "),
-        ("c.json", format!("[{}, 5]", good.trim()), "c.json, row 2: 5 stands where a row"),
+        ("c.json", format!("[{}, 5]", good.trim()), "c.json, row 2: expected an object as row, found 5"),
         ("d.jsonl", String::new(), "d.jsonl: it holds no items"),
         (
             "e.jsonl",
@@ -164,7 +166,7 @@ async fn what_is_wrong_is_named_and_leaves_nothing() {
         ("h.jsonl", line("", ""), "h.jsonl: it holds no items"),
     ] {
         let path = bench.file(name, content);
-        let error = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
+        let error = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
         assert!(error.to_string().starts_with(expected), "{error}");
         assert!(matches!(error, DatasetError::Content(_)));
     }
@@ -174,17 +176,17 @@ async fn what_is_wrong_is_named_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn paths_that_hold_nothing() {
+async fn paths_without_a_dataset_are_errors() {
     let bench = Bench::new().await;
     let library = bench.library_without_hub().await;
     let empty = bench.folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
     bench.file("only/validation.jsonl", line("example", ""));
     for path in [empty, bench.folder.path().join("only"), bench.folder.path().join("none.jsonl")] {
-        let error = library.take_in(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
+        let error = library.import_local(&Quiz::OPEN, &path, &NoProgress).await.unwrap_err();
         assert!(matches!(error, DatasetError::Path { .. }), "{error}");
     }
     let choice = DatasetChoice::Local { revision: "../../x".into() };
     let error = library.prepare(&Quiz::OPEN, &choice, &NoProgress).await.unwrap_err();
-    assert!(matches!(error, DatasetError::NotTakenIn { .. }), "{error}");
+    assert!(matches!(error, DatasetError::NotImported { .. }), "{error}");
 }

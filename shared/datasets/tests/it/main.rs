@@ -1,10 +1,10 @@
 //! Datasets through a hub on loopback and a real blob store.
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+mod custom_layout;
 mod hub_server;
 #[expect(dead_code, reason = "the tests of the reader use every kind of column")]
 mod parquet_files;
-mod shaped;
 mod support;
 
 mod attachments;

@@ -1,4 +1,4 @@
-//! Parquet files for tests, by the low-level writer.
+//! Parquet files for tests, written with the low-level writer.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-/// A column and its values; all of them are optional.
+/// A column and its values, all of which are optional.
 pub(crate) enum Column {
     Int(&'static str, Vec<Option<i64>>),
     Time(&'static str, Vec<Option<i64>>),

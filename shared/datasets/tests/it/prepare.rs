@@ -1,4 +1,4 @@
-//! From the hub into the blob store.
+//! Preparation of datasets from the hub.
 
 use bench_datasets::{DatasetError, Library, NoProgress, load_support};
 use bench_domain::run::DatasetChoice;
@@ -6,15 +6,15 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use crate::hub_server::{Repository, TestHub};
-use crate::support::{Bench, COMMIT, Heard, OTHER_COMMIT, Quiz, questions, repository, token};
+use crate::support::{Bench, COMMIT, OTHER_COMMIT, Quiz, RecordedProgress, questions, repository, token};
 
 #[tokio::test]
 async fn items_and_support_come_from_the_hub() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     let library = bench.library_with(&hub, token);
-    let heard = Heard::default();
-    let prepared = library.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &heard).await.unwrap();
+    let steps = RecordedProgress::default();
+    let prepared = library.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &steps).await.unwrap();
 
     assert_eq!(prepared.used.id, "org/quiz");
     assert_eq!(prepared.used.revision, COMMIT);
@@ -44,7 +44,7 @@ async fn items_and_support_come_from_the_hub() {
     assert_eq!(math[1]["question"], "What is 1002?");
     assert_eq!(load_support(&bench.blobs, &prepared.used, "art").await.unwrap(), None);
 
-    // The digest can be computed from what is loaded.
+    // The digest can be computed from the loaded items.
     let mut digest = Sha256::new();
     for item in &items {
         digest.update(serde_json::to_string(item).unwrap() + "\n");
@@ -55,16 +55,16 @@ async fn items_and_support_come_from_the_hub() {
     }
     assert_eq!(prepared.used.digest, hex::encode(digest.finalize()));
 
-    // The token was sent to the hub and nowhere else, and large files came from elsewhere.
-    let asked = hub.asked();
-    assert!(asked.iter().any(|asked| asked.at == "store"));
-    for asked in asked {
-        let expected = (asked.at == "hub").then(|| "Bearer hf_secret".to_owned());
-        assert_eq!(asked.authorization, expected, "{}", asked.path);
+    // The token was sent to the hub only, and large files came from elsewhere.
+    let requests = hub.requests();
+    assert!(requests.iter().any(|requests| requests.at == "store"));
+    for requests in requests {
+        let expected = (requests.at == "hub").then(|| "Bearer hf_secret".to_owned());
+        assert_eq!(requests.authorization, expected, "{}", requests.path);
     }
-    let heard = heard.0.into_inner().unwrap();
-    for kind in ["Resolving", "Downloading", "Normalising { items: 220 }"] {
-        assert!(heard.iter().any(|step| step.starts_with(kind)), "{kind}");
+    let steps = steps.0.into_inner().unwrap();
+    for kind in ["Resolving", "Downloading", "Normalizing { items: 220 }"] {
+        assert!(steps.iter().any(|step| step.starts_with(kind)), "{kind}");
     }
     assert_eq!(bench.downloads(), Vec::<String>::new());
 }
@@ -74,13 +74,13 @@ async fn a_revision_is_downloaded_once() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     let first = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
-    hub.asked();
+    hub.requests();
     let again = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(first, again);
-    let asked: Vec<_> = hub.asked().into_iter().map(|asked| asked.path).collect();
-    assert_eq!(asked, ["/api/datasets/org/quiz/revision/main"]);
+    let requests: Vec<_> = hub.requests().into_iter().map(|requests| requests.path).collect();
+    assert_eq!(requests, ["/api/datasets/org/quiz/revision/main"]);
 
-    // Another layout version makes items of its own.
+    // Another layout version makes its own items.
     let newer = Quiz { version: 2, ..Quiz::OPEN };
     let newer = bench.library(&hub).prepare(&newer, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_ne!(newer.used.data_key, first.used.data_key);
@@ -102,13 +102,13 @@ async fn a_new_commit_is_a_new_revision() {
     assert_eq!(bench.items(&old).await.len(), 220);
 
     // A pinned commit that is in the store needs no hub.
-    hub.asked();
+    hub.requests();
     let pinned = bench.library_with(&hub, |config| {
         config.revisions.insert("quiz".into(), COMMIT.into());
     });
     let pinned = pinned.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(pinned, old);
-    assert_eq!(hub.asked(), []);
+    assert_eq!(hub.requests(), []);
 }
 
 #[tokio::test]
@@ -119,7 +119,7 @@ async fn the_next_source_is_tried() {
     let prepared = library.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(prepared.used.id, "org/quiz-mirror");
 
-    // A repository without the split is no source either.
+    // A repository without the split is skipped too.
     let mut other = repository();
     other.files.retain(|(name, ..)| !name.contains("validation"));
     hub.publish("org/quiz", other);
@@ -156,7 +156,7 @@ async fn json_lines_named_by_the_card() {
 }
 
 #[tokio::test]
-async fn what_the_hub_converted() {
+async fn converted_files_of_the_hub_are_used() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     let address =
         |split: &str| vec![format!("https://huggingface.co/datasets/org/quiz/resolve/x/{split}.bin")];
@@ -174,7 +174,7 @@ async fn what_the_hub_converted() {
 }
 
 #[tokio::test]
-async fn a_pin_to_what_is_not_on_main_is_not_converted() {
+async fn a_pinned_commit_outside_main_is_not_converted() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     let library = bench.library_with(&hub, |config| {
@@ -185,7 +185,7 @@ async fn a_pin_to_what_is_not_on_main_is_not_converted() {
 }
 
 #[tokio::test]
-async fn a_broken_file_is_named_and_leaves_nothing() {
+async fn a_broken_file_is_reported_and_leaves_nothing() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     let mut broken = repository();
     let bytes = &mut broken.files[2].1;
@@ -200,7 +200,7 @@ async fn a_broken_file_is_named_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_row_that_does_not_fit_is_named() {
+async fn an_invalid_row_is_reported() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     let mut odd = repository();
     odd.files.push(("data/test-00000-of-00002.jsonl".into(), b"{}".to_vec(), false));
@@ -218,7 +218,7 @@ async fn a_kill_half_way_leaves_nothing_visible() {
     hub.publish("org/quiz", repository());
     let library = bench.library(&hub);
     let first = library.prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
-    // As it is after a kill before the last write.
+    // The state after a kill before the last write.
     let index = first.used.data_key.replace("data.zst", "index.json.zst");
     bench.blobs.delete(&index).await.unwrap();
     assert_eq!(library.list_cached().await.unwrap(), []);
@@ -227,7 +227,7 @@ async fn a_kill_half_way_leaves_nothing_visible() {
 }
 
 #[tokio::test]
-async fn it_can_be_done_on_any_thread() {
+async fn the_future_is_send() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     let library = bench.library(&hub);
@@ -236,7 +236,7 @@ async fn it_can_be_done_on_any_thread() {
 }
 
 #[tokio::test]
-async fn many_at_once_do_no_harm() {
+async fn concurrent_calls_are_safe() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     let libraries: Vec<Library> = (0..4).map(|_| bench.library(&hub)).collect();

@@ -1,4 +1,4 @@
-//! What all tests here need: a blob store, a layout, rows.
+//! Fixtures for all tests of this crate: a blob store, a layout, rows.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -40,7 +40,7 @@ static GATED: DatasetSpec = DatasetSpec {
     demo: DEMO,
 };
 
-/// Questions with a category; the category's validation rows are its worked examples.
+/// Questions with a category. The validation rows of the category are its few-shot examples.
 #[derive(Debug)]
 pub(crate) struct Quiz {
     pub(crate) spec: &'static DatasetSpec,
@@ -97,7 +97,7 @@ impl Layout for Quiz {
     }
 }
 
-/// A blob store and a folder, both for one test.
+/// A blob store and a download folder for one test.
 pub(crate) struct Bench {
     pub(crate) folder: TempDir,
     pub(crate) blobs: Blobs,
@@ -132,7 +132,7 @@ impl Bench {
         Library::new(self.blobs.clone(), config)
     }
 
-    /// A library whose hub nobody answers for.
+    /// A library whose hub doesn't respond.
     pub(crate) async fn library_without_hub(&self) -> Library {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -155,7 +155,7 @@ impl Bench {
         items
     }
 
-    /// Files left in the folder for downloads.
+    /// Files left in the download folder.
     pub(crate) fn downloads(&self) -> Vec<String> {
         fn walk(folder: &std::path::Path, found: &mut Vec<String>) {
             for entry in std::fs::read_dir(folder).into_iter().flatten() {
@@ -173,17 +173,17 @@ pub(crate) fn token(config: &mut LibraryConfig) {
     config.token = Token::new("hf_secret");
 }
 
-/// Remembers what it heard.
+/// Records the progress that it receives.
 #[derive(Debug, Default)]
-pub(crate) struct Heard(pub(crate) Mutex<Vec<String>>);
+pub(crate) struct RecordedProgress(pub(crate) Mutex<Vec<String>>);
 
-impl Progress for Heard {
+impl Progress for RecordedProgress {
     fn step(&self, step: Step<'_>) {
         self.0.lock().unwrap().push(format!("{step:?}"));
     }
 }
 
-/// Parquet with `count` questions from number `from`, in turn of math and law.
+/// Parquet with `count` questions from number `from`, alternating between math and law.
 pub(crate) fn questions(from: usize, count: usize) -> Vec<u8> {
     let numbers = || from..from + count;
     parquet(
@@ -204,7 +204,8 @@ pub(crate) fn questions(from: usize, count: usize) -> Vec<u8> {
     )
 }
 
-/// A repository of 220 questions in two files and 4 worked examples; large files are in the store.
+/// A repository of 220 questions in two files and 4 few-shot examples. Large files are in the
+/// storage.
 pub(crate) fn repository() -> Repository {
     let file = |name: &str, bytes, large| (name.to_owned(), bytes, large);
     Repository {

@@ -1,13 +1,13 @@
-//! Official texts: from their origin into the blob store. All texts here are made up.
+//! Official texts: from their origin into the blob store. All texts here are invented.
 
 use std::time::Duration;
 
 use bench_blobs::Blobs;
-use bench_datasets::{Library, NoProgress, OfficialTexts, Reach, load_template, load_templates};
+use bench_datasets::{Library, NoProgress, OfficialTexts, TemplateLookup, load_template, load_templates};
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
+use crate::custom_layout::{CustomLayout, constant, leak, sha256, templates};
 use crate::hub_server::{Fault, Repository, TestHub};
-use crate::shaped::{Shaped, constant, kept, sha256, templates};
 use crate::support::{Bench, COMMIT, token};
 
 const CODE: &str = "\
@@ -34,7 +34,7 @@ const BLOCK: TemplateSpec = TemplateSpec {
     sha256: None,
 };
 
-/// Authors with the code, and a hub with the card.
+/// Servers of the authors' code and of the hub with the card.
 async fn origins() -> TestHub {
     let hub = TestHub::start().await;
     let files = |path: &str, text: &str| vec![(path.to_owned(), text.as_bytes().to_vec(), false)];
@@ -51,9 +51,9 @@ fn library(bench: &Bench, hub: &TestHub, github: &TestHub) -> Library {
     })
 }
 
-async fn had(library: &Library, specs: &[TemplateSpec], reach: Reach) -> OfficialTexts {
-    let layout = Shaped { templates: templates(specs), ..Shaped::PLAIN };
-    library.templates(&layout, reach, &NoProgress).await.unwrap()
+async fn load(library: &Library, specs: &[TemplateSpec], lookup: TemplateLookup) -> OfficialTexts {
+    let layout = CustomLayout { templates: templates(specs), ..CustomLayout::PLAIN };
+    library.templates(&layout, lookup, &NoProgress).await.unwrap()
 }
 
 async fn text(blobs: &Blobs, text: &str) -> Option<String> {
@@ -63,11 +63,11 @@ async fn text(blobs: &Blobs, text: &str) -> Option<String> {
 #[tokio::test]
 async fn texts_are_downloaded_once() {
     let (bench, hub, github) = (Bench::new().await, origins().await, origins().await);
-    let ask = constant("ASK", "src/ask.py", Some(kept(sha256(ASK))));
+    let ask = constant("ASK", "src/ask.py", Some(leak(sha256(ASK))));
     let judge = constant("JUDGE", "src/ask.py", None);
     let specs = [ask, judge, BLOCK];
     let library = library(&bench, &hub, &github);
-    let first = had(&library, &specs, Reach::Origins).await;
+    let first = load(&library, &specs, TemplateLookup::StoreThenOrigin).await;
     assert_eq!(first.notes, Vec::<String>::new());
     let expected = [("ASK", ASK), ("JUDGE", JUDGE), ("block", CARD_PROMPT)];
     for (name, official) in expected {
@@ -77,7 +77,7 @@ async fn texts_are_downloaded_once() {
         );
         assert_eq!(text(&bench.blobs, official).await.as_deref(), Some(official));
     }
-    // What a plan notes is what its prompts are made of.
+    // The digests in a plan identify the texts of its prompts.
     let mut digests = first.digests();
     let texts = load_templates(&bench.blobs, &digests).await.unwrap();
     assert_eq!(texts, first.clone().into_texts());
@@ -85,17 +85,18 @@ async fn texts_are_downloaded_once() {
     let error = load_templates(&bench.blobs, &digests).await.unwrap_err();
     assert!(error.to_string().starts_with("the official text `gone` with SHA-256"), "{error}");
 
-    // One request for each file, and the token for the hub alone.
-    let paths =
-        |asked: &TestHub| asked.asked().into_iter().map(|a| (a.path, a.authorization)).collect::<Vec<_>>();
+    // One request per file, and the token for the hub only.
+    let paths = |requests: &TestHub| {
+        requests.requests().into_iter().map(|a| (a.path, a.authorization)).collect::<Vec<_>>()
+    };
     assert_eq!(paths(&github), [(format!("/authors/evals/{COMMIT}/src/ask.py"), None)]);
     let authorization = Some("Bearer hf_secret".to_owned());
     assert_eq!(paths(&hub), [(format!("/datasets/org/quiz/resolve/{COMMIT}/README.md"), authorization)]);
 
-    // What is stored needs nobody, whether its digest is pinned or was noted.
-    assert_eq!(had(&library, &specs, Reach::Origins).await, first);
-    assert_eq!(had(&bench.library_without_hub().await, &specs, Reach::Store).await, first);
-    assert_eq!((github.asked(), hub.asked()), (vec![], vec![]));
+    // Stored texts need no request, whether their digest is pinned or was recorded.
+    assert_eq!(load(&library, &specs, TemplateLookup::StoreThenOrigin).await, first);
+    assert_eq!(load(&bench.library_without_hub().await, &specs, TemplateLookup::StoreOnly).await, first);
+    assert_eq!((github.requests(), hub.requests()), (vec![], vec![]));
     assert_eq!(first.into_texts()["ASK"], ASK);
 }
 
@@ -103,9 +104,9 @@ async fn texts_are_downloaded_once() {
 async fn a_text_with_another_digest_is_never_used() {
     let (bench, hub) = (Bench::new().await, origins().await);
     let library = library(&bench, &hub, &hub);
-    let wrong = constant("ASK", "src/ask.py", Some(kept(sha256("something else"))));
-    let good = constant("JUDGE", "src/ask.py", Some(kept(sha256(JUDGE))));
-    let found = had(&library, &[wrong, good], Reach::Origins).await;
+    let wrong = constant("ASK", "src/ask.py", Some(leak(sha256("something else"))));
+    let good = constant("JUDGE", "src/ask.py", Some(leak(sha256(JUDGE))));
+    let found = load(&library, &[wrong, good], TemplateLookup::StoreThenOrigin).await;
     assert_eq!(found.texts.keys().collect::<Vec<_>>(), ["JUDGE"]);
     let note = &found.notes[0];
     assert!(
@@ -113,18 +114,18 @@ async fn a_text_with_another_digest_is_never_used() {
         "{note}"
     );
     assert!(note.contains(&format!("its SHA-256 is {} instead of", sha256(ASK))), "{note}");
-    // Not even under the digest that it has.
+    // The text isn't stored under its actual digest either.
     assert_eq!(text(&bench.blobs, ASK).await, None);
 }
 
 #[tokio::test]
-async fn what_cannot_be_had_is_left_out() {
+async fn unavailable_texts_are_left_out() {
     let (bench, hub) = (Bench::new().await, origins().await);
     let library = library(&bench, &hub, &hub);
     let no_file = constant("ASK", "src/gone.py", None);
     let no_constant = constant("TELL", "src/ask.py", None);
     let no_text = constant("NUMBER", "src/ask.py", None);
-    let found = had(&library, &[no_file, no_constant, no_text], Reach::Origins).await;
+    let found = load(&library, &[no_file, no_constant, no_text], TemplateLookup::StoreThenOrigin).await;
     assert!(found.texts.is_empty());
     for (note, problem) in found.notes.iter().zip([
         "src/gone.py was not found in authors/evals",
@@ -138,33 +139,33 @@ async fn what_cannot_be_had_is_left_out() {
 }
 
 #[tokio::test]
-async fn out_of_reach_is_told_once_a_file() {
+async fn an_unreachable_origin_is_reported_once_per_file() {
     let bench = Bench::new().await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = format!("http://{}", listener.local_addr().unwrap());
+    let unreachable_url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let specs = [constant("ASK", "src/ask.py", None), constant("JUDGE", "src/ask.py", None), BLOCK];
     let config = |offline| bench_datasets::LibraryConfig {
-        github_raw_url: nobody.clone(),
+        github_raw_url: unreachable_url.clone(),
         offline,
-        ..bench.config(&nobody)
+        ..bench.config(&unreachable_url)
     };
     for (offline, problem) in
         [(false, "could not be reached (no connection"), (true, "HF_HUB_OFFLINE is set")]
     {
         let library = Library::new(bench.blobs.clone(), config(offline));
-        let found = had(&library, &specs, Reach::Origins).await;
+        let found = load(&library, &specs, TemplateLookup::StoreThenOrigin).await;
         assert!(found.texts.is_empty());
         // One host, one reason.
         assert_eq!(found.notes.len(), 1);
         assert!(found.notes.iter().all(|note| note.contains(problem)), "{:?}", found.notes);
-        // Nobody is asked, so nothing is amiss.
-        assert_eq!(had(&library, &specs, Reach::Store).await, OfficialTexts::default());
+        // No request is sent, so no failure is reported.
+        assert_eq!(load(&library, &specs, TemplateLookup::StoreOnly).await, OfficialTexts::default());
     }
 }
 
 #[tokio::test]
-async fn what_is_missing_is_told_once_for_each_reason_by_what_it_is_for() {
+async fn missing_texts_are_reported_once_per_reason() {
     let bench = Bench::new().await;
     let of = |name, role| TemplateSpec { role, ..constant(name, "src/ask.py", None) };
     let specs = [
@@ -175,7 +176,8 @@ async fn what_is_missing_is_told_once_for_each_reason_by_what_it_is_for() {
         of("cmp.py", TemplateRole::Program),
     ];
     let config = bench_datasets::LibraryConfig { offline: true, ..bench.config("http://127.0.0.1:9") };
-    let found = had(&Library::new(bench.blobs.clone(), config), &specs, Reach::Origins).await;
+    let found =
+        load(&Library::new(bench.blobs.clone(), config), &specs, TemplateLookup::StoreThenOrigin).await;
     let [note] = found.notes.as_slice() else { panic!("{:?}", found.notes) };
     let said = "own wording instead of the official text `ASK`, own grader instead of the official programs \
                 `parse.py`, `cmp.py`, items with the given steps `13.6`, `76.3` cannot be asked: ";
@@ -183,17 +185,21 @@ async fn what_is_missing_is_told_once_for_each_reason_by_what_it_is_for() {
 }
 
 #[tokio::test]
-async fn a_file_that_broke_is_asked_for_again() {
+async fn an_interrupted_file_is_requested_again() {
     let (bench, hub) = (Bench::new().await, origins().await);
     let library = library(&bench, &hub, &hub);
     hub.fail("src/ask.py", [Fault::Cut(20), Fault::Status(503, vec![]), Fault::Cut(0)]);
-    let found =
-        had(&library, &[constant("ASK", "src/ask.py", Some(kept(sha256(ASK))))], Reach::Origins).await;
+    let found = load(
+        &library,
+        &[constant("ASK", "src/ask.py", Some(leak(sha256(ASK))))],
+        TemplateLookup::StoreThenOrigin,
+    )
+    .await;
     assert_eq!(found.texts["ASK"].text, ASK);
-    assert_eq!(hub.asked().len(), 4);
-    // A gated card without its token.
+    assert_eq!(hub.requests().len(), 4);
+    // A gated card without a token.
     let stranger = bench.library_with(&hub, |_| {});
-    let found = had(&stranger, &[BLOCK], Reach::Origins).await;
+    let found = load(&stranger, &[BLOCK], TemplateLookup::StoreThenOrigin).await;
     assert!(found.notes[0].contains("accept its terms"), "{:?}", found.notes);
 }
 
@@ -206,43 +212,43 @@ async fn a_huge_file_is_refused() {
     hub.publish("github:authors/evals", Repository { commit: COMMIT.into(), files, ..Repository::default() });
     let library = library(&bench, &hub, &hub);
     let specs = [constant("ASK", "huge.py", None), constant("ASK", "long.py", None)];
-    let found = had(&library, &specs, Reach::Origins).await;
+    let found = load(&library, &specs, TemplateLookup::StoreThenOrigin).await;
     assert!(found.texts.is_empty());
     assert!(found.notes[0].contains("is larger than 4194304 bytes"), "{:?}", found.notes);
     assert!(found.notes[1].contains("it has more than 1048576 bytes"), "{:?}", found.notes);
-    assert_eq!(hub.asked().len(), 2);
+    assert_eq!(hub.requests().len(), 2);
 }
 
 #[tokio::test]
-async fn a_stored_text_that_was_changed_is_had_anew() {
+async fn a_changed_stored_text_is_downloaded_again() {
     let (bench, hub) = (Bench::new().await, origins().await);
     let library = library(&bench, &hub, &hub);
-    let specs = [constant("ASK", "src/ask.py", Some(kept(sha256(ASK))))];
-    let first = had(&library, &specs, Reach::Origins).await;
+    let specs = [constant("ASK", "src/ask.py", Some(leak(sha256(ASK))))];
+    let first = load(&library, &specs, TemplateLookup::StoreThenOrigin).await;
     let key = format!("templates/{}", sha256(ASK));
     bench.blobs.put_json(&key, &"forged").await.unwrap();
     let error = load_template(&bench.blobs, &sha256(ASK)).await.unwrap_err();
     assert!(error.to_string().contains("is damaged"), "{error}");
-    assert_eq!(had(&library, &specs, Reach::Store).await, OfficialTexts::default());
-    assert_eq!(had(&library, &specs, Reach::Origins).await, first);
+    assert_eq!(load(&library, &specs, TemplateLookup::StoreOnly).await, OfficialTexts::default());
+    assert_eq!(load(&library, &specs, TemplateLookup::StoreThenOrigin).await, first);
     bench.blobs.put(&key, "no zstd".into(), "text/plain").await.unwrap();
-    assert_eq!(had(&library, &specs, Reach::Origins).await, first);
+    assert_eq!(load(&library, &specs, TemplateLookup::StoreThenOrigin).await, first);
     assert_eq!(load_template(&bench.blobs, &sha256("never seen")).await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn a_silent_origin_does_not_hold_up_the_run() {
     let bench = Bench::new().await;
-    // Takes connections and says nothing.
+    // Accepts connections and sends nothing.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let silent = bench_datasets::LibraryConfig {
         github_raw_url: url.clone(),
-        silence_max: Duration::from_millis(20),
+        read_timeout: Duration::from_millis(20),
         ..bench.config(&url)
     };
     let library = Library::new(bench.blobs.clone(), silent);
-    let found = had(&library, &[constant("ASK", "src/ask.py", None)], Reach::Origins).await;
-    assert!(found.notes[0].contains("no answer in time"), "{:?}", found.notes);
+    let found = load(&library, &[constant("ASK", "src/ask.py", None)], TemplateLookup::StoreThenOrigin).await;
+    assert!(found.notes[0].contains("no response in time"), "{:?}", found.notes);
     drop(listener);
 }

@@ -1,4 +1,4 @@
-//! Protocols of one benchmark with other rows or another revision of the same dataset.
+//! Protocols of one benchmark that use other rows or another revision of the same dataset.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use bench_domain::run::DatasetChoice;
 use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Row, RowError};
 use serde_json::Value;
 
+use crate::custom_layout::CustomLayout;
 use crate::hub_server::{Repository, TestHub};
-use crate::shaped::Shaped;
 use crate::support::{Bench, COMMIT, OTHER_COMMIT, Quiz, TEST, VALIDATION, questions, repository};
 
 #[tokio::test]
@@ -16,28 +16,28 @@ async fn variants_have_items_of_their_own() {
     let (bench, hub) = (Bench::new().await, TestHub::start().await);
     hub.publish("org/quiz", repository());
     let library = bench.library(&hub);
-    let no_law = Shaped { variant: "no-law", ..Shaped::PLAIN };
+    let no_law = CustomLayout { variant: "no-law", ..CustomLayout::PLAIN };
     for choice in [DatasetChoice::Hub, DatasetChoice::Demo] {
-        let all = library.prepare(&Shaped::PLAIN, &choice, &NoProgress).await.unwrap();
+        let all = library.prepare(&CustomLayout::PLAIN, &choice, &NoProgress).await.unwrap();
         let some = library.prepare(&no_law, &choice, &NoProgress).await.unwrap();
         assert_ne!(all.used.data_key, some.used.data_key);
         assert_eq!(all.used.revision, some.used.revision);
-        assert_eq!(library.prepare(&Shaped::PLAIN, &choice, &NoProgress).await.unwrap(), all);
+        assert_eq!(library.prepare(&CustomLayout::PLAIN, &choice, &NoProgress).await.unwrap(), all);
         if choice == DatasetChoice::Hub {
             assert_eq!((all.index.items.len(), some.index.items.len()), (220, 110));
             assert_eq!(some.used.data_key, format!("datasets/quiz/v1-no-law/org--quiz/{COMMIT}/data.zst"));
             assert_eq!(some.index.rows_left_out, 110);
         }
-        // Ids are the same in both, so that their results can be laid beside each other.
+        // Ids are the same in both variants, so that their results can be compared.
         assert!(some.index.items.iter().all(|item| all.index.items.iter().any(|other| other.id == item.id)));
     }
     let path = bench.folder.path().join("mine.parquet");
     std::fs::write(&path, questions(0, 10)).unwrap();
-    let all = library.take_in(&Shaped::PLAIN, &path, &NoProgress).await.unwrap();
+    let all = library.import_local(&CustomLayout::PLAIN, &path, &NoProgress).await.unwrap();
     let choice = DatasetChoice::Local { revision: all.used.revision.clone() };
     let error = library.prepare(&no_law, &choice, &NoProgress).await.unwrap_err();
-    assert!(matches!(error, DatasetError::NotTakenIn { .. }), "{error}");
-    let some = library.take_in(&no_law, &path, &NoProgress).await.unwrap();
+    assert!(matches!(error, DatasetError::NotImported { .. }), "{error}");
+    let some = library.import_local(&no_law, &path, &NoProgress).await.unwrap();
     let choice = DatasetChoice::Local { revision: some.used.revision.clone() };
     assert_eq!((all.index.items.len(), some.index.items.len()), (10, 5));
     assert_eq!(library.prepare(&no_law, &choice, &NoProgress).await.unwrap(), some);
@@ -77,7 +77,7 @@ async fn each_protocol_has_the_revision_that_it_pins() {
     hub.publish("org/quiz", repository());
     let first = library.prepare(&old, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!(first.used.revision, COMMIT);
-    // The other commit is not there yet, and the first one is no substitute for it.
+    // The other commit doesn't exist yet, and the first one isn't a substitute.
     let error = library.prepare(&new, &DatasetChoice::Hub, &NoProgress).await.unwrap_err();
     assert!(matches!(error, DatasetError::NotFound { .. }), "{error}");
     let mut changed = Repository { commit: OTHER_COMMIT.to_owned(), ..repository() };
@@ -86,7 +86,7 @@ async fn each_protocol_has_the_revision_that_it_pins() {
     let second = library.prepare(&new, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert_eq!((second.used.revision.as_str(), second.index.items.len()), (OTHER_COMMIT, 123));
 
-    // Without a hub each finds its own, and a third finds nothing.
+    // Without a hub each protocol uses its own revision; a third one finds nothing.
     let offline = bench.library_without_hub().await;
     assert_eq!(offline.prepare(&old, &DatasetChoice::Hub, &NoProgress).await.unwrap(), first);
     assert_eq!(offline.prepare(&new, &DatasetChoice::Hub, &NoProgress).await.unwrap(), second);
@@ -94,7 +94,7 @@ async fn each_protocol_has_the_revision_that_it_pins() {
     assert!(main.used.is_demo(), "{:?}", main.used);
 }
 
-/// A quiz without law whose ids are numbers: those of its items, or those of the rows.
+/// A quiz without law whose ids are numbers, either of its items or of the rows.
 struct Numbers {
     of_items: bool,
 }

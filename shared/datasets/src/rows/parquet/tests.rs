@@ -1,7 +1,7 @@
 use ::parquet::basic::{Compression, GzipLevel, ZstdLevel};
 use serde_json::{Value, json};
 
-use super::tidy;
+use super::shorten_message;
 use crate::rows::testing::rows_of;
 
 #[path = "../../../tests/it/parquet_files.rs"]
@@ -57,7 +57,7 @@ fn every_kind_of_column_is_read() {
 }
 
 #[test]
-fn text_that_is_none_is_named_by_row_and_column() {
+fn invalid_text_is_reported_with_row_and_column() {
     // The second value of `question` is not UTF-8.
     let mut file = parquet(
         &[
@@ -76,14 +76,14 @@ fn text_that_is_none_is_named_by_row_and_column() {
 }
 
 #[test]
-fn cut_files_are_errors() {
+fn truncated_files_are_errors() {
     let file = parquet(&columns(), 2, zstd());
     for length in 4..file.len() {
         assert!(rows_of(&file[..length]).is_err(), "{length}");
     }
 }
 
-/// Any byte may be any other: rows or an error, never a panic, and quickly.
+/// Changes random bytes: reading must end in rows or an error, never in a panic, and quickly.
 #[test]
 fn mutated_files_never_panic() {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
@@ -99,7 +99,7 @@ fn mutated_files_never_panic() {
         for _ in 0..1_500 {
             let mut bad = file.clone();
             for _ in 0..=random() % 4 {
-                // The first four bytes say that it is parquet at all.
+                // Keep the first four bytes, which identify the file as Parquet.
                 let at = 4 + random() % (bad.len() - 4);
                 bad[at] = u8::try_from(random() % 256).unwrap();
             }
@@ -119,7 +119,7 @@ fn mutated_files_never_panic() {
 }
 
 #[test]
-fn what_is_not_parquet_at_all() {
+fn other_bytes_are_errors() {
     for bytes in [&b"PAR1"[..], b"PAR1PAR1", b"PAR1\0\0\0\0PAR1", b"PAR1\xff\xff\xff\x7fPAR1"] {
         assert!(rows_of(bytes).is_err(), "{bytes:?}");
     }
@@ -127,6 +127,6 @@ fn what_is_not_parquet_at_all() {
 
 #[test]
 fn messages_stay_short() {
-    assert_eq!(tidy("Parquet error: no\nmore"), "no");
-    assert_eq!(tidy(&"x".repeat(1_000)).chars().count(), 201);
+    assert_eq!(shorten_message("Parquet error: no\nmore"), "no");
+    assert_eq!(shorten_message(&"x".repeat(1_000)).chars().count(), 201);
 }

@@ -1,4 +1,4 @@
-//! A layout with everything that a layout may say of itself, and archives.
+//! A layout that sets every optional part of a layout, and archives.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,9 +13,9 @@ use zip::write::SimpleFileOptions;
 
 use crate::support::{COMMIT, Quiz};
 
-/// A quiz with more to it; rows `{path, text}` are its documents.
+/// A quiz with optional parts; rows of the form `{path, text}` are its documents.
 #[derive(Debug)]
-pub(crate) struct Shaped {
+pub(crate) struct CustomLayout {
     pub(crate) quiz: Quiz,
     pub(crate) variant: &'static str,
     pub(crate) files: &'static [PartFile],
@@ -23,12 +23,12 @@ pub(crate) struct Shaped {
     pub(crate) templates: &'static [TemplateSpec],
 }
 
-impl Shaped {
+impl CustomLayout {
     pub(crate) const PLAIN: Self =
         Self { quiz: Quiz::OPEN, variant: "", files: &[], documents: None, templates: &[] };
 }
 
-impl Layout for Shaped {
+impl Layout for CustomLayout {
     fn name(&self) -> &'static str {
         self.quiz.name()
     }
@@ -79,8 +79,8 @@ pub(crate) fn sha256(content: impl AsRef<[u8]>) -> String {
     hex::encode(Sha256::digest(content))
 }
 
-/// Text that lives as long as a layout's.
-pub(crate) fn kept(text: impl Into<String>) -> &'static str {
+/// Leaks a text, since layouts have static ones.
+pub(crate) fn leak(text: impl Into<String>) -> &'static str {
     Box::leak(text.into().into_boxed_str())
 }
 
@@ -93,13 +93,13 @@ pub(crate) fn archive(members: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// What a layout says of an archive with this content.
+/// Returns a specification that pins an archive with this content.
 pub(crate) fn pinned(content: &[u8]) -> &'static DocumentArchive {
-    let archive = DocumentArchive { path: "texts/all.zip", sha256: kept(sha256(content)), prefix: "lcr/" };
+    let archive = DocumentArchive { path: "texts/all.zip", sha256: leak(sha256(content)), prefix: "lcr/" };
     Box::leak(Box::new(archive))
 }
 
-/// A text that is a constant of a Python file on GitHub.
+/// Returns a template that is a constant of a Python file on GitHub.
 pub(crate) fn constant(name: &'static str, path: &'static str, sha256: Option<&'static str>) -> TemplateSpec {
     TemplateSpec {
         name,

@@ -1,4 +1,4 @@
-//! Whether a dataset that a run has used is still there.
+//! Check that the dataset of a run is still stored.
 
 use bench_domain::run::DatasetUse;
 
@@ -6,11 +6,12 @@ use crate::error::DatasetError;
 use crate::library::Library;
 
 impl Library {
-    /// Whether the items of a dataset that a run has noted can still be loaded, and the files that jobs need. It may have been removed since.
+    /// Returns true if the items of a dataset that a run recorded, and the files that its jobs need, are still stored.
+    /// The dataset may have been removed since.
     ///
     /// # Errors
-    /// When the store fails.
-    pub async fn holds(&self, used: &DatasetUse) -> Result<bool, DatasetError> {
+    /// Returns an error if the store fails.
+    pub async fn is_available(&self, used: &DatasetUse) -> Result<bool, DatasetError> {
         let files = used.attachments.values().map(|file| &file.key);
         for key in std::iter::once(&used.data_key).chain(files) {
             if self.blobs.head(key).await?.is_none() {
