@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use bench_signing::{
-    Distrust, KeyNameError, KeyRing, KeyRingError, KeyStatus, KeysDocument, PublicKey, key_named,
+    Distrust, KeyNameError, KeyRing, KeyRingError, KeyStatus, KeysDocument, PublicKey, find_key,
     rotate_secret,
 };
 use clap::{Args, Subcommand};
@@ -86,7 +86,7 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
     if let Some(KeysCommand::Rotate { secret: true, distrust }) = &args.command {
         return rotate_stored(match distrust.as_deref() {
             None => Distrust::Nothing,
-            Some(PRESENT) => Distrust::Present,
+            Some(PRESENT) => Distrust::Current,
             Some(name) => Distrust::Named(name),
         });
     }
@@ -140,7 +140,7 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
         KeysCommand::Unpin { key } => {
             let pinned = ring.pinned().iter().map(|pin| pin.public_key);
             let fingerprint =
-                key_named(pinned, &key).map_err(|error| no_key("pinned", &error))?.fingerprint();
+                find_key(pinned, &key).map_err(|error| no_key("pinned", &error))?.fingerprint();
             ring.unpin(&fingerprint)?;
             output::note(&format!("Archives signed with {fingerprint} verify no longer"));
         }
@@ -199,9 +199,9 @@ fn is_distrusted(error: &anyhow::Error) -> bool {
 /// The own key that is meant.
 fn own_key(ring: &KeyRing, name: &str) -> anyhow::Result<PublicKey> {
     let own = ring.current().into_iter().chain(ring.retired()).map(|key| key.public_key);
-    key_named(own, name).map_err(|error| {
+    find_key(own, name).map_err(|error| {
         let distrusted = ring.distrusted().iter().map(|key| key.public_key);
-        match key_named(distrusted, name) {
+        match find_key(distrusted, name) {
             Ok(key) => {
                 Problem::usage(format!("the key `{}` is distrusted already", key.fingerprint())).into()
             }

@@ -140,7 +140,7 @@ impl Exports {
     /// The keys as they are now: a ring whose files were changed, as by `bench keys rotate`, is read anew.
     pub(crate) fn key_ring(&self) -> Result<Arc<KeyRing>, KeyError> {
         let ring = self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()?;
-        match ring.reopened(jiff::Timestamp::now()) {
+        match ring.reload_if_changed(jiff::Timestamp::now()) {
             Ok(None) => Ok(ring),
             Ok(Some(fresh)) => {
                 let fresh = Arc::new(fresh);

@@ -74,7 +74,7 @@ async fn has_every_field_and_every_sample() {
     assert_eq!(built.length, archive.len() as u64);
 
     let text = member(&archive, "results.json");
-    assert_eq!(canonical::canonicalise(&text).unwrap(), text, "canonical");
+    assert_eq!(canonical::canonicalize(&text).unwrap(), text, "canonical");
     for secret in ["hunter2", "model.internal", "AAECAwQFBgcICQ"] {
         assert!(!text.contains(secret) && !member(&archive, "manifest.json").contains(secret), "{secret}");
     }

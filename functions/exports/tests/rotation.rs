@@ -98,7 +98,7 @@ async fn after_the_secret_was_rotated_old_archives_verify_and_new_ones_have_the_
     assert_eq!(export(&before, script.run).await, old);
     assert_eq!(verdict(&before, &new).await["valid"], false);
     // With a key that leaked nothing verifies any more.
-    let distrusted = rotate_secret(SECRET, Distrust::Present, Timestamp::now()).unwrap();
+    let distrusted = rotate_secret(SECRET, Distrust::Current, Timestamp::now()).unwrap();
     assert_eq!(verdict(&app_of(&distrusted.secret), &old).await["valid"], false);
 }
 

@@ -1,13 +1,13 @@
-//! Ed25519, canonical JSON and the signed ZIP.
+//! Ed25519 keys, canonical JSON and signed ZIP archives.
 //!
-//! - [`canonical`]: the one text of a JSON value that hashes and signatures are made of.
-//! - [`SigningKey`], [`PublicKey`]: keys as the environment names them; [`KeyRing`]: keys of this installation, now
-//!   and before, and foreign keys that the user trusts.
-//! - [`ArchiveWriter`]: a signed archive in one pass over results of any size.
-//! - [`verify`]: what an archive proves, against keys that the verifier already has.
+//! - [`canonical`]: the canonical text of a JSON value, which hashes and signatures are computed from.
+//! - [`SigningKey`], [`PublicKey`]: keys in the formats of the configuration. [`KeyRing`]: the current and earlier keys
+//!   of this installation, and foreign keys that the user trusts.
+//! - [`ArchiveWriter`]: writes a signed archive in one pass over results of any size.
+//! - [`verify`]: checks an archive against keys that the verifier already has.
 //!
-//! What is signed is `manifest.json`; it names the SHA-256 of `results.json`. The key inside an archive is a hint
-//! for people and never trusted. There is no clock and no environment in here: times and texts are handed in.
+//! The signature covers `manifest.json`, which contains the SHA-256 of `results.json`. The key in an archive is a hint
+//! for people and never trusted. This crate reads neither the clock nor the environment: callers pass times and texts.
 
 mod archive;
 pub mod canonical;
@@ -22,15 +22,17 @@ pub use canonical::{CanonicalError, CanonicalStream};
 pub use keys::{
     Distrust, DistrustedKey, KeyDocumentEntry, KeyError, KeyNameError, KeyRing, KeyRingError, KeyRole,
     KeyStatus, KeysDocument, PinnedKey, PublicKey, RingConfig, RingKey, RotatedSecret, SecretError,
-    SigningKey, TrustedKey, key_named, rotate_secret,
+    SigningKey, TrustedKey, find_key, rotate_secret,
 };
 pub use limits::{Limits, MANIFEST_BYTES_MAX};
 pub use reason::Reason;
 pub use time::whole_seconds;
-pub use verify::{Verification, signer_within, unverified_manifest, verify, verify_bytes, verify_configured};
+pub use verify::{
+    Verification, embedded_signer, unverified_manifest, verify, verify_bytes, verify_configured,
+};
 
-/// The version of the form of results and manifest, in both documents.
+/// Version of the structure of results and manifest, in both documents.
 pub const SCHEMA_VERSION: &str = "1.0";
 
-/// The only algorithm for signatures, as manifests and key lists name it.
+/// The only signature algorithm, as named in manifests and key lists.
 pub const SIGNATURE_ALGORITHM: &str = "ed25519";

@@ -1,38 +1,38 @@
-//! How large an archive may be.
+//! Size limits of archives.
 
 use crate::reason::{Reason, Refusal};
 
-/// The largest manifest, in bytes; it is held in memory.
+/// Maximum size of a manifest, in bytes. It is held in memory.
 pub const MANIFEST_BYTES_MAX: u64 = 1 << 20;
 
-/// The largest signature or public key, in bytes. They have 88 and 44 and may carry white space.
+/// Maximum size of a signature or public key file, in bytes. Their text has 88 and 44, plus optional white space.
 pub(crate) const TEXT_BYTES_MAX: u64 = 4 << 10;
 
-/// Entries below this size may compress as well as they like.
+/// The compression ratio of entries below this size isn't checked.
 const RATIO_FREE_BYTES: u64 = 1 << 20;
 
-/// Bounds on what an archive may ask of the verifier.
+/// Limits on the resources that an archive may take during verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// All members together after decompression, in bytes. More than 4 GiB cannot occur: the format's 64-bit
-    /// extension is refused.
+    /// Total size of all members after decompression, in bytes. More than 4 GiB is impossible, since ZIP64 is rejected.
     pub total_bytes_max: u64,
-    /// Entries in the directory.
+    /// Number of entries in the directory.
     pub entries_max: u16,
-    /// How many times larger a member above 1 MiB may be than its compressed form. Deflate cannot exceed 1032,
-    /// and a run in which the model repeats one word for megabytes comes near 900: only data without content lies above.
+    /// Maximum ratio of the decompressed to the compressed size of a member above 1 MiB. Deflate can't exceed 1032. A
+    /// run in which the model repeats one word for megabytes comes close to 900; only data without content exceeds
+    /// that.
     pub ratio_max: u64,
 }
 
 impl Default for Limits {
-    /// For a file on disk: 2 GiB, 8 entries, ratio 1000.
+    /// Limits for a file on disk: 2 GiB, 8 entries, ratio 1000.
     fn default() -> Self {
         Self { total_bytes_max: 2 << 30, entries_max: 8, ratio_max: 1000 }
     }
 }
 
 impl Limits {
-    /// Checks what the headers declare. Readers never deliver more than was declared.
+    /// Checks the sizes that the headers declare. Readers never return more than that.
     pub(crate) fn check(&self, entries: impl Iterator<Item = (u64, u64)>) -> Result<(), Refusal> {
         let mut total_bytes = 0u64;
         for (compressed_bytes, bytes) in entries {

@@ -1,4 +1,4 @@
-//! Why an archive is not valid: a code for programs and a sentence for people.
+//! Reasons for an invalid archive: a code for programs and a sentence for people.
 
 use std::io;
 
@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::keys::KeyError;
 
-/// How much of a text from the archive an error shows, in characters.
-const SHOWN_CHARS_MAX: usize = 60;
+/// Maximum number of characters of a text from the archive that an error shows.
+const QUOTED_CHARS_MAX: usize = 60;
 
-/// One way in which an archive is not valid.
+/// Reason for which an archive is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// The file is not a ZIP archive, or is cut off.
+    /// The file is not a ZIP archive, or is truncated.
     NotZip,
-    /// There is no such file; this says nothing about the archive.
+    /// The file doesn't exist; this says nothing about the archive.
     NotFound,
     /// The file could not be read; this says nothing about the archive.
     ReadFailed,
@@ -24,73 +24,74 @@ pub enum Reason {
     MissingFile,
     /// A member occurs twice.
     DuplicateEntry,
-    /// There is an entry that no signed archive has.
+    /// The archive has an entry that doesn't belong in a signed archive.
     ExtraEntry,
     /// An entry's name is a path.
     UnsafeName,
-    /// Bytes stand before the first entry.
+    /// There is data before the first entry.
     DataBeforeArchive,
-    /// Bytes stand between entries or before the end record.
+    /// There is data between entries or before the end record.
     DataBetweenEntries,
-    /// Bytes stand after the end record.
+    /// There is data after the end record.
     DataAfterArchive,
     /// The archive or an entry has a comment.
     ArchiveComment,
-    /// Local header and directory say different things of an entry.
+    /// Local header and central directory disagree about an entry.
     HeadersDisagree,
     /// More entries than [`crate::Limits::entries_max`].
     TooManyEntries,
-    /// More bytes than [`crate::Limits::total_bytes_max`], or a member above its own bound.
+    /// More bytes than [`crate::Limits::total_bytes_max`], or a member above its own limit.
     TooLarge,
-    /// An entry grows more than [`crate::Limits::ratio_max`] times.
+    /// The decompressed size of an entry is more than [`crate::Limits::ratio_max`] times its
+    /// compressed size.
     RatioTooHigh,
-    /// An entry is a symbolic link, a folder or something else that is no ordinary file.
+    /// An entry is a symbolic link, a folder or another kind of special file.
     NotARegularFile,
     /// An entry is encrypted.
     Encrypted,
-    /// An entry is compressed in another way than by deflate.
+    /// An entry uses a compression method other than deflate.
     UnsupportedCompression,
-    /// The archive uses a part of the format that signed archives do not need, such as ZIP64.
+    /// The archive uses a feature of the format that signed archives don't need, such as ZIP64.
     UnsupportedFeature,
-    /// Headers, compressed data or checksums are broken.
+    /// Headers, compressed data or checksums are damaged.
     Damaged,
     /// The verifier has no usable keys.
     KeysUnavailable,
     /// `signature.txt` is not base64.
     SignatureEncoding,
-    /// No trusted key made this signature of this manifest.
+    /// The manifest isn't signed by a trusted key.
     SignatureInvalid,
-    /// The archive is sound and was signed by the key inside it, which is not known to the verifier.
+    /// The archive is intact and signed by the key in it, which the verifier doesn't know.
     UnknownKey,
-    /// The signature is that of a key that is not trusted any more.
+    /// The archive is signed by a key that is no longer trusted.
     KeyDistrusted,
     /// The manifest is not JSON.
     ManifestNotJson,
-    /// The manifest is no object, repeats a key, or a field has the wrong type.
+    /// The manifest isn't an object, repeats a key, or has a field of the wrong type.
     ManifestWrongTypes,
-    /// The manifest names a key that is not trusted.
+    /// The manifest names a key that isn't trusted.
     FingerprintMismatch,
-    /// `public_key.txt` holds another key than the one that signed.
+    /// `public_key.txt` contains a different key than the one that signed.
     KeyHintDiffers,
-    /// The results are not those that were signed.
+    /// The results differ from the signed ones.
     ResultsHashMismatch,
     /// The results are not JSON.
     ResultsNotJson,
-    /// The results do not have the expected form.
+    /// The results don't have the expected structure.
     ResultsWrongTypes,
-    /// The archive's date is before its key began or after it stopped to sign.
+    /// The archive's date is before its key was valid or after the key was retired.
     DateOutsideValidity,
     /// The archive's date is in the future.
     DateInFuture,
     /// Manifest and results name different runs.
     RunMismatch,
-    /// A `schema_version` that this program does not know.
+    /// This program doesn't know the `schema_version`.
     UnsupportedSchema,
-    /// A `signature_algorithm` that this program does not know.
+    /// This program doesn't know the `signature_algorithm`.
     UnsupportedAlgorithm,
 }
 
-/// A reason with its sentence.
+/// A reason with its sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) reason: Reason,
@@ -137,7 +138,7 @@ impl Refusal {
         Self::new(Reason::KeysUnavailable, error.to_string())
     }
 
-    /// A read that failed between the members.
+    /// Error for a failed read outside of the members.
     pub(crate) fn unreadable(error: io::Error) -> Self {
         if is_damage(&error) {
             return Self::damaged("it ends early");
@@ -145,7 +146,7 @@ impl Refusal {
         Self::new(Reason::ReadFailed, format!("The archive could not be read: {error}"))
     }
 
-    /// A read that failed inside a member.
+    /// Error for a failed read inside a member.
     pub(crate) fn member(name: &str, error: &io::Error) -> Self {
         if is_damage(error) {
             return Self::new(Reason::Damaged, format!("{name} is damaged: {error}"));
@@ -158,9 +159,9 @@ fn is_damage(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
 }
 
-/// A text from the archive as errors show it: quoted, escaped and short.
-pub(crate) fn shown(text: &str) -> String {
-    let short: String = text.chars().take(SHOWN_CHARS_MAX).collect();
+/// Formats a text from the archive for an error: quoted, escaped and shortened.
+pub(crate) fn quote_short(text: &str) -> String {
+    let short: String = text.chars().take(QUOTED_CHARS_MAX).collect();
     let mark = if short.len() < text.len() { "…" } else { "" };
     format!("{short:?}{mark}")
 }

@@ -1,25 +1,27 @@
-//! Times as exports write them, and how far clocks and servers lag behind.
+//! Formatting of times in exports, and tolerances for clocks and deployments.
 
 use jiff::{SignedDuration, Timestamp};
 
-/// Largest difference between the clocks of a signer and a verifier.
+/// Maximum difference between the clocks of a signer and a verifier.
 const CLOCK_SKEW: SignedDuration = SignedDuration::from_mins(5);
 
-/// How long processes may run on after the secret with their key was replaced. They sign with the retired key until then.
+/// Time for which processes may keep running after the secret with their key was replaced. They sign with the retired
+/// key until then.
 const ROLLOUT: SignedDuration = SignedDuration::from_hours(1);
 
-/// RFC 3339 in UTC with whole seconds and `Z`; the fraction is cut off. The form of all times in a signed archive.
+/// Formats a time as RFC 3339 in UTC with whole seconds and `Z`, truncating the fraction. All times in a signed archive
+/// have this form.
 #[must_use]
 pub fn whole_seconds(time: Timestamp) -> String {
     format!("{}", time.strftime("%Y-%m-%dT%H:%M:%SZ"))
 }
 
-/// The latest time that another machine's clock shows now.
+/// Returns the latest time that another machine's clock may show now.
 pub(crate) fn latest_clock(now: Timestamp) -> Timestamp {
     now.checked_add(CLOCK_SKEW).unwrap_or(Timestamp::MAX)
 }
 
-/// The latest time at which a key signs that was retired at this time by replacing a stored secret.
+/// Returns the latest time at which a key may still sign that was retired at `retired` by replacing a stored secret.
 pub(crate) fn after_rollout(retired: Timestamp) -> Timestamp {
     retired.checked_add(ROLLOUT).unwrap_or(Timestamp::MAX)
 }

@@ -1,4 +1,4 @@
-//! What the writer writes, read by programs that share no code with it.
+//! Archives of the writer, read by programs that share no code with it.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail anywhere")]
 
 mod common;
@@ -14,7 +14,8 @@ use serde_json::Value;
 #[test]
 fn an_independent_check_by_hand() {
     let archive = write_archive(RESULTS.as_bytes());
-    // Layout and members by another ZIP implementation, hash and signature by another crypto library.
+    // Structure and members by another ZIP implementation, hash and signature by another crypto
+    // library.
     let mut zip = zip::ZipArchive::new(Cursor::new(&archive.output)).unwrap();
     let mut members = Vec::new();
     for index in 0..zip.len() {
@@ -67,9 +68,9 @@ fn our_verifier_agrees() {
     assert_eq!(verification.public_key_fingerprint, Some(key().fingerprint()));
 }
 
-/// Python's `zipfile` is what the compatible system reads archives with.
+/// The compatible system reads archives with Python's `zipfile`.
 #[test]
-fn python_reads_it() {
+fn python_reads_the_archive() {
     let script = "import sys,zipfile\n\
         z=zipfile.ZipFile(sys.argv[1])\n\
         assert z.testzip() is None\n\
@@ -92,7 +93,7 @@ fn python_reads_it() {
     );
 }
 
-/// Results in canonical form with text that does not compress to nothing.
+/// Results in canonical form with text that doesn't compress well.
 fn large_results(bytes: usize) -> Vec<u8> {
     let mut stream = CanonicalStream::new(Vec::new());
     stream.begin_object().unwrap();
@@ -129,7 +130,7 @@ fn the_same_input_gives_the_same_bytes_in_any_pieces() {
 }
 
 #[test]
-fn nothing_is_held_back_until_the_end() {
+fn output_is_written_continuously() {
     struct Counter(std::rc::Rc<std::cell::Cell<usize>>);
     impl Write for Counter {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

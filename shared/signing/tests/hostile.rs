@@ -1,4 +1,5 @@
-//! Archives made to mislead or to exhaust the verifier: each is refused by the name of what is wrong.
+//! Archives made to mislead the verifier or exhaust its resources: each is rejected with the right
+//! reason.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail anywhere")]
 
 mod common;
@@ -6,7 +7,7 @@ mod common;
 use std::io::{Cursor, Read, Seek, SeekFrom};
 
 use bench_signing::{
-    KeyError, KeyRole, Limits, Reason, SigningKey, TrustedKey, Verification, canonical, signer_within,
+    KeyError, KeyRole, Limits, Reason, SigningKey, TrustedKey, Verification, canonical, embedded_signer,
     verify, verify_bytes, verify_configured,
 };
 use common::{
@@ -21,7 +22,8 @@ fn check(archive: &[u8]) -> Verification {
     verification
 }
 
-/// The archive is refused for this one reason, and nothing of it is shown.
+/// Asserts that the archive is rejected for this one reason, and that none of its content is
+/// reported.
 fn assert_refused(archive: &[u8], reason: Reason) -> String {
     let mut verification = check(archive);
     assert_eq!(verification.reasons(), [reason], "{:?}", verification.errors);
@@ -112,7 +114,7 @@ fn bytes_outside_of_the_entries() {
     assert_refused(&joined(&[&commented, b"hello"]), Reason::ArchiveComment);
     assert_refused(&commented, Reason::NotZip);
 
-    // Entries that are in the file and not in the directory, with offsets that fit.
+    // Entries that are in the file but not in the directory, with adjusted offsets.
     let gap = changed(|entries| entries[1].descriptor = b"junk".to_vec());
     assert_refused(&gap, Reason::DataBetweenEntries);
     let gap = changed(|entries| entries[3].descriptor = build(&good_entries()));
@@ -227,7 +229,7 @@ fn damage() {
             |entry| entry.both(|header| header.crc ^= 1),
             |entry| entry.both(|header| header.bytes += 1),
             |entry| entry.both(|header| header.bytes -= 1),
-            // The data ends before the member does, or goes on after it.
+            // The data ends before the member does, or continues after it.
             |entry| {
                 entry.data.pop();
                 entry.both(|header| header.compressed_bytes -= 1);
@@ -245,7 +247,8 @@ fn damage() {
             assert_refused(&changed(|entries| change(&mut entries[index])), Reason::Damaged);
         }
     }
-    // All the bytes are there and the stream has no end: another reader might go on into the next entry.
+    // All bytes are present but the stream has no end: another reader might continue into the next
+    // entry.
     let endless = changed(|entries| {
         let mut data = vec![0, manifest().len() as u8, (manifest().len() >> 8) as u8];
         data.extend([!data[1], !data[2]]);
@@ -258,7 +261,7 @@ fn damage() {
 }
 
 #[test]
-fn bombs_are_refused_by_what_their_headers_say() {
+fn bombs_are_refused_by_their_declared_sizes() {
     let zeros = vec![b' '; 8 << 20];
     assert_refused(
         &changed(|entries| entries[0] = RawEntry::new("results.json", &zeros)),
@@ -271,7 +274,7 @@ fn bombs_are_refused_by_what_their_headers_say() {
     let huge = changed(|entries| entries[0].both(|header| header.bytes = u32::MAX - 1));
     assert_refused(&huge, Reason::RatioTooHigh);
 
-    // A header that says less than the data holds: reading stops at what it says.
+    // A header with a smaller size than the data: reading stops at the declared size.
     let liar = changed(|entries| {
         entries[0] = RawEntry::new("results.json", &zeros);
         entries[0].both(|header| header.bytes = 1000);
@@ -295,7 +298,7 @@ fn bombs_are_refused_by_what_their_headers_say() {
     assert_eq!(refused.reasons(), [Reason::TooLarge]);
 }
 
-/// An archive whose members are correctly signed, whatever they hold.
+/// Returns an archive with correctly signed members, whatever their content.
 fn signed(results: &str, change: impl FnOnce(&mut Value)) -> Vec<u8> {
     let sha256 = hex::encode(ring::digest::digest(&ring::digest::SHA256, results.as_bytes()));
     let mut manifest: Value = serde_json::from_slice(&manifest()).unwrap();
@@ -354,7 +357,7 @@ fn manifests_of_wrong_form() {
     assert_eq!(text(&deep).reasons()[0], Reason::ManifestNotJson);
 }
 
-/// Digits that do not compress to nothing.
+/// Returns digits that don't compress well.
 fn digits(count: usize) -> String {
     let mut state = 1u64;
     let digit = |_| {
@@ -391,7 +394,7 @@ fn results_of_wrong_form() {
         without("\"2026-01-02T03:10:00Z\"", "5"),
         without("\"s\"", "{}"),
         without("\"1.0\"", "1.0"),
-        // Too large to be looked at.
+        // Too large to be parsed.
         without("\"run\":{", &format!("\"run\":{{\"model_slug\":\"{long}\",")),
         without("\"run\":{", &format!("\"run\":{{\"overall_score\":{long}.5,")),
         without("\"run\":{", &format!("\"{long}\":1,\"run\":{{")),
@@ -442,7 +445,7 @@ fn the_key_in_the_archive_is_only_a_hint() {
         assert_eq!(verification.reasons(), [Reason::KeyHintDiffers], "{hint}");
         assert!(verification.signature_valid && verification.hash_match && verification.run_id.is_some());
     }
-    // A consistent archive by somebody else does not become trusted by carrying its own key.
+    // A consistent archive by someone else doesn't become trusted by containing its own key.
     let stranger = [TrustedKey::given(other.public_key())];
     let verification = verify_bytes(&build(&good_entries()), &stranger, &Limits::default(), now());
     assert_eq!(verification.reasons(), [Reason::SignatureInvalid, Reason::FingerprintMismatch]);
@@ -450,7 +453,7 @@ fn the_key_in_the_archive_is_only_a_hint() {
 }
 
 #[test]
-fn of_several_keys_the_one_that_the_manifest_names_must_have_signed() {
+fn the_key_that_the_manifest_names_must_have_signed() {
     let other = SigningKey::generate().unwrap();
     let both = [TrustedKey::given(other.public_key()), TrustedKey::given(key().public_key())];
     assert!(verify_bytes(&build(&good_entries()), &both, &Limits::default(), now()).valid);
@@ -462,7 +465,7 @@ fn of_several_keys_the_one_that_the_manifest_names_must_have_signed() {
 }
 
 #[test]
-fn keys_are_looked_at_after_the_archive() {
+fn keys_are_checked_after_the_archive() {
     let good = build(&good_entries());
     let verification = verify_bytes(&good, &[], &Limits::default(), now());
     assert_eq!(verification.errors, ["BENCH_SIGNING_PRIVATE_KEY is not configured"]);
@@ -508,11 +511,11 @@ fn a_disk_that_fails_is_not_the_archive_s_fault() {
 }
 
 #[test]
-fn entries_that_are_no_regular_files() {
+fn entries_that_are_not_regular_files() {
     for (attributes, is_refused) in [
         (0o100_644_u32 << 16, false),
         (0o100_600 << 16 | 0x20, false),
-        // Python writes permissions without a type.
+        // Python writes permissions without a file type.
         (0o600 << 16, false),
         (0, false),
         (0o120_777 << 16, true),
@@ -533,7 +536,7 @@ fn entries_that_are_no_regular_files() {
             }
         }
     }
-    // The same in the extra fields of Unix.
+    // The same in the Unix extra fields.
     let pkware = [&[0x0d, 0, 18, 0][..], &[0; 12], b"target"].concat();
     let asi = [&[0x6e, 0x75, 14, 0][..], &[0; 4], &0o120_777_u16.to_le_bytes(), &[0; 8]].concat();
     for extra in [pkware, asi] {
@@ -544,7 +547,7 @@ fn entries_that_are_no_regular_files() {
     assert!(check(&changed(|entries| entries[0].both(|header| header.extra = times.clone()))).valid);
 }
 
-/// An archive whose manifest and results have these dates.
+/// Returns an archive whose manifest and results have these dates.
 fn dated(generated_at: &str, exported_at: &str) -> Vec<u8> {
     let results = RESULTS.replace("2026-01-02T03:10:00Z", exported_at);
     signed(&results, |manifest| manifest["generated_at"] = generated_at.into())
@@ -564,7 +567,8 @@ fn an_archive_is_dated_within_its_key_s_validity_and_not_in_the_future() {
     for (key, generated, exported, expected) in [
         (&january, "2026-01-02T03:00:00Z", "2026-01-02T03:00:00Z", &[][..]),
         (&january, "2026-01-02T04:00:00Z", "2026-01-02T04:00:00Z", &[]),
-        // The run was over before the key was made; the archive is from the key's time.
+        // The run was completed before the key was created; the archive's date is within the key's
+        // validity.
         (&january, "2026-01-02T03:00:00Z", "2025-12-24T00:00:00Z", &[]),
         (&january, "2026-01-02T02:59:59Z", "2026-01-02T02:59:59Z", &[DateOutsideValidity]),
         (&january, "2026-01-02T04:00:01Z", "2026-01-02T04:00:01Z", &[DateOutsideValidity]),
@@ -606,15 +610,15 @@ fn a_distrusted_key_is_refused_by_name() {
     assert!(
         !verification.signature_valid && verification.signer().is_none() && verification.run_id.is_none()
     );
-    // What it did not sign isn't told to be signed by it.
+    // An archive that it didn't sign isn't attributed to it.
     let spoiled = changed(|entries| entries[2] = RawEntry::new("signature.txt", b"AAAA"));
     let verification = verify_bytes(&spoiled, &[distrusted], &Limits::default(), now());
     assert_eq!(verification.reasons(), [Reason::SignatureInvalid]);
 }
 
 #[test]
-fn the_key_within_a_sound_archive_is_found() {
-    let within = |archive: &[u8]| signer_within(Cursor::new(archive), &Limits::default(), now());
+fn the_embedded_signer_of_a_valid_archive_is_found() {
+    let within = |archive: &[u8]| embedded_signer(Cursor::new(archive), &Limits::default(), now());
     assert_eq!(within(&build(&good_entries())), Some(key().public_key()));
     let other = SigningKey::generate().unwrap().public_key_base64();
     for unsound in [

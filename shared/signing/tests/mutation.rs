@@ -1,4 +1,4 @@
-//! Thousands of damaged archives: the verifier never panics, and says valid only of what was signed.
+//! Thousands of damaged archives: the verifier never panics, and accepts only signed content.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail anywhere")]
 
 mod common;
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 const ARCHIVE: &[u8] =
     include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/chutes-signed-export.zip"));
 
-// Made once: signing takes long without optimisation.
+// Created once, since signing is slow without optimization.
 static TRUSTED: LazyLock<Vec<TrustedKey>> = LazyLock::new(trusted);
 static OURS: LazyLock<Vec<u8>> = LazyLock::new(|| write_archive(RESULTS.as_bytes()).output);
 static ENTRIES: LazyLock<Vec<RawEntry>> = LazyLock::new(good_entries);
@@ -22,7 +22,7 @@ fn check(archive: &[u8]) -> Verification {
     verify_bytes(archive, &TRUSTED, &Limits::default(), now())
 }
 
-/// The members as another ZIP implementation reads them.
+/// Reads the members with another ZIP implementation.
 fn members(archive: &[u8]) -> Option<Vec<(String, Vec<u8>)>> {
     let mut zip = zip::ZipArchive::new(Cursor::new(archive)).ok()?;
     (0..zip.len())
@@ -121,10 +121,10 @@ proptest! {
 }
 
 proptest! {
-    // Nearly all of these reach the signature, which takes long without optimisation.
+    // Nearly all of these reach the signature check, which is slow without optimization.
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Well-formed archives with changed members: what the checksums of the format do not catch.
+    /// Well-formed archives with changed members, which the checksums of the format don't detect.
     #[test]
     fn changed_members(index in 0usize..4, stored: bool, changes in prop::collection::vec(change(), 1..3)) {
         let original = build(&ENTRIES);
@@ -138,12 +138,13 @@ proptest! {
         let archive = build(&entries);
         let verification = check(&archive);
         if verification.valid && contents != good {
-            // Base64 has more than one text for the same bytes, and no others are accepted.
+            // Several base64 texts decode to the same bytes; only those are accepted.
             prop_assert!(index >= 2);
             let changed = &contents[index].1;
             let meaning = |text: &[u8]| text.iter().filter(|byte| byte.is_ascii_alphanumeric() || b"+/".contains(byte)).copied().collect::<Vec<_>>();
             let (mut good, mut changed) = (meaning(&good[index].1), meaning(changed));
-            // The last character before the padding has unused bits; text after the padding is not read.
+            // The last character before the padding has unused bits; text after the padding is
+            // ignored.
             good.pop();
             changed.truncate(good.len());
             prop_assert_eq!(good, changed);
@@ -162,7 +163,7 @@ proptest! {
     }
 
     #[test]
-    fn arbitrary_bytes_behind_a_directory(
+    fn arbitrary_entries(
         name in "[a-z./]{0,14}",
         data in prop::collection::vec(any::<u8>(), 0..60),
         method in 0u16..12,
@@ -178,9 +179,9 @@ proptest! {
     }
 }
 
-/// Every prefix of a whole archive, and a flipped bit in every byte.
+/// Every prefix of a complete archive, and a flipped bit in every byte.
 #[test]
-fn every_byte_counts() {
+fn every_change_is_detected() {
     for original in [OURS.clone(), ARCHIVE.to_vec()] {
         for length in 0..original.len() {
             assert!(!check(&original[..length]).valid, "{length}");

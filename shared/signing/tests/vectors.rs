@@ -1,4 +1,4 @@
-//! The published vectors of the compatible system.
+//! Published test vectors of the compatible system.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail anywhere")]
 
 use bench_signing::{
@@ -30,7 +30,7 @@ struct Vectors {
 
 #[derive(Deserialize)]
 struct CanonicalVector {
-    // As text: one of the integers fits no machine type.
+    // As text, since one of the integers fits no machine type.
     value: Box<RawValue>,
     text: String,
 }
@@ -50,7 +50,7 @@ fn trusted() -> Vec<TrustedKey> {
     vec![TrustedKey::given(PublicKey::parse(&vectors().public_key_base64).unwrap())]
 }
 
-/// When the archives are verified: some weeks after they were made.
+/// Time of the verification: some weeks after the archives were made.
 fn now() -> jiff::Timestamp {
     "2026-02-01T00:00:00Z".parse().unwrap()
 }
@@ -64,9 +64,9 @@ fn canonical_json_from_text() {
     let vectors = vectors().canonical_json;
     assert_eq!(vectors.len(), 41);
     for vector in vectors {
-        assert_eq!(canonical::canonicalise(vector.value.get()).unwrap(), vector.text);
+        assert_eq!(canonical::canonicalize(vector.value.get()).unwrap(), vector.text);
         assert_eq!(
-            canonical::canonicalise(&vector.text).unwrap(),
+            canonical::canonicalize(&vector.text).unwrap(),
             vector.text,
             "canonical text stays as it is"
         );
@@ -79,7 +79,7 @@ fn canonical_json_from_values() {
     let mut compared = 0;
     for vector in vectors().canonical_json {
         let value: Value = serde_json::from_str(vector.value.get()).unwrap();
-        // A value holds no integer beyond 64 bits; only text does.
+        // A value can't hold integers beyond 64 bits, unlike text.
         if vector.text != "18446744073709551616" {
             assert_eq!(canonical::to_string(&value).unwrap(), vector.text);
             compared += 1;
@@ -92,7 +92,7 @@ fn canonical_json_from_values() {
 fn the_results_of_the_archive_are_canonical() {
     let vectors = vectors();
     for text in [&vectors.results_json, &vectors.manifest_json] {
-        assert_eq!(&canonical::canonicalise(text).unwrap(), text);
+        assert_eq!(&canonical::canonicalize(text).unwrap(), text);
     }
 }
 
@@ -133,12 +133,12 @@ fn text_that_is_not_json_is_refused() {
         &deep,
         &long,
     ] {
-        assert!(canonical::canonicalise(text).is_err(), "{}", text.get(..20).unwrap_or(text));
+        assert!(canonical::canonicalize(text).is_err(), "{}", text.get(..20).unwrap_or(text));
     }
-    let twice = canonical::canonicalise(r#"{"a":{"b":1,"\u0062":2}}"#);
+    let twice = canonical::canonicalize(r#"{"a":{"b":1,"\u0062":2}}"#);
     assert!(matches!(twice, Err(CanonicalError::DuplicateKey(key)) if key == "b"));
-    assert!(matches!(canonical::canonicalise("[1e999]"), Err(CanonicalError::NonFinite)));
-    assert_eq!(canonical::canonicalise(" [ -0 , 1E2 , -0e0, 12e-7 ] ").unwrap(), "[0,100.0,-0.0,1.2e-06]");
+    assert!(matches!(canonical::canonicalize("[1e999]"), Err(CanonicalError::NonFinite)));
+    assert_eq!(canonical::canonicalize(" [ -0 , 1E2 , -0e0, 12e-7 ] ").unwrap(), "[0,100.0,-0.0,1.2e-06]");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn negative_archives() {
     let vectors = vectors().negative;
     assert_eq!(vectors.len(), 15);
     for NegativeVector { name, zip_base64, mut expect } in vectors {
-        // Where ours is stricter on purpose.
+        // Cases where our verifier is stricter on purpose.
         match name.as_str() {
             "extra_member" => {
                 expect = serde_json::to_value(Verification::default()).unwrap();
@@ -218,7 +218,7 @@ fn negative_archives() {
 }
 
 #[test]
-fn an_empty_file_is_no_archive() {
+fn an_empty_file_is_not_an_archive() {
     let verification = verify_bytes(&[], &trusted(), &Limits::default(), now());
     assert_eq!(verification.errors, ["Invalid zip archive"]);
 }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use bench_signing::{KeyRole, Limits, PublicKey, Reason, TrustedKey, signer_within};
+use bench_signing::{KeyRole, Limits, PublicKey, Reason, TrustedKey, embedded_signer};
 use jiff::Timestamp;
 
 use crate::format;
@@ -36,5 +36,5 @@ pub(super) fn explain_servers(path: &Path, errors: &[String]) -> Option<String> 
 }
 
 fn signer(path: &Path) -> Option<PublicKey> {
-    signer_within(File::open(path).ok()?, &Limits::default(), Timestamp::now())
+    embedded_signer(File::open(path).ok()?, &Limits::default(), Timestamp::now())
 }

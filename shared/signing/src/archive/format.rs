@@ -14,26 +14,26 @@ pub(super) const ZIP64_LOCATOR_BYTES: usize = 20;
 pub(super) const METHOD_STORED: u16 = 0;
 pub(super) const METHOD_DEFLATED: u16 = 8;
 
-/// Sizes and checksum follow the data instead of standing in the local header.
+/// Sizes and checksum follow the data instead of being in the local header.
 pub(super) const FLAG_DESCRIPTOR: u16 = 1 << 3;
 /// Encrypted; strongly encrypted; local header masked.
 pub(super) const FLAGS_ENCRYPTED: u16 = 1 | 1 << 6 | 1 << 13;
-/// Hints on how hard the compressor tried, and the mark that names are UTF-8: they change nothing here.
+/// Compression level hints and the UTF-8 mark for names, which have no effect here.
 pub(super) const FLAGS_HARMLESS: u16 = 1 << 1 | 1 << 2 | 1 << 11;
 
-/// Readers must know version 2.0 of the format: deflate.
+/// Readers must support version 2.0 of the format, for deflate.
 const VERSION_NEEDED: u16 = 20;
-/// Made by version 2.0 on Unix, so that the mode below is understood.
+/// Made by version 2.0 on Unix, so that readers interpret the mode below.
 const VERSION_MADE_BY: u16 = 3 << 8 | VERSION_NEEDED;
-/// A regular file that anybody may read.
+/// A regular file that all users may read.
 const EXTERNAL_ATTRIBUTES: u32 = 0o100_644 << 16;
-/// 1980-01-01 00:00:00, the first time that the format knows: archives do not differ by when they were written.
+/// 1980-01-01 00:00:00, the first time in the format, so that archives don't depend on when they were written.
 const DOS_TIME: u16 = 0;
 const DOS_DATE: u16 = 1 << 5 | 1;
 
-/// What is known of a member once its data is written.
+/// Metadata of a member whose data has been written.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub(super) struct MemberRecord {
     pub(super) name: &'static str,
     pub(super) offset: u32,
     pub(super) flags: u16,
@@ -42,28 +42,28 @@ pub(super) struct Written {
     pub(super) bytes: u32,
 }
 
-impl Written {
-    /// The local header. With a descriptor to come, checksum and sizes are still zero.
+impl MemberRecord {
+    /// Returns the local header. If a descriptor follows, checksum and sizes are still zero.
     pub(super) fn local_header(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(LOCAL_BYTES + self.name.len());
         out.extend_from_slice(&LOCAL_SIGNATURE.to_le_bytes());
-        self.shared_fields(&mut out);
+        self.write_shared_fields(&mut out);
         out.extend_from_slice(self.name.as_bytes());
         out
     }
 
-    /// The data descriptor, which stands after the data.
+    /// Returns the data descriptor, which follows the data.
     pub(super) fn descriptor(&self) -> Vec<u8> {
         let fields = [DESCRIPTOR_SIGNATURE, self.crc, self.compressed_bytes, self.bytes];
         fields.iter().flat_map(|field| field.to_le_bytes()).collect()
     }
 
-    /// The entry in the central directory.
+    /// Returns the entry of the central directory.
     pub(super) fn central_header(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(CENTRAL_BYTES + self.name.len());
         out.extend_from_slice(&CENTRAL_SIGNATURE.to_le_bytes());
         out.extend_from_slice(&VERSION_MADE_BY.to_le_bytes());
-        self.shared_fields(&mut out);
+        self.write_shared_fields(&mut out);
         // No comment, first disk, no internal attributes.
         out.extend_from_slice(&[0; 6]);
         out.extend_from_slice(&EXTERNAL_ATTRIBUTES.to_le_bytes());
@@ -72,23 +72,23 @@ impl Written {
         out
     }
 
-    fn shared_fields(&self, out: &mut Vec<u8>) {
+    fn write_shared_fields(&self, out: &mut Vec<u8>) {
         for field in [VERSION_NEEDED, self.flags, METHOD_DEFLATED, DOS_TIME, DOS_DATE] {
             out.extend_from_slice(&field.to_le_bytes());
         }
         for field in [self.crc, self.compressed_bytes, self.bytes] {
             out.extend_from_slice(&field.to_le_bytes());
         }
-        // All names are our own and short; there are no extra fields.
+        // All names are short constants, and extra fields aren't used.
         out.extend_from_slice(&[self.name.len() as u8, 0, 0, 0]);
     }
 }
 
-/// The end record of an archive whose central directory has these bounds.
+/// Returns the end record of an archive whose central directory has this size and offset.
 pub(super) fn end_record(entries: u16, directory_bytes: u32, directory_offset: u32) -> Vec<u8> {
     let mut out = Vec::with_capacity(END_BYTES);
     out.extend_from_slice(&END_SIGNATURE.to_le_bytes());
-    // This disk and the one where the directory starts.
+    // Number of this disk, and of the one on which the directory starts.
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(&entries.to_le_bytes());
     out.extend_from_slice(&entries.to_le_bytes());
@@ -99,7 +99,7 @@ pub(super) fn end_record(entries: u16, directory_bytes: u32, directory_offset: u
     out
 }
 
-/// Reads the fields of a record one after the other. `None` once the bytes are used up.
+/// Reads the fields of a record one after the other. Returns `None` at the end of the bytes.
 #[derive(Debug, Clone)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 

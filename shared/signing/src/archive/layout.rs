@@ -1,7 +1,7 @@
-//! Finds the members of an archive and refuses every archive that two programs could read differently.
+//! Finds the members of an archive, and rejects archives that two programs could read differently.
 //!
-//! The members, the directory and the end record must cover the file without gap or overlap, local and central
-//! headers must agree, and nothing may be there that a signed archive does not need.
+//! The members, the directory and the end record must cover the file without gap or overlap, local and central headers
+//! must agree, and the archive must not contain anything that a signed archive doesn't need.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -12,33 +12,34 @@ use super::format::{
     ZIP64_LOCATOR_BYTES, ZIP64_LOCATOR_SIGNATURE,
 };
 use crate::limits::Limits;
-use crate::reason::{Reason, Refusal, shown};
+use crate::reason::{Reason, Refusal, quote_short};
 
-/// The longest comment that the format allows; an end record may stand that far from the end.
+/// Maximum length of a comment in the format, which may follow the end record.
 const COMMENT_BYTES_MAX: u64 = u16::MAX as u64;
 
-/// The directory of a signed archive has a few hundred bytes. Tools add extra fields, hardly kilobytes.
+/// Maximum size of the directory. In a signed archive it has a few hundred bytes; extra fields of archive tools rarely
+/// add kilobytes.
 const DIRECTORY_BYTES_MAX: u64 = 64 * 1024;
 
-/// Extra fields that would change the meaning of a header: 64-bit sizes, encryption, another name.
+/// Extra fields that change the meaning of a header: 64-bit sizes, encryption, another name.
 const EXTRA_ZIP64: u16 = 0x0001;
 const EXTRA_STRONG_ENCRYPTION: u16 = 0x0017;
 const EXTRA_AES: u16 = 0x9901;
 const EXTRA_UNICODE_NAME: u16 = 0x7075;
-/// Extra fields of Unix that may hold the target of a link.
+/// Unix extra fields that may contain the target of a link.
 const EXTRA_PKWARE_UNIX: u16 = 0x000d;
 const EXTRA_ASI_UNIX: u16 = 0x756e;
-/// Bytes of the first without a link: two times, user and group.
+/// Length of the first one without a link: two times, user and group.
 const EXTRA_PKWARE_UNIX_BYTES: usize = 12;
 
-/// How a member is compressed.
+/// Compression method of a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     Stored,
     Deflated,
 }
 
-/// One member of an archive that passed all checks.
+/// A member that has passed all checks.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) member: Member,
@@ -49,7 +50,7 @@ pub(crate) struct Entry {
     pub(crate) data_offset: u64,
 }
 
-/// The members of an archive: the first three are there, each at most once.
+/// The members of an archive: the first three are present, and each at most once.
 #[derive(Debug)]
 pub(crate) struct Layout(Vec<Entry>);
 
@@ -59,14 +60,14 @@ impl Layout {
     }
 }
 
-/// Reads and checks the structure of `archive`; no member data is touched.
+/// Reads and checks the structure of `archive`, without reading member data.
 pub(crate) fn read<R: Read + Seek>(archive: &mut R, limits: &Limits) -> Result<Layout, Refusal> {
     let length = archive.seek(SeekFrom::End(0)).map_err(Refusal::unreadable)?;
     let end = find_end(archive, length, limits)?;
     let directory = read_directory(archive, &end)?;
-    refuse_wrong_members(&directory)?;
+    check_members(&directory)?;
     limits.check(directory.iter().map(|header| (header.compressed_bytes, header.bytes)))?;
-    check_tiles(archive, directory, end.directory_offset).map(Layout)
+    check_coverage(archive, directory, end.directory_offset).map(Layout)
 }
 
 struct End {
@@ -114,7 +115,7 @@ fn find_end<R: Read + Seek>(archive: &mut R, length: u64, limits: &Limits) -> Re
         return Err(Refusal::damaged("its directory overlaps its end"));
     }
     if directory_at > directory_offset {
-        // Something was inserted: before everything if the directory still ends at the end record.
+        // Data was inserted: before the archive if the directory is still directly in front of the end record.
         let moved =
             entries > 0 && Fields(&read_at(archive, directory_at, 4)?).u32() == Some(CENTRAL_SIGNATURE);
         return Err(if moved { Refusal::data_before() } else { Refusal::data_between() });
@@ -122,7 +123,7 @@ fn find_end<R: Read + Seek>(archive: &mut R, length: u64, limits: &Limits) -> Re
     Ok(End { entries, directory_offset, directory_bytes })
 }
 
-/// Says why the file does not end with an end record: because of a comment, of bytes after it, or altogether.
+/// Returns the reason why the file doesn't end with an end record: a comment, data after it, or no archive at all.
 fn explain_missing_end<R: Read + Seek>(archive: &mut R, length: u64) -> Refusal {
     let tail_bytes = length.min(COMMENT_BYTES_MAX + END_BYTES as u64);
     let Ok(tail) = usize::try_from(tail_bytes)
@@ -144,7 +145,7 @@ fn explain_missing_end<R: Read + Seek>(archive: &mut R, length: u64) -> Refusal 
     }
 }
 
-/// What the central directory says of one entry.
+/// Metadata of an entry in the central directory.
 struct Header {
     name: Vec<u8>,
     member: Option<Member>,
@@ -227,8 +228,8 @@ fn read_central_header(fields: &mut Fields<'_>) -> Result<Header, Refusal> {
     })
 }
 
-/// Whether external attributes are those of a file: a Unix type that is none or that of a regular file, whatever system
-/// the entry says it was made on, and neither folder nor volume label for DOS.
+/// Returns true if the external attributes belong to a regular file: the Unix file type is missing or regular, whatever
+/// system the entry claims to come from, and the DOS attributes mark neither a folder nor a volume label.
 fn is_regular(attributes: u32) -> bool {
     const UNIX_TYPE: u32 = 0o170_000 << 16;
     const UNIX_REGULAR: u32 = 0o100_000 << 16;
@@ -255,14 +256,14 @@ fn check_extra(extra: &[u8]) -> Result<(), Refusal> {
             Some((EXTRA_PKWARE_UNIX, length)) if length > EXTRA_PKWARE_UNIX_BYTES => {
                 return Err(Refusal::not_regular());
             }
-            // Times and owners, as archive tools add them.
+            // Times and owners, which archive tools add.
             Some(_) => {}
         }
     }
     Ok(())
 }
 
-fn refuse_wrong_members(headers: &[Header]) -> Result<(), Refusal> {
+fn check_members(headers: &[Header]) -> Result<(), Refusal> {
     for required in [Member::Results, Member::Manifest, Member::Signature] {
         if !headers.iter().any(|header| header.member == Some(required)) {
             let text = format!(
@@ -273,7 +274,7 @@ fn refuse_wrong_members(headers: &[Header]) -> Result<(), Refusal> {
         }
     }
     for (index, header) in headers.iter().enumerate() {
-        let shown = shown(&String::from_utf8_lossy(&header.name));
+        let shown = quote_short(&String::from_utf8_lossy(&header.name));
         let is_path =
             header.name.iter().any(|byte| b"/\\:\0".contains(byte)) || header.name.starts_with(b".");
         if is_path {
@@ -292,8 +293,8 @@ fn refuse_wrong_members(headers: &[Header]) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Walks the file from its start: every byte must belong to exactly one entry, in whatever order they stand.
-fn check_tiles<R: Read + Seek>(
+/// Checks from the start of the file that every byte belongs to exactly one entry. The entries may be in any order.
+fn check_coverage<R: Read + Seek>(
     archive: &mut R,
     mut headers: Vec<Header>,
     directory_offset: u64,
@@ -310,7 +311,7 @@ fn check_tiles<R: Read + Seek>(
 fn check_local<R: Read + Seek>(archive: &mut R, header: &Header, end: u64) -> Result<Entry, Refusal> {
     let overlap = || Refusal::damaged("its entries overlap");
     let disagree = || {
-        let name = shown(&String::from_utf8_lossy(&header.name));
+        let name = quote_short(&String::from_utf8_lossy(&header.name));
         Refusal::new(Reason::HeadersDisagree, format!("The two headers of {name} say different things"))
     };
     let room = end.checked_sub(header.offset).ok_or_else(overlap)?;
@@ -357,7 +358,7 @@ fn check_local<R: Read + Seek>(archive: &mut R, header: &Header, end: u64) -> Re
     }
     if has_descriptor {
         if method == Method::Stored {
-            // Read from the front, nothing says where such data ends.
+            // A program that reads from the front couldn't find the end of such data.
             let text = "An entry is stored without saying its size first";
             return Err(Refusal::new(Reason::UnsupportedFeature, text));
         }
@@ -365,7 +366,7 @@ fn check_local<R: Read + Seek>(archive: &mut R, header: &Header, end: u64) -> Re
     } else if tail != 0 {
         return Err(Refusal::data_between());
     }
-    // Everything without a known name was refused before.
+    // Entries with unknown names have been rejected before.
     let member = header.member.ok_or_else(disagree)?;
     Ok(Entry {
         member,
@@ -377,7 +378,8 @@ fn check_local<R: Read + Seek>(archive: &mut R, header: &Header, end: u64) -> Re
     })
 }
 
-/// The descriptor has 16 bytes, or 12 without its signature, and must fill the room up to the next entry.
+/// Checks the data descriptor. It has 16 bytes, or 12 without its signature, and must fill the space up to the next
+/// entry.
 fn check_descriptor<R: Read + Seek>(
     archive: &mut R,
     at: u64,

@@ -1,4 +1,4 @@
-//! Reads the bytes of one member, never more than its header declares.
+//! Reader for the bytes of one member, limited to the size in its header.
 
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Take};
 
@@ -6,8 +6,8 @@ use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use super::layout::{Entry, Method};
 
-/// Inflates one member and checks, at its end, size, checksum and that the compressed data ends where it should.
-/// Damage is an error of kind `InvalidData`.
+/// Decompresses one member. At its end, checks size, checksum and the end of the compressed data. Damage is an error of
+/// kind `InvalidData`.
 pub(crate) struct MemberReader<'a, R> {
     source: BufReader<Take<&'a mut R>>,
     inflate: Option<Decompress>,

@@ -1,8 +1,8 @@
-//! The ZIP around a signed export: a writer that streams, and a reader that refuses everything ambiguous.
+//! The ZIP format of signed exports: a streaming writer, and a reader that rejects everything ambiguous.
 //!
-//! Both are written against PKWARE's APPNOTE 6.3. The part of it that is needed is small (four members, stored or
-//! deflated, no ZIP64, no encryption), and a reader that accepts less than general ones is the point: an
-//! archive that two programs could read differently must not verify.
+//! Both follow PKWARE's APPNOTE 6.3. They need only a small part of it (four members, stored or deflated, no ZIP64, no
+//! encryption). The reader accepts less than general ones on purpose: an archive that two programs could read
+//! differently must not verify.
 
 mod format;
 pub(crate) mod layout;
@@ -12,7 +12,7 @@ mod writer;
 pub(crate) use self::member::MemberReader;
 pub use self::writer::{ArchiveError, ArchiveWriter, FinishedArchive, ManifestFields, RESULTS_BYTES_MAX};
 
-/// The members of a signed archive, in their order.
+/// Members of a signed archive, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Member {
     Results,

@@ -1,4 +1,4 @@
-//! Writes a signed archive in one pass, in constant memory.
+//! Writer for signed archives: one pass, constant memory.
 
 use std::io::{self, Write};
 
@@ -9,21 +9,22 @@ use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::Member;
-use super::format::{FLAG_DESCRIPTOR, Written, end_record};
+use super::format::{FLAG_DESCRIPTOR, MemberRecord, end_record};
 use crate::canonical::{self, CanonicalError};
 use crate::keys::SigningKey;
 use crate::limits::MANIFEST_BYTES_MAX;
 use crate::time::whole_seconds;
 use crate::{SCHEMA_VERSION, SIGNATURE_ALGORITHM};
 
-/// The largest `results.json`, in bytes: what the format holds without its 64-bit extension, which not every
-/// reader knows and no verifier with default limits would accept.
+/// Maximum size of `results.json`, in bytes: the limit of the format without ZIP64, which not all readers support.
+/// Verifiers with default limits wouldn't accept larger results either.
 pub const RESULTS_BYTES_MAX: u64 = u32::MAX as u64 - 1;
 
-/// Results reach the compressor in pieces of this size, so that its output does not depend on the caller's pieces.
+/// Size of the chunks that are passed to the compressor, so that its output doesn't depend on the sizes of the caller's
+/// writes.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// Manifest fields that the writer fills in; callers cannot set them.
+/// Manifest fields that the writer sets; callers can't set them.
 const RESERVED_FIELDS: [&str; 6] = [
     "generated_at",
     "public_key_fingerprint",
@@ -33,16 +34,16 @@ const RESERVED_FIELDS: [&str; 6] = [
     "signature_algorithm",
 ];
 
-/// Why an archive could not be written.
+/// Errors of writing an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The writer below failed.
+    /// The underlying writer failed.
     #[error("cannot write the archive")]
     Write(#[from] io::Error),
-    /// The archive would be larger than the format allows.
+    /// The archive would exceed the limit of the format.
     #[error("the results are larger than {RESULTS_BYTES_MAX} bytes")]
     TooLarge,
-    /// An additional manifest field has a name that the archive itself uses.
+    /// An additional manifest field has a name that the writer itself uses.
     #[error("the manifest field {0:?} is set by the archive itself")]
     ReservedField(String),
     /// An additional manifest field has no canonical text.
@@ -51,26 +52,26 @@ pub enum ArchiveError {
     /// The manifest is too large to be read again.
     #[error("the manifest is larger than {bytes_max} bytes")]
     ManifestTooLarge {
-        /// The bound, in bytes.
+        /// Maximum size in bytes.
         bytes_max: u64,
     },
 }
 
-/// What the caller says in the manifest.
+/// Manifest fields that the caller provides.
 #[derive(Debug, Clone)]
 pub struct ManifestFields {
-    /// The run, as in `run.id` of the results; verification compares the two.
+    /// Run id, as in `run.id` of the results; verification compares the two.
     pub run_id: String,
-    /// When this version of the export was completed. Written with whole seconds.
+    /// Time at which this version of the export was completed. Written with whole seconds.
     pub generated_at: Timestamp,
-    /// More fields. Names that the archive itself uses are refused.
+    /// Additional fields. Names that the writer itself uses are rejected.
     pub additional: Map<String, Value>,
 }
 
-/// What was written.
+/// Result of a finished archive.
 #[derive(Debug)]
 pub struct FinishedArchive<W> {
-    /// The writer that was given, not flushed.
+    /// The underlying writer, not flushed.
     pub output: W,
     /// Lowercase hexadecimal SHA-256 of `results.json`.
     pub results_sha256: String,
@@ -82,14 +83,13 @@ pub struct FinishedArchive<W> {
     pub manifest_json: String,
 }
 
-/// Writes a signed archive. What is written to this value with [`Write`] is `results.json`, hashed and compressed
-/// on the way; [`Self::finish`] adds manifest, signature and public key. The same results, fields and key give the
-/// same bytes with one version of the program. An archive that was not finished has no directory and is
-/// not readable.
+/// Writes a signed archive. Bytes written to this value with [`Write`] become `results.json`; they are hashed and
+/// compressed on the way. [`Self::finish`] adds manifest, signature and public key. The same results, fields and key
+/// give the same bytes with one version of the program. An unfinished archive has no directory and isn't readable.
 ///
-/// The results should be canonical JSON (see [`crate::CanonicalStream`]), which is not checked here.
+/// The results should be canonical JSON (see [`crate::CanonicalStream`]), which isn't checked here.
 pub struct ArchiveWriter<W: Write> {
-    deflater: DeflateEncoder<Counted<W>>,
+    deflater: DeflateEncoder<CountingWriter<W>>,
     pending: Vec<u8>,
     manifest: ManifestFields,
     sha256: Sha256,
@@ -98,15 +98,15 @@ pub struct ArchiveWriter<W: Write> {
 }
 
 impl<W: Write> ArchiveWriter<W> {
-    /// Starts an archive on `output`, which need not be buffered.
+    /// Starts an archive on `output`, which doesn't need to be buffered.
     ///
     /// # Errors
-    /// [`ArchiveError::ReservedField`], and when the writer fails.
+    /// Returns [`ArchiveError::ReservedField`], or an error if the writer fails.
     pub fn new(output: W, manifest: ManifestFields) -> Result<Self, ArchiveError> {
         if let Some(name) = RESERVED_FIELDS.iter().find(|name| manifest.additional.contains_key(**name)) {
             return Err(ArchiveError::ReservedField((*name).to_owned()));
         }
-        let mut output = Counted { inner: output, bytes: 0 };
+        let mut output = CountingWriter { inner: output, bytes: 0 };
         output.write_all(&results_entry(0, 0, 0).local_header())?;
         Ok(Self {
             deflater: DeflateEncoder::new(output, Compression::default()),
@@ -118,10 +118,10 @@ impl<W: Write> ArchiveWriter<W> {
         })
     }
 
-    /// Ends the results, signs them with `key` and completes the archive.
+    /// Completes the results, signs them with `key` and completes the archive.
     ///
     /// # Errors
-    /// [`ArchiveError`] when the manifest has no canonical text, the archive is too large, or the writer fails.
+    /// Returns [`ArchiveError`] if the manifest has no canonical text, the archive is too large, or the writer fails.
     pub fn finish(mut self, key: &SigningKey) -> Result<FinishedArchive<W>, ArchiveError> {
         self.compress_pending()?;
         let results_sha256 = hex::encode(self.sha256.finalize());
@@ -129,7 +129,7 @@ impl<W: Write> ArchiveWriter<W> {
 
         let mut output = self.deflater.finish()?;
         let header_bytes = results_entry(0, 0, 0).local_header().len() as u64;
-        let entry = results_entry(self.crc.sum(), narrow(output.bytes - header_bytes)?, narrow(self.bytes)?);
+        let entry = results_entry(self.crc.sum(), to_u32(output.bytes - header_bytes)?, to_u32(self.bytes)?);
         output.write_all(&entry.descriptor())?;
 
         let mut entries = vec![entry];
@@ -153,8 +153,8 @@ impl<W: Write> ArchiveWriter<W> {
         let directory_bytes = output.bytes - directory_offset;
         output.write_all(&end_record(
             entries.len() as u16,
-            narrow(directory_bytes)?,
-            narrow(directory_offset)?,
+            to_u32(directory_bytes)?,
+            to_u32(directory_offset)?,
         ))?;
         Ok(FinishedArchive {
             archive_bytes: output.bytes,
@@ -189,7 +189,7 @@ impl<W: Write> Write for ArchiveWriter<W> {
         Ok(taken)
     }
 
-    /// Does nothing: flushing the compressor would make the archive depend on when that happens.
+    /// Does nothing: with a flush of the compressor, the archive would depend on the times of flushes.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -201,13 +201,13 @@ impl<W: Write> std::fmt::Debug for ArchiveWriter<W> {
     }
 }
 
-/// Counts what goes through.
-struct Counted<W> {
+/// Counts the bytes written through it.
+struct CountingWriter<W> {
     inner: W,
     bytes: u64,
 }
 
-impl<W: Write> Write for Counted<W> {
+impl<W: Write> Write for CountingWriter<W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(buffer)?;
         self.bytes += written as u64;
@@ -219,36 +219,43 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-fn results_entry(crc: u32, compressed_bytes: u32, bytes: u32) -> Written {
-    Written { name: Member::Results.name(), offset: 0, flags: FLAG_DESCRIPTOR, crc, compressed_bytes, bytes }
+fn results_entry(crc: u32, compressed_bytes: u32, bytes: u32) -> MemberRecord {
+    MemberRecord {
+        name: Member::Results.name(),
+        offset: 0,
+        flags: FLAG_DESCRIPTOR,
+        crc,
+        compressed_bytes,
+        bytes,
+    }
 }
 
 /// Writes a member that is small enough to be compressed before its header is written.
 fn write_small<W: Write>(
-    output: &mut Counted<W>,
+    output: &mut CountingWriter<W>,
     member: Member,
     content: &[u8],
-) -> Result<Written, ArchiveError> {
+) -> Result<MemberRecord, ArchiveError> {
     let mut deflater = DeflateEncoder::new(Vec::new(), Compression::default());
     deflater.write_all(content)?;
     let compressed = deflater.finish()?;
     let mut crc = Crc::new();
     crc.update(content);
-    let entry = Written {
+    let entry = MemberRecord {
         name: member.name(),
-        offset: narrow(output.bytes)?,
+        offset: to_u32(output.bytes)?,
         flags: 0,
         crc: crc.sum(),
-        compressed_bytes: narrow(compressed.len() as u64)?,
-        bytes: narrow(content.len() as u64)?,
+        compressed_bytes: to_u32(compressed.len() as u64)?,
+        bytes: to_u32(content.len() as u64)?,
     };
     output.write_all(&entry.local_header())?;
     output.write_all(&compressed)?;
     Ok(entry)
 }
 
-/// Sizes and offsets have 32 bits, of which the largest value means "see the 64-bit extension".
-fn narrow(bytes: u64) -> Result<u32, ArchiveError> {
+/// Converts a size or offset to 32 bits, where the largest value is reserved for ZIP64.
+fn to_u32(bytes: u64) -> Result<u32, ArchiveError> {
     u32::try_from(bytes).ok().filter(|&bytes| bytes != u32::MAX).ok_or(ArchiveError::TooLarge)
 }
 

@@ -1,11 +1,11 @@
-//! Canonical JSON: one text for one value, so that a hash of it means something.
+//! Canonical JSON: exactly one text per value, so that hashes of it are meaningful.
 //!
-//! The form: keys sorted by Unicode code point at every level, no white space, pure ASCII (everything outside
-//! U+0020..U+007E is escaped), integers exactly as they are, floats as the shortest text that reads back to the
-//! same double and never without a point or an exponent. `1` and `1.0` are different values and stay so.
+//! The canonical form has keys sorted by Unicode code point at every level, no white space, pure ASCII (everything
+//! outside U+0020..U+007E is escaped), unchanged integers, and floats as the shortest text that parses to the same
+//! double, always with a point or an exponent. `1` and `1.0` are different values and stay different.
 //!
-//! Three ways in: [`to_string`] and [`to_writer`] for anything that implements `Serialize`, [`canonicalise`] for
-//! JSON text (integers of any size survive), and [`CanonicalStream`] for documents that do not fit in memory.
+//! [`to_string`] and [`to_writer`] accept anything that implements `Serialize`, [`canonicalise`] accepts JSON text
+//! (with integers of any size), and [`CanonicalStream`] writes documents that don't fit in memory.
 
 mod number;
 mod serializer;
@@ -19,22 +19,22 @@ use serde::Serialize;
 
 pub use self::stream::CanonicalStream;
 
-/// How deeply arrays and objects may be nested. The same bound as `serde_json` has when it reads.
+/// Maximum nesting depth of arrays and objects, the same as for reading in `serde_json`.
 pub const CANONICAL_DEPTH_MAX: usize = 128;
 
-/// The longest integer that [`canonicalise`] takes, in digits. Common readers refuse longer ones.
+/// Maximum number of digits of an integer in [`canonicalise`]. Common readers reject longer ones.
 pub const CANONICAL_INTEGER_DIGITS_MAX: usize = 4300;
 
-/// Why a value has no canonical text.
+/// Reasons for which a value has no canonical text.
 #[derive(Debug, thiserror::Error)]
 pub enum CanonicalError {
-    /// `NaN` and infinities do not exist in JSON.
+    /// `NaN` and infinities don't exist in JSON.
     #[error("a number is not finite, and JSON has no text for it")]
     NonFinite,
-    /// An object names the same key twice, so that readers may disagree on its value.
+    /// An object has the same key twice, so that readers may disagree on its value.
     #[error("the key {0:?} occurs twice in one object")]
     DuplicateKey(String),
-    /// A map has keys that are neither text nor integers nor booleans.
+    /// A map has keys that are neither strings nor integers nor booleans.
     #[error("an object key must be a text")]
     KeyNotText,
     /// Nested more than [`CANONICAL_DEPTH_MAX`] levels deep.
@@ -43,64 +43,64 @@ pub enum CanonicalError {
     /// The text is not JSON.
     #[error("not JSON at byte {offset}: {what}")]
     Syntax {
-        /// Bytes before the place.
+        /// Offset of the error in bytes.
         offset: usize,
-        /// What is wrong there.
+        /// Description of the error.
         what: &'static str,
     },
-    /// A stream got a key that sorts before the one written last.
+    /// A stream received a key that sorts before the previous one.
     #[error("the key {key:?} must come before {previous:?}")]
     KeyOrder {
-        /// The key that came too late.
+        /// The key that is out of order.
         key: String,
-        /// The key written before it.
+        /// The previous key.
         previous: String,
     },
-    /// A stream was used in a way that cannot give one JSON document.
+    /// A stream was used in a way that doesn't produce one JSON document.
     #[error("canonical stream: {0}")]
     Misuse(&'static str),
-    /// A `Serialize` implementation gave up.
+    /// A `Serialize` implementation failed.
     #[error("{0}")]
     Serialize(String),
-    /// The writer failed.
+    /// The underlying writer failed.
     #[error("cannot write canonical JSON")]
     Write(#[from] std::io::Error),
 }
 
-/// The canonical text of a value.
+/// Returns the canonical text of a value.
 ///
 /// # Errors
-/// [`CanonicalError`] when the value has no canonical text.
+/// Returns [`CanonicalError`] if the value has no canonical text.
 pub fn to_string<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
     into_string(to_vec(value)?)
 }
 
-/// The canonical text of a value, as bytes (they are ASCII).
+/// Returns the canonical text of a value as bytes, which are ASCII.
 ///
 /// # Errors
-/// [`CanonicalError`] when the value has no canonical text.
+/// Returns [`CanonicalError`] if the value has no canonical text.
 pub fn to_vec<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, CanonicalError> {
     let mut out = Vec::new();
     value.serialize(serializer::Serializer::new(&mut out))?;
     Ok(out)
 }
 
-/// Writes the canonical text of a value. Nothing is written when the value has none.
+/// Writes the canonical text of a value. Nothing is written if it has none.
 ///
 /// # Errors
-/// [`CanonicalError`] when the value has no canonical text or the writer fails.
+/// Returns [`CanonicalError`] if the value has no canonical text or the writer fails.
 pub fn to_writer<T: Serialize + ?Sized>(mut writer: impl Write, value: &T) -> Result<(), CanonicalError> {
     Ok(writer.write_all(&to_vec(value)?)?)
 }
 
-/// The canonical text of a JSON text. Integers of any size and the difference between `1` and `1.0` survive.
+/// Returns the canonical form of a JSON text. Preserves integers of any size, and the difference between `1` and `1.0`.
 ///
 /// # Errors
-/// [`CanonicalError`] when the text is not JSON, repeats a key in an object, has a float beyond the range of a
-/// double, an integer of more than [`CANONICAL_INTEGER_DIGITS_MAX`] digits, or half of a surrogate pair.
-pub fn canonicalise(text: &str) -> Result<String, CanonicalError> {
+/// Returns [`CanonicalError`] if the text isn't JSON, repeats a key in an object, or contains a float beyond the range
+/// of a double, an integer of more than [`CANONICAL_INTEGER_DIGITS_MAX`] digits, or half of a surrogate pair.
+pub fn canonicalize(text: &str) -> Result<String, CanonicalError> {
     let mut out = Vec::with_capacity(text.len());
-    text::canonicalise_into(text, &mut out)?;
+    text::canonicalize_into(text, &mut out)?;
     into_string(out)
 }
 
@@ -117,7 +117,7 @@ impl Members {
         self.0.push((key, value));
     }
 
-    /// Sorts and writes. Rust orders `String` by UTF-8 bytes, which is the order of code points.
+    /// Sorts and writes the members. Rust orders `String` by UTF-8 bytes, which is the order of code points.
     fn write(mut self, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
         self.0.sort_by(|a, b| a.0.cmp(&b.0));
         out.push(b'{');

@@ -2,10 +2,10 @@
 
 use super::CanonicalError;
 
-/// Decimal exponents that are written without an exponent: 10^-4 up to below 10^16.
+/// Decimal exponents of numbers that are written without an exponent: from 10^-4 to below 10^16.
 const PLAIN_EXPONENTS: std::ops::Range<i32> = -4..16;
 
-/// Appends the shortest text that reads back to the same double, always with a point or an exponent.
+/// Appends the shortest text that parses to the same double, always with a point or an exponent.
 pub(super) fn write_float(out: &mut Vec<u8>, value: f64) -> Result<(), CanonicalError> {
     if !value.is_finite() {
         return Err(CanonicalError::NonFinite);
@@ -43,14 +43,14 @@ pub(super) fn write_float(out: &mut Vec<u8>, value: f64) -> Result<(), Canonical
     Ok(())
 }
 
-/// The shortest digits that read back to the same double and, of those, the nearest to it; of two that are equally
-/// near the one with the even last digit. The form is that of `{:e}`, as in `1.25e-7`.
+/// Returns the shortest digits that parse to the same double, and of those the nearest to it; if two are equally near,
+/// the one with the even last digit. The format is that of `{:e}`, as in `1.25e-7`.
 fn shortest(value: f64) -> String {
     let text = format!("{value:e}");
-    // Rust rounds ties up when it looks for the shortest text, and to even when the number of digits is given.
+    // To find the shortest text, Rust rounds ties up; with a given number of digits, it rounds them to even.
     let digits = text.bytes().take_while(|&byte| byte != b'e').filter(u8::is_ascii_digit).count();
     let nearest = format!("{value:.*e}", digits.saturating_sub(1));
-    // Next to a power of two the nearest may read back as another double.
+    // Next to a power of two, the nearest text may parse to another double.
     if nearest.parse() == Ok(value) { nearest } else { text }
 }
 
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(text(f64::MIN_POSITIVE), "2.2250738585072014e-308");
     }
 
-    /// Compared with CPython's `repr`.
+    /// Values compared with CPython's `repr`.
     #[test]
     #[allow(clippy::excessive_precision, reason = "these are the exact values, halfway between two texts")]
     fn ties_between_two_shortest_texts_go_to_the_even_digit() {

@@ -1,11 +1,13 @@
-//! Canonical JSON out of anything that implements `Serialize`. The data model is mapped as `serde_json` maps it,
-//! except that numbers that are not finite are refused instead of becoming `null`.
+//! Canonical JSON from anything that implements `Serialize`. The data model is mapped as in `serde_json`, except that
+//! non-finite numbers are rejected instead of becoming `null`.
 
 use serde::ser::{self, Serialize};
 
 use super::{CANONICAL_DEPTH_MAX, CanonicalError, Members, number, string, text};
 
-/// How `serde_json` marks values that are already JSON text: `RawValue`, and numbers in its arbitrary precision mode.
+/// Markers of `serde_json` for values that are already JSON text: `RawValue`, and numbers in its arbitrary precision
+/// mode.
+/// precision mode.
 const JSON_TEXT_TOKENS: [&str; 2] = ["$serde_json::private::RawValue", "$serde_json::private::Number"];
 
 impl ser::Error for CanonicalError {
@@ -31,19 +33,19 @@ impl<'a> Serializer<'a> {
     }
 
     fn array(self) -> Result<Array<'a>, CanonicalError> {
-        let depth = deeper(self.depth)?;
+        let depth = enter_level(self.depth)?;
         self.out.push(b'[');
         Ok(Array { out: self.out, depth, is_empty: true, closing: "]" })
     }
 
     fn object(self) -> Result<Object<'a>, CanonicalError> {
-        let depth = deeper(self.depth)?;
-        Ok(Object { out: self.out, depth, members: Members::default(), key: None, wrapped: false })
+        let depth = enter_level(self.depth)?;
+        Ok(Object { out: self.out, depth, members: Members::default(), key: None, in_variant: false })
     }
 
-    /// Opens `{"variant":`, to be closed with `}` after the content.
+    /// Opens `{"variant":`, which must be closed with `}` after the content.
     fn variant(&mut self, variant: &str) -> Result<(), CanonicalError> {
-        self.depth = deeper(self.depth)?;
+        self.depth = enter_level(self.depth)?;
         self.out.push(b'{');
         string::write(self.out, variant);
         self.out.push(b':');
@@ -51,7 +53,7 @@ impl<'a> Serializer<'a> {
     }
 }
 
-fn deeper(depth: usize) -> Result<usize, CanonicalError> {
+fn enter_level(depth: usize) -> Result<usize, CanonicalError> {
     if depth >= CANONICAL_DEPTH_MAX { Err(CanonicalError::TooDeep) } else { Ok(depth + 1) }
 }
 
@@ -191,7 +193,7 @@ impl<'a> ser::Serializer for Serializer<'a> {
         _len: usize,
     ) -> Result<Object<'a>, CanonicalError> {
         self.variant(variant)?;
-        Ok(Object { wrapped: true, ..self.object()? })
+        Ok(Object { in_variant: true, ..self.object()? })
     }
 }
 
@@ -266,7 +268,7 @@ pub(super) struct Object<'a> {
     members: Members,
     key: Option<String>,
     /// Inside `{"variant":…}`.
-    wrapped: bool,
+    in_variant: bool,
 }
 
 impl Object<'_> {
@@ -279,7 +281,7 @@ impl Object<'_> {
 
     fn close(self) -> Result<(), CanonicalError> {
         self.members.write(self.out)?;
-        if self.wrapped {
+        if self.in_variant {
             self.out.push(b'}');
         }
         Ok(())
@@ -333,11 +335,11 @@ impl ser::SerializeStruct for Struct<'_> {
         match self {
             Self::Object(object) => object.push(key.to_owned(), value),
             Self::JsonText(serializer) => {
-                // The only field is the text. Its canonical form as a JSON string is undone by reading it back.
+                // The only field is the JSON text, which is serialized as a JSON string and parsed back here.
                 let quoted = super::to_vec(value)?;
                 let text: String = serde_json::from_slice(&quoted)
                     .map_err(|error| CanonicalError::Serialize(error.to_string()))?;
-                text::canonicalise_into(&text, serializer.out)
+                text::canonicalize_into(&text, serializer.out)
             }
         }
     }
@@ -349,7 +351,7 @@ impl ser::SerializeStruct for Struct<'_> {
     }
 }
 
-/// The text of a key: texts as they are, integers and booleans as they print.
+/// Returns the text of a key: strings unchanged, integers and booleans as printed.
 fn key_text<T: Serialize + ?Sized>(key: &T) -> Result<String, CanonicalError> {
     let text = super::to_string(key)?;
     match text.as_bytes().first() {
@@ -369,7 +371,7 @@ mod tests {
     use serde::Serialize;
     use serde_json::value::RawValue;
 
-    use super::super::{CanonicalError, canonicalise, to_string, to_writer};
+    use super::super::{CanonicalError, canonicalize, to_string, to_writer};
 
     #[derive(Serialize)]
     enum Shape {
@@ -412,11 +414,11 @@ mod tests {
                 r#""z":null,"\u00c9":{"a":1.0,"b":18446744073709551616}}"#
             )
         );
-        assert_eq!(canonicalise(&serde_json::to_string(&value).unwrap()).unwrap(), text);
+        assert_eq!(canonicalize(&serde_json::to_string(&value).unwrap()).unwrap(), text);
     }
 
     #[test]
-    fn what_has_no_canonical_text_is_refused() {
+    fn values_without_canonical_text_are_refused() {
         assert!(matches!(to_string(&[f64::NAN]), Err(CanonicalError::NonFinite)));
         assert!(matches!(to_string(&f32::INFINITY), Err(CanonicalError::NonFinite)));
         assert!(matches!(to_string(&HashMap::from([(None::<u8>, 1)])), Err(CanonicalError::KeyNotText)));

@@ -1,13 +1,13 @@
-//! Canonical JSON piece by piece, for documents that do not fit in memory.
+//! Streaming canonical JSON, for documents that don't fit in memory.
 
 use std::io::Write;
 
 use serde::Serialize;
 
-use super::{CanonicalError, canonicalise, string, to_vec};
+use super::{CanonicalError, canonicalize, string, to_vec};
 
-/// Writes one canonical document piece by piece and refuses what would not be canonical: keys out of order,
-/// a key without value, two values side by side, an end without a beginning.
+/// Writes one canonical document piece by piece. Rejects calls that wouldn't give canonical JSON: keys out of order, a
+/// key without a value, two adjacent values, an end without a beginning.
 ///
 /// ```
 /// # fn main() -> Result<(), bench_signing::CanonicalError> {
@@ -41,34 +41,35 @@ enum Level {
 }
 
 impl<W: Write> CanonicalStream<W> {
-    /// A stream over `output`. Small writes are many: hand in something buffered.
+    /// Creates a stream over `output`, which should be buffered, since there are many small writes.
     pub fn new(output: W) -> Self {
         Self { output, open: Vec::new(), is_complete: false }
     }
 
-    /// Opens an object, as a value.
+    /// Opens an object as a value.
     ///
     /// # Errors
-    /// [`CanonicalError`] when no value may stand here, nesting is too deep or the writer fails.
+    /// Returns [`CanonicalError`] if a value isn't allowed here, nesting is too deep or the writer fails.
     pub fn begin_object(&mut self) -> Result<(), CanonicalError> {
         self.begin(Level::Object { last_key: None, wants_value: false }, b"{")
     }
 
-    /// Opens an array, as a value.
+    /// Opens an array as a value.
     ///
     /// # Errors
-    /// As [`Self::begin_object`].
+    /// Same as [`Self::begin_object`].
     pub fn begin_array(&mut self) -> Result<(), CanonicalError> {
         self.begin(Level::Array { is_empty: true }, b"[")
     }
 
-    /// Writes the key of the next value. Keys must come in the order of their code points.
+    /// Writes the key of the next value. Keys must be in the order of their code points.
     ///
     /// # Errors
-    /// [`CanonicalError`] when no key may stand here, the key is out of order or repeated, or the writer fails.
+    /// Returns [`CanonicalError`] if a key isn't allowed here, the key is out of order or repeated, or the writer
+    /// fails.
     pub fn key(&mut self, key: &str) -> Result<(), CanonicalError> {
         let Some(Level::Object { last_key, wants_value: wants_value @ false }) = self.open.last_mut() else {
-            return Err(CanonicalError::Misuse("a key stands where none may stand"));
+            return Err(CanonicalError::Misuse("a key isn't allowed here"));
         };
         let mut text = Vec::new();
         if let Some(previous) = last_key {
@@ -90,25 +91,25 @@ impl<W: Write> CanonicalStream<W> {
     /// Writes a whole value.
     ///
     /// # Errors
-    /// [`CanonicalError`] when no value may stand here, it has no canonical text, or the writer fails.
+    /// Returns [`CanonicalError`] if a value isn't allowed here, the value has no canonical text, or the writer fails.
     pub fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CanonicalError> {
         let text = to_vec(value)?;
         self.write_value(&text)
     }
 
-    /// Writes a value that is given as JSON text, with [`canonicalise`].
+    /// Writes a value given as JSON text, after applying [`canonicalise`].
     ///
     /// # Errors
-    /// As [`Self::value`], and when the text is refused.
+    /// Same as [`Self::value`], and if the text is invalid.
     pub fn json(&mut self, text: &str) -> Result<(), CanonicalError> {
-        let text = canonicalise(text)?;
+        let text = canonicalize(text)?;
         self.write_value(text.as_bytes())
     }
 
     /// Writes a key and its value.
     ///
     /// # Errors
-    /// As [`Self::key`] and [`Self::value`].
+    /// Same as [`Self::key`] and [`Self::value`].
     pub fn field<T: Serialize + ?Sized>(&mut self, key: &str, value: &T) -> Result<(), CanonicalError> {
         self.key(key)?;
         self.value(value)
@@ -117,7 +118,8 @@ impl<W: Write> CanonicalStream<W> {
     /// Closes the innermost object.
     ///
     /// # Errors
-    /// [`CanonicalError`] when that is no object, its last key has no value, or the writer fails.
+    /// Returns [`CanonicalError`] if the innermost level isn't an object, its last key has no value, or the writer
+    /// fails.
     pub fn end_object(&mut self) -> Result<(), CanonicalError> {
         match self.open.last() {
             Some(Level::Object { wants_value: false, .. }) => self.end(b"}"),
@@ -128,7 +130,7 @@ impl<W: Write> CanonicalStream<W> {
     /// Closes the innermost array.
     ///
     /// # Errors
-    /// [`CanonicalError`] when that is no array or the writer fails.
+    /// Returns [`CanonicalError`] if the innermost level isn't an array or the writer fails.
     pub fn end_array(&mut self) -> Result<(), CanonicalError> {
         match self.open.last() {
             Some(Level::Array { .. }) => self.end(b"]"),
@@ -136,10 +138,10 @@ impl<W: Write> CanonicalStream<W> {
         }
     }
 
-    /// Gives the writer back. It is not flushed.
+    /// Returns the underlying writer, which isn't flushed.
     ///
     /// # Errors
-    /// [`CanonicalError::Misuse`] when the document is not complete.
+    /// Returns [`CanonicalError::Misuse`] if the document isn't complete.
     pub fn finish(self) -> Result<W, CanonicalError> {
         if self.is_complete {
             Ok(self.output)
@@ -152,7 +154,7 @@ impl<W: Write> CanonicalStream<W> {
         if self.open.len() >= super::CANONICAL_DEPTH_MAX {
             return Err(CanonicalError::TooDeep);
         }
-        self.enter_value()?;
+        self.start_value()?;
         self.open.push(level);
         Ok(self.output.write_all(bracket)?)
     }
@@ -164,13 +166,13 @@ impl<W: Write> CanonicalStream<W> {
     }
 
     fn write_value(&mut self, text: &[u8]) -> Result<(), CanonicalError> {
-        self.enter_value()?;
+        self.start_value()?;
         self.is_complete = self.open.is_empty();
         Ok(self.output.write_all(text)?)
     }
 
-    /// Checks that a value may stand here and writes the comma before it.
-    fn enter_value(&mut self) -> Result<(), CanonicalError> {
+    /// Checks that a value is allowed here and writes the comma before it.
+    fn start_value(&mut self) -> Result<(), CanonicalError> {
         match self.open.last_mut() {
             None if self.is_complete => Err(CanonicalError::Misuse("the document is already complete")),
             None => Ok(()),
@@ -216,7 +218,7 @@ mod tests {
         stream.end_object().unwrap();
         let text = String::from_utf8(stream.finish().unwrap()).unwrap();
         assert_eq!(text, r#"{"a":1.0,"b":["\u00e9",{},[18446744073709551616]],"c":null}"#);
-        assert_eq!(canonicalise(&text).unwrap(), text);
+        assert_eq!(canonicalize(&text).unwrap(), text);
     }
 
     #[test]
@@ -226,7 +228,7 @@ mod tests {
         assert!(matches!(stream.key("a"), Err(CanonicalError::KeyOrder { .. })));
         assert!(matches!(stream.key("b"), Err(CanonicalError::DuplicateKey(_))));
         stream.field("\u{ffff}", &1).unwrap();
-        // Above U+FFFF comes after it, unlike in UTF-16.
+        // Unlike in UTF-16, characters above U+FFFF sort after it.
         stream.field("\u{1f600}", &1).unwrap();
     }
 

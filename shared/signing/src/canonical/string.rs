@@ -1,4 +1,4 @@
-//! Text in canonical JSON: ASCII only.
+//! Strings in canonical JSON, which are ASCII only.
 
 const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 

@@ -1,49 +1,49 @@
-//! Canonical JSON out of JSON text, without going through numbers that could lose digits.
+//! Canonicalization of JSON text, without a conversion of numbers that could lose digits.
 
 use super::{CANONICAL_DEPTH_MAX, CANONICAL_INTEGER_DIGITS_MAX, CanonicalError, Members, number, string};
 
-/// Appends the canonical text of `text` to `out`.
-pub(super) fn canonicalise_into(text: &str, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
-    let mut parser = Parser { text, at: 0 };
+/// Appends the canonical form of `text` to `out`.
+pub(super) fn canonicalize_into(text: &str, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
+    let mut parser = Parser { text, position: 0 };
     parser.skip_space();
     parser.value(out, 0)?;
     parser.skip_space();
     if parser.peek().is_some() {
-        return Err(parser.wrong("text after the value"));
+        return Err(parser.syntax_error("text after the value"));
     }
     Ok(())
 }
 
 struct Parser<'a> {
     text: &'a str,
-    at: usize,
+    position: usize,
 }
 
 impl<'a> Parser<'a> {
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.text.as_bytes().get(self.position).copied()
     }
 
-    fn wrong(&self, what: &'static str) -> CanonicalError {
-        CanonicalError::Syntax { offset: self.at, what }
+    fn syntax_error(&self, what: &'static str) -> CanonicalError {
+        CanonicalError::Syntax { offset: self.position, what }
     }
 
     fn skip_while(&mut self, wanted: impl Fn(u8) -> bool) -> usize {
-        let start = self.at;
+        let start = self.position;
         while self.peek().is_some_and(&wanted) {
-            self.at += 1;
+            self.position += 1;
         }
-        self.at - start
+        self.position - start
     }
 
     fn skip_space(&mut self) {
         self.skip_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
     }
 
-    /// Steps over `byte` if it comes next.
+    /// Skips `byte` if it comes next.
     fn take(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
-        self.at += usize::from(found);
+        self.position += usize::from(found);
         found
     }
 
@@ -63,22 +63,22 @@ impl<'a> Parser<'a> {
                     if self
                         .text
                         .as_bytes()
-                        .get(self.at..)
+                        .get(self.position..)
                         .is_some_and(|rest| rest.starts_with(word.as_bytes()))
                     {
-                        self.at += word.len();
+                        self.position += word.len();
                         out.extend_from_slice(word.as_bytes());
                         return Ok(());
                     }
                 }
-                Err(self.wrong("expected a value"))
+                Err(self.syntax_error("expected a value"))
             }
-            None => Err(self.wrong("the text ends where a value should be")),
+            None => Err(self.syntax_error("expected a value, found the end of the text")),
         }
     }
 
     fn array(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
-        self.at += 1;
+        self.position += 1;
         out.push(b'[');
         self.skip_space();
         if !self.take(b']') {
@@ -90,7 +90,7 @@ impl<'a> Parser<'a> {
                     break;
                 }
                 if !self.take(b',') {
-                    return Err(self.wrong("expected `,` or `]`"));
+                    return Err(self.syntax_error("expected `,` or `]`"));
                 }
                 out.push(b',');
             }
@@ -100,19 +100,19 @@ impl<'a> Parser<'a> {
     }
 
     fn object(&mut self, out: &mut Vec<u8>, depth: usize) -> Result<(), CanonicalError> {
-        self.at += 1;
+        self.position += 1;
         let mut members = Members::default();
         self.skip_space();
         if !self.take(b'}') {
             loop {
                 self.skip_space();
                 if self.peek() != Some(b'"') {
-                    return Err(self.wrong("expected a key"));
+                    return Err(self.syntax_error("expected a key"));
                 }
                 let key = self.string()?;
                 self.skip_space();
                 if !self.take(b':') {
-                    return Err(self.wrong("expected `:`"));
+                    return Err(self.syntax_error("expected `:`"));
                 }
                 self.skip_space();
                 let mut value = Vec::new();
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
                     break;
                 }
                 if !self.take(b',') {
-                    return Err(self.wrong("expected `,` or `}`"));
+                    return Err(self.syntax_error("expected `,` or `}`"));
                 }
             }
         }
@@ -131,34 +131,34 @@ impl<'a> Parser<'a> {
     }
 
     fn number(&mut self, out: &mut Vec<u8>) -> Result<(), CanonicalError> {
-        let start = self.at;
+        let start = self.position;
         self.take(b'-');
         let leading_zero = self.peek() == Some(b'0');
         let digits = self.skip_while(|byte| byte.is_ascii_digit());
         if digits == 0 || (leading_zero && digits > 1) {
-            return Err(self.wrong("not a number"));
+            return Err(self.syntax_error("not a number"));
         }
         let mut is_float = false;
         if self.take(b'.') {
             is_float = true;
             if self.skip_while(|byte| byte.is_ascii_digit()) == 0 {
-                return Err(self.wrong("expected a digit after the point"));
+                return Err(self.syntax_error("expected a digit after the point"));
             }
         }
         if self.take(b'e') || self.take(b'E') {
             is_float = true;
             let _sign = self.take(b'+') || self.take(b'-');
             if self.skip_while(|byte| byte.is_ascii_digit()) == 0 {
-                return Err(self.wrong("expected a digit in the exponent"));
+                return Err(self.syntax_error("expected a digit in the exponent"));
             }
         }
-        let text = self.text.get(start..self.at).unwrap_or_default();
+        let text = self.text.get(start..self.position).unwrap_or_default();
         if is_float {
-            let value = text.parse().map_err(|_| self.wrong("not a number"))?;
+            let value = text.parse().map_err(|_| self.syntax_error("not a number"))?;
             return number::write_float(out, value);
         }
         if digits > CANONICAL_INTEGER_DIGITS_MAX {
-            return Err(self.wrong("an integer has too many digits"));
+            return Err(self.syntax_error("an integer has too many digits"));
         }
         // The integer zero has no sign.
         out.extend_from_slice(if text == "-0" { b"0" } else { text.as_bytes() });
@@ -166,31 +166,32 @@ impl<'a> Parser<'a> {
     }
 
     fn string(&mut self) -> Result<String, CanonicalError> {
-        self.at += 1;
+        self.position += 1;
         let mut decoded = String::new();
         loop {
-            let start = self.at;
+            let start = self.position;
             self.skip_while(|byte| byte >= 0x20 && byte != b'"' && byte != b'\\');
-            // Both ends are next to an ASCII byte or the end, hence on character boundaries.
-            decoded.push_str(self.text.get(start..self.at).unwrap_or_default());
+            // Both ends are next to an ASCII byte or the end of the text, so they are on character
+            // boundaries.
+            decoded.push_str(self.text.get(start..self.position).unwrap_or_default());
             match self.peek() {
                 Some(b'"') => {
-                    self.at += 1;
+                    self.position += 1;
                     return Ok(decoded);
                 }
                 Some(b'\\') => {
-                    self.at += 1;
+                    self.position += 1;
                     decoded.push(self.escape()?);
                 }
-                Some(_) => return Err(self.wrong("a control character in a text")),
-                None => return Err(self.wrong("a text without end")),
+                Some(_) => return Err(self.syntax_error("a control character in a text")),
+                None => return Err(self.syntax_error("a text without end")),
             }
         }
     }
 
     fn escape(&mut self) -> Result<char, CanonicalError> {
-        let byte = self.peek().ok_or_else(|| self.wrong("a text without end"))?;
-        self.at += 1;
+        let byte = self.peek().ok_or_else(|| self.syntax_error("a text without end"))?;
+        self.position += 1;
         Ok(match byte {
             b'"' => '"',
             b'\\' => '\\',
@@ -202,18 +203,18 @@ impl<'a> Parser<'a> {
             b't' => '\t',
             b'u' => return self.unicode_escape(),
             _ => {
-                self.at -= 1;
-                return Err(self.wrong("an unknown escape"));
+                self.position -= 1;
+                return Err(self.syntax_error("an unknown escape"));
             }
         })
     }
 
     fn unicode_escape(&mut self) -> Result<char, CanonicalError> {
-        const HALF_A_PAIR: &str = "half of a surrogate pair";
+        const LONE_SURROGATE: &str = "half of a surrogate pair";
         let first = self.hex_unit()?;
         let second = if (0xd800..0xdc00).contains(&first) {
             if !(self.take(b'\\') && self.take(b'u')) {
-                return Err(self.wrong(HALF_A_PAIR));
+                return Err(self.syntax_error(LONE_SURROGATE));
             }
             Some(self.hex_unit()?)
         } else {
@@ -221,19 +222,19 @@ impl<'a> Parser<'a> {
         };
         match char::decode_utf16([first].into_iter().chain(second)).next() {
             Some(Ok(character)) => Ok(character),
-            _ => Err(self.wrong(HALF_A_PAIR)),
+            _ => Err(self.syntax_error(LONE_SURROGATE)),
         }
     }
 
     fn hex_unit(&mut self) -> Result<u16, CanonicalError> {
-        let digits = self.text.as_bytes().get(self.at..self.at + 4).unwrap_or_default();
+        let digits = self.text.as_bytes().get(self.position..self.position + 4).unwrap_or_default();
         let value = digits
             .iter()
             .try_fold(0u32, |value, &digit| Some(value * 16 + char::from(digit).to_digit(16)?))
             .filter(|_| digits.len() == 4)
             .and_then(|value| u16::try_from(value).ok())
-            .ok_or_else(|| self.wrong("expected four hexadecimal digits"))?;
-        self.at += 4;
+            .ok_or_else(|| self.syntax_error("expected four hexadecimal digits"))?;
+        self.position += 4;
         Ok(value)
     }
 }

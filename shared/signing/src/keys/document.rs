@@ -1,4 +1,4 @@
-//! The public list of keys, as `/.well-known/bench-runner-keys.json` answers it.
+//! The public list of keys, served as `/.well-known/bench-runner-keys.json`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,16 @@ use serde::{Deserialize, Serialize};
 use super::{KeyRole, PublicKey, TrustedKey};
 use crate::time::after_rollout;
 
-/// All keys that this installation signed with.
+/// All keys that this installation has signed with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeysDocument {
-    /// The current key first, then retired ones, the latest first.
+    /// The current key, then retired keys, latest first.
     pub keys: Vec<KeyDocumentEntry>,
 }
 
 impl KeysDocument {
-    /// The keys of the list as keys to verify with, each within its validity. A time that can't be read is unknown.
+    /// Converts the list to keys for verification, each with its validity. A time that can't be parsed counts as
+    /// unknown.
     #[must_use]
     pub fn trusted_keys(&self) -> Vec<TrustedKey> {
         let time = |text: &Option<String>| text.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
@@ -29,29 +30,29 @@ impl KeysDocument {
     }
 }
 
-/// One key of the list.
+/// An entry of the list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeyDocumentEntry {
-    /// The fingerprint: lowercase hexadecimal SHA-256 of the raw public key.
+    /// Fingerprint: lowercase hexadecimal SHA-256 of the raw public key.
     pub key_id: String,
     /// Always `ed25519`.
     pub algorithm: String,
     /// Standard base64 of the 32 raw bytes.
     pub public_key: PublicKey,
-    /// When it began to sign, RFC 3339 in UTC; null when unknown.
+    /// Time at which it began to sign, RFC 3339 in UTC; null if unknown.
     pub valid_from: Option<String>,
-    /// When it stopped to sign; null while it signs, or when unknown.
+    /// Time at which it stopped signing, RFC 3339 in UTC; null while it signs, or if unknown.
     pub valid_until: Option<String>,
-    /// Whether it signs now.
+    /// Current or retired.
     pub status: KeyStatus,
 }
 
-/// Whether a key signs now.
+/// Status of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyStatus {
-    /// It signs.
+    /// The key signs new archives.
     Current,
-    /// It signed; what it signed still verifies.
+    /// The key signed earlier archives, which still verify.
     Retired,
 }

@@ -1,4 +1,4 @@
-//! Ed25519 keys as the configuration names them, and the local key ring.
+//! Ed25519 keys in the formats of the configuration, and the local key ring.
 
 mod document;
 mod name;
@@ -21,67 +21,68 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 pub use self::document::{KeyDocumentEntry, KeyStatus, KeysDocument};
-pub use self::name::{KeyNameError, key_named};
+pub use self::name::{KeyNameError, find_key};
 pub use self::ring::{DistrustedKey, KeyRing, PinnedKey, RingConfig, RingKey};
 pub use self::secret::{Distrust, RotatedSecret, SecretError, rotate_secret};
 pub use self::store::KeyRingError;
 
-/// Bytes of a public key, of a private key, and of a signature.
+/// Length of a public key and of a private key, in bytes.
 const KEY_BYTES: usize = 32;
 const SIGNATURE_BYTES: usize = 64;
 
-/// Base64 in the standard alphabet; padding may be left out.
+/// Base64 in the standard alphabet with optional padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// What is wrong with the configured keys. The texts are those that clients of the compatible API show.
+/// Problems with the configured keys. Clients of the compatible API show these texts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// There is no private key, or it is empty.
+    /// The private key is missing or empty.
     #[error("BENCH_SIGNING_PRIVATE_KEY is not configured")]
     NotConfigured,
-    /// Neither PKCS#8 in PEM nor base64 or hexadecimal of 32 bytes.
+    /// Neither PKCS#8 in PEM nor 32 bytes in base64 or hexadecimal.
     #[error("Invalid BENCH_SIGNING_PRIVATE_KEY")]
     InvalidPrivateKey,
-    /// Neither `SubjectPublicKeyInfo` in PEM nor base64 of 32 bytes, or a point that is no usable key.
+    /// Neither `SubjectPublicKeyInfo` in PEM nor 32 bytes in base64, or not a usable point.
     #[error("Invalid BENCH_SIGNING_PUBLIC_KEY")]
     InvalidPublicKey,
-    /// The public key is good but another one: everything signed would fail verification.
+    /// The public key is valid but belongs to another private key: all signatures would fail verification.
     #[error("Invalid BENCH_SIGNING_PUBLIC_KEY: it does not belong to BENCH_SIGNING_PRIVATE_KEY")]
     ForeignPublicKey,
-    /// An old public key in the configuration cannot be read.
+    /// An old public key in the configuration can't be parsed.
     #[error("Invalid BENCH_SIGNING_OLD_PUBLIC_KEYS: entry {position} is not KEY or KEY@FROM/UNTIL")]
     InvalidOldKey {
-        /// Counted from 1.
+        /// Position in the list, counted from 1.
         position: usize,
     },
-    /// The operating system gave no random bytes.
-    #[error("cannot make a key: the system has no random bytes")]
+    /// The operating system provided no random bytes.
+    #[error("cannot create a key: the system provides no random bytes")]
     NoRandomness,
 }
 
-/// A public key that was checked to be a usable point of the curve.
+/// A public key that has been checked to be a usable point of the curve.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PublicKey(ed25519_dalek::VerifyingKey);
 
 impl PublicKey {
-    /// Takes 32 raw bytes.
+    /// Creates a key from 32 raw bytes.
     ///
     /// # Errors
-    /// [`KeyError::InvalidPublicKey`] when they are no point, or one of small order, with which forging is trivial.
+    /// Returns [`KeyError::InvalidPublicKey`] if they aren't a point of the curve, or a point of small order, for which
+    /// signatures are trivial to forge.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, KeyError> {
         let bytes: &[u8; KEY_BYTES] = bytes.try_into().map_err(|_| KeyError::InvalidPublicKey)?;
         let key = ed25519_dalek::VerifyingKey::from_bytes(bytes).map_err(|_| KeyError::InvalidPublicKey)?;
         Self::checked(key)
     }
 
-    /// Reads a configured key: PEM (`SubjectPublicKeyInfo`) or base64 of 32 raw bytes.
+    /// Parses a configured key: PEM (`SubjectPublicKeyInfo`) or 32 raw bytes in base64.
     ///
     /// # Errors
-    /// [`KeyError::InvalidPublicKey`].
+    /// Returns [`KeyError::InvalidPublicKey`].
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let text = text.trim();
         if is_pem(text) {
@@ -96,25 +97,25 @@ impl PublicKey {
         if key.is_weak() { Err(KeyError::InvalidPublicKey) } else { Ok(Self(key)) }
     }
 
-    /// The 32 raw bytes.
+    /// Returns the 32 raw bytes.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; KEY_BYTES] {
         self.0.to_bytes()
     }
 
-    /// Standard base64 of the raw bytes, with padding.
+    /// Returns the raw bytes in standard base64, with padding.
     #[must_use]
     pub fn to_base64(&self) -> String {
         STANDARD.encode(self.0.as_bytes())
     }
 
-    /// Lowercase hexadecimal SHA-256 of the raw bytes.
+    /// Returns the lowercase hexadecimal SHA-256 of the raw bytes.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         hex::encode(Sha256::digest(self.0.as_bytes()))
     }
 
-    /// Whether `signature` is this key's signature of `message`. Anything but 64 bytes is not.
+    /// Returns true if `signature` is this key's signature of `message`; false for anything but 64 bytes.
     #[must_use]
     pub fn verifies(&self, message: &[u8], signature: &[u8]) -> bool {
         let Ok(signature) = <&[u8; SIGNATURE_BYTES]>::try_from(signature) else { return false };
@@ -137,32 +138,32 @@ impl From<PublicKey> for String {
 
 impl TryFrom<String> for PublicKey {
     type Error = &'static str;
-    /// For documents, whose errors should not speak of environment variables.
+    /// Used for stored documents, whose errors shouldn't mention environment variables.
     fn try_from(text: String) -> Result<Self, &'static str> {
         Self::parse(&text).map_err(|_| "not an Ed25519 public key")
     }
 }
 
-/// A private key. It is wiped from memory when dropped and does not print itself.
+/// A private key. It is wiped from memory when dropped, and its `Debug` form doesn't contain it.
 #[derive(Clone)]
 pub struct SigningKey(ed25519_dalek::SigningKey);
 
 impl SigningKey {
-    /// Makes a new key from the operating system's random bytes.
+    /// Creates a new key from the operating system's random bytes.
     ///
     /// # Errors
-    /// [`KeyError::NoRandomness`].
+    /// Returns [`KeyError::NoRandomness`].
     pub fn generate() -> Result<Self, KeyError> {
         let mut seed = [0; KEY_BYTES];
         rand::rngs::SysRng.try_fill_bytes(&mut seed).map_err(|_| KeyError::NoRandomness)?;
         Ok(Self(ed25519_dalek::SigningKey::from_bytes(&seed)))
     }
 
-    /// Reads a configured key: PEM (PKCS#8, known by a leading `-----BEGIN`), base64 of 32 raw bytes, or their 64
-    /// hexadecimal digits, as a store of secrets can make them up.
+    /// Parses a configured key: PEM (PKCS#8, recognized by a leading `-----BEGIN`), 32 raw bytes in base64, or their 64
+    /// hexadecimal digits, which stores of secrets can generate.
     ///
     /// # Errors
-    /// [`KeyError::NotConfigured`] for an empty text, else [`KeyError::InvalidPrivateKey`].
+    /// Returns [`KeyError::NotConfigured`] for an empty text, otherwise [`KeyError::InvalidPrivateKey`].
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let text = text.trim();
         if text.is_empty() {
@@ -173,7 +174,7 @@ impl SigningKey {
                 .map(Self)
                 .map_err(|_| KeyError::InvalidPrivateKey);
         }
-        // No text is both: base64 of 32 bytes has 43 or 44 characters.
+        // The two forms can't be confused: base64 of 32 bytes has 43 or 44 characters.
         let bytes = if text.len() == 2 * KEY_BYTES && text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             hex::decode(text).map_err(|_| KeyError::InvalidPrivateKey)?
         } else {
@@ -183,10 +184,11 @@ impl SigningKey {
         Ok(Self(ed25519_dalek::SigningKey::from_bytes(seed)))
     }
 
-    /// Reads a configured pair. An absent or empty public key is derived; a given one must belong to the private key.
+    /// Parses a configured key pair. A missing or empty public key is derived; otherwise it must belong to the private
+    /// key.
     ///
     /// # Errors
-    /// [`KeyError`], by what is wrong.
+    /// Returns [`KeyError`] for the first problem.
     pub fn from_config(private_key: Option<&str>, public_key: Option<&str>) -> Result<Self, KeyError> {
         let key = Self::parse(private_key.unwrap_or_default())?;
         match public_key.map(str::trim).filter(|text| !text.is_empty()) {
@@ -195,19 +197,19 @@ impl SigningKey {
         }
     }
 
-    /// The public half.
+    /// Returns the public key.
     #[must_use]
     pub fn public_key(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Standard base64 of the raw public key.
+    /// Returns the raw public key in standard base64.
     #[must_use]
     pub fn public_key_base64(&self) -> String {
         self.public_key().to_base64()
     }
 
-    /// [`PublicKey::fingerprint`] of the public half.
+    /// Returns the [`PublicKey::fingerprint`] of the public key.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         self.public_key().fingerprint()
@@ -219,7 +221,7 @@ impl SigningKey {
         self.0.sign(message).to_bytes()
     }
 
-    /// PKCS#8 in PEM, in the form without the public key, which every reader understands.
+    /// Returns PKCS#8 in PEM without the public key, a form that every reader supports.
     fn to_pem(&self) -> Result<impl std::ops::Deref<Target = String> + use<>, KeyError> {
         KeypairBytes { secret_key: self.0.to_bytes(), public_key: None }
             .to_pkcs8_pem(Default::default())
@@ -233,7 +235,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// Why a key is trusted, or isn't any more.
+/// Role of a key in verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyRole {
@@ -241,32 +243,32 @@ pub enum KeyRole {
     Current,
     /// Signed archives of this installation earlier.
     Retired,
-    /// Belongs to somebody else; the user trusts it.
+    /// Belongs to someone else; the user trusts it.
     Pinned,
-    /// Named for this one verification, as by `--public-key`.
+    /// Passed for this one verification, such as with `--public-key`.
     Given,
-    /// Signed archives of this installation, but somebody else may have it: verification refuses what it signed.
+    /// Signed archives of this installation, but someone else may have it: verification rejects its signatures.
     Distrusted,
 }
 
-/// A key that verification knows. It accepts what the key signed within its validity, unless the key is
+/// A key that verification knows. Its signatures are accepted within its validity, unless the key is
 /// [distrusted](KeyRole::Distrusted).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TrustedKey {
     /// The key.
     pub public_key: PublicKey,
-    /// Why it is trusted.
+    /// Role of the key.
     pub role: KeyRole,
-    /// The user's name for a pinned key.
+    /// The user's label of a pinned key.
     pub label: Option<String>,
-    /// When it began to sign, if known: an archive with an earlier date isn't valid.
+    /// Time at which it began to sign, if known: an archive with an earlier date isn't valid.
     pub valid_from: Option<Timestamp>,
-    /// When it stopped to sign, if it did and that is known: an archive with a later date isn't valid.
+    /// Time at which it stopped signing, if it did and the time is known: an archive with a later date isn't valid.
     pub valid_until: Option<Timestamp>,
 }
 
 impl TrustedKey {
-    /// A key named for one verification, of which nothing else is known.
+    /// Creates a key for one verification, without further information.
     #[must_use]
     pub fn given(public_key: PublicKey) -> Self {
         Self { public_key, role: KeyRole::Given, label: None, valid_from: None, valid_until: None }
@@ -277,7 +279,7 @@ fn is_pem(text: &str) -> bool {
     text.starts_with("-----BEGIN")
 }
 
-/// Environment files often carry the line ends of a PEM text as the two characters `\n`.
+/// Restores line ends, which environment files often write as the two characters `\n`.
 fn pem_lines(text: &str) -> String {
     text.replace("\\n", "\n")
 }

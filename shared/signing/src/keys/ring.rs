@@ -1,31 +1,31 @@
-//! The key ring: the key that signs, the keys that signed before, and foreign keys that the user trusts.
+//! The key ring: the current signing key, earlier ones, and foreign keys that the user trusts.
 
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::store::{KeyRingError, Stamp, Store, StoredRing};
+use super::store::{FileStamp, KeyRingError, Store, StoredRing};
 use super::{
     KeyDocumentEntry, KeyError, KeyRole, KeyStatus, KeysDocument, PublicKey, SigningKey, TrustedKey,
 };
 use crate::time::{after_rollout, whole_seconds};
 
-/// Keys that a ring holds at most: own, pinned and distrusted ones together.
+/// Maximum number of keys in a ring: own, pinned and distrusted ones together.
 const RING_KEYS_MAX: usize = 1000;
 
-/// The longest name of a pinned key, in characters.
+/// Maximum length of a pinned key's label, in characters.
 const LABEL_CHARS_MAX: usize = 100;
 
-/// A key that this installation signs or signed with.
+/// A key that this installation signs with or has signed with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RingKey {
     /// The key.
     pub public_key: PublicKey,
-    /// When it began to sign, if known.
+    /// Time at which it began to sign, if known.
     pub valid_from: Option<Timestamp>,
-    /// When it stopped, if it did and that is known.
+    /// Time at which it stopped signing, if it did and the time is known.
     pub valid_until: Option<Timestamp>,
 }
 
@@ -35,37 +35,37 @@ pub struct RingKey {
 pub struct PinnedKey {
     /// The key.
     pub public_key: PublicKey,
-    /// The user's name for it.
+    /// Label chosen by the user.
     pub label: String,
-    /// Since when it is trusted.
+    /// Time at which it was pinned.
     pub pinned_at: Timestamp,
 }
 
-/// A key that this installation signed with and that isn't trusted any more, since somebody else may have it.
+/// A key of this installation that is no longer trusted, since someone else may have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DistrustedKey {
     /// The key.
     pub public_key: PublicKey,
-    /// Since when it isn't trusted.
+    /// Time since when it isn't trusted.
     pub distrusted_at: Timestamp,
 }
 
-/// What the environment says about keys.
+/// Keys as configured in the environment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RingConfig<'a> {
     /// `BENCH_SIGNING_PRIVATE_KEY`.
     pub private_key: Option<&'a str>,
-    /// `BENCH_SIGNING_PUBLIC_KEY`. Alone it makes a ring that verifies and cannot sign.
+    /// `BENCH_SIGNING_PUBLIC_KEY`. Without a private key, the ring can verify but not sign.
     pub public_key: Option<&'a str>,
     /// `BENCH_SIGNING_OLD_PUBLIC_KEYS`: entries separated by commas or white space, each base64 of a public key,
     /// optionally followed by `@FROM/UNTIL` (RFC 3339 times; either may be left out).
     pub old_public_keys: Option<&'a str>,
-    /// When the current key began to sign. Without it, that was when the last old key stopped, if that is known.
+    /// Time at which the current key began to sign. Defaults to the time at which the last old key stopped, if known.
     pub valid_from: Option<Timestamp>,
 }
 
-/// Keys to sign and to verify with.
+/// Keys for signing and verification.
 #[derive(Debug)]
 pub struct KeyRing {
     signing: Option<SigningKey>,
@@ -74,18 +74,18 @@ pub struct KeyRing {
     pinned: Vec<PinnedKey>,
     distrusted: Vec<DistrustedKey>,
     directory: Option<PathBuf>,
-    /// The files as they were read.
-    stamp: Option<Stamp>,
+    /// State of the files when they were read.
+    stamp: Option<FileStamp>,
 }
 
 impl KeyRing {
-    /// Opens the ring in `directory`. On first use the directory and a private key are made there; of several
-    /// processes that start at once, one makes the key and all get the same. A key file that was replaced by
-    /// hand becomes the current key, and the one before it is retired.
+    /// Opens the ring in `directory`. On first use, creates the directory and a private key. If several processes start
+    /// at once, one of them creates the key and all use it. A key file that was replaced by hand becomes the current
+    /// key, and the previous key is retired.
     ///
     /// # Errors
-    /// [`KeyRingError`] when files cannot be read or written, are damaged, the private key is exposed to others, or it is
-    /// one that was distrusted.
+    /// Returns [`KeyRingError`] if files can't be read or written or are damaged, or if the private key is readable by
+    /// other users or distrusted.
     pub fn open(directory: &Path, now: Timestamp) -> Result<Self, KeyRingError> {
         let store = Store::lock(directory)?;
         let signing = match store.read_private_key()? {
@@ -100,25 +100,25 @@ impl KeyRing {
         if stored.distrusts(signing.public_key()) {
             return Err(store.distrusted());
         }
-        if settle(&mut stored, signing.public_key(), now) {
+        if set_current(&mut stored, signing.public_key(), now) {
             store.write_ring(&stored)?;
         }
         Ok(Self::from_store(directory, Some(signing), stored))
     }
 
-    /// Reads the public part of the ring in `directory`, for verification. Nothing is created, and the private key
-    /// is not touched; a directory that does not exist is an empty ring.
+    /// Reads the public part of the ring in `directory`, for verification. Creates nothing and doesn't read the private
+    /// key; a directory that doesn't exist is an empty ring.
     ///
     /// # Errors
-    /// [`KeyRingError`] when the file cannot be read or is damaged.
+    /// Returns [`KeyRingError`] if the file can't be read or is damaged.
     pub fn read(directory: &Path) -> Result<Self, KeyRingError> {
-        Ok(Self::from_store(directory, None, Store::peek(directory)?))
+        Ok(Self::from_store(directory, None, Store::read_without_lock(directory)?))
     }
 
-    /// Makes a ring from configured values, without files. It cannot be rotated, and nothing can be pinned in it.
+    /// Creates a ring from configured values, without files. It can't be rotated, and no keys can be pinned in it.
     ///
     /// # Errors
-    /// [`KeyError`] for the first value that is wrong; [`KeyError::NotConfigured`] without any key.
+    /// Returns [`KeyError`] for the first invalid value; [`KeyError::NotConfigured`] without any key.
     pub fn from_config(config: &RingConfig<'_>) -> Result<Self, KeyError> {
         let given = |text: Option<&str>| text.is_some_and(|text| !text.trim().is_empty());
         let (signing, public_key) = if given(config.private_key) || !given(config.public_key) {
@@ -150,7 +150,7 @@ impl KeyRing {
             stored.keys.into_iter().partition(|key| key.valid_until.is_none());
         sort_latest_first(&mut retired);
         let current = current.pop();
-        let stamp = Some(Stamp::of(directory));
+        let stamp = Some(FileStamp::read(directory));
         Self {
             signing,
             current,
@@ -162,53 +162,53 @@ impl KeyRing {
         }
     }
 
-    /// The ring as it is in its directory now, if its files were changed since they were read: by another process
-    /// that rotated or pinned, or by hand. `None` when they were not, and for a ring without files.
+    /// Reloads the ring if its files have changed since they were read, because another process rotated or pinned a
+    /// key, or by hand. Returns `None` if they haven't, and for a ring without files.
     ///
     /// # Errors
-    /// Those of [`KeyRing::open`]; this ring still works as it was.
-    pub fn reopened(&self, now: Timestamp) -> Result<Option<Self>, KeyRingError> {
+    /// Same as [`KeyRing::open`]; this ring stays usable.
+    pub fn reload_if_changed(&self, now: Timestamp) -> Result<Option<Self>, KeyRingError> {
         match &self.directory {
-            Some(directory) if self.stamp != Some(Stamp::of(directory)) => {
+            Some(directory) if self.stamp != Some(FileStamp::read(directory)) => {
                 Self::open(directory, now).map(Some)
             }
             _ => Ok(None),
         }
     }
 
-    /// The key to sign with.
+    /// Returns the key to sign with.
     ///
     /// # Errors
-    /// [`KeyError::NotConfigured`] when the ring has only public keys.
+    /// Returns [`KeyError::NotConfigured`] if the ring has only public keys.
     pub fn signing_key(&self) -> Result<&SigningKey, KeyError> {
         self.signing.as_ref().ok_or(KeyError::NotConfigured)
     }
 
-    /// The public key in use now; none in an empty ring.
+    /// Returns the current public key; `None` in an empty ring.
     #[must_use]
     pub fn current(&self) -> Option<&RingKey> {
         self.current.as_ref()
     }
 
-    /// Keys used before, the latest first.
+    /// Returns earlier keys, latest first.
     #[must_use]
     pub fn retired(&self) -> &[RingKey] {
         &self.retired
     }
 
-    /// Foreign keys that the user trusts, in the order of pinning.
+    /// Returns the foreign keys that the user trusts, in the order of pinning.
     #[must_use]
     pub fn pinned(&self) -> &[PinnedKey] {
         &self.pinned
     }
 
-    /// Own keys that aren't trusted any more, in the order in which that was decided.
+    /// Returns the own keys that are no longer trusted, in the order of distrusting them.
     #[must_use]
     pub fn distrusted(&self) -> &[DistrustedKey] {
         &self.distrusted
     }
 
-    /// Everything that verification accepts: current, retired, pinned.
+    /// Returns all keys that verification accepts: current, retired and pinned ones.
     #[must_use]
     pub fn trusted_keys(&self) -> Vec<TrustedKey> {
         let own = |key: &RingKey, role| TrustedKey {
@@ -216,8 +216,8 @@ impl KeyRing {
             role,
             label: None,
             valid_from: key.valid_from,
-            // Who changes a stored secret can't change running processes at the same moment. A ring in a directory is
-            // read anew before each signature.
+            // Processes with the old secret keep running for a while after it was replaced. A ring in a directory is
+            // reloaded before each signature instead.
             valid_until: match self.directory {
                 Some(_) => key.valid_until,
                 None => key.valid_until.map(after_rollout),
@@ -233,7 +233,7 @@ impl KeyRing {
         current.chain(retired).chain(pinned).collect()
     }
 
-    /// Everything that verification should know: the trusted keys, and those that it refuses by name.
+    /// Returns all keys that verification needs: the trusted keys, and the distrusted ones, which it reports as such.
     #[must_use]
     pub fn known_keys(&self) -> Vec<TrustedKey> {
         let distrusted = self.distrusted.iter().map(|key| TrustedKey {
@@ -241,11 +241,11 @@ impl KeyRing {
             valid_until: Some(key.distrusted_at),
             ..TrustedKey::given(key.public_key)
         });
-        // A key that is pinned although it was distrusted stays distrusted: the first of a name is the one that counts.
+        // A key that is both pinned and distrusted stays distrusted, since the first match applies.
         distrusted.chain(self.trusted_keys()).collect()
     }
 
-    /// The public list of own keys. Pinned keys are the user's private matter and not in it.
+    /// Returns the public list of own keys. It doesn't contain pinned keys, which are private to the user.
     #[must_use]
     pub fn document(&self) -> KeysDocument {
         let entry = |key: &RingKey, status| KeyDocumentEntry {
@@ -261,12 +261,11 @@ impl KeyRing {
         KeysDocument { keys: current.chain(retired).collect() }
     }
 
-    /// Makes a new private key and retires the present one, whose private half is gone after that. A process
-    /// that still holds the old ring goes on signing with the retired key until it opens the ring again;
-    /// what it signs verifies.
+    /// Creates a new private key and retires the current one, whose private half is deleted. A process that still has
+    /// the old ring signs with the retired key until it opens the ring again; its signatures stay valid.
     ///
     /// # Errors
-    /// [`KeyRingError`]; the ring then still works with one of the two keys.
+    /// Returns [`KeyRingError`]; the ring then still works with one of the two keys.
     pub fn rotate(&mut self, now: Timestamp) -> Result<PublicKey, KeyRingError> {
         let directory = self.directory()?;
         let store = Store::lock(&directory)?;
@@ -274,13 +273,13 @@ impl KeyRing {
         if let Some(present) = store.read_private_key()?
             && !stored.distrusts(present.public_key())
         {
-            settle(&mut stored, present.public_key(), now);
+            set_current(&mut stored, present.public_key(), now);
         }
-        room_for_one(&stored)?;
+        check_capacity(&stored)?;
         let signing = SigningKey::generate()?;
-        settle(&mut stored, signing.public_key(), now);
-        // The key file decides which key is current. If this process ends between the two writes, the next
-        // `open` finds the old key there, makes it current again and retires the new one, which never signed.
+        set_current(&mut stored, signing.public_key(), now);
+        // The key file determines the current key. If this process ends between the two writes, the next `open` finds
+        // the old key, makes it current again and retires the new one, which never signed.
         store.write_ring(&stored)?;
         store.write_private_key(&signing)?;
         let public_key = signing.public_key();
@@ -288,18 +287,18 @@ impl KeyRing {
         Ok(public_key)
     }
 
-    /// Stops trusting one of the own keys, since somebody else may have its private half: what it signed isn't valid any
-    /// more, whenever that was. If it is the current key, a new one is made first.
+    /// Distrusts one of the own keys, since someone else may have its private half: none of its signatures are valid
+    /// any more, whatever their date. If it is the current key, a new one is created first.
     ///
     /// # Errors
-    /// [`KeyRingError`]; the key is then trusted as before. [`KeyRingError::NotOwn`] for any other key.
+    /// Returns [`KeyRingError`], and the key stays trusted; [`KeyRingError::NotOwn`] for any other key.
     pub fn distrust(&mut self, public_key: PublicKey, now: Timestamp) -> Result<(), KeyRingError> {
         let directory = self.directory()?;
         let store = Store::lock(&directory)?;
         let mut stored = store.read_ring()?;
         let present = store.read_private_key()?.filter(|key| !stored.distrusts(key.public_key()));
         if let Some(present) = &present {
-            settle(&mut stored, present.public_key(), now);
+            set_current(&mut stored, present.public_key(), now);
         }
         if stored.keys.iter().all(|key| key.public_key != public_key) {
             return Err(KeyRingError::NotOwn);
@@ -307,12 +306,12 @@ impl KeyRing {
         let signing = match present {
             Some(present) if present.public_key() != public_key => present,
             _ => {
-                room_for_one(&stored)?;
-                // The new private key comes first. If this process ends before the list is written, the next `open`
-                // retires the old key, and nothing signs with it any more.
+                check_capacity(&stored)?;
+                // Write the new private key first. If this process ends before the list is written, the next `open`
+                // retires the old key, which then signs no more archives.
                 let signing = SigningKey::generate()?;
                 store.write_private_key(&signing)?;
-                settle(&mut stored, signing.public_key(), now);
+                set_current(&mut stored, signing.public_key(), now);
                 signing
             }
         };
@@ -326,8 +325,8 @@ impl KeyRing {
     /// Trusts a foreign key. Pinning it again changes its label.
     ///
     /// # Errors
-    /// [`KeyRingError`] when the label is empty, long or has control characters, the key was distrusted, or files cannot
-    /// be written.
+    /// Returns [`KeyRingError`] if the label is empty, too long or has control characters, if the key was distrusted,
+    /// or if files can't be written.
     pub fn pin(&mut self, public_key: PublicKey, label: &str, now: Timestamp) -> Result<(), KeyRingError> {
         let label = label.trim().to_owned();
         if label.is_empty() || label.chars().count() > LABEL_CHARS_MAX || label.chars().any(char::is_control)
@@ -341,7 +340,7 @@ impl KeyRing {
             match stored.pinned.iter_mut().find(|pin| pin.public_key == public_key) {
                 Some(pin) => pin.label = label,
                 None => {
-                    room_for_one(stored)?;
+                    check_capacity(stored)?;
                     stored.pinned.push(PinnedKey { public_key, label, pinned_at: now });
                 }
             }
@@ -349,10 +348,10 @@ impl KeyRing {
         })
     }
 
-    /// Stops trusting the pinned key with this fingerprint. Says whether there was one.
+    /// Stops trusting the pinned key with this fingerprint. Returns true if there was one.
     ///
     /// # Errors
-    /// [`KeyRingError`] when files cannot be read or written.
+    /// Returns [`KeyRingError`] if files can't be read or written.
     pub fn unpin(&mut self, fingerprint: &str) -> Result<bool, KeyRingError> {
         let mut found = false;
         self.change(|stored| {
@@ -366,19 +365,19 @@ impl KeyRing {
         Ok(found)
     }
 
-    /// Changes the stored ring as it is now, not as this process read it.
+    /// Changes the stored ring in its current state, not as this process last read it.
     fn change(
         &mut self,
         change: impl FnOnce(&mut StoredRing) -> Result<(), KeyRingError>,
     ) -> Result<(), KeyRingError> {
         let store = Store::lock(&self.directory()?)?;
-        let before = Some(Stamp::of(&store.directory));
+        let before = Some(FileStamp::read(&store.directory));
         let mut stored = store.read_ring()?;
         change(&mut stored)?;
         store.write_ring(&stored)?;
-        // Another process may have rotated meanwhile: then the files differ from this ring all the same.
+        // If another process rotated the key meanwhile, keep the old stamp, so that the ring is still reloaded.
         if self.stamp == before {
-            self.stamp = Some(Stamp::of(&store.directory));
+            self.stamp = Some(FileStamp::read(&store.directory));
         }
         self.pinned = stored.pinned;
         Ok(())
@@ -389,9 +388,9 @@ impl KeyRing {
     }
 }
 
-/// Makes `current` the only key without an end. Nothing is removed: what any of the keys signed must verify.
-/// Says whether something changed.
-fn settle(stored: &mut StoredRing, current: PublicKey, now: Timestamp) -> bool {
+/// Makes `current` the only key without an end time. Keeps all keys, since their signatures must stay valid. Returns
+/// true if anything changed.
+fn set_current(stored: &mut StoredRing, current: PublicKey, now: Timestamp) -> bool {
     let before = stored.keys.clone();
     for key in &mut stored.keys {
         if key.public_key == current {
@@ -406,7 +405,7 @@ fn settle(stored: &mut StoredRing, current: PublicKey, now: Timestamp) -> bool {
     stored.keys != before
 }
 
-fn room_for_one(stored: &StoredRing) -> Result<(), KeyRingError> {
+fn check_capacity(stored: &StoredRing) -> Result<(), KeyRingError> {
     if stored.keys.len() + stored.pinned.len() + stored.distrusted.len() >= RING_KEYS_MAX {
         return Err(KeyRingError::Full { keys_max: RING_KEYS_MAX });
     }
@@ -417,7 +416,7 @@ fn sort_latest_first(keys: &mut [RingKey]) {
     keys.sort_by_key(|key| std::cmp::Reverse((key.valid_until, key.valid_from)));
 }
 
-/// Reads `KEY` or `KEY@FROM/UNTIL`.
+/// Parses `KEY` or `KEY@FROM/UNTIL`.
 fn parse_old_key(entry: &str) -> Option<RingKey> {
     let (key, times) = match entry.split_once('@') {
         Some((key, times)) => (key, Some(times.split_once('/')?)),

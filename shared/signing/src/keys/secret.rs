@@ -1,55 +1,55 @@
-//! The signing key as a stored secret: a JSON object whose members are the variables of the configuration.
+//! The signing key as a stored secret: a JSON object whose members are configuration variables.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::ring::{KeyRing, RingConfig};
-use super::{KeyError, KeyNameError, PublicKey, SigningKey, key_named};
+use super::{KeyError, KeyNameError, PublicKey, SigningKey, find_key};
 use crate::time::whole_seconds;
 
 const PRIVATE: &str = "BENCH_SIGNING_PRIVATE_KEY";
 const PUBLIC: &str = "BENCH_SIGNING_PUBLIC_KEY";
 const OLD: &str = "BENCH_SIGNING_OLD_PUBLIC_KEYS";
-/// Longest secret, in bytes: the bound of AWS Secrets Manager.
+/// Maximum size of a secret in AWS Secrets Manager, in bytes.
 const SECRET_BYTES_MAX: usize = 65_536;
 
-/// What is wrong with a stored secret.
+/// Errors of a stored secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// It is no JSON object whose members are texts.
-    #[error("the secret is no JSON object of texts")]
+    /// The secret isn't a JSON object of strings.
+    #[error("the secret is not a JSON object of strings")]
     NotAnObject,
-    /// What it will hold does not fit.
+    /// The new secret would exceed the maximum size.
     #[error("the secret is longer than {SECRET_BYTES_MAX} bytes")]
     TooLong,
-    /// It doesn't hold the key that is to be distrusted.
+    /// The secret doesn't contain the key to distrust.
     #[error(transparent)]
     Name(#[from] KeyNameError),
-    /// Its keys cannot be used.
+    /// The keys in the secret are invalid.
     #[error(transparent)]
     Key(#[from] KeyError),
 }
 
-/// A key whose signatures are not to verify any more.
+/// Key to distrust, whose signatures then no longer verify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distrust<'a> {
-    /// No key: what the present one signed still verifies.
+    /// No key: signatures of the current key stay valid.
     Nothing,
-    /// The present key.
-    Present,
-    /// The present or an old key, by what [`key_named`] takes.
+    /// The current key.
+    Current,
+    /// The current or an old key, by a name that [`key_named`] accepts.
     Named(&'a str),
 }
 
-/// A secret after its key was changed. It does not print itself.
+/// A secret whose key has been rotated. Its `Debug` form doesn't contain the secret.
 pub struct RotatedSecret {
-    /// The new secret, as JSON. Holds the new private key.
+    /// The new secret as JSON, with the new private key.
     pub secret: String,
-    /// The key that signs from now on.
+    /// Key that signs from now on.
     pub current: PublicKey,
-    /// The key that signed until now.
+    /// Key that signed until now.
     pub retired: PublicKey,
-    /// The key whose signatures don't verify any more.
+    /// Key whose signatures no longer verify.
     pub distrusted: Option<PublicKey>,
 }
 
@@ -59,12 +59,12 @@ impl std::fmt::Debug for RotatedSecret {
     }
 }
 
-/// Puts a new private key into a stored secret. The public half of the present one joins the old keys, with the
-/// times in which it signed, so that what it signed still verifies; with `distrust` the key that is meant is left out, and
-/// what it signed doesn't verify any more. Other members stay as they are.
+/// Replaces the private key in a stored secret. The public half of the previous key joins the old keys with its
+/// validity, so that its signatures stay valid. The key that `distrust` selects is left out, and its signatures no
+/// longer verify. Other members are unchanged.
 ///
 /// # Errors
-/// [`SecretError`], by what is wrong with the secret; nothing of it is repeated.
+/// Returns [`SecretError`]; its text doesn't repeat any part of the secret.
 pub fn rotate_secret(
     secret: &str,
     distrust: Distrust<'_>,
@@ -84,7 +84,7 @@ pub fn rotate_secret(
     if private.as_deref().is_none_or(|key| key.trim().is_empty()) {
         return Err(KeyError::NotConfigured.into());
     }
-    // Everything is read as the server reads it, so that what comes out can be read again.
+    // Parse the secret as the server does, so that the server can read the new one.
     let ring = KeyRing::from_config(&RingConfig {
         private_key: private.as_deref(),
         public_key: public.as_deref(),
@@ -97,13 +97,14 @@ pub fn rotate_secret(
     let old: Vec<_> = std::iter::once((retired, from, Some(now))).chain(old).collect();
     let distrusted = match distrust {
         Distrust::Nothing => None,
-        Distrust::Present => Some(retired),
-        Distrust::Named(name) => Some(key_named(old.iter().map(|(key, ..)| *key), name)?),
+        Distrust::Current => Some(retired),
+        Distrust::Named(name) => Some(find_key(old.iter().map(|(key, ..)| *key), name)?),
     };
-    let kept = old.iter().filter(|(key, ..)| Some(*key) != distrusted);
-    let entries: Vec<String> = kept.map(|(key, from, until)| entry(*key, *from, *until)).collect();
+    let remaining = old.iter().filter(|(key, ..)| Some(*key) != distrusted);
+    let entries: Vec<String> =
+        remaining.map(|(key, from, until)| format_entry(*key, *from, *until)).collect();
     let signing = SigningKey::generate()?;
-    // It is derived from the private key; one that was given would be the wrong one now.
+    // The public key is derived from the private key; a stored one would no longer match.
     members.remove(PUBLIC);
     members.insert(PRIVATE.to_owned(), Value::String(hex::encode(signing.0.to_bytes())));
     match entries.is_empty() {
@@ -117,8 +118,8 @@ pub fn rotate_secret(
     Ok(RotatedSecret { secret, current: signing.public_key(), retired, distrusted })
 }
 
-/// `KEY` or `KEY@FROM/UNTIL`.
-fn entry(key: PublicKey, from: Option<Timestamp>, until: Option<Timestamp>) -> String {
+/// Formats `KEY` or `KEY@FROM/UNTIL`.
+fn format_entry(key: PublicKey, from: Option<Timestamp>, until: Option<Timestamp>) -> String {
     let time = |time: Option<Timestamp>| time.map(whole_seconds).unwrap_or_default();
     match (from, until) {
         (None, None) => key.to_base64(),
@@ -173,13 +174,13 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_leaked_is_not_kept() {
+    fn a_leaked_key_is_not_kept() {
         let first = format!(r#"{{"BENCH_SIGNING_PRIVATE_KEY":"{SEED_HEX}","BENCH_SIGNING_PUBLIC_KEY":""}}"#);
         let second = rotate_secret(&first, Distrust::Nothing, at(60)).unwrap();
-        let third = rotate_secret(&second.secret, Distrust::Present, at(120)).unwrap();
+        let third = rotate_secret(&second.secret, Distrust::Current, at(120)).unwrap();
         let known: Vec<_> = ring(&third.secret).retired().iter().map(|key| key.public_key).collect();
         assert_eq!(known, [second.retired]);
-        // An old key, by the first digits of its fingerprint.
+        // An old key, named by the first digits of its fingerprint.
         let named = Distrust::Named(&second.retired.fingerprint()[..12]);
         let third = rotate_secret(&second.secret, named, at(120)).unwrap();
         assert_eq!(third.distrusted, Some(second.retired));
@@ -187,12 +188,12 @@ mod tests {
         assert_eq!(known, [second.current]);
         let unknown = rotate_secret(&second.secret, Distrust::Named("00000000"), at(120)).unwrap_err();
         assert!(matches!(unknown, SecretError::Name(KeyNameError::Unknown(_))));
-        let alone = rotate_secret(&first, Distrust::Present, at(60)).unwrap();
+        let alone = rotate_secret(&first, Distrust::Current, at(60)).unwrap();
         assert!(ring(&alone.secret).retired().is_empty() && !alone.secret.contains("PUBLIC_KEY"));
     }
 
     #[test]
-    fn what_is_no_such_secret_is_refused_without_being_repeated() {
+    fn invalid_secrets_are_refused_without_being_repeated() {
         let long = format!(r#"{{"X":"{}"}}"#, "x".repeat(SECRET_BYTES_MAX));
         for (secret, error) in [
             ("", SecretError::NotAnObject),

@@ -1,5 +1,5 @@
-//! The files of a key ring: `signing-key.pem` (0600) and `keys.json`. Every change is made under a lock and by
-//! renaming a complete file into place, so that a reader never sees half of one.
+//! The files of a key ring: `signing-key.pem` (mode 0600) and `keys.json`. Changes are made under a lock by renaming a
+//! complete file into place, so that readers never see a partial file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -15,83 +15,83 @@ const RING_FILE: &str = "keys.json";
 const LOCK_FILE: &str = ".lock";
 const RING_VERSION: u32 = 1;
 
-/// Larger files are not read: they are something else.
+/// Maximum size of a file that is read, in bytes. A larger file isn't one of ours.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What is wrong with a key ring on disk.
+/// Errors of a key ring on disk.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyRingError {
-    /// A file or the directory cannot be read or written.
+    /// A file or the directory can't be read or written.
     #[error("cannot {action} {path}")]
     File {
-        /// What was tried.
+        /// Operation that failed, as a verb.
         action: &'static str,
-        /// On what.
+        /// File or directory.
         path: PathBuf,
-        /// Why it failed.
+        /// Cause.
         source: io::Error,
     },
     /// Other users of the machine can read the private key.
-    #[error("the private key {path} can be used by others on this machine: run `chmod 600 {path}`")]
+    #[error("the private key {path} is readable by other users of this machine: run `chmod 600 {path}`")]
     Exposed {
         /// The key file.
         path: PathBuf,
     },
-    /// The key file holds no private key.
-    #[error("{path} holds no Ed25519 private key in PKCS#8 (PEM) or base64")]
+    /// The key file contains no private key.
+    #[error("{path} contains no Ed25519 private key in PKCS#8 (PEM) or base64")]
     PrivateKey {
         /// The key file.
         path: PathBuf,
     },
-    /// The list of public keys cannot be understood.
+    /// The list of public keys can't be parsed.
     #[error("{path} is damaged: {what}")]
     Damaged {
         /// The list file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
     },
     /// The list was written by a newer version of the program.
     #[error("{path} has version {version}, which this program does not know")]
     Version {
-        /// The list file.
+        /// Path of the list.
         path: PathBuf,
-        /// Its version.
+        /// Version of the list.
         version: u32,
     },
-    /// The ring came from configuration and has no files.
+    /// The ring comes from the configuration and has no files.
     #[error("the keys come from the environment: change them there")]
     NotStored,
-    /// A pinned key needs a name that can be shown.
-    #[error("the label of a pinned key has 1 to {chars_max} characters and no control characters")]
+    /// The label of a pinned key can't be displayed.
+    #[error("the label of a pinned key must have 1 to {chars_max} characters and no control characters")]
     Label {
-        /// The longest name, in characters.
+        /// Maximum length of a label, in characters.
         chars_max: usize,
     },
-    /// The private key is one that was distrusted.
+    /// The private key has been distrusted.
     #[error("the private key {path} is distrusted: run `bench keys rotate` to make a new one")]
     Distrusted {
         /// The key file.
         path: PathBuf,
     },
-    /// Only own keys are distrusted; others are unpinned.
+    /// Only own keys can be distrusted; foreign ones are unpinned.
     #[error("this key is not one that this installation signed with")]
     NotOwn,
-    /// A distrusted key is not trusted again by the way.
-    #[error("this key was distrusted, since somebody else may have it: it can't be pinned")]
+    /// A distrusted key can't be trusted again by pinning it.
+    #[error("this key was distrusted, since someone else may have it: it can't be pinned")]
     PinDistrusted,
-    /// Too many keys.
+    /// The ring has the maximum number of keys.
     #[error("the key ring is full: it holds at most {keys_max} keys")]
     Full {
-        /// The bound.
+        /// Maximum number of keys.
         keys_max: usize,
     },
-    /// No new key could be made.
+    /// A new key could not be created.
     #[error(transparent)]
     Key(#[from] KeyError),
 }
 
-/// What `keys.json` holds. Exactly one key has no end: the current one.
+/// Content of `keys.json`. Exactly one key has no end time: the current one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredRing {
@@ -108,13 +108,13 @@ impl StoredRing {
     }
 }
 
-/// By which a changed file is known: each change puts another file in its place.
+/// Identifies a version of the files: each change replaces a file by another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Stamp([Option<(Option<SystemTime>, u64, u64)>; 2]);
+pub(super) struct FileStamp([Option<(Option<SystemTime>, u64, u64)>; 2]);
 
-impl Stamp {
-    /// The files of a ring as they are now.
-    pub(super) fn of(directory: &Path) -> Self {
+impl FileStamp {
+    /// Reads the current state of the files of a ring.
+    pub(super) fn read(directory: &Path) -> Self {
         Self([PRIVATE_KEY_FILE, RING_FILE].map(|name| {
             let metadata = fs::metadata(directory.join(name)).ok()?;
             Some((metadata.modified().ok(), metadata.len(), inode(&metadata)))
@@ -132,14 +132,14 @@ fn inode(_metadata: &fs::Metadata) -> u64 {
     0
 }
 
-/// The directory, locked against other processes until dropped.
+/// The directory of a ring, locked against other processes until dropped.
 pub(super) struct Store {
     pub(super) directory: PathBuf,
     _lock: File,
 }
 
 impl Store {
-    /// Makes the directory if needed and waits for its lock.
+    /// Creates the directory if necessary and waits for its lock.
     pub(super) fn lock(directory: &Path) -> Result<Self, KeyRingError> {
         make_private_directory(directory).map_err(failed("create", directory))?;
         let path = directory.join(LOCK_FILE);
@@ -149,8 +149,8 @@ impl Store {
         Ok(Self { directory: directory.to_owned(), _lock: lock })
     }
 
-    /// The list of public keys, without lock: it is only ever replaced as a whole.
-    pub(super) fn peek(directory: &Path) -> Result<StoredRing, KeyRingError> {
+    /// Reads the list of public keys. This needs no lock, since the list is only replaced as a whole.
+    pub(super) fn read_without_lock(directory: &Path) -> Result<StoredRing, KeyRingError> {
         let path = directory.join(RING_FILE);
         let Some(text) = read_text(&path)? else {
             return Ok(StoredRing { version: RING_VERSION, ..StoredRing::default() });
@@ -167,13 +167,13 @@ impl Store {
         }
         let ring: StoredRing = serde_json::from_str(&text).map_err(damaged)?;
         if ring.keys.iter().filter(|key| key.valid_until.is_none()).count() > 1 {
-            return Err(KeyRingError::Damaged { path, what: "more than one key has no end".to_owned() });
+            return Err(KeyRingError::Damaged { path, what: "more than one key has no end time".to_owned() });
         }
         Ok(ring)
     }
 
     pub(super) fn read_ring(&self) -> Result<StoredRing, KeyRingError> {
-        Self::peek(&self.directory)
+        Self::read_without_lock(&self.directory)
     }
 
     pub(super) fn write_ring(&self, ring: &StoredRing) -> Result<(), KeyRingError> {
@@ -184,15 +184,15 @@ impl Store {
         self.replace(RING_FILE, text.as_bytes())
     }
 
-    /// The private key; none when there is no file.
+    /// Reads the private key; `None` if the file doesn't exist.
     pub(super) fn read_private_key(&self) -> Result<Option<SigningKey>, KeyRingError> {
         let path = self.directory.join(PRIVATE_KEY_FILE);
-        refuse_exposed(&path)?;
+        check_permissions(&path)?;
         let Some(text) = read_text(&path)? else { return Ok(None) };
         SigningKey::parse(&text).map(Some).map_err(|_| KeyRingError::PrivateKey { path })
     }
 
-    /// The error for a private key that was distrusted.
+    /// Returns the error for a distrusted private key.
     pub(super) fn distrusted(&self) -> KeyRingError {
         KeyRingError::Distrusted { path: self.directory.join(PRIVATE_KEY_FILE) }
     }
@@ -201,11 +201,11 @@ impl Store {
         self.replace(PRIVATE_KEY_FILE, key.to_pem()?.as_bytes())
     }
 
-    /// Puts a complete new file, readable by its owner only, in the place of `name`.
+    /// Replaces the file `name` by a complete new file that only its owner can read.
     fn replace(&self, name: &str, content: &[u8]) -> Result<(), KeyRingError> {
         let path = self.directory.join(name);
         let draft = self.directory.join(format!(".{name}.new"));
-        // A draft can be left by a process that was killed; the lock says that nobody is writing it now.
+        // A killed process may have left a draft. The lock ensures that no process is writing it now.
         match fs::remove_file(&draft) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed("remove", &draft)(error));
@@ -249,12 +249,12 @@ fn make_private_directory(directory: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(directory)?;
-    tighten(directory)
+    restrict_permissions(directory)
 }
 
-/// A directory that was there before is closed to others, too: it holds nothing but keys.
+/// Removes access for other users, also from a directory that existed before: it contains only keys.
 #[cfg(unix)]
-fn tighten(directory: &Path) -> io::Result<()> {
+fn restrict_permissions(directory: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let permissions = fs::metadata(directory)?.permissions();
     if permissions.mode() & 0o077 == 0 {
@@ -264,12 +264,12 @@ fn tighten(directory: &Path) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn tighten(_directory: &Path) -> io::Result<()> {
+fn restrict_permissions(_directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
 #[cfg(unix)]
-fn refuse_exposed(path: &Path) -> Result<(), KeyRingError> {
+fn check_permissions(path: &Path) -> Result<(), KeyRingError> {
     use std::os::unix::fs::PermissionsExt as _;
     match fs::metadata(path) {
         Ok(metadata) if metadata.permissions().mode() & 0o077 != 0 => {
@@ -281,13 +281,13 @@ fn refuse_exposed(path: &Path) -> Result<(), KeyRingError> {
     }
 }
 
-/// Elsewhere access is ruled by lists that are inherited from the user's own folder.
+/// Other systems use access lists that are inherited from the user's own folder.
 #[cfg(not(unix))]
-fn refuse_exposed(_path: &Path) -> Result<(), KeyRingError> {
+fn check_permissions(_path: &Path) -> Result<(), KeyRingError> {
     Ok(())
 }
 
-/// Makes a rename survive a power cut.
+/// Makes a rename durable.
 #[cfg(unix)]
 fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()

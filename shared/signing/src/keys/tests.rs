@@ -16,7 +16,7 @@ fn other_key() -> PublicKey {
 }
 
 #[test]
-fn private_keys_have_the_texts_of_the_compatible_api() {
+fn private_key_errors_have_the_texts_of_the_compatible_api() {
     let text = |error: KeyError| error.to_string();
     for nothing in [None, Some(""), Some(" \n")] {
         let error = SigningKey::from_config(nothing, None).unwrap_err();
@@ -43,7 +43,7 @@ fn hexadecimal_digits_are_a_key_too() {
     for text in [hex::encode(seed), hex::encode_upper(seed), format!(" {}\n", hex::encode(seed))] {
         assert_eq!(SigningKey::parse(&text).unwrap().public_key_base64(), PUBLIC_BASE64);
     }
-    // One digit more or less, and one that is none.
+    // One digit more, one less, and one that is invalid.
     let digits = hex::encode(seed);
     for wrong in [&digits[1..], &format!("{digits}0"), &digits.replace('a', "g")] {
         assert_eq!(SigningKey::parse(wrong).unwrap_err(), KeyError::InvalidPrivateKey, "{wrong}");
@@ -51,7 +51,7 @@ fn hexadecimal_digits_are_a_key_too() {
 }
 
 #[test]
-fn a_public_key_of_another_pair_is_noticed() {
+fn a_public_key_of_another_pair_is_an_error() {
     let own = SigningKey::from_config(Some(SEED_BASE64), Some(PUBLIC_BASE64)).unwrap();
     assert_eq!(own.public_key_base64(), PUBLIC_BASE64);
     let foreign = other_key().to_base64();
@@ -61,7 +61,7 @@ fn a_public_key_of_another_pair_is_noticed() {
 }
 
 #[test]
-fn points_that_make_forging_trivial_are_no_keys() {
+fn weak_points_are_not_keys() {
     let mut identity = [0; 32];
     identity[0] = 1;
     assert_eq!(PublicKey::from_bytes(&identity), Err(KeyError::InvalidPublicKey));
@@ -182,10 +182,10 @@ fn a_lost_private_key_is_replaced_and_its_public_half_kept() {
 }
 
 #[test]
-fn pins_are_kept_and_taken_back() {
+fn keys_are_pinned_and_unpinned() {
     let home = tempfile::tempdir().unwrap();
     let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
-    // Another process pins while this one holds an older view.
+    // Another process pins a key while this one has an older state.
     KeyRing::open(home.path(), at(0)).unwrap().pin(other_key(), " acme ", at(1)).unwrap();
     let second = SigningKey::generate().unwrap().public_key();
     ring.pin(second, "lab", at(2)).unwrap();
@@ -209,7 +209,7 @@ fn pins_are_kept_and_taken_back() {
 
 #[cfg(unix)]
 #[test]
-fn the_private_key_is_for_its_owner_only() {
+fn the_private_key_is_readable_by_its_owner_only() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("keys");
@@ -223,8 +223,9 @@ fn the_private_key_is_for_its_owner_only() {
         let error = KeyRing::open(&directory, at(1)).unwrap_err();
         assert!(matches!(error, KeyRingError::Exposed { .. }), "{exposed:o}");
         let path = path.display();
-        let text =
-            format!("the private key {path} can be used by others on this machine: run `chmod 600 {path}`");
+        let text = format!(
+            "the private key {path} is readable by other users of this machine: run `chmod 600 {path}`"
+        );
         assert_eq!(error.to_string(), text);
         assert!(matches!(ring.rotate(at(2)), Err(KeyRingError::Exposed { .. })));
         assert!(KeyRing::read(&directory).is_ok(), "verification does not need the private key");
@@ -260,7 +261,7 @@ fn damaged_files_are_named() {
     }
     std::fs::write(&list, good).unwrap();
     KeyRing::open(home.path(), at(1)).unwrap();
-    // The mode of an existing file stays when its content is overwritten.
+    // Overwriting an existing file keeps its mode.
     std::fs::write(home.path().join("signing-key.pem"), "junk").unwrap();
     assert!(matches!(KeyRing::open(home.path(), at(1)), Err(KeyRingError::PrivateKey { .. })));
 }
@@ -305,43 +306,43 @@ fn a_ring_from_the_environment() {
 }
 
 #[test]
-fn a_ring_that_another_process_changed_is_read_anew() {
+fn a_ring_that_another_process_changed_is_reloaded() {
     let directory = tempfile::tempdir().unwrap();
     let mut other = KeyRing::open(directory.path(), at(0)).unwrap();
     let server = KeyRing::open(directory.path(), at(1)).unwrap();
-    assert!(server.reopened(at(2)).unwrap().is_none());
+    assert!(server.reload_if_changed(at(2)).unwrap().is_none());
     let signed = server.signing_key().unwrap().sign(b"archive");
     let rotated = other.rotate(at(60)).unwrap();
-    assert!(other.reopened(at(61)).unwrap().is_none(), "who rotates knows");
-    let fresh = server.reopened(at(61)).unwrap().unwrap();
+    assert!(other.reload_if_changed(at(61)).unwrap().is_none(), "who rotates knows");
+    let fresh = server.reload_if_changed(at(61)).unwrap().unwrap();
     assert_eq!(fresh.signing_key().unwrap().public_key(), rotated);
     assert!(fresh.trusted_keys().iter().any(|key| key.public_key.verifies(b"archive", &signed)));
-    assert!(fresh.reopened(at(62)).unwrap().is_none());
+    assert!(fresh.reload_if_changed(at(62)).unwrap().is_none());
     let pinned = SigningKey::generate().unwrap().public_key();
     other.pin(pinned, "lab", at(63)).unwrap();
-    assert!(other.reopened(at(64)).unwrap().is_none(), "who pins knows");
-    assert_eq!(fresh.reopened(at(64)).unwrap().unwrap().pinned().len(), 1);
-    // Who changes a ring of an older reading still has to read it anew.
+    assert!(other.reload_if_changed(at(64)).unwrap().is_none(), "who pins knows");
+    assert_eq!(fresh.reload_if_changed(at(64)).unwrap().unwrap().pinned().len(), 1);
+    // A ring that was changed from an older state must still be reloaded.
     let mut late = KeyRing::open(directory.path(), at(65)).unwrap();
     let again = other.rotate(at(66)).unwrap();
     late.pin(pinned, "laboratory", at(67)).unwrap();
-    assert_eq!(late.reopened(at(68)).unwrap().unwrap().current().unwrap().public_key, again);
+    assert_eq!(late.reload_if_changed(at(68)).unwrap().unwrap().current().unwrap().public_key, again);
     std::fs::write(directory.path().join("keys.json"), "{").unwrap();
-    assert!(fresh.reopened(at(69)).is_err());
+    assert!(fresh.reload_if_changed(at(69)).is_err());
     let configured =
         KeyRing::from_config(&RingConfig { private_key: Some(SEED_BASE64), ..RingConfig::default() });
-    assert!(configured.unwrap().reopened(at(70)).unwrap().is_none());
+    assert!(configured.unwrap().reload_if_changed(at(70)).unwrap().is_none());
 }
 
 #[test]
-fn a_distrusted_key_stays_out() {
+fn a_distrusted_key_is_not_used_again() {
     let home = tempfile::tempdir().unwrap();
     let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
     let server = KeyRing::open(home.path(), at(0)).unwrap();
     let first = ring.current().unwrap().public_key;
     let first_file = std::fs::read(home.path().join("signing-key.pem")).unwrap();
     let second = ring.rotate(at(10)).unwrap();
-    // The current key: a new one is made first.
+    // The current key: a new one is created first.
     ring.distrust(second, at(20)).unwrap();
     let third = ring.signing_key().unwrap().public_key();
     assert!(third != second && ring.current().unwrap().public_key == third);
@@ -352,7 +353,11 @@ fn a_distrusted_key_stays_out() {
     assert!(ring.trusted_keys().iter().all(|key| key.public_key != second));
     assert!(ring.document().keys.iter().all(|key| key.public_key != second));
     assert_eq!(roles(&KeyRing::read(home.path()).unwrap()), expected);
-    assert_eq!(roles(&server.reopened(at(21)).unwrap().unwrap()), expected, "a running server hears of it");
+    assert_eq!(
+        roles(&server.reload_if_changed(at(21)).unwrap().unwrap()),
+        expected,
+        "a running server hears of it"
+    );
     // A retired key: the current one stays.
     ring.distrust(first, at(30)).unwrap();
     assert_eq!(ring.signing_key().unwrap().public_key(), third);
@@ -367,7 +372,7 @@ fn a_distrusted_key_stays_out() {
         assert!(matches!(ring.distrust(unknown, at(40)), Err(KeyRingError::NotOwn)));
     }
     assert!(matches!(ring.pin(first, "x", at(40)), Err(KeyRingError::PinDistrusted)));
-    // It does not sign again because its file was put back.
+    // Restoring its file doesn't make it sign again.
     std::fs::write(home.path().join("signing-key.pem"), first_file).unwrap();
     let error = KeyRing::open(home.path(), at(50)).unwrap_err();
     assert!(matches!(error, KeyRingError::Distrusted { .. }), "{error}");
@@ -377,14 +382,14 @@ fn a_distrusted_key_stays_out() {
 }
 
 #[test]
-fn trusted_keys_know_when_they_signed() {
+fn trusted_keys_have_their_validity() {
     let home = tempfile::tempdir().unwrap();
     let mut ring = KeyRing::open(home.path(), at(0)).unwrap();
     ring.rotate(at(60)).unwrap();
     let times =
         |keys: Vec<TrustedKey>| keys.iter().map(|key| (key.valid_from, key.valid_until)).collect::<Vec<_>>();
     assert_eq!(times(ring.trusted_keys()), [(Some(at(60)), None), (Some(at(0)), Some(at(60)))]);
-    // Whoever reads a list doesn't know how fast its server heard of the new key.
+    // A reader of the list doesn't know when its server learned of the new key.
     assert_eq!(times(ring.document().trusted_keys()), [(Some(at(60)), None), (Some(at(0)), Some(at(3_660)))]);
     let old = format!("{}@/2026-01-02T03:10:00Z", other_key().to_base64());
     let config =
@@ -395,7 +400,7 @@ fn trusted_keys_know_when_they_signed() {
 
 #[cfg(unix)]
 #[test]
-fn a_directory_that_was_there_is_closed_to_others() {
+fn an_existing_directory_is_closed_to_others() {
     use std::os::unix::fs::PermissionsExt as _;
     let home = tempfile::tempdir().unwrap();
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755)).unwrap();

@@ -1,11 +1,11 @@
-//! Base64 as the compatible verifier reads it: characters outside the alphabet are skipped, the text ends at the
-//! padding that completes a group, and unused bits at the end are ignored.
+//! Base64 decoding as in the compatible verifier: characters outside the alphabet are skipped, the text ends at padding
+//! that completes a group, and unused bits at the end are ignored.
 
-/// Decodes `text`; `None` when groups are left incomplete.
+/// Decodes `text`; `None` if a group is incomplete.
 pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(text.len() / 4 * 3);
     let mut bits = 0u32;
-    // Characters of the present group, and padding after them.
+    // Characters of the current group, and padding after them.
     let mut group = 0u32;
     let mut padding = 0u32;
     for &byte in text {
@@ -29,7 +29,7 @@ pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
         padding = 0;
         bits = bits << 6 | u32::from(value);
         group = (group + 1) % 4;
-        // The first character gives no whole byte yet, each later one completes one.
+        // The first character yields no complete byte; each later one completes one.
         let complete = match group {
             2 => bits >> 4,
             3 => bits >> 2,

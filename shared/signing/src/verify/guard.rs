@@ -1,38 +1,38 @@
-//! Watches JSON go by and stops it before a parser that keeps only a few fields takes much memory after all: by
-//! nesting, which it remembers, or by long keys and values near the top, which it collects. It also checks that the
-//! text is UTF-8, which a parser does not do for what it skips.
+//! Guard in front of a JSON parser that keeps only a few fields. It stops input that would make the parser use much
+//! memory all the same: deep nesting, which the parser tracks, and long keys and values near the top level, which it
+//! buffers. It also checks that the text is UTF-8, which a parser doesn't check for skipped values.
 
-/// How deeply results may be nested; canonical JSON has the same bound.
+/// Maximum nesting depth of results, the same as for canonical JSON.
 const DEPTH_MAX: u32 = crate::canonical::CANONICAL_DEPTH_MAX as u32;
 
-/// The fields that a verification shows stand in the document and in `run`.
+/// Depth of the fields that a verification reports: they are in the document itself and in `run`.
 const COLLECTED_DEPTH_MAX: u32 = 2;
 
-/// The longest key or value down to that depth, in bytes.
+/// Maximum length of a key or value down to that depth, in bytes.
 const COLLECTED_BYTES_MAX: u64 = 1 << 20;
 
-/// State of the watch. It need not understand JSON that is malformed: the parser refuses that.
+/// State of the guard. It needs no rules for malformed JSON, which the parser rejects.
 #[derive(Debug, Default)]
 pub(super) struct JsonGuard {
     depth: u32,
     in_text: bool,
     is_escaped: bool,
     collected_bytes: u64,
-    /// The bytes of a character that the last piece cut in two.
+    /// Bytes of a character that is split between two chunks.
     partial: Vec<u8>,
     violation: Option<&'static str>,
 }
 
 impl JsonGuard {
-    /// What was wrong, once [`Self::check`] has failed.
+    /// Returns the violation after [`Self::check`] has failed.
     pub(super) fn violation(&self) -> Option<&'static str> {
         self.violation
     }
 
-    /// Looks at the next piece.
+    /// Checks the next chunk.
     pub(super) fn check(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
         let result = self.check_utf8(bytes).and_then(|()| self.check_shape(bytes));
-        // Parsers read on a little after an error; the first one is what counts.
+        // Parsers read on a little after an error; keep the first violation.
         self.violation = self.violation.or(result.err());
         result
     }

@@ -1,9 +1,9 @@
-//! Reads the manifest, which may come from anybody.
+//! Parsing of manifests, which are untrusted input.
 
 use serde_json::{Map, Value};
 
 use crate::canonical::{self, CanonicalError};
-use crate::reason::{Reason, Refusal, shown};
+use crate::reason::{Reason, Refusal, quote_short};
 use crate::{SCHEMA_VERSION, SIGNATURE_ALGORITHM};
 
 /// A manifest: a JSON object without repeated keys.
@@ -17,11 +17,11 @@ impl Manifest {
         let Value::Object(fields) = value else {
             return Err(Refusal::new(Reason::ManifestWrongTypes, "Manifest JSON is not an object"));
         };
-        // Programs disagree on which of two equal keys counts.
+        // Programs disagree on which of two equal keys applies.
         let text = std::str::from_utf8(bytes).map_err(|_| not_json())?;
-        match canonical::canonicalise(text) {
+        match canonical::canonicalize(text) {
             Err(CanonicalError::DuplicateKey(key)) => {
-                let text = format!("Manifest JSON repeats the key {}", shown(&key));
+                let text = format!("Manifest JSON repeats the key {}", quote_short(&key));
                 Err(Refusal::new(Reason::ManifestWrongTypes, text))
             }
             Err(_) => Err(not_json()),
@@ -53,9 +53,9 @@ impl Manifest {
         self.text("run_id")
     }
 
-    /// Fields without which the manifest says too little. A missing hash or fingerprint matches nothing and
-    /// needs no sentence of its own.
-    pub(super) fn wrong_fields(&self) -> Vec<Refusal> {
+    /// Checks the fields that a manifest must have. A missing hash or fingerprint matches nothing and needs no error of
+    /// its own.
+    pub(super) fn check_fields(&self) -> Vec<Refusal> {
         let mut refusals = Vec::new();
         for field in ["run_id", "generated_at"] {
             if self.text(field).is_none() {
@@ -69,7 +69,8 @@ impl Manifest {
         ] {
             let found = self.0.get(field);
             if found.and_then(Value::as_str) != Some(known) {
-                let found = found.map_or_else(|| "nothing".to_owned(), |value| shown(&value.to_string()));
+                let found =
+                    found.map_or_else(|| "nothing".to_owned(), |value| quote_short(&value.to_string()));
                 let text = format!("Manifest {field} must be \"{known}\" but is {found}");
                 refusals.push(Refusal::new(reason, text));
             }

@@ -1,11 +1,14 @@
-//! What a signed archive proves.
+//! Verification of signed archives.
 //!
-//! The steps, their order and the texts of errors are those of the compatible system, whose clients show them.
-//! Ours is stricter in these points: every archive that two programs could read differently is refused (see
-//! `archive::layout`); `valid` also needs results that are JSON of the expected form, a known
-//! `schema_version` and `signature_algorithm`, and one run id in both documents; a `public_key.txt` that
-//! holds another key is an error; the dates of manifest and results must lie within the validity of the key, as far as
-//! that is known, and not in the future; and the summary is filled only if signature and hash are good.
+//! The steps, their order and the error texts follow the compatible system, whose clients show them. This
+//! implementation is stricter in these points:
+//! - An archive that two programs could read differently is rejected (see `archive::layout`).
+//! - `valid` also requires results that are JSON of the expected structure, a known `schema_version` and
+//!   `signature_algorithm`, and the same run id in both documents.
+//! - A `public_key.txt` with another key is an error.
+//! - The dates of manifest and results must be within the validity of the key, as far as it is known, and not in the
+//!   future.
+//! - The summary is filled only if signature and hash are valid.
 
 mod base64_lenient;
 mod dates;
@@ -31,31 +34,31 @@ use crate::time::whole_seconds;
 /// The result of a verification. As JSON it always has these 13 fields and no others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verification {
-    /// Everything is in order: signature, hash, and no entry in `errors`.
+    /// True if signature and hash are valid and `errors` is empty.
     pub valid: bool,
-    /// A trusted key signed the manifest, and the manifest names that key.
+    /// True if a trusted key signed the manifest and the manifest names that key.
     pub signature_valid: bool,
-    /// The manifest names the hash of the results.
+    /// True if the manifest contains the hash of the results.
     pub hash_match: bool,
-    /// What is wrong, one sentence each; empty if and only if `valid`.
+    /// Problems, one sentence each; empty if and only if `valid`.
     pub errors: Vec<String>,
-    /// From the results; null unless signature and hash are good.
+    /// From the results; null unless signature and hash are valid.
     pub run_id: Option<String>,
-    /// From the results; null unless signature and hash are good.
+    /// From the results; null unless signature and hash are valid.
     pub model_slug: Option<String>,
-    /// From the results; null unless signature and hash are good.
+    /// From the results; null unless signature and hash are valid.
     pub subset_pct: Option<i64>,
-    /// From the results; null unless signature and hash are good.
+    /// From the results; null unless signature and hash are valid.
     pub subset_count: Option<i64>,
-    /// From the results; null unless signature and hash are good.
+    /// From the results; null unless signature and hash are valid.
     pub subset_seed: Option<String>,
-    /// From the results; null unless signature and hash are good.
+    /// From the results; null unless signature and hash are valid.
     pub overall_score: Option<f64>,
-    /// From the results; null unless signature and hash are good.
+    /// From the results; null unless signature and hash are valid.
     pub exported_at: Option<String>,
-    /// Benchmarks in the results; null unless signature and hash are good.
+    /// Number of benchmarks in the results; null unless signature and hash are valid.
     pub benchmark_count: Option<u64>,
-    /// The fingerprint that the manifest claims. It proves nothing unless `signature_valid`.
+    /// Fingerprint that the manifest claims. It proves nothing unless `signature_valid`.
     pub public_key_fingerprint: Option<String>,
     #[serde(skip)]
     reasons: Vec<Reason>,
@@ -66,19 +69,19 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// One code for each entry of [`Self::errors`], in the same order. Not part of the JSON.
+    /// Returns one code for each entry of [`Self::errors`], in the same order. Not part of the JSON.
     #[must_use]
     pub fn reasons(&self) -> &[Reason] {
         &self.reasons
     }
 
-    /// The trusted key that signed, if `signature_valid`. Not part of the JSON.
+    /// Returns the trusted key that signed, if `signature_valid`. Not part of the JSON.
     #[must_use]
     pub fn signer(&self) -> Option<&TrustedKey> {
         self.signer.as_ref()
     }
 
-    /// Everything that the signed manifest says, if the archive is `valid`. Not part of the JSON.
+    /// Returns all fields of the signed manifest, if the archive is `valid`. Not part of the JSON.
     #[must_use]
     pub fn manifest(&self) -> Option<&Map<String, Value>> {
         self.manifest.as_ref()
@@ -90,11 +93,11 @@ impl Verification {
     }
 }
 
-/// Verifies an archive against keys that are trusted already. Reads `archive` from its start, wherever it stands.
-/// Memory use does not grow with the archive: results are hashed and parsed as a stream. `now` is the time of the
-/// verification: an archive with a later date isn't valid.
+/// Verifies an archive against keys that are already trusted. Reads `archive` from its start, regardless of its
+/// position. Memory use doesn't grow with the archive, since results are hashed and parsed as a stream. `now` is the
+/// time of the verification: an archive with a later date isn't valid.
 ///
-/// Every outcome is in the answer; also that the archive could not be read at all ([`Reason::ReadFailed`]).
+/// Every outcome is part of the returned value, including a failure to read the archive ([`Reason::ReadFailed`]).
 pub fn verify<R: Read + Seek>(
     archive: R,
     trusted: &[TrustedKey],
@@ -104,45 +107,45 @@ pub fn verify<R: Read + Seek>(
     verify_configured(archive, Ok(trusted), limits, now)
 }
 
-/// Like [`verify`], of bytes in memory.
+/// Verifies an archive in memory; see [`verify`].
 #[must_use]
 pub fn verify_bytes(archive: &[u8], trusted: &[TrustedKey], limits: &Limits, now: Timestamp) -> Verification {
     verify(Cursor::new(archive), trusted, limits, now)
 }
 
-/// The key inside an archive, if it signed the archive and nothing else is wrong with that. It says nothing about whose
-/// key it is.
-pub fn signer_within<R: Read + Seek>(mut archive: R, limits: &Limits, now: Timestamp) -> Option<PublicKey> {
+/// Returns the key in an archive if that key signed the archive and nothing else is wrong. This doesn't prove whose key
+/// it is.
+pub fn embedded_signer<R: Read + Seek>(mut archive: R, limits: &Limits, now: Timestamp) -> Option<PublicKey> {
     let layout = layout::read(&mut archive, limits).ok()?;
     let hint = read_small(&mut archive, &layout, Member::PublicKey).ok()??;
     let key = PublicKey::parse(std::str::from_utf8(&hint).ok()?).ok()?;
     verify(archive, &[TrustedKey::given(key)], limits, now).valid.then_some(key)
 }
 
-/// What an archive's manifest says, whoever signed it: for archives that were verified elsewhere. `None` when it
-/// cannot be read. Reads `archive` from its start, wherever it stands.
+/// Returns the manifest of an archive without checking its signature, for archives that were verified elsewhere. `None`
+/// if it can't be read. Reads `archive` from its start, regardless of its position.
 pub fn unverified_manifest<R: Read + Seek>(mut archive: R, limits: &Limits) -> Option<Map<String, Value>> {
     let layout = layout::read(&mut archive, limits).ok()?;
     let bytes = read_small(&mut archive, &layout, Member::Manifest).ok()??;
     Manifest::parse(&bytes).ok().map(Manifest::into_fields)
 }
 
-/// Like [`verify`] for a server whose keys may be configured wrongly: the archive is looked at first, and what is
-/// wrong with the keys is the error if it is readable.
+/// Like [`verify`], for a server whose keys may be misconfigured: the archive is read first, and a problem with the
+/// keys is reported only if the archive is readable.
 pub fn verify_configured<R: Read + Seek>(
     mut archive: R,
     trusted: Result<&[TrustedKey], &KeyError>,
     limits: &Limits,
     now: Timestamp,
 ) -> Verification {
-    examine(&mut archive, trusted, limits, now).unwrap_or_else(|refusal| {
+    try_verify(&mut archive, trusted, limits, now).unwrap_or_else(|refusal| {
         let mut verification = Verification::default();
         verification.refuse(refusal);
         verification
     })
 }
 
-fn examine<R: Read + Seek>(
+fn try_verify<R: Read + Seek>(
     archive: &mut R,
     trusted: Result<&[TrustedKey], &KeyError>,
     limits: &Limits,
@@ -172,7 +175,7 @@ fn examine<R: Read + Seek>(
     Ok(verification)
 }
 
-/// Checks the manifest: by whom it is signed, and whether it says what a manifest must say.
+/// Checks the signature of the manifest, and its fields.
 fn check_signature(
     verification: &mut Verification,
     manifest_bytes: &[u8],
@@ -187,7 +190,7 @@ fn check_signature(
     let manifest = Manifest::parse(manifest_bytes);
     let claimed = manifest.as_ref().ok().and_then(Manifest::fingerprint).map(str::to_owned);
     let named = known.iter().find(|key| Some(key.public_key.fingerprint()) == claimed);
-    // The manifest says which key to try. If it names none of ours, any of them may still have signed.
+    // The manifest names the key to try. If it names none of ours, any of them may still have signed.
     let candidates = named.map_or(known, std::slice::from_ref);
     let signer = candidates.iter().find(|key| key.public_key.verifies(manifest_bytes, &signature));
     let distrusted = signer.filter(|key| key.role == KeyRole::Distrusted);
@@ -213,11 +216,11 @@ fn check_signature(
                 let text = "Public key fingerprint mismatch";
                 verification.refuse(Refusal::new(Reason::FingerprintMismatch, text));
             }
-            // What an unknown signer says in it does not matter.
+            // The fields of a manifest by an unknown signer don't matter.
             if verification.signature_valid {
-                manifest.wrong_fields().into_iter().for_each(|refusal| verification.refuse(refusal));
+                manifest.check_fields().into_iter().for_each(|refusal| verification.refuse(refusal));
                 let date = manifest.generated_at().zip(signer);
-                let wrong = date.and_then(|(date, signer)| dates::wrong_for_manifest(date, signer, now));
+                let wrong = date.and_then(|(date, signer)| dates::check_manifest_date(date, signer, now));
                 wrong.into_iter().for_each(|refusal| verification.refuse(refusal));
             }
             Some(manifest)
@@ -244,7 +247,7 @@ fn check_results<R: Read + Seek>(
     let entry = layout.find(Member::Results).ok_or_else(Refusal::not_zip)?;
     let damaged = |error| Refusal::member(Member::Results.name(), &error);
     let reader = MemberReader::open(archive, entry).map_err(damaged)?;
-    // Nothing of an archive that nobody trusted signed is interpreted.
+    // An archive without a trusted signature is hashed but not parsed.
     let (sha256, summary) = if verification.signature_valid {
         let (sha256, summary) = results::hash_and_parse(reader).map_err(damaged)?;
         (sha256, Some(summary))
@@ -261,24 +264,24 @@ fn check_results<R: Read + Seek>(
         None => {}
         Some(Err(refusal)) => verification.refuse(refusal),
         Some(Ok(summary)) if verification.hash_match => {
-            if let Some(refusal) = summary.wrong_for(manifest.and_then(Manifest::run_id)) {
+            if let Some(refusal) = summary.check_against(manifest.and_then(Manifest::run_id)) {
                 verification.refuse(refusal);
             }
-            // The same date needs only one sentence.
+            // A date that equals the manifest's has been checked already.
             let date = summary.exported_at.as_deref();
             let date = date.filter(|date| manifest.and_then(Manifest::generated_at) != Some(*date));
             let date = date.zip(verification.signer.as_ref());
-            let wrong = date.and_then(|(date, signer)| dates::wrong_for_results(date, signer, now));
+            let wrong = date.and_then(|(date, signer)| dates::check_results_date(date, signer, now));
             wrong.into_iter().for_each(|refusal| verification.refuse(refusal));
-            fill(verification, summary);
+            fill_summary(verification, summary);
         }
-        // The results are not those that were signed: they are not shown.
+        // The results aren't the signed ones, so they aren't reported.
         Some(Ok(_)) => {}
     }
     Ok(())
 }
 
-fn fill(verification: &mut Verification, summary: Summary) {
+fn fill_summary(verification: &mut Verification, summary: Summary) {
     verification.run_id = summary.run.id;
     verification.model_slug = summary.run.model_slug;
     verification.subset_pct = summary.run.subset_pct;
@@ -289,7 +292,7 @@ fn fill(verification: &mut Verification, summary: Summary) {
     verification.benchmark_count = Some(summary.benchmark_count);
 }
 
-/// Reads a member that has a small fixed bound. `None` when it is not there.
+/// Reads a member with a small fixed limit. `None` if the archive doesn't have it.
 fn read_small<R: Read + Seek>(
     archive: &mut R,
     layout: &Layout,

@@ -1,4 +1,4 @@
-//! Hashes the results and reads their summary in one pass, in constant memory.
+//! Hashing and parsing of the results in one pass with constant memory.
 
 use std::fmt;
 use std::io::{self, BufReader, Read};
@@ -8,9 +8,9 @@ use sha2::{Digest as _, Sha256};
 
 use super::guard::JsonGuard;
 use crate::SCHEMA_VERSION;
-use crate::reason::{Reason, Refusal, shown};
+use crate::reason::{Reason, Refusal, quote_short};
 
-/// What the results say of their run.
+/// The parts of the results that a verification needs.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     pub(super) run: Run,
@@ -19,7 +19,7 @@ pub(super) struct Summary {
     schema_version: Option<String>,
 }
 
-/// The fields of `run` that a verification shows.
+/// Fields of `run` that a verification reports.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) id: Option<String>,
@@ -31,17 +31,17 @@ pub(super) struct Run {
 }
 
 impl Summary {
-    /// Whether these results cannot belong to the manifest that was signed with them.
-    pub(super) fn wrong_for(&self, manifest_run_id: Option<&str>) -> Option<Refusal> {
+    /// Returns an error if these results can't belong to the manifest that was signed with them.
+    pub(super) fn check_against(&self, manifest_run_id: Option<&str>) -> Option<Refusal> {
         if self.schema_version.as_deref() != Some(SCHEMA_VERSION) {
-            let found = self.schema_version.as_deref().map_or_else(|| "nothing".to_owned(), shown);
+            let found = self.schema_version.as_deref().map_or_else(|| "nothing".to_owned(), quote_short);
             let text = format!("Results schema_version must be \"{SCHEMA_VERSION}\" but is {found}");
             return Some(Refusal::new(Reason::UnsupportedSchema, text));
         }
         if self.run.id.is_none() {
             return Some(Refusal::new(Reason::ResultsWrongTypes, "Results do not name their run"));
         }
-        // A manifest without run id has its own sentence.
+        // A manifest without a run id is reported elsewhere.
         if manifest_run_id.is_some() && manifest_run_id != self.run.id.as_deref() {
             return Some(Refusal::new(Reason::RunMismatch, "Manifest and results name different runs"));
         }
@@ -49,16 +49,17 @@ impl Summary {
     }
 }
 
-/// The hash of all bytes, in lowercase hexadecimal.
+/// Returns the SHA-256 of all bytes, in lowercase hexadecimal.
 pub(super) fn hash(mut reader: impl Read) -> io::Result<String> {
-    let mut hashed = Hashed { reader: &mut reader, sha256: Sha256::new(), guard: None };
+    let mut hashed = HashingReader { reader: &mut reader, sha256: Sha256::new(), guard: None };
     io::copy(&mut hashed, &mut io::sink())?;
     Ok(hex::encode(hashed.sha256.finalize()))
 }
 
-/// The hash of all bytes, and the summary or why there is none.
+/// Returns the SHA-256 of all bytes, and the summary or the reason why there is none.
 pub(super) fn hash_and_parse(mut reader: impl Read) -> io::Result<(String, Result<Summary, Refusal>)> {
-    let mut hashed = Hashed { reader: &mut reader, sha256: Sha256::new(), guard: Some(JsonGuard::default()) };
+    let mut hashed =
+        HashingReader { reader: &mut reader, sha256: Sha256::new(), guard: Some(JsonGuard::default()) };
     let parsed = serde_json::from_reader(BufReader::with_capacity(64 * 1024, &mut hashed));
     let violation = hashed.guard.take().and_then(|guard| guard.violation());
     let summary = match parsed {
@@ -69,24 +70,25 @@ pub(super) fn hash_and_parse(mut reader: impl Read) -> io::Result<(String, Resul
         }
         Err(error) if error.is_io() => return Err(error.into()),
         Err(error) if error.is_data() => {
-            let text = format!("Results JSON does not have the expected form: {}", shown(&error.to_string()));
+            let text =
+                format!("Results JSON does not have the expected form: {}", quote_short(&error.to_string()));
             Err(Refusal::new(Reason::ResultsWrongTypes, text))
         }
         Err(_) => Err(Refusal::new(Reason::ResultsNotJson, "Results JSON is invalid")),
     };
-    // Parsing may have stopped early; the hash is of everything.
+    // Parsing may stop early, but the hash covers everything.
     io::copy(&mut hashed, &mut io::sink())?;
     Ok((hex::encode(hashed.sha256.finalize()), summary))
 }
 
-/// Hashes what is read through it and stops a parser before it takes too much memory.
-struct Hashed<'a, R> {
+/// Hashes the bytes read through it, and fails before the parser uses too much memory.
+struct HashingReader<'a, R> {
     reader: &'a mut R,
     sha256: Sha256,
     guard: Option<JsonGuard>,
 }
 
-impl<R: Read> Read for Hashed<'_, R> {
+impl<R: Read> Read for HashingReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         let bytes = buffer.get(..count).unwrap_or_default();
@@ -98,7 +100,7 @@ impl<R: Read> Read for Hashed<'_, R> {
     }
 }
 
-// Written by hand because derived implementations also take an array for a struct.
+// Implemented by hand because derived implementations also accept an array as a struct.
 
 impl<'de> Deserialize<'de> for Summary {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -187,7 +189,7 @@ fn set<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
     }
 }
 
-/// How many elements an array has.
+/// Number of elements of an array.
 struct Count(u64);
 
 impl<'de> Deserialize<'de> for Count {

@@ -1,4 +1,4 @@
-//! Archives for tests: good ones by the crate, and any others byte by byte.
+//! Archives for tests: valid ones made by the crate, and others built byte by byte.
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 use std::io::Write as _;
@@ -18,7 +18,7 @@ pub(crate) fn key() -> SigningKey {
     SigningKey::parse("AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap()
 }
 
-/// When archives are verified: some weeks after they were made.
+/// Time of the verification: some weeks after the archives were made.
 pub(crate) fn now() -> jiff::Timestamp {
     "2026-02-01T00:00:00Z".parse().unwrap()
 }
@@ -41,7 +41,7 @@ pub(crate) fn write_archive(results: &[u8]) -> FinishedArchive<Vec<u8>> {
     writer.finish(&key()).unwrap()
 }
 
-/// The four members of a good archive, stored in entries that tests then spoil.
+/// The four members of a valid archive, stored in entries that tests then corrupt.
 pub(crate) fn good_entries() -> Vec<RawEntry> {
     signed_entries(RESULTS.as_bytes(), &write_archive(RESULTS.as_bytes()).manifest_json)
 }
@@ -57,7 +57,7 @@ pub(crate) fn signed_entries(results: &[u8], manifest: &str) -> Vec<RawEntry> {
     ]
 }
 
-/// What two headers say of an entry.
+/// Fields that both headers of an entry contain.
 #[derive(Debug, Clone)]
 pub(crate) struct RawHeader {
     pub(crate) name: Vec<u8>,
@@ -68,11 +68,11 @@ pub(crate) struct RawHeader {
     pub(crate) bytes: u32,
     pub(crate) extra: Vec<u8>,
     pub(crate) comment: Vec<u8>,
-    /// External attributes, which only the directory has.
+    /// External attributes, which only the directory contains.
     pub(crate) attributes: u32,
 }
 
-/// An entry with everything that can be said of it, right or wrong.
+/// An entry with all its metadata, right or wrong.
 #[derive(Debug, Clone)]
 pub(crate) struct RawEntry {
     pub(crate) local: RawHeader,
