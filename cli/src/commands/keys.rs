@@ -139,8 +139,7 @@ pub(crate) async fn run(args: KeysArgs) -> anyhow::Result<ExitStatus> {
         }
         KeysCommand::Unpin { key } => {
             let pinned = ring.pinned().iter().map(|pin| pin.public_key);
-            let fingerprint =
-                find_key(pinned, &key).map_err(|error| no_key("pinned", &error))?.fingerprint();
+            let fingerprint = find_key(pinned, &key).map_err(|error| no_key("pinned", &error))?.fingerprint();
             ring.unpin(&fingerprint)?;
             output::note(&format!("Archives signed with {fingerprint} verify no longer"));
         }

@@ -63,7 +63,8 @@ impl Planner {
             );
         }
         // The judge's prompt may be made of texts that were out of reach when the model was asked.
-        let reach = if first.dataset.is_demo() { TemplateLookup::StoreOnly } else { TemplateLookup::StoreThenOrigin };
+        let reach =
+            if first.dataset.is_demo() { TemplateLookup::StoreOnly } else { TemplateLookup::StoreThenOrigin };
         let texts = match self.library.templates(benchmark, reach, self.progress.as_ref()).await {
             Ok(texts) => texts,
             Err(error @ DatasetError::Blob(BlobError::Store { .. })) => {

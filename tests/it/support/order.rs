@@ -143,7 +143,9 @@ impl Order {
             let benchmark = bench_benchmarks::find(name).unwrap();
             // Injected faults hit this too: who orders tries again.
             let taken = world
-                .insist("take in a dataset", || world.stack.library.import_local(benchmark, &path, &NoProgress))
+                .insist("take in a dataset", || {
+                    world.stack.library.import_local(benchmark, &path, &NoProgress)
+                })
                 .await;
             benchmarks.push(name.parse().unwrap());
             datasets.insert(name.parse().unwrap(), DatasetChoice::Local { revision: taken.used.revision });
