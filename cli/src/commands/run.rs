@@ -73,7 +73,7 @@ order, as `responses`: null for one that the dataset gives.";
 
 /// The text below the options.
 pub(crate) fn help() -> String {
-    let providers = PROVIDERS.into_iter().filter(|provider| provider.needs_key);
+    let providers = PROVIDERS.iter().filter(|provider| provider.needs_key);
     let keys: Vec<_> = providers.map(|provider| provider.key_variable).collect();
     format!(
         "{EXAMPLES}

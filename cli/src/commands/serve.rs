@@ -187,7 +187,7 @@ pub(crate) async fn bind(option: &str, addresses: &[SocketAddr], port: u16) -> a
 fn providers(var: impl Fn(&str) -> Option<String>) -> anyhow::Result<String> {
     let inference = InferenceConfig::from_vars(var).map_err(|error| Problem::usage(error.to_string()))?;
     let (mut ready, mut missing) = (Vec::new(), Vec::new());
-    for provider in PROVIDERS {
+    for provider in PROVIDERS.iter().copied() {
         match inference.endpoint(provider) {
             Ok(_) => ready.push(provider.name),
             Err(error) => missing.push(error.to_string()),

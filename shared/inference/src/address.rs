@@ -20,9 +20,9 @@ pub(crate) fn parse_base(text: &str) -> Result<Url, &'static str> {
     Ok(url)
 }
 
-/// The address of `path` below `base`.
-pub(crate) fn join(base: &Url, path: &str) -> Option<Url> {
+/// Address of a path below `base`, by its segments. A slash within a segment is encoded.
+pub(crate) fn join<'a>(base: &Url, segments: impl IntoIterator<Item = &'a str>) -> Option<Url> {
     let mut url = base.clone();
-    url.path_segments_mut().ok()?.pop_if_empty().extend(path.split('/'));
+    url.path_segments_mut().ok()?.pop_if_empty().extend(segments);
     Some(url)
 }

@@ -1,75 +1,62 @@
-//! Which models a provider has.
+//! Lists of a provider's models.
 //!
-//! Some providers list all models in public; every provider's gateway lists what the key may use.
+//! Some providers publish a list of all models; every provider's gateway lists those that the key may use.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
-use reqwest::{Method, Request, Url};
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use reqwest::header::{ACCEPT, HeaderValue};
+use reqwest::{Method, Request};
 use tokio::time::Instant;
 
 use crate::address::parse_base;
-use crate::call::{expired, network, no_client, refused};
-use crate::client::headers;
 use crate::failure::{Failure, FailureKind, GaveUpBy, quote_bytes};
-use crate::http::chain;
-use crate::watch::Watch;
+use crate::transport::{Watch, chain, expired, network, no_client, read_refusal, unbuilt};
 use crate::{ChatClient, Endpoint, Keys, Provider};
 
 pub use crate::listed_model::CatalogueModel;
 
-/// Pages of a public list that are read at most.
+/// Maximum number of pages of a list.
 const PAGES_MAX: usize = 200;
 /// Bytes of one list or page.
 const LIST_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Longest time for one list or page.
 const LIST_SECONDS_MAX: u64 = 60;
 
-/// Why there is no list.
+/// Failure to get a list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CatalogueError {
-    /// The provider did not answer well.
+    /// The request failed.
     #[error("the list of models could not be read: {0}")]
     Request(#[from] Failure),
     /// The provider has no public list of models.
     #[error("{} has no public list of models", provider.display_name)]
     NoPublicList {
-        /// Which provider.
+        /// The provider.
         provider: &'static Provider,
     },
-    /// The configured address is none.
+    /// The configured address can't be used.
     #[error("`{address}` is no usable address of a list of models: {problem}")]
     BadAddress {
-        /// What was given, cut to 200 characters.
+        /// The address as given, cut to 200 characters.
         address: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// More than 64 MiB in one list or page, or more than 200 pages.
     #[error("the list of models of {} is too large", provider.display_name)]
     TooLarge {
-        /// Whose list.
+        /// The provider whose list it is.
         provider: &'static Provider,
     },
-    /// The body is not what the API promises.
+    /// The body is not a list of models.
     #[error("{} sent no list of models: {problem}", provider.display_name)]
     Malformed {
-        /// Whose list.
+        /// The provider whose list it is.
         provider: &'static Provider,
-        /// What is wrong, with the beginning of what came.
+        /// The problem, with the beginning of the body.
         problem: String,
     },
-}
-
-#[derive(Deserialize)]
-struct Page<'a> {
-    #[serde(borrow, alias = "data")]
-    items: Vec<&'a RawValue>,
-    #[serde(default)]
-    total: Option<u64>,
 }
 
 impl ChatClient {
@@ -79,7 +66,7 @@ impl ChatClient {
     /// `https://api.chutes.ai`.
     ///
     /// # Errors
-    /// [`CatalogueError`]; half a list is never returned.
+    /// [`CatalogueError`]; an incomplete list is never returned.
     pub async fn list_public_models(
         &self,
         provider: &'static Provider,
@@ -92,16 +79,19 @@ impl ChatClient {
         let (mut models, mut seen, mut items) = (Vec::new(), HashSet::new(), 0_u64);
         for number in 0..PAGES_MAX {
             let url = (list.page)(&base, number).ok_or_else(|| bad("nothing can be appended to it"))?;
-            let body = self.get(provider, url, HeaderMap::new(), &Keys::default()).await?;
-            let page = parse_page(provider, &body, &Keys::default())?;
-            items += page.items.len() as u64;
-            for model in page.items.iter().filter_map(|item| (list.entry)(item.get())) {
+            let mut request = Request::new(Method::GET, url);
+            request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+            let body = self.fetch(provider, request, &Keys::default()).await?;
+            let page = (list.split)(&body)
+                .map_err(|problem| malformed(provider, &problem, &body, &Keys::default()))?;
+            items += page.entries.len() as u64;
+            for model in page.entries.iter().filter_map(|entry| (list.entry)(entry)) {
                 if seen.insert(model.slug.clone()) {
                     models.push(model);
                 }
             }
             let is_last =
-                page.items.len() < list.page_models || page.total.is_some_and(|total| items >= total);
+                page.entries.len() < list.page_models || page.total.is_some_and(|total| items >= total);
             if is_last {
                 return Ok(models);
             }
@@ -109,43 +99,44 @@ impl ChatClient {
         Err(CatalogueError::TooLarge { provider })
     }
 
-    /// Reads what an endpoint offers to its key: `GET <base URL>/models`. The key itself is in none of the entries, also
-    /// when the provider repeats it.
+    /// Reads the models that an endpoint offers to its key, page by page. Redacts the key in the entries.
     ///
     /// # Errors
-    /// [`CatalogueError`].
+    /// [`CatalogueError`]; an incomplete list is never returned.
     pub async fn list_gateway_models(
         &self,
         endpoint: &Endpoint,
     ) -> Result<Vec<CatalogueModel>, CatalogueError> {
-        let provider = endpoint.provider();
-        let url = endpoint.models_url().ok_or_else(|| CatalogueError::BadAddress {
-            address: endpoint.base_url().chars().take(200).collect(),
-            problem: "nothing can be appended to it",
-        })?;
-        let keys = endpoint.keys();
-        let body = self.get(provider, url, headers(endpoint)?, keys).await.map_err(|error| match error {
-            CatalogueError::Request(failure) => CatalogueError::Request(endpoint.redact(failure)),
-            other => other,
-        })?;
-        let page = parse_page(provider, &body, keys)?;
-        let mut seen = HashSet::new();
-        // Before the texts of an entry are cut.
-        let models = page.items.iter().filter_map(|item| provider.listed_model(&keys.redact(item.get())));
-        Ok(models.filter(|model| seen.insert(model.slug.clone())).collect())
+        let (provider, keys) = (endpoint.provider(), endpoint.keys());
+        let (mut models, mut seen, mut next) = (Vec::new(), HashSet::new(), None);
+        for _ in 0..PAGES_MAX {
+            let request = provider.protocol.models_request(endpoint.target(), next.as_deref());
+            let request = request.map_err(|error| unbuilt(provider, &error))?;
+            let body = self.fetch(provider, request, keys).await.map_err(|error| match error {
+                CatalogueError::Request(failure) => CatalogueError::Request(endpoint.redact(failure)),
+                other => other,
+            })?;
+            let page = provider.protocol.split_models(&body);
+            let page = page.map_err(|problem| malformed(provider, &problem, &body, keys))?;
+            // Before the texts of an entry are cut.
+            let entries = page.entries.iter().filter_map(|entry| provider.listed_model(&keys.redact(entry)));
+            models.extend(entries.filter(|model| seen.insert(model.slug.clone())));
+            match page.next {
+                None => return Ok(models),
+                named => next = named,
+            }
+        }
+        Err(CatalogueError::TooLarge { provider })
     }
 
-    pub(crate) async fn get(
+    /// Sends a request and reads the whole response.
+    pub(crate) async fn fetch(
         &self,
         provider: &'static Provider,
-        url: Url,
-        headers: HeaderMap,
+        request: Request,
         keys: &Keys,
     ) -> Result<Vec<u8>, CatalogueError> {
-        let client = self.http.client(&url).map_err(|problem| no_client(provider, problem))?;
-        let mut request = Request::new(Method::GET, url.clone());
-        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
-        request.headers_mut().extend(headers);
+        let client = self.http.client(request.url()).map_err(|problem| no_client(provider, problem))?;
         let longest = Duration::from_secs(LIST_SECONDS_MAX);
         let mut watch = Watch::start(longest, Instant::now() + longest);
         let mut response = match watch.guard(client.execute(request)).await {
@@ -154,7 +145,7 @@ impl ChatClient {
             Err(why) => return Err(expired(provider, why, &watch, 0).into()),
         };
         if !response.status().is_success() {
-            return Err((*refused(provider, response, &mut watch, None, keys).await.failure).into());
+            return Err((*read_refusal(provider, response, &mut watch, None, keys).await.failure).into());
         }
         let mut body = Vec::new();
         loop {
@@ -179,13 +170,7 @@ impl ChatClient {
     }
 }
 
-fn parse_page<'a>(
-    provider: &'static Provider,
-    body: &'a [u8],
-    keys: &Keys,
-) -> Result<Page<'a>, CatalogueError> {
-    serde_json::from_slice(body).map_err(|error| CatalogueError::Malformed {
-        provider,
-        problem: format!("{error}: {}", quote_bytes(&keys.redact_beginning(body))),
-    })
+fn malformed(provider: &'static Provider, problem: &str, body: &[u8], keys: &Keys) -> CatalogueError {
+    let quoted = quote_bytes(&keys.redact_beginning(body));
+    CatalogueError::Malformed { provider, problem: format!("{problem}: {quoted}") }
 }

@@ -4,14 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_domain::Answer;
-use reqwest::header::HeaderMap;
 use tokio::time::Instant;
 
-use crate::call::{Call, Refusal};
 use crate::dialects::Dialects;
-use crate::failure::{Failure, FailureKind, Fatal, GaveUpBy};
-use crate::http::{Http, HttpOptions};
+use crate::failure::Failure;
 use crate::protocols::{Asked, Dialect};
+use crate::transport::{Call, Http, HttpOptions, Refusal};
 use crate::{ChatRequest, Endpoint};
 
 /// Asks providers. Cheap to clone; all clones share one pool of connections.
@@ -54,12 +52,12 @@ impl ChatClient {
         }
     }
 
-    /// How requests to this model differ from the usual form, as far as its server has refused that.
+    /// Returns the differences from the usual form of a request that this model's server has asked for so far.
     pub fn dialect(&self, endpoint: &Endpoint, model: &str) -> Dialect {
         self.dialects.of(endpoint, model)
     }
 
-    /// Longest silence that is waited out.
+    /// Longest silence before a call is given up.
     pub fn idle_timeout(&self) -> Duration {
         self.http.options.idle_timeout
     }
@@ -70,7 +68,7 @@ impl ChatClient {
         request: &ChatRequest<'_>,
         end: Instant,
     ) -> Result<Answer, Failure> {
-        let call = Call { http: &self.http, endpoint, headers: headers(endpoint)?, end };
+        let call = Call { http: &self.http, endpoint, end };
         let mut dialect = self.dialects.of(endpoint, request.model);
         let mut steps_left = Dialect::STEPS_MAX;
         loop {
@@ -93,14 +91,4 @@ impl ChatClient {
             }
         }
     }
-}
-
-/// The protocol's headers for an endpoint, with its key.
-pub(crate) fn headers(endpoint: &Endpoint) -> Result<HeaderMap, Failure> {
-    let provider = endpoint.provider();
-    provider.protocol.headers(endpoint.key()).map_err(|_| {
-        let cause =
-            format!("The key for {} contains characters that HTTP does not allow", provider.display_name);
-        Failure::new(FailureKind::FatalForRun(Fatal::Key), GaveUpBy::Runner, cause)
-    })
 }

@@ -7,7 +7,8 @@ use reqwest::Url;
 
 use crate::address::{join, parse_base};
 use crate::providers::{AccountAt, PROVIDERS};
-use crate::{Endpoint, EndpointError, HttpOptions, Keys, Provider};
+use crate::transport::HttpOptions;
+use crate::{Endpoint, EndpointError, Keys, Provider};
 
 /// Longest time that a variable may set, in seconds: one day.
 const SETTING_SECONDS_MAX: u64 = 86_400;
@@ -18,7 +19,7 @@ const RATE_LIMIT_SLEEP_SECONDS_MAX: u64 = 3_600;
 /// One provider's addresses and key.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
-    /// Whose they are.
+    /// The provider.
     pub provider: &'static Provider,
     /// The part before the protocol's own paths; `None` only where no default exists.
     pub base_url: Option<String>,
@@ -44,7 +45,7 @@ pub struct ProviderConfig {
 pub struct InferenceConfig {
     /// As in [`PROVIDERS`].
     providers: Vec<ProviderConfig>,
-    /// How long a list of models and prices stays good.
+    /// Time for which a list of models and prices stays good.
     pub models_cache_ttl: Duration,
     /// Longest silence between two pieces of an answer.
     pub idle_timeout: Duration,
@@ -58,7 +59,7 @@ pub struct InferenceConfig {
 pub struct ConfigError {
     /// The variable's name.
     pub variable: &'static str,
-    /// What is wrong with it, in one sentence.
+    /// The problem, in one sentence.
     pub problem: String,
 }
 
@@ -66,7 +67,7 @@ impl InferenceConfig {
     /// Reads the variables through `var`, which gives `None` for one that is not set.
     ///
     /// # Errors
-    /// [`ConfigError`] for the first variable that is no number, out of its range or no address.
+    /// [`ConfigError`] for the first variable that is not a number in its range or not an address.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars(var);
         let config = |provider: &'static Provider| {
@@ -85,7 +86,7 @@ impl InferenceConfig {
             })
         };
         Ok(Self {
-            providers: PROVIDERS.into_iter().map(config).collect::<Result<_, ConfigError>>()?,
+            providers: PROVIDERS.iter().copied().map(config).collect::<Result<_, ConfigError>>()?,
             models_cache_ttl: vars.seconds("CHUTES_MODELS_CACHE_TTL_SECONDS", 0, 600)?,
             idle_timeout: vars.seconds("CHUTES_INFERENCE_TIMEOUT_SECONDS", 1, 300)?,
             rate_limit_sleep: Duration::from_secs(
@@ -110,7 +111,7 @@ impl InferenceConfig {
         Keys::new(self.providers.iter().filter_map(|config| config.key.as_ref()))
     }
 
-    /// Whether a provider's models can be asked with the operator's own settings.
+    /// Tests if a provider's models can be used with the operator's own settings.
     pub fn is_configured(&self, provider: &'static Provider) -> bool {
         self.endpoint(provider).is_ok()
     }
@@ -156,7 +157,7 @@ impl InferenceConfig {
             AccountAt::BaseUrl => config.base_url.as_deref()?,
             AccountAt::PublicList => config.public_list_url.as_deref()?,
         };
-        join(&parse_base(base).ok()?, account.path)
+        join(&parse_base(base).ok()?, account.path.split('/'))
     }
 
     /// Options of a client that keeps to these settings.

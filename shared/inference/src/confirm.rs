@@ -1,17 +1,15 @@
 //! Confirming a caller's key: one authenticated call to its own provider.
 
 use bench_domain::{Generation, Prompt, Secret};
-use reqwest::Url;
+use reqwest::{Request, Url};
 
 use crate::catalogue::CatalogueError;
-use crate::client::headers;
 use crate::failure::{Failure, FailureKind, GaveUpBy};
+use crate::protocols::RequestError;
+use crate::transport::unbuilt;
 use crate::{ChatClient, ChatRequest, Endpoint};
 
-/// A text that is nobody's key, for asking a server whether it tells keys apart at all.
-const NO_KEY: &str = "bench-runner-is-no-key";
-
-/// What a provider says about a key.
+/// A provider's verdict on a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyCheck {
     /// It knows the key.
@@ -25,9 +23,9 @@ pub enum KeyCheck {
 impl ChatClient {
     /// Asks a provider whether the endpoint's key is valid.
     ///
-    /// `account` is the provider's address for that ([`crate::InferenceConfig::account_url`]). A provider without one is
-    /// asked for its list of models, and one that hands the list to everybody for one token of `model`, each with a
-    /// text that is no key besides: a server that accepts that one confirms nothing.
+    /// `account` is the provider's address for that ([`crate::InferenceConfig::account_url`]). Without one, asks for the
+    /// list of models, and where that is public, for one token of `model`. Both are also tried with an invented key: a
+    /// server that accepts it confirms nothing.
     ///
     /// # Errors
     /// [`Failure`] when the provider could not be asked.
@@ -37,8 +35,9 @@ impl ChatClient {
         account: Option<Url>,
         model: &str,
     ) -> Result<KeyCheck, Failure> {
+        let protocol = endpoint.provider().protocol;
         if let Some(account) = account {
-            return match self.look(endpoint, account).await {
+            return match self.look(endpoint, protocol.get_request(endpoint.target(), account)).await {
                 Ok(()) => Ok(KeyCheck::Confirmed),
                 // A key may be restricted to models: the model itself then knows it.
                 Err(failure) if failure.status == Some(403) => self.probe(endpoint, model).await,
@@ -46,17 +45,16 @@ impl ChatClient {
             };
         }
         let stranger = stranger(endpoint)?;
-        if let Some(models) = endpoint.models_url() {
-            match self.look(endpoint, models.clone()).await {
-                Ok(()) => match self.look(&stranger, models).await {
-                    Err(failure) if is_refusal(&failure) => return Ok(KeyCheck::Confirmed),
-                    Err(failure) => return Err(failure),
-                    Ok(()) => {}
-                },
-                // Without a list the model itself is asked.
-                Err(failure) if matches!(failure.status, Some(404 | 405)) => {}
-                Err(failure) => return refused(failure),
-            }
+        let models = |endpoint: &Endpoint| protocol.models_request(endpoint.target(), None);
+        match self.look(endpoint, models(endpoint)).await {
+            Ok(()) => match self.look(&stranger, models(&stranger)).await {
+                Err(failure) if is_refusal(&failure) => return Ok(KeyCheck::Confirmed),
+                Err(failure) => return Err(failure),
+                Ok(()) => {}
+            },
+            // Without a list the model itself is asked.
+            Err(failure) if matches!(failure.status, Some(404 | 405)) => {}
+            Err(failure) => return refused(failure),
         }
         match self.probe(&stranger, model).await? {
             KeyCheck::Refused => self.probe(endpoint, model).await,
@@ -64,8 +62,9 @@ impl ChatClient {
         }
     }
 
-    async fn look(&self, endpoint: &Endpoint, url: Url) -> Result<(), Failure> {
-        match self.get(endpoint.provider(), url, headers(endpoint)?, endpoint.keys()).await {
+    async fn look(&self, endpoint: &Endpoint, request: Result<Request, RequestError>) -> Result<(), Failure> {
+        let request = request.map_err(|error| unbuilt(endpoint.provider(), &error))?;
+        match self.fetch(endpoint.provider(), request, endpoint.keys()).await {
             Ok(_) => Ok(()),
             Err(CatalogueError::Request(failure)) => Err(endpoint.redact(failure)),
             Err(other) => Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, other.to_string())),
@@ -81,15 +80,16 @@ impl ChatClient {
             Ok(_) => Ok(KeyCheck::Confirmed),
             // The account was found, and has no money left.
             Err(failure) if failure.status == Some(402) => Ok(KeyCheck::Confirmed),
-            // An answer that is no good is an answer all the same.
+            // Even a bad answer shows that the key was accepted.
             Err(failure) if failure.status.is_some_and(|status| status < 400) => Ok(KeyCheck::Confirmed),
             Err(failure) => refused(failure),
         }
     }
 }
 
+/// The same endpoint with a key that belongs to no account.
 fn stranger(endpoint: &Endpoint) -> Result<Endpoint, Failure> {
-    let key = Secret::new(NO_KEY).ok_or_else(|| {
+    let key = Secret::new(endpoint.provider().protocol.unknown_key()).ok_or_else(|| {
         Failure::new(FailureKind::Bad, GaveUpBy::Runner, "There is no text that is no key".to_owned())
     })?;
     Ok(endpoint.with_key(key))

@@ -1,4 +1,4 @@
-//! What servers are known not to understand of a request, learnt from their refusals.
+//! Differences from the usual form of a request, learned from servers' refusals.
 
 use std::collections::HashMap;
 use std::sync::RwLock;
@@ -27,7 +27,7 @@ impl Dialects {
         known.get(&key(endpoint, model)).copied().unwrap_or_default()
     }
 
-    /// Notes a dialect; tells whether that is news. Calls that were under way together learn the same.
+    /// Stores a dialect; returns true if it is new. Calls under way at the same time learn the same.
     pub(crate) fn remember(&self, endpoint: &Endpoint, model: &str, dialect: Dialect) -> bool {
         let mut known = self.known.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let key = key(endpoint, model);

@@ -1,46 +1,44 @@
-//! Where a model is asked, and with which key.
+//! A provider's address with the key for it.
 
 use bench_domain::Secret;
 use bench_domain::secret::MASK;
-use reqwest::Url;
 
-use crate::address::{join, parse_base};
+use crate::address::parse_base;
+use crate::protocols::Target;
 use crate::{Failure, Keys, Provider};
 
 /// A provider's address and key. The key is sent to this address and to nowhere else.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     provider: &'static Provider,
-    base_url: Url,
-    answer_url: Url,
-    key: Option<Secret>,
-    /// The same key, to be found in what comes back.
+    target: Target,
+    /// The same key, for redaction of responses.
     keys: Keys,
 }
 
-/// Why nobody can be asked.
+/// Reason why a provider can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The address is no address.
+    /// The base URL can't be used.
     #[error("`{given}` is no usable base URL for {}: {problem}", provider.name)]
     BadBaseUrl {
-        /// Whose address it is.
+        /// The provider.
         provider: &'static Provider,
-        /// What was given, cut to 200 characters, without a password.
+        /// The address as given, cut to 200 characters, without a password.
         given: String,
-        /// What is wrong.
+        /// The problem.
         problem: &'static str,
     },
     /// The provider has no default address, and none is configured.
     #[error("{} needs a base URL: set {}", provider.name, provider.base_url_variable)]
     NoBaseUrl {
-        /// Which provider.
+        /// The provider.
         provider: &'static Provider,
     },
-    /// The provider answers nobody without a key, and there is none.
+    /// The provider requires a key, and none is set.
     #[error("{} needs a key: set {}", provider.display_name, provider.key_variable)]
     NoKey {
-        /// Which provider.
+        /// The provider.
         provider: &'static Provider,
     },
 }
@@ -58,53 +56,48 @@ impl Endpoint {
     ) -> Result<Self, EndpointError> {
         let bad = |problem| EndpointError::BadBaseUrl { provider, given: printable(base_url), problem };
         let url = parse_base(base_url).map_err(bad)?;
-        let answer_url = join(&url, provider.protocol.answer_path())
-            .ok_or_else(|| bad("nothing can be appended to it"))?;
         let keys = Keys::new(&key);
-        Ok(Self { provider, base_url: url, answer_url, key, keys })
+        Ok(Self { provider, target: Target::new(url, key), keys })
     }
 
-    /// Who answers.
+    /// Returns the provider.
     pub const fn provider(&self) -> &'static Provider {
         self.provider
     }
 
     /// The address that it was made of, without a slash at its end.
     pub fn base_url(&self) -> &str {
-        self.base_url.as_str().trim_end_matches('/')
+        self.target.base_url().as_str().trim_end_matches('/')
     }
 
     /// The same address with another key.
     #[must_use]
     pub fn with_key(&self, key: Secret) -> Self {
-        Self { keys: Keys::new([&key]), key: Some(key), ..self.clone() }
+        Self { keys: Keys::new([&key]), target: self.target.with_key(key), ..*self }
     }
 
-    /// The key that is sent, as something to be removed from what comes back.
+    /// Returns the key for redaction of responses.
     pub const fn keys(&self) -> &Keys {
         &self.keys
     }
 
     pub(crate) const fn key(&self) -> Option<&Secret> {
-        self.key.as_ref()
+        self.target.key()
     }
 
-    /// Removes the key that was sent, in case that the provider echoed it. In an error, which is no answer to be graded,
-    /// also one that is too short to be looked for elsewhere.
+    /// Removes the key, in case the provider echoed it. Unlike in answers, which are graded, this includes keys too short
+    /// to be looked for elsewhere.
     pub(crate) fn redact(&self, mut failure: Failure) -> Failure {
         failure.redact(&self.keys);
-        if let Some(key) = self.key.as_ref().filter(|key| failure.cause.contains(key.expose())) {
+        if let Some(key) = self.key().filter(|key| failure.cause.contains(key.expose())) {
             failure.cause = key.redact(&failure.cause);
         }
         failure
     }
 
-    pub(crate) const fn answer_url(&self) -> &Url {
-        &self.answer_url
-    }
-
-    pub(crate) fn models_url(&self) -> Option<Url> {
-        join(&self.base_url, self.provider.protocol.models_path())
+    /// Returns base URL and key for the protocol's requests.
+    pub(crate) const fn target(&self) -> &Target {
+        &self.target
     }
 }
 
@@ -122,20 +115,33 @@ fn printable(base_url: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bench_domain::{Generation, Prompt};
+
     use super::*;
+    use crate::ChatRequest;
     use crate::failure::{FailureKind, Fatal, GaveUpBy};
+    use crate::protocols::{Asked, Dialect};
     use crate::providers::{CHUTES, LMSTUDIO, OPENAI_COMPATIBLE, OPENROUTER};
+
+    fn answer_url(endpoint: &Endpoint) -> String {
+        let (prompt, generation) = (Prompt::user("Hi"), Generation::default());
+        let request =
+            ChatRequest { model: "m", prompt: &prompt, generation: &generation, reply_schema: None };
+        let asked = Asked { request: &request, dialect: Dialect::default() };
+        endpoint.provider().protocol.answer_request(endpoint.target(), asked).unwrap().url().to_string()
+    }
 
     #[test]
     fn paths_are_appended_whether_or_not_there_is_a_slash() {
         for base in ["https://host.example/api/v1", "https://host.example/api/v1/"] {
             let endpoint = Endpoint::new(&OPENROUTER, base, None).unwrap();
-            assert_eq!(endpoint.answer_url().as_str(), "https://host.example/api/v1/chat/completions");
-            assert_eq!(endpoint.models_url().unwrap().as_str(), "https://host.example/api/v1/models");
+            assert_eq!(answer_url(&endpoint), "https://host.example/api/v1/chat/completions");
+            let models = OPENROUTER.protocol.models_request(endpoint.target(), None).unwrap();
+            assert_eq!(models.url().as_str(), "https://host.example/api/v1/models");
             assert_eq!(endpoint.base_url(), "https://host.example/api/v1");
         }
         let bare = Endpoint::new(&LMSTUDIO, "http://127.0.0.1:9", None).unwrap();
-        assert_eq!(bare.answer_url().as_str(), "http://127.0.0.1:9/chat/completions");
+        assert_eq!(answer_url(&bare), "http://127.0.0.1:9/chat/completions");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! How a call can fail, and what that means for the sample and its run.
+//! Failures of a call, and their meaning for the sample and its run.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,8 +11,7 @@ use crate::Keys;
 /// Characters of a provider's body that a cause quotes at most.
 pub(crate) const QUOTED_CHARS_MAX: usize = 1000;
 
-/// What a failure means. Decided by the HTTP status and the structure of the error body, never by what a
-/// model said.
+/// Meaning of a failure. Decided by the HTTP status and the structure of the error body, never by text that a model wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
@@ -37,18 +36,18 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Whether everybody with the same credential and model should wait, not only this sample.
+    /// Tests if all samples with the same credential and model should wait, not only this one.
     pub const fn is_shared(self) -> bool {
         matches!(self, Self::RateLimited)
     }
 
-    /// Whether the same request may succeed later.
+    /// Tests if the same request may succeed later.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::RateLimited | Self::Transient)
     }
 }
 
-/// Why no call of a run can succeed.
+/// Reason why no call of a run can succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fatal {
@@ -62,7 +61,7 @@ pub enum Fatal {
     Address,
 }
 
-/// What an answer was too long for.
+/// Limit that an answer exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TooLong {
@@ -72,7 +71,7 @@ pub enum TooLong {
     Time,
 }
 
-/// Who ended the call.
+/// Party that ended the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum GaveUpBy {
@@ -95,17 +94,17 @@ impl fmt::Display for GaveUpBy {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{cause}")]
 pub struct Failure {
-    /// What it means.
+    /// Meaning of the failure.
     pub kind: FailureKind,
     /// The HTTP status, when there was a response.
     pub status: Option<u16>,
-    /// What happened, in one sentence. Quotes at most 1,000 characters of the provider's body; never a key.
+    /// Description in one sentence. Quotes at most 1,000 characters of the provider's body; never a key.
     pub cause: String,
     /// The provider's id of the request, where it gave one.
     pub request_id: Option<String>,
-    /// How long the provider asked to wait, at most a day.
+    /// Wait that the provider asked for, at most a day.
     pub retry_after: Option<Duration>,
-    /// Who ended the call.
+    /// Party that ended the call.
     pub gave_up_by: GaveUpBy,
     /// Tokens that were generated all the same, when an answer had begun: as the provider counted them, else
     /// estimated from what came, without those of the prompt, and marked as an estimate.

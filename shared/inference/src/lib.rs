@@ -5,10 +5,10 @@
 //! [`Failure`], whose [`FailureKind`] tells the caller what to do next. It repeats nothing by itself,
 //! except a request that was refused for a field which the server does not know.
 //!
-//! [`providers`] is the table of providers, one file each; each names the wire protocol that it speaks.
+//! [`providers`] is the table of providers, one file each; each names the wire protocol that it speaks. Modules use those
+//! below them only: `client`, `catalogue`, `confirm` → `transport` → `endpoint` → `providers` → `protocols` → `response`.
 
 mod address;
-mod call;
 pub mod catalogue;
 mod client;
 mod config;
@@ -16,31 +16,30 @@ mod confirm;
 mod dialects;
 mod endpoint;
 mod failure;
-mod http;
 mod listed_model;
 mod model_name;
 mod protocols;
 pub mod providers;
 mod redact;
 mod request;
+mod response;
 mod retry_after;
 mod source;
-mod sse;
 pub mod tokens;
-mod unicode;
-mod watch;
+mod transport;
 
 pub use client::ChatClient;
 pub use config::{ConfigError, InferenceConfig, ProviderConfig};
 pub use confirm::KeyCheck;
 pub use endpoint::{Endpoint, EndpointError};
 pub use failure::{Failure, FailureKind, Fatal, GaveUpBy, TooLong};
-pub use http::HttpOptions;
 pub use model_name::{ModelName, ModelNameError};
 pub use protocols::Dialect;
-pub use protocols::openai_chat::{ReportedUsage, parse_usage};
+pub use protocols::openai_chat::parse_usage;
 pub use providers::{PROVIDERS, Provider};
 pub use redact::{Keys, REDACTED};
 pub use request::ChatRequest;
+pub use response::ReportedUsage;
 pub use retry_after::retry_after;
 pub use source::ModelSource;
+pub use transport::HttpOptions;

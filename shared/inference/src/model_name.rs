@@ -12,7 +12,7 @@ const NAME_BYTES_MAX: usize = 512;
 /// A model and who answers for it. [`fmt::Display`] gives the text that [`ModelName::parse`] reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelName {
-    /// Who answers.
+    /// Origin of the answers.
     pub source: ModelSource,
     /// The provider's own id of the model; the file's path for stored responses; `oracle` for the oracle.
     pub slug: String,
@@ -21,16 +21,16 @@ pub struct ModelName {
 /// A text that names no model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelNameError {
-    /// The part before the first `/` is no provider.
+    /// The part before the first `/` is not a provider.
     #[error("`{given}` starts with no known provider; use {}", ModelName::forms())]
     UnknownProvider {
-        /// What was given, cut to 80 characters.
+        /// The text as given, cut to 80 characters.
         given: String,
     },
     /// The same of a judge: stored responses are none.
     #[error("`{given}` starts with no known provider; use {}", known_judges())]
     UnknownJudge {
-        /// What was given, cut to 80 characters.
+        /// The text as given, cut to 80 characters.
         given: String,
     },
     /// Stored responses where a judge is named.

@@ -15,12 +15,12 @@ use bench_domain::{Answer, Finish, Harvested, JobReport, Secret};
 use memchr::{memchr3_iter, memmem};
 use zeroize::Zeroizing;
 
-/// What stands where a key was.
+/// Replacement for a key.
 pub const REDACTED: &str = "[redacted]";
 /// Minimum length of a key that is looked for. Real keys are several times as long; what is shorter is a placeholder,
 /// such as `x` or `EMPTY` for a server that asks for no key, and its letters occur in ordinary texts.
 const KEY_BYTES_MIN: usize = 8;
-/// Bytes at the end of a text that was cut off by which the beginning of a key is recognized.
+/// Minimum bytes of a key's beginning that are recognized at the end of a text that was cut off.
 const BEGINNING_BYTES_MIN: usize = 8;
 
 /// Keys that must not be in any stored text. Cheap to clone; never printed.
@@ -36,9 +36,9 @@ pub struct Keys {
 #[derive(Clone, PartialEq, Eq)]
 struct Code {
     text: Zeroizing<String>,
-    /// Whether a few bits of the key are in the character before.
+    /// Set if a few bits of the key are in the character before.
     is_begun_before: bool,
-    /// Whether a few bits of the key are in the character after.
+    /// Set if a few bits of the key are in the character after.
     ends_after: bool,
 }
 
@@ -151,7 +151,7 @@ impl Keys {
         }
     }
 
-    /// `None` where there is no key.
+    /// Returns the text without keys and their number; `None` for a text without keys.
     fn replaced(&self, text: &[u8]) -> Option<(Vec<u8>, u64)> {
         let mut redacted: Option<(Vec<u8>, u64)> = None;
         let texts = self.texts.iter().map(|key| Form::Text(key.as_bytes()));
@@ -190,7 +190,7 @@ impl PartialEq for Keys {
 impl Eq for Keys {}
 
 impl Code {
-    /// The code of a key that comes after so many other bytes, modulo 3.
+    /// Creates the code of a key after a number of other bytes, modulo 3.
     fn new(key: &str, bytes_before: usize, engine: &impl Engine) -> Self {
         const BITS: usize = 6;
         let mut bytes = Zeroizing::new(vec![0; bytes_before]);
@@ -206,7 +206,7 @@ impl Code {
     }
 }
 
-/// A form in which a text may have a key.
+/// A form of a key in a text.
 enum Form<'a> {
     Text(&'a [u8]),
     Code(&'a Code),
@@ -252,11 +252,11 @@ impl Form<'_> {
 /// but backslashes must not be gone through anew from each of them.
 const SLASHES_MAX: usize = 32;
 
-/// How much of a key stands at a place of a text.
+/// Part of a key found at a place of a text.
 enum Spelled {
     /// All of it, up to here.
     Whole(usize),
-    /// So many bytes of it, where the text ends.
+    /// Its first bytes, up to the end of the text: their number.
     Begun(usize),
     /// Something else.
     Not,
@@ -294,7 +294,7 @@ fn spelled(text: &[u8], from: usize, key: &[u8]) -> Spelled {
     Spelled::Whole(at)
 }
 
-/// Where the beginning of a key begins with which a text ends.
+/// Returns the position of a key's beginning at the end of a text.
 fn begun_at_end(text: &[u8], key: &[u8]) -> Option<usize> {
     // Each character takes six bytes at most, more only where it is escaped again and again.
     const BYTES_EACH_MAX: usize = 12;

@@ -3,16 +3,15 @@
 use bench_domain::{Generation, Prompt};
 use serde_json::Value;
 
-/// What a model is asked, and how it should answer.
+/// A question to a model, and settings for the answer.
 #[derive(Debug, Clone, Copy)]
 pub struct ChatRequest<'a> {
     /// The provider's own id of the model.
     pub model: &'a str,
-    /// What it is shown.
+    /// Messages.
     pub prompt: &'a Prompt,
-    /// How it should answer.
+    /// Settings of the generation.
     pub generation: &'a Generation,
-    /// JSON schema that the answer must follow; left out for servers that know no such thing, so whoever reads
-    /// the answer checks it all the same.
+    /// JSON schema that the answer must follow. Left out for servers without schemas, so callers must check the answer.
     pub reply_schema: Option<&'a Value>,
 }

@@ -1,4 +1,4 @@
-//! How long a provider asks to wait (RFC 9110, section 10.2.3, and the `retry-after-ms` that some add).
+//! Wait that a provider asks for (RFC 9110, section 10.2.3, and the `retry-after-ms` that some add).
 
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
-//! Where the answers of a run come from.
+//! Origin of a run's answers.
 
 use std::fmt;
 
 use crate::Provider;
 
-/// Who answers for a model: a provider, or a source that is asked nothing over the network.
+/// Origin of a model's answers: a provider, or a source without network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ModelSource {
     /// A provider, `NAME/MODEL`.
@@ -49,7 +49,7 @@ impl ModelSource {
         }
     }
 
-    /// Whether it is a provider, which may need a key and cost money.
+    /// Tests if it is a provider, which may need a key and cost money.
     pub const fn is_remote(self) -> bool {
         matches!(self, Self::Provider(_))
     }

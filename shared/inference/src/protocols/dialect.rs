@@ -1,9 +1,9 @@
 //! Differences between the usual form of a request and what a server understands.
 
-/// How the requests to one model of one endpoint differ from the usual form.
+/// Differences of the requests to one model of one endpoint from the usual form.
 ///
-/// A sampling setting that the model refuses altogether is left out, so the answers are not made with what
-/// the run asked for: whoever reports settings should report this too.
+/// A sampling setting that the model refuses altogether is left out, so the answers are not made with the
+/// run's settings: reports of settings should include the dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Dialect {
     /// `stream_options` is left out; the usage may then be unknown.
@@ -21,6 +21,6 @@ pub struct Dialect {
 }
 
 impl Dialect {
-    /// How many different refusals one request can meet.
+    /// Number of different refusals that one request can meet.
     pub(crate) const STEPS_MAX: usize = 6;
 }

@@ -1,51 +1,81 @@
-//! Wire protocols: how a question becomes a request, and what comes back an answer.
+//! Wire protocols: how a question becomes a request, and a response an answer.
 //!
 //! A protocol is one file (or folder) here with a unit struct that implements [`Protocol`]. A provider names the one that it
-//! speaks in its entry of [`PROVIDERS`](crate::providers::PROVIDERS). Connections, time limits, server-sent events, sizes,
-//! keys in what comes back and the wording of failures are the same for all and stand outside.
+//! speaks in its entry of [`PROVIDERS`](crate::providers::PROVIDERS). A protocol builds requests and reads responses;
+//! connections, time limits, sizes, keys in responses and the wording of failures are the same for all protocols
+//! (`transport`, [`response`](crate::response)).
 
 mod dialect;
 pub(crate) mod openai_chat;
+mod target;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
-use bench_domain::{Answer, Secret, Usage};
-use reqwest::header::{HeaderMap, InvalidHeaderValue};
+use reqwest::header::HeaderMap;
+use reqwest::{Request, Url};
 
+use crate::ChatRequest;
 use crate::failure::FailureKind;
-use crate::listed_model::CatalogueModel;
-use crate::sse::{Event, EventTooLarge};
-use crate::{ChatRequest, Keys};
+use crate::listed_model::{CatalogueModel, ListPage};
+use crate::response::{AnswerDraft, ErrorBody, Stop, classify};
 
 pub use dialect::Dialect;
+pub(crate) use target::{RequestError, Target};
 
 /// A wire protocol.
+///
+/// It builds whole requests, so that it can put the model into the address, or sign address, headers and body with the key.
+/// Header values that hold the key must be marked as sensitive.
 pub(crate) trait Protocol: fmt::Debug + Sync {
-    /// Path below the base URL that takes a question.
-    fn answer_path(&self) -> &'static str;
+    /// Builds the request for an answer.
+    fn answer_request(&self, target: &Target, asked: Asked<'_>) -> Result<Request, RequestError>;
 
-    /// Path below the base URL that lists models.
-    fn models_path(&self) -> &'static str;
+    /// Builds the request for a page of the list of models that the key may use: the first, or the one that
+    /// [`ListPage::next`] named.
+    fn models_request(&self, target: &Target, page: Option<&str>) -> Result<Request, RequestError>;
 
-    /// Headers of every request, with the key if there is one. The value that holds the key is marked as sensitive.
-    fn headers(&self, key: Option<&Secret>) -> Result<HeaderMap, InvalidHeaderValue>;
+    /// Builds a `GET` of another address of the provider, with the key.
+    fn get_request(&self, target: &Target, url: Url) -> Result<Request, RequestError>;
 
-    /// Body of a streaming request in the server's dialect.
-    fn request_body(&self, request: &ChatRequest<'_>, dialect: Dialect) -> serde_json::Result<Vec<u8>>;
+    /// Tests if a response is a stream, by its headers and its first bytes. Any other is read whole.
+    fn is_stream(&self, headers: &HeaderMap, start: &[u8]) -> bool;
 
-    /// Reader of one response with a good status.
-    fn answer_reader(&self, keys: Keys, has_images: bool) -> Box<dyn AnswerReader>;
+    /// Creates the reader of one response with a good status.
+    fn answer_reader(&self) -> Box<dyn AnswerReader>;
 
-    /// Meaning of a response with a bad status. `text` is what is quoted of it; `asked` is `None` for lists.
-    fn read_error(&self, status: u16, body: &[u8], text: &str, asked: Option<Asked<'_>>) -> ServerRefusal;
+    /// Names of the header with the provider's id of a request; the first one that a response has counts.
+    fn request_id_headers(&self) -> &'static [&'static str];
 
-    /// One entry of the list of models; `None` for one without a usable name.
-    fn listed_model(&self, json: &str) -> Option<CatalogueModel>;
+    /// Reads the body of an error, with a bad status or within a response.
+    fn read_error(&self, body: &[u8]) -> ErrorBody {
+        ErrorBody::parse(body)
+    }
+
+    /// Decides what an error means.
+    fn classify(&self, status: u16, error: &ErrorBody) -> FailureKind {
+        classify(status, error)
+    }
+
+    /// Dialect that avoids what the server refused, if it refused a part of the request that it does not know.
+    fn next_dialect(&self, _asked: Asked<'_>, _status: u16, _error: &ErrorBody) -> Option<Dialect> {
+        None
+    }
+
+    /// Splits a page of the list of models into its entries. The error describes the problem.
+    fn split_models<'a>(&self, body: &'a [u8]) -> Result<ListPage<'a>, String>;
+
+    /// Reads one entry of the list of models; `None` for one without a usable name.
+    fn listed_model(&self, entry: &str) -> Option<CatalogueModel>;
+
+    /// A text of the form of a key that belongs to no account, for asking whether a server tells keys apart at all.
+    fn unknown_key(&self) -> &'static str {
+        "bench-runner-is-no-key"
+    }
 }
 
-/// The request that a server refused.
+/// The question that a request asks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) request: &'a ChatRequest<'a>,
@@ -53,69 +83,20 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether the prompt has images, which a model may not be able to take.
+    /// Tests if the prompt has images, which a model may not support.
     pub(crate) fn has_images(&self) -> bool {
         self.request.prompt.messages.iter().any(|message| !message.images.is_empty())
     }
 }
 
-/// What a response with a bad status means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ServerRefusal {
-    pub(crate) kind: FailureKind,
-    /// The dialect that avoids what was refused, where that is a field which the server does not know.
-    pub(crate) next: Option<Dialect>,
-}
-
-/// Puts an answer together from a response.
+/// Reads one response into a draft.
 pub(crate) trait AnswerReader: fmt::Debug + Send {
-    /// Takes one event of a stream.
-    fn event(&mut self, event: &Event<'_>) -> Result<(), Stop>;
+    /// Takes the next bytes of a stream, which may end anywhere.
+    fn push(&mut self, chunk: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop>;
 
-    /// Takes a whole answer that came as one JSON object.
-    fn whole(&mut self, body: &[u8]) -> Result<(), Stop>;
+    /// Takes what is left when the stream has ended.
+    fn end(&mut self, draft: &mut AnswerDraft) -> Result<(), Stop>;
 
-    /// Whether the model has said why it stopped, or the server that this is all.
-    fn is_complete(&self) -> bool;
-
-    /// Whether nothing more will come.
-    fn is_done(&self) -> bool;
-
-    /// Whether the server has sent any part of an answer, be it an empty one.
-    fn has_begun(&self) -> bool;
-
-    /// Bytes of text so far.
-    fn bytes(&self) -> usize;
-
-    /// Tokens of what has come so far: as the provider counted them, else estimated without those of the prompt.
-    /// `None` before the model has said anything.
-    fn usage_so_far(&self) -> Option<Usage>;
-
-    /// The answer. Times are left at zero.
-    fn finish(self: Box<Self>, request_id: Option<String>) -> Answer;
-}
-
-/// Why the rest of a response is of no use.
-#[derive(Debug)]
-pub(crate) enum Stop {
-    /// The provider reports an error: what it means, and its text.
-    Error(ReportedError, String),
-    /// What came is not what the protocol promises.
-    Garbage(String),
-    /// More than the bounds allow: which one.
-    TooLarge(&'static str),
-}
-
-/// Meaning of an error in a response that began well.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ReportedError {
-    /// The status that it names or implies.
-    pub(crate) status: Option<u16>,
-    pub(crate) kind: FailureKind,
-}
-
-impl From<EventTooLarge> for Stop {
-    fn from(_: EventTooLarge) -> Self {
-        Self::TooLarge("one event of the answer is larger than 8 MiB")
-    }
+    /// Takes a response that is not a stream.
+    fn whole(&mut self, body: &[u8], draft: &mut AnswerDraft) -> Result<(), Stop>;
 }

@@ -5,8 +5,7 @@ use serde_json::Value;
 
 use super::{Account, AccountAt, Provider, PublicList};
 use crate::address::join;
-use crate::listed_model::{CatalogueModel, per_million, slug, text};
-use crate::protocols::openai_chat::OpenAiChat;
+use crate::listed_model::{CatalogueModel, per_million, slug, split_list, text};
 
 /// Models on one page of the public list.
 const PAGE_MODELS: usize = 500;
@@ -21,22 +20,22 @@ pub static CHUTES: Provider = Provider {
     needs_key: true,
     base_url_variable: "CHUTES_API_BASE_URL",
     default_base_url: Some("https://llm.chutes.ai/v1"),
-    protocol: &OpenAiChat,
     account: Some(Account { at: AccountAt::PublicList, path: "users/me" }),
     public_list: Some(PublicList {
         base_url_variable: "CHUTES_MODELS_API_URL",
         default_base_url: "https://api.chutes.ai",
         page_models: PAGE_MODELS,
         page,
+        split: split_list,
         entry,
     }),
     lists_other_models: true,
-    slug_prefixes: &[],
     refused_key: Some("Chutes API key is not authorized for this model."),
+    ..Provider::DEFAULT
 };
 
 fn page(base: &Url, number: usize) -> Option<Url> {
-    let mut url = join(base, "chutes/")?;
+    let mut url = join(base, ["chutes", ""])?;
     url.query_pairs_mut()
         .append_pair("include_public", "true")
         .append_pair("page", &number.to_string())

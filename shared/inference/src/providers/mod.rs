@@ -1,6 +1,6 @@
 //! Providers of chat completions: one file each, and the table of them.
 //!
-//! To add one, write a file with a `static` [`Provider`] and add it to [`PROVIDERS`]; a provider that speaks another wire
+//! To add one, write a file with a `static` [`Provider`] over [`Provider::DEFAULT`] and add it to [`PROVIDERS`]; a provider that speaks another wire
 //! protocol also needs that in the folder `protocols`. Names of models, settings, help texts, the API's
 //! document, key confirmation and synchronization follow from the table; the tests say which lines of the
 //! documentation are missing.
@@ -17,42 +17,43 @@ use std::hash::{Hash, Hasher};
 
 use reqwest::Url;
 
-use crate::listed_model::CatalogueModel;
+use crate::listed_model::{CatalogueModel, ListPage};
 use crate::protocols::Protocol;
+use crate::protocols::openai_chat::OpenAiChat;
 
 pub use chutes::CHUTES;
 pub use lmstudio::LMSTUDIO;
 pub use openai_compatible::OPENAI_COMPATIBLE;
 pub use openrouter::OPENROUTER;
 
-/// Every provider, in the order in which they are listed.
-pub static PROVIDERS: [&Provider; 4] = [&CHUTES, &OPENROUTER, &LMSTUDIO, &OPENAI_COMPATIBLE];
+/// All providers, in the order of listings.
+pub static PROVIDERS: &[&Provider] = &[&CHUTES, &OPENROUTER, &LMSTUDIO, &OPENAI_COMPATIBLE];
 
 /// A provider of chat completions.
 pub struct Provider {
-    /// Name in model names (`NAME/MODEL`), JSON and storage.
+    /// Name in model names (`NAME/MODEL`), JSON and storage: a lowercase letter, then lowercase letters, digits and hyphens.
     pub name: &'static str,
     /// Name in sentences.
     pub display_name: &'static str,
-    /// Where answers come from, for help and documentation: a noun phrase.
+    /// Origin of the answers, for help and documentation: a noun phrase.
     pub description: &'static str,
-    /// What a user sets to use it, for the documentation. Empty for nothing.
+    /// Settings that a user needs, for the documentation. Empty for none.
     pub needs: &'static str,
     /// Variable that holds the operator's key.
     pub key_variable: &'static str,
-    /// Whether the provider answers nobody without a key.
+    /// Set if the provider requires a key.
     pub needs_key: bool,
     /// Variable that holds the base URL.
     pub base_url_variable: &'static str,
     /// Base URL when that variable is not set: the part before the protocol's own paths.
     pub default_base_url: Option<&'static str>,
-    /// How it is spoken to.
+    /// Wire protocol.
     pub(crate) protocol: &'static dyn Protocol,
     /// Address that tells a valid key from any other text. Without one the list of models or the model itself is asked.
     pub(crate) account: Option<Account>,
     /// Public list of models that the catalogue is synchronized with.
     pub public_list: Option<PublicList>,
-    /// Whether the list for a key also has models that answer no chats. Their entries show neither a price nor a limit
+    /// Set if the list for a key also has models that don't answer chats. Their entries show neither a price nor a limit
     /// in tokens.
     pub(crate) lists_other_models: bool,
     /// Names of providers that its own names of models may start with.
@@ -68,7 +69,7 @@ pub(crate) struct Account {
     pub(crate) path: &'static str,
 }
 
-/// What an account's path is appended to.
+/// Base of an account's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AccountAt {
     /// The provider's base URL.
@@ -88,14 +89,35 @@ pub struct PublicList {
     pub(crate) page_models: usize,
     /// Address of a page, counted from 0.
     pub(crate) page: fn(base: &Url, number: usize) -> Option<Url>,
+    /// Splits a page into its entries. The error describes the problem.
+    pub(crate) split: for<'a> fn(body: &'a [u8]) -> Result<ListPage<'a>, String>,
     /// Reads one entry; `None` for one without a usable name.
     pub(crate) entry: fn(json: &str) -> Option<CatalogueModel>,
 }
 
 impl Provider {
+    /// An entry without names and variables, which every provider sets: it speaks chat completions, needs no key and has no
+    /// special address.
+    pub(crate) const DEFAULT: Self = Self {
+        name: "",
+        display_name: "",
+        description: "",
+        needs: "",
+        key_variable: "",
+        needs_key: false,
+        base_url_variable: "",
+        default_base_url: None,
+        protocol: &OpenAiChat,
+        account: None,
+        public_list: None,
+        lists_other_models: false,
+        slug_prefixes: &[],
+        refused_key: None,
+    };
+
     /// The provider of that name.
     pub fn from_name(name: &str) -> Option<&'static Self> {
-        PROVIDERS.into_iter().find(|provider| provider.name == name)
+        PROVIDERS.iter().copied().find(|provider| provider.name == name)
     }
 
     /// Reads one entry of its list of models for a key; `None` for one without a usable name.
@@ -105,7 +127,7 @@ impl Provider {
         Some(CatalogueModel { is_language_model, ..model })
     }
 
-    /// Whether it answers on the machine that asks, unless it is configured otherwise.
+    /// Tests if its default address is on this machine.
     pub fn is_local(&self) -> bool {
         self.default_base_url.is_some_and(|url| url.starts_with("http://127.0.0.1:"))
     }

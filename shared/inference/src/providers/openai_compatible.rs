@@ -1,7 +1,6 @@
 //! Any other server that speaks chat completions: vLLM, SGLang, llama.cpp and others.
 
 use super::Provider;
-use crate::protocols::openai_chat::OpenAiChat;
 
 /// A server of the user's choice.
 pub static OPENAI_COMPATIBLE: Provider = Provider {
@@ -10,13 +9,6 @@ pub static OPENAI_COMPATIBLE: Provider = Provider {
     description: "any server that speaks chat completions",
     needs: "`--base-url`, and `--api-key-env VAR` if it wants a key",
     key_variable: "OPENAI_COMPATIBLE_API_KEY",
-    needs_key: false,
     base_url_variable: "OPENAI_COMPATIBLE_BASE_URL",
-    default_base_url: None,
-    protocol: &OpenAiChat,
-    account: None,
-    public_list: None,
-    lists_other_models: false,
-    slug_prefixes: &[],
-    refused_key: None,
+    ..Provider::DEFAULT
 };

@@ -1,7 +1,6 @@
 //! OpenRouter, a gateway to many providers.
 
 use super::{Account, AccountAt, Provider};
-use crate::protocols::openai_chat::OpenAiChat;
 
 /// OpenRouter.
 pub static OPENROUTER: Provider = Provider {
@@ -13,11 +12,8 @@ pub static OPENROUTER: Provider = Provider {
     needs_key: true,
     base_url_variable: "OPENROUTER_BASE_URL",
     default_base_url: Some("https://openrouter.ai/api/v1"),
-    protocol: &OpenAiChat,
     account: Some(Account { at: AccountAt::BaseUrl, path: "key" }),
-    public_list: None,
-    lists_other_models: false,
     // Its models are named by their authors, and Chutes is one.
     slug_prefixes: &["chutes"],
-    refused_key: None,
+    ..Provider::DEFAULT
 };

@@ -21,22 +21,43 @@ fn variables(provider: &Provider) -> Vec<&'static str> {
     [provider.key_variable, provider.base_url_variable].into_iter().chain(list).collect()
 }
 
+/// Tests for a lowercase letter, then lowercase letters, digits and hyphens.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_lowercase())
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+fn is_variable(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_uppercase())
+        && text.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+#[test]
+fn names_may_have_digits_and_hyphens_but_no_slash() {
+    for (name, is_right) in
+        [("a1", true), ("a-b", true), ("1a", false), ("a/b", false), ("A", false), ("", false)]
+    {
+        assert_eq!(is_name(name), is_right, "{name}");
+    }
+}
+
 #[test]
 fn names_and_variables_belong_to_one_provider() {
     let mut seen: HashSet<&str> = ["oracle", "replay"].into();
-    for provider in PROVIDERS {
+    for provider in PROVIDERS.iter().copied() {
         let name = provider.name;
         assert!(seen.insert(name), "{name} is there twice");
-        assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !name.is_empty(), "{name}");
+        assert!(is_name(name), "{name}");
         assert_eq!(Provider::from_name(name), Some(provider));
         assert_eq!(ModelSource::from_name(name), Some(ModelSource::Provider(provider)));
         let model = ModelName::parse(&format!("{name}/a/b")).unwrap();
         assert_eq!((model.source.provider(), model.slug.as_str()), (Some(provider), "a/b"));
         for variable in variables(provider) {
             assert!(seen.insert(variable), "{variable} is there twice");
-            assert!(variable.chars().all(|c| c.is_ascii_uppercase() || c == '_'), "{variable}");
+            assert!(is_variable(variable), "{name}: {variable}");
         }
         assert!(provider.key_variable.ends_with("_API_KEY"), "the deployed secret has no other keys: {name}");
+        assert!(!provider.description.is_empty(), "{name}");
         assert!(!provider.display_name.is_empty() && !provider.display_name.ends_with('.'), "{name}");
         for prefix in provider.slug_prefixes {
             assert!(Provider::from_name(prefix).is_some_and(|other| other != provider), "{name}: {prefix}");
@@ -46,7 +67,7 @@ fn names_and_variables_belong_to_one_provider() {
 
 #[test]
 fn addresses_are_usable() {
-    for provider in PROVIDERS {
+    for provider in PROVIDERS.iter().copied() {
         let urls =
             [provider.default_base_url, provider.public_list.as_ref().map(|list| list.default_base_url)];
         for url in urls.into_iter().flatten() {
@@ -70,7 +91,7 @@ fn addresses_are_usable() {
 
 #[test]
 fn settings_are_read_from_the_variables_that_the_table_names() {
-    for provider in PROVIDERS {
+    for provider in PROVIDERS.iter().copied() {
         let value = |name: &str| match name {
             name if name == provider.key_variable => Some("key-of-this-one".to_owned()),
             name if name == provider.base_url_variable => Some("http://10.0.0.1:80/base".to_owned()),
@@ -105,7 +126,7 @@ fn settings_are_read_from_the_variables_that_the_table_names() {
 fn the_documentation_lists_every_provider_as_the_table_does() {
     let (readme, settings) = (document("README.md"), document("docs/configuration.md"));
     let access = document("docs/access.md");
-    for provider in PROVIDERS {
+    for provider in PROVIDERS.iter().copied() {
         let needs = if provider.needs.is_empty() { " ".to_owned() } else { format!(" {} ", provider.needs) };
         let row = format!("| `{provider}/NAME` | {} |{needs}|\n", provider.description);
         assert!(readme.contains(&row), "README.md, \"Measuring a model\", lacks this line:\n{row}");

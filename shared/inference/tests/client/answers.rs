@@ -1,4 +1,4 @@
-//! Answers that are complete, in every form in which servers send them.
+//! Complete answers, in all forms that servers send.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use bench_inference::providers::LMSTUDIO;
 use bench_inference::{ChatClient, Endpoint, HttpOptions};
 use tokio::time::Instant;
 
-use crate::server::{KEY, Server, Step, chunk, events, last_chunk, response, stream_head, streamed};
+use crate::server::{KEY, Request, Server, Step, chunk, events, last_chunk, response, stream_head, streamed};
 use crate::{ask, ask_with, client};
 
 #[tokio::test]
@@ -32,6 +32,45 @@ async fn a_streamed_answer_arrives_whole() {
         "temperature": 0.0, "max_tokens": 64, "stream": true, "stream_options": {"include_usage": true},
     });
     assert_eq!(requests[0].json(), expected);
+}
+
+#[tokio::test]
+async fn a_request_is_the_same_to_the_byte() {
+    let server = Server::always(streamed("ok")).await;
+    let generation = Generation {
+        temperature: Some(0.0),
+        top_p: Some(0.95),
+        max_tokens: Some(64),
+        stop: vec!["END".to_owned()],
+        seed: Some(7),
+    };
+    ask_with(&client(), &server.endpoint(), &generation, None).await.unwrap();
+    client().list_gateway_models(&server.endpoint()).await.unwrap_err();
+    let requests = server.requests.lock().unwrap();
+    let shown = |number: usize| {
+        let Request { line, headers, body } = &requests[number];
+        let headers = headers.iter().map(|(name, value)| format!("{name}: {value}\n"));
+        format!("{line}\n{}\n{}", headers.collect::<String>(), String::from_utf8_lossy(body))
+    };
+    let agent = concat!("bench-runner/", env!("CARGO_PKG_VERSION"));
+    let (key, host) = (KEY, server.address);
+    let body = r#"{"model":"a/b","messages":[{"role":"user","content":"What is 6 × 7?"}],"temperature":0.0,"top_p":0.95,"max_tokens":64,"stop":["END"],"seed":7,"stream":true,"stream_options":{"include_usage":true}}"#;
+    let length = body.len();
+    assert_eq!(
+        shown(0),
+        format!(
+            "POST /v1/chat/completions HTTP/1.1\ncontent-type: application/json\n\
+             accept: text/event-stream, application/json\nauthorization: Bearer {key}\nuser-agent: {agent}\n\
+             host: {host}\ncontent-length: {length}\n\n{body}"
+        )
+    );
+    assert_eq!(
+        shown(1),
+        format!(
+            "GET /v1/models HTTP/1.1\naccept: application/json\nauthorization: Bearer {key}\n\
+             user-agent: {agent}\nhost: {host}\n\n"
+        )
+    );
 }
 
 #[tokio::test]
@@ -170,7 +209,7 @@ async fn broken_characters_are_joined_or_replaced_and_counted() {
         body.extend(delta(content));
     }
     body.extend_from_slice(end);
-    // In one piece, and byte by byte: what the network cuts is no repair.
+    // In one piece, and byte by byte: cuts by the network don't count as repairs.
     for size in [body.len(), 1] {
         let mut steps = vec![stream_head()];
         steps.extend(body.chunks(size).map(chunk));

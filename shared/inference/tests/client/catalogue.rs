@@ -75,7 +75,7 @@ async fn a_list_that_is_none_is_an_error() {
     assert!(matches!(error, CatalogueError::BadAddress { .. }));
 }
 
-/// As it is, escaped, cut, in a name, in a field that is looked at by nobody, and in what is no list.
+/// As it is, escaped, cut, in a name, in an unused field, and in a body that isn't a list.
 #[tokio::test]
 async fn a_key_that_a_list_repeats_is_in_none_of_its_entries() {
     let escaped: String = KEY.bytes().map(|byte| format!("\\u{byte:04x}")).collect();

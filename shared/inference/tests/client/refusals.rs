@@ -1,4 +1,4 @@
-//! What statuses and error bodies become, and requests in another dialect.
+//! Failures from statuses and error bodies, and requests in another dialect.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub(crate) const KEY: &str = "cpk_test_key_1";
 
-/// What the server does with one request, in order. After the last step it waits for the next request.
+/// A step of the server's response to one request. After the last step it waits for the next request.
 #[derive(Clone)]
 pub(crate) enum Step {
     Send(Vec<u8>),

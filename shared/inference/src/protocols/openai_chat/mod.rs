@@ -2,70 +2,88 @@
 //!
 //! Chutes, OpenRouter, LM Studio, vLLM and others serve it, each with liberties of its own, which are all taken here.
 
-mod classify;
-mod collect;
-mod error_body;
-mod images;
+mod answer_reader;
 mod listed_model;
 mod piece;
 mod request_body;
 mod unknown_fields;
 mod usage_object;
 
-use bench_domain::Secret;
-use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, InvalidHeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Method, Request, Url};
 
-use super::{AnswerReader, Asked, Dialect, Protocol, ServerRefusal};
-use crate::listed_model::CatalogueModel;
-use crate::{ChatRequest, Keys};
-use error_body::ErrorBody;
+use super::{AnswerReader, Asked, Dialect, Protocol, RequestError, Target};
+use crate::listed_model::{CatalogueModel, ListPage, split_list};
+use crate::response::ErrorBody;
 
-pub use usage_object::{ReportedUsage, parse_usage};
+pub use usage_object::parse_usage;
 
 /// The protocol.
 #[derive(Debug)]
 pub(crate) struct OpenAiChat;
 
 impl Protocol for OpenAiChat {
-    fn answer_path(&self) -> &'static str {
-        "chat/completions"
+    fn answer_request(&self, target: &Target, asked: Asked<'_>) -> Result<Request, RequestError> {
+        let mut request = Request::new(Method::POST, target.url(["chat", "completions"])?);
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream, application/json"));
+        insert_key(headers, target)?;
+        *request.body_mut() = Some(request_body::request_body(asked.request, asked.dialect)?.into());
+        Ok(request)
     }
 
-    fn models_path(&self) -> &'static str {
-        "models"
+    fn models_request(&self, target: &Target, _page: Option<&str>) -> Result<Request, RequestError> {
+        self.get_request(target, target.url(["models"])?)
     }
 
-    fn headers(&self, key: Option<&Secret>) -> Result<HeaderMap, InvalidHeaderValue> {
-        let mut headers = HeaderMap::new();
-        if let Some(key) = key {
-            let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))?;
-            value.set_sensitive(true);
-            headers.insert(AUTHORIZATION, value);
+    fn get_request(&self, target: &Target, url: Url) -> Result<Request, RequestError> {
+        let mut request = Request::new(Method::GET, url);
+        request.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+        insert_key(request.headers_mut(), target)?;
+        Ok(request)
+    }
+
+    /// Servers that do not stream send one object instead of events. The first byte decides, since not all of them name the
+    /// type.
+    fn is_stream(&self, headers: &HeaderMap, start: &[u8]) -> bool {
+        match start.trim_ascii_start().first() {
+            Some(b'{' | b'[' | b'<') => false,
+            // `data`, `event`, `id`, `retry`, a comment, a byte order mark.
+            Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xef) => true,
+            _ => headers
+                .get(CONTENT_TYPE)
+                .and_then(|value| value.to_str().ok())
+                .is_some_and(|value| value.starts_with("text/event-stream")),
         }
-        Ok(headers)
     }
 
-    fn request_body(&self, request: &ChatRequest<'_>, dialect: Dialect) -> serde_json::Result<Vec<u8>> {
-        request_body::request_body(request, dialect)
+    fn answer_reader(&self) -> Box<dyn AnswerReader> {
+        Box::new(answer_reader::Reader::default())
     }
 
-    fn answer_reader(&self, keys: Keys, has_images: bool) -> Box<dyn AnswerReader> {
-        Box::new(collect::Collector::new(keys, has_images))
+    fn request_id_headers(&self) -> &'static [&'static str] {
+        &["x-request-id", "x-requestid"]
     }
 
-    fn read_error(&self, status: u16, body: &[u8], text: &str, asked: Option<Asked<'_>>) -> ServerRefusal {
-        let said = ErrorBody::parse(body);
-        let mut kind = classify::classify(status, &said);
-        if asked.is_some_and(|asked| asked.has_images()) {
-            // A body that is no JSON may still be a sentence.
-            let words = if said.is_empty() { text } else { &said.message };
-            kind = images::with_images(kind, status, words);
-        }
-        let next = asked.and_then(|asked| unknown_fields::after_refusal(asked, status, &said));
-        ServerRefusal { kind, next }
+    fn next_dialect(&self, asked: Asked<'_>, status: u16, error: &ErrorBody) -> Option<Dialect> {
+        unknown_fields::after_refusal(asked, status, error)
     }
 
-    fn listed_model(&self, json: &str) -> Option<CatalogueModel> {
-        listed_model::listed_model(json)
+    fn split_models<'a>(&self, body: &'a [u8]) -> Result<ListPage<'a>, String> {
+        split_list(body)
     }
+
+    fn listed_model(&self, entry: &str) -> Option<CatalogueModel> {
+        listed_model::listed_model(entry)
+    }
+}
+
+fn insert_key(headers: &mut HeaderMap, target: &Target) -> Result<(), RequestError> {
+    if let Some(key) = target.key() {
+        let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+    }
+    Ok(())
 }

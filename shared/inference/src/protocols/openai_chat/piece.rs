@@ -58,8 +58,8 @@ pub(super) struct Message<'a> {
     pub(super) refusal: Option<Text<'a>>,
 }
 
-/// A text, or an array of parts `{"type": "text", "text": …}` whose texts are joined. Whatever else stands in
-/// its place is taken as empty: a server's odd `"content": 0` must not cost the answer.
+/// A text, or an array of parts `{"type": "text", "text": …}` whose texts are joined. Any other value
+/// is taken as empty: a server's odd `"content": 0` must not cost the answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 

@@ -1,7 +1,7 @@
 //! Fields of a request that a server says it does not know.
 
-use super::error_body::ErrorBody;
 use crate::protocols::{Asked, Dialect};
+use crate::response::ErrorBody;
 
 /// The dialect that avoids what was refused, if the refusal names something that was sent and can be avoided.
 pub(super) fn after_refusal(asked: Asked<'_>, status: u16, error: &ErrorBody) -> Option<Dialect> {
@@ -51,8 +51,8 @@ pub(super) fn after_refusal(asked: Asked<'_>, status: u16, error: &ErrorBody) ->
     (next != dialect).then_some(next)
 }
 
-/// Whether it is the request's schema that a server does not take. Servers without structured output say so in
-/// words of their own, and none of these words stands in an error about anything else.
+/// Tests if a server refused the request's schema. Servers without structured output each say so in their own words;
+/// none of these occur in errors about anything else.
 fn names_reply_schema(error: &ErrorBody) -> bool {
     const NAMES: [&str; 5] =
         ["response_format", "json_schema", "structured output", "guided decoding", "grammar"];

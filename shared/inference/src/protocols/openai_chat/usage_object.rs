@@ -2,37 +2,9 @@
 
 use std::collections::HashMap;
 
-use bench_domain::{TOKENS_PER_CALL_MAX, Usage};
 use serde_json::value::RawValue;
 
-/// What a `usage` object says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReportedUsage {
-    /// It counts neither prompt nor answer.
-    Nothing,
-    /// Counts that can be right.
-    Counted(Usage),
-    /// A count that no call can have: negative, a fraction, not a number, or beyond [`TOKENS_PER_CALL_MAX`]. The other
-    /// counts of such an object are not trusted either.
-    Impossible,
-}
-
-impl ReportedUsage {
-    /// The counts, where they can be right.
-    pub const fn counted(self) -> Option<Usage> {
-        match self {
-            Self::Counted(usage) => Some(usage),
-            Self::Nothing | Self::Impossible => None,
-        }
-    }
-}
-
-/// One count of the object.
-enum Count {
-    Missing,
-    Tokens(u64),
-    Impossible,
-}
+use crate::response::{ReportedUsage, TokenCount};
 
 type Fields<'a> = HashMap<&'a str, &'a RawValue>;
 
@@ -43,48 +15,22 @@ pub fn parse_usage(json: &str) -> ReportedUsage {
     let details: Fields<'_> = serde_json::from_str(details).unwrap_or_default();
     // Some gateways write both names into one object: the first that is there counts.
     let first = |places: [(&Fields<'_>, &str); 2]| {
-        let mut counts = places.into_iter().map(|(fields, name)| count(fields.get(name)));
-        counts.find(|count| !matches!(count, Count::Missing)).unwrap_or(Count::Missing)
+        let mut counts = places
+            .into_iter()
+            .map(|(fields, name)| TokenCount::read(fields.get(name).map(|json| json.get())));
+        counts.find(|count| *count != TokenCount::Missing).unwrap_or(TokenCount::Missing)
     };
-    let input = first([(&fields, "prompt_tokens"), (&fields, "input_tokens")]);
-    let output = first([(&fields, "completion_tokens"), (&fields, "output_tokens")]);
-    let reasoning = first([(&details, "reasoning_tokens"), (&fields, "reasoning_tokens")]);
-    let tokens = |count| match count {
-        Count::Missing => Some(0),
-        Count::Tokens(tokens) => Some(tokens),
-        Count::Impossible => None,
-    };
-    if let (Count::Missing, Count::Missing) = (&input, &output) {
-        return ReportedUsage::Nothing;
-    }
-    match (tokens(input), tokens(output), tokens(reasoning)) {
-        (Some(input), Some(output), Some(reasoning)) => {
-            ReportedUsage::Counted(Usage::counted(input, output, reasoning))
-        }
-        _ => ReportedUsage::Impossible,
-    }
-}
-
-/// A whole number, also one that is written as a float.
-fn count(value: Option<&&RawValue>) -> Count {
-    let Some(text) = value.map(|value| value.get()).filter(|text| *text != "null") else {
-        return Count::Missing;
-    };
-    let tokens = text.parse::<u64>().ok().or_else(|| {
-        let number = text.parse::<f64>().ok().filter(|_| text.starts_with(|c: char| c.is_ascii_digit()))?;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        // saturates, and the sign is checked
-        (number >= 0.0 && number.fract() == 0.0).then_some(number as u64)
-    });
-    match tokens {
-        Some(tokens) if tokens <= TOKENS_PER_CALL_MAX => Count::Tokens(tokens),
-        _ => Count::Impossible,
-    }
+    ReportedUsage::new(
+        first([(&fields, "prompt_tokens"), (&fields, "input_tokens")]),
+        first([(&fields, "completion_tokens"), (&fields, "output_tokens")]),
+        first([(&details, "reasoning_tokens"), (&fields, "reasoning_tokens")]),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bench_domain::{TOKENS_PER_CALL_MAX, Usage};
 
     #[test]
     fn counts_are_read_in_their_usual_forms() {

@@ -1,37 +1,37 @@
-//! The forms in which servers say what went wrong.
+//! Bodies of errors.
 
 use serde_json::Value;
 
+use super::unicode;
 use crate::failure::QUOTED_CHARS_MAX;
-use crate::unicode;
 
-/// How deep an error may be wrapped in errors (a gateway quotes its upstream).
+/// Maximum depth of errors within errors: a gateway quotes its upstream.
 const NESTING_MAX: u32 = 4;
 /// Messages of one validation error that are kept.
 const PARTS_MAX: usize = 8;
 
-/// What an error body says, whatever its form:
+/// Content of an error body. Protocols with another form of errors fill the fields themselves; [`ErrorBody::parse`] reads:
 ///
 /// - `{"error": {"message", "type", "param", "code", "metadata"?}}`, also without the outer object or in an array;
 /// - `{"error": "…"}`, `{"detail": "…"}`, `{"message": "…"}`;
 /// - `{"detail": [{"loc": […], "msg": "…", "type": "…"}]}`.
 #[derive(Debug, Default)]
-pub(super) struct ErrorBody {
-    /// For people; lowercase in `message_lower`.
-    pub(super) message: String,
+pub(crate) struct ErrorBody {
+    /// Sentence for people.
+    pub(crate) message: String,
     /// Values of `code` and `type`, lowercase, with `_` for `-` and spaces.
-    pub(super) codes: Vec<String>,
+    pub(crate) codes: Vec<String>,
     /// Fields of the request that the error is about.
-    pub(super) params: Vec<String>,
+    pub(crate) params: Vec<String>,
     /// A numeric `code` or `status` of the outermost error.
-    pub(super) status: Option<u16>,
-    /// Whether the body has the fields of a moderation decision.
-    pub(super) is_moderation: bool,
+    pub(crate) status: Option<u16>,
+    /// Set if the body has the fields of a moderation decision.
+    pub(crate) is_moderation: bool,
 }
 
 impl ErrorBody {
-    /// Reads a body; one that is no JSON says nothing.
-    pub(super) fn parse(body: &[u8]) -> Self {
+    /// Reads a body; one that isn't JSON gives the default.
+    pub(crate) fn parse(body: &[u8]) -> Self {
         let mut error = Self::default();
         // Half a character in a message must not hide what else is said.
         let value = serde_json::from_slice::<Value>(body)
@@ -43,18 +43,18 @@ impl ErrorBody {
         error
     }
 
-    /// Whether one of `codes` is given.
-    pub(super) fn has_code(&self, codes: &[&str]) -> bool {
+    /// Tests if one of `codes` is given.
+    pub(crate) fn has_code(&self, codes: &[&str]) -> bool {
         self.codes.iter().any(|code| codes.contains(&code.as_str()))
     }
 
-    /// Whether the error is about the request's field `name`.
-    pub(super) fn is_about(&self, name: &str) -> bool {
+    /// Tests if the error is about the request's field `name`.
+    pub(crate) fn is_about(&self, name: &str) -> bool {
         self.params.iter().any(|param| param == name)
     }
 
-    /// Whether nothing at all was found.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Tests if nothing at all was found.
+    pub(crate) fn is_empty(&self) -> bool {
         self.message.is_empty() && self.codes.is_empty() && self.status.is_none()
     }
 
@@ -91,7 +91,7 @@ impl ErrorBody {
         }
     }
 
-    /// What a gateway quotes of its upstream: an error body as a text or as it was.
+    /// Reads a gateway's quotation of its upstream: an error body as a text or as it was.
     fn read_upstream(&mut self, raw: Option<&Value>, depth: u32) {
         let quoted;
         let raw = match raw {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Why there is nothing more to wait for.
+/// Limit that ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expired {
     /// Nothing came for too long.
@@ -70,7 +70,7 @@ impl Watch {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// How long silence may last.
+    /// Maximum silence.
     pub(crate) const fn idle(&self) -> Duration {
         self.idle
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::Url;
 use reqwest::redirect::Policy;
 
-/// How calls are made.
+/// Settings of the HTTP client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpOptions {
     /// Longest silence: until the response begins, and between two pieces of it. Default 300 s.
@@ -15,8 +15,8 @@ pub struct HttpOptions {
     pub connect_timeout: Duration,
     /// Longest call where the caller gives no deadline. Default 6 h.
     pub call_timeout: Duration,
-    /// Whether HTTP/2 is used with servers that offer it. Off by default: all calls to one host would share
-    /// one connection, which servers limit to about 100 streams, and with which all of them break off.
+    /// Set to use HTTP/2 with servers that offer it. Off by default: all calls to one host would share one connection,
+    /// which servers limit to about 100 streams, and would break off with it.
     pub http2: bool,
 }
 
@@ -33,7 +33,7 @@ impl Default for HttpOptions {
 
 /// Idle connections kept for each host.
 const IDLE_CONNECTIONS_MAX: usize = 1024;
-/// How long a connection may be idle and still be used again. Common servers (uvicorn, Node) close theirs
+/// Maximum idle time of a connection that is used again. Common servers (uvicorn, Node) close theirs
 /// after 5 s; a request sent into a closing connection is lost.
 const CONNECTION_IDLE_SECONDS_MAX: u64 = 4;
 const TCP_KEEPALIVE_SECONDS: u64 = 30;
@@ -50,7 +50,7 @@ pub(crate) struct Http {
 
 impl Http {
     pub(crate) fn new(options: HttpOptions) -> Arc<Self> {
-        // Somebody else may have installed one already; any will do.
+        // Another part of the process may have installed one; any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Arc::new(Self { options, here: OnceLock::new(), elsewhere: OnceLock::new() })
     }

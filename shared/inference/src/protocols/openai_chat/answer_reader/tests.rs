@@ -1,18 +1,29 @@
 use super::*;
-use bench_domain::Usage;
+use crate::Keys;
+use bench_domain::{Answer, Usage};
 
-fn collect(events: &[&str]) -> Result<Collector, Stop> {
-    let mut collector = Collector::default();
+fn draft() -> AnswerDraft {
+    AnswerDraft::new(Keys::default())
+}
+
+fn collect(events: &[&str]) -> Result<AnswerDraft, Stop> {
+    let mut draft = draft();
     for data in events {
-        collector.event(&Event { data: data.as_bytes(), is_error: false })?;
+        read_event(&Event { data: data.as_bytes(), is_error: false }, &mut draft)?;
     }
-    Ok(collector)
+    Ok(draft)
 }
 
 fn answer(events: &[&str]) -> Answer {
-    let collector = collect(events).unwrap();
-    assert!(collector.is_complete());
-    collector.into_answer(None)
+    let draft = collect(events).unwrap();
+    assert!(draft.is_complete());
+    draft.into_answer(None)
+}
+
+fn whole(body: &[u8]) -> Result<AnswerDraft, Stop> {
+    let mut draft = draft();
+    Reader::default().whole(body, &mut draft)?;
+    Ok(draft)
 }
 
 #[test]
@@ -58,16 +69,13 @@ fn a_refusal_is_an_answer_that_says_so() {
 
 #[test]
 fn one_object_can_be_the_whole_answer() {
-    let mut collector = Collector::default();
     let body =
         br#" {"model":"m","choices":[{"message":{"content":[{"type":"text","text":"a"}],"reasoning":"r"},
         "finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}} "#;
-    collector.whole(body).unwrap();
-    let answer = collector.into_answer(Some("r1".into()));
+    let answer = whole(body).unwrap().into_answer(Some("r1".into()));
     assert_eq!((answer.text.as_str(), answer.reasoning.as_deref()), ("a", Some("r")));
     assert_eq!(answer.request_id.as_deref(), Some("r1"));
-    let mut older = Collector::default();
-    older.whole(br#"{"choices":[{"text":"b"}]}"#).unwrap();
+    let older = whole(br#"{"choices":[{"text":"b"}]}"#).unwrap();
     assert_eq!(older.into_answer(None).finish, Finish::Unknown);
 }
 
@@ -88,7 +96,10 @@ fn errors_are_found_wherever_they_stand() {
         r#"{"error":{"message":"boom","code":502},"choices":[{"delta":{"content":""},"finish_reason":"error"}]}"#,
     ] {
         match collect(&[event]) {
-            Err(Stop::Error(error, text)) => assert_eq!((error.status, text.as_str()), (Some(502), "boom")),
+            Err(Stop::Error(body)) => {
+                let error = ErrorBody::parse(&body);
+                assert_eq!((error.status, error.message.as_str()), (Some(502), "boom"));
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -104,15 +115,17 @@ fn garbage_is_quoted() {
         (r#"{"choices":[{"finish_reason":"abort"}]}"#, "abort"),
     ] {
         match collect(&[event]) {
-            Err(Stop::Garbage(text)) => assert!(text.contains(part), "{text}"),
+            Err(Stop::Garbage(problem, quoted)) => {
+                let text = problem + &String::from_utf8_lossy(&quoted);
+                assert!(text.contains(part), "{text}");
+            }
             other => panic!("{other:?}"),
         }
     }
-    let mut collector = Collector::default();
-    assert!(matches!(collector.whole(b"<html>"), Err(Stop::Garbage(_))));
-    assert!(matches!(collector.whole(b"{}"), Err(Stop::Garbage(_))));
-    assert!(matches!(collector.whole(br#"{"detail":"no"}"#), Err(Stop::Error(..))));
-    assert!(matches!(collector.whole(br#"[{"error":{"message":"no"}}]"#), Err(Stop::Error(..))));
+    assert!(matches!(whole(b"<html>"), Err(Stop::Garbage(..))));
+    assert!(matches!(whole(b"{}"), Err(Stop::Garbage(..))));
+    assert!(matches!(whole(br#"{"detail":"no"}"#), Err(Stop::Error(..))));
+    assert!(matches!(whole(br#"[{"error":{"message":"no"}}]"#), Err(Stop::Error(..))));
 }
 
 #[test]

@@ -48,8 +48,8 @@ const BUSY_CODES: [&str; 9] = [
     "engine_overloaded",
     "service_unavailable",
 ];
-/// How servers without a code say that the context is exceeded. Compared with the error's own message,
-/// which no model wrote.
+/// Phrases of servers without a code for an exceeded context. Compared with the error's own message, which no model
+/// wrote.
 const CONTEXT_TEXTS: [&str; 14] = [
     "maximum context length",
     "model's context length",
@@ -67,8 +67,8 @@ const CONTEXT_TEXTS: [&str; 14] = [
     "too many input tokens",
 ];
 
-/// The meaning of an HTTP error.
-pub(super) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
+/// The meaning of an HTTP error, for protocols with the usual statuses and codes.
+pub(crate) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
     if status == 402 || error.has_code(&QUOTA_CODES) {
         return FailureKind::FatalForRun(Fatal::Quota);
     }
@@ -87,10 +87,9 @@ pub(super) fn classify(status: u16, error: &ErrorBody) -> FailureKind {
     }
 }
 
-/// The meaning of an error object in a response that began well, by the status that it names or implies.
-pub(super) fn classify_in_body(error: &ErrorBody) -> (Option<u16>, FailureKind) {
-    let status = error.status.or_else(|| implied_status(error));
-    (status, classify(status.unwrap_or(500), error))
+/// The status that an error in a response with a good status names, or implies by its code.
+pub(crate) fn status_in_body(error: &ErrorBody) -> Option<u16> {
+    error.status.or_else(|| implied_status(error))
 }
 
 fn classify_bad_request(error: &ErrorBody) -> FailureKind {
@@ -265,7 +264,11 @@ mod tests {
 
     #[test]
     fn an_error_in_a_good_response_counts_by_what_it_names() {
-        let of = |body: &str| classify_in_body(&ErrorBody::parse(body.as_bytes()));
+        let of = |body: &str| {
+            let error = ErrorBody::parse(body.as_bytes());
+            let status = status_in_body(&error);
+            (status, classify(status.unwrap_or(500), &error))
+        };
         assert_eq!(of(r#"{"error":{"code":429,"message":"x"}}"#), (Some(429), RateLimited));
         assert_eq!(of(r#"{"error":{"code":"502","message":"x"}}"#), (Some(502), Transient));
         assert_eq!(of(r#"{"error":{"type":"overloaded_error","message":"x"}}"#), (Some(503), RateLimited));

@@ -1,95 +1,63 @@
 //! Server-sent events (WHATWG HTML, section 9.2.6), taken apart as the bytes come.
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 
-/// Longest line and longest event in bytes. Some servers send a whole answer as one event.
-pub(crate) const EVENT_BYTES_MAX: usize = 8 * 1024 * 1024;
-
-/// A line or event longer than [`EVENT_BYTES_MAX`].
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct EventTooLarge;
+use super::lines::{FRAME_BYTES_MAX, FrameTooLarge, Line, LineParser};
 
 /// One event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Event<'a> {
     /// Its `data` lines, joined by line ends.
     pub(crate) data: &'a [u8],
-    /// Whether its name is `error`.
+    /// Set for events named `error`.
     pub(crate) is_error: bool,
 }
 
 /// The state between two chunks. Chunks may be split anywhere, also inside a character.
 ///
-/// Data that lies in one chunk and one line, as it nearly always does, is handed on without a copy.
+/// Data in one chunk and one line, the usual case, is handed on without a copy.
 #[derive(Debug, Default)]
 pub(crate) struct SseParser {
-    /// A line whose end has not come.
-    line: Vec<u8>,
-    /// Data of an event whose end has not come.
+    lines: LineParser,
+    event: OpenEvent,
+}
+
+/// An event whose end has not come.
+#[derive(Debug, Default)]
+struct OpenEvent {
     data: Vec<u8>,
     has_data: bool,
     is_error: bool,
+    /// Set after the stream's first line, which may begin with a byte order mark.
     started: bool,
-    /// The last chunk ended with CR: an LF at the start of the next one belongs to it.
-    skip_lf: bool,
 }
 
 impl SseParser {
     /// Takes the next chunk; `on_event` gets each event that it completes and may stop the parser by an error.
-    pub(crate) fn push<E: From<EventTooLarge>>(
+    pub(crate) fn push<E: From<FrameTooLarge>>(
         &mut self,
-        mut chunk: &[u8],
+        chunk: &[u8],
         mut on_event: impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        while !chunk.is_empty() {
-            if std::mem::take(&mut self.skip_lf) && chunk.first() == Some(&b'\n') {
-                chunk = chunk.get(1..).unwrap_or_default();
-                continue;
-            }
-            let Some(end) = memchr2(b'\n', b'\r', chunk) else {
-                if self.line.len() + chunk.len() > EVENT_BYTES_MAX {
-                    return Err(EventTooLarge.into());
-                }
-                self.line.extend_from_slice(chunk);
-                return Ok(());
-            };
-            let (head, rest) = chunk.split_at(end);
-            self.skip_lf = rest == b"\r";
-            chunk = rest.strip_prefix(b"\r\n").or(rest.get(1..)).unwrap_or_default();
-            if self.line.is_empty() {
-                // An event of one line that ends in this chunk needs no copy.
-                let ends_here = matches!(chunk.first(), Some(b'\n' | b'\r'));
-                self.take_line(head, ends_here, &mut on_event)?;
-            } else {
-                if self.line.len() + head.len() > EVENT_BYTES_MAX {
-                    return Err(EventTooLarge.into());
-                }
-                let mut line = std::mem::take(&mut self.line);
-                line.extend_from_slice(head);
-                self.take_line(&line, false, &mut on_event)?;
-                line.clear();
-                self.line = line;
-            }
-        }
-        Ok(())
+        let Self { lines, event } = self;
+        lines.push(chunk, |line| event.take_line(line, &mut on_event))
     }
 
-    /// The stream is over: hands on what came without its last line end.
-    pub(crate) fn finish<E: From<EventTooLarge>>(
+    /// Ends the stream: hands on what came without its last line end.
+    pub(crate) fn finish<E: From<FrameTooLarge>>(
         &mut self,
         mut on_event: impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let line = std::mem::take(&mut self.line);
-        if !line.is_empty() {
-            self.take_line(&line, false, &mut on_event)?;
-        }
-        self.dispatch(&mut on_event)
+        let Self { lines, event } = self;
+        lines.finish(|line| event.take_line(line, &mut on_event))?;
+        event.dispatch(&mut on_event)
     }
+}
 
-    fn take_line<E: From<EventTooLarge>>(
+impl OpenEvent {
+    fn take_line<E: From<FrameTooLarge>>(
         &mut self,
-        line: &[u8],
-        ends_here: bool,
+        Line { bytes: line, precedes_empty }: Line<'_>,
         on_event: &mut impl FnMut(Event<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
         let line = match std::mem::replace(&mut self.started, true) {
@@ -107,13 +75,14 @@ impl SseParser {
             None => (line, &[][..]),
         };
         match field {
-            b"data" if ends_here && !self.has_data => {
+            // An event of one line that ends in this chunk needs no copy.
+            b"data" if precedes_empty && !self.has_data => {
                 let is_error = std::mem::take(&mut self.is_error);
                 on_event(Event { data: value, is_error })
             }
             b"data" => {
-                if self.data.len() + value.len() >= EVENT_BYTES_MAX {
-                    return Err(EventTooLarge.into());
+                if self.data.len() + value.len() >= FRAME_BYTES_MAX {
+                    return Err(FrameTooLarge.into());
                 }
                 if self.has_data {
                     self.data.push(b'\n');
@@ -147,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn events(chunks: &[&[u8]]) -> Result<Vec<(String, bool)>, EventTooLarge> {
+    fn events(chunks: &[&[u8]]) -> Result<Vec<(String, bool)>, FrameTooLarge> {
         let mut parser = SseParser::default();
         let mut events = Vec::new();
         let mut on_event = |event: Event<'_>| {
@@ -184,10 +153,10 @@ mod tests {
 
     #[test]
     fn an_endless_line_or_event_is_refused() {
-        let piece = vec![b'x'; EVENT_BYTES_MAX / 2 + 1];
-        assert_eq!(events(&[b"data: ", &piece, &piece]), Err(EventTooLarge));
+        let piece = vec![b'x'; FRAME_BYTES_MAX / 2 + 1];
+        assert_eq!(events(&[b"data: ", &piece, &piece]), Err(FrameTooLarge));
         let line = [b"data: ".as_slice(), &piece, b"\n"].concat();
-        assert_eq!(events(&[&line, &line]), Err(EventTooLarge));
+        assert_eq!(events(&[&line, &line]), Err(FrameTooLarge));
         assert_eq!(events(&[&line]).unwrap().len(), 1);
     }
 

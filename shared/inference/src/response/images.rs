@@ -6,7 +6,7 @@ use crate::failure::FailureKind;
 /// 500 is what local servers answer.
 const STATUSES: [u16; 7] = [400, 404, 406, 415, 422, 500, 501];
 
-/// What they say, in lowercase and without quotes.
+/// Phrases of such refusals, in lowercase and without quotes.
 const TEXTS: [&str; 26] = [
     // OpenRouter, LM Studio, Ollama and others.
     "support image",
@@ -41,12 +41,12 @@ const TEXTS: [&str; 26] = [
     "mmproj",
 ];
 
-/// Whether the sentence is about a model that can: then the image is at fault, not the model.
+/// Negations. A sentence without one is about a model that supports images: the image is at fault, not the model.
 const DENIALS: [&str; 6] =
     ["not support", "n't support", "unable to support", "no endpoints", "cannot support", "unsupported"];
 
 /// The meaning of an error that answers a prompt with images.
-pub(super) fn with_images(kind: FailureKind, status: u16, message: &str) -> FailureKind {
+pub(crate) fn with_images(kind: FailureKind, status: u16, message: &str) -> FailureKind {
     let is_open = matches!(kind, FailureKind::Bad | FailureKind::FatalForRun(_) | FailureKind::Transient);
     if !is_open || !STATUSES.contains(&status) {
         return kind;

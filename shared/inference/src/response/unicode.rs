@@ -15,7 +15,7 @@ const SURROGATES: u32 = 0xE000;
 const BYTES: u32 = 0xE800;
 const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 
-/// A part of a text that is no character by itself.
+/// A part of a text that is not a character by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Broken {
     /// Half of a surrogate pair.

@@ -1,0 +1,190 @@
+//! An answer that grows as its response is read.
+
+use bench_domain::{Answer, Finish, TextRepairs, Usage};
+
+use super::unicode::Assembler;
+use super::{ReportedUsage, Stop, TextForm};
+use crate::Keys;
+use crate::tokens::estimate_tokens;
+
+/// Maximum size of an answer in bytes, reasoning included.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Maximum size in bytes of a usage report that is kept.
+const USAGE_BYTES_MAX: usize = 8 * 1024;
+/// Maximum length of an id or a model's name in characters.
+const NAME_CHARS_MAX: usize = 200;
+
+/// Part of an answer that text is appended to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The answer proper.
+    Content,
+    /// The model's reasoning before it.
+    Reasoning,
+    /// The model's explanation of why it does not answer.
+    Refusal,
+}
+
+/// An answer that grows as its response is read. Readers of all protocols fill it; it joins broken characters across
+/// chunks, limits sizes and removes keys from names before they are cut.
+#[derive(Debug)]
+pub(crate) struct AnswerDraft {
+    keys: Keys,
+    content: Assembler,
+    reasoning: Assembler,
+    refusal: Assembler,
+    repairs: TextRepairs,
+    finish: Option<Finish>,
+    usage: ReportedUsage,
+    usage_raw: String,
+    keys_redacted: u64,
+    model: Option<String>,
+    id: Option<String>,
+    has_begun: bool,
+    is_done: bool,
+}
+
+impl AnswerDraft {
+    /// Creates the draft for a response to a request with these keys.
+    pub(crate) fn new(keys: Keys) -> Self {
+        Self {
+            keys,
+            content: Assembler::default(),
+            reasoning: Assembler::default(),
+            refusal: Assembler::default(),
+            repairs: TextRepairs::default(),
+            finish: None,
+            usage: ReportedUsage::Nothing,
+            usage_raw: String::new(),
+            keys_redacted: 0,
+            model: None,
+            id: None,
+            has_begun: false,
+            is_done: false,
+        }
+    }
+
+    /// Records that the server has sent a part of an answer, even an empty one.
+    pub(crate) const fn begin(&mut self) {
+        self.has_begun = true;
+    }
+
+    /// Appends text.
+    ///
+    /// # Errors
+    /// [`Stop::TooLarge`] beyond 16 MiB over all parts.
+    pub(crate) fn append(&mut self, part: Part, text: &str, form: TextForm) -> Result<(), Stop> {
+        let to = match part {
+            Part::Content => &mut self.content,
+            Part::Reasoning => &mut self.reasoning,
+            Part::Refusal => &mut self.refusal,
+        };
+        form.append(to, text, &mut self.repairs);
+        if self.bytes() > ANSWER_BYTES_MAX {
+            return Err(Stop::TooLarge("the answer is larger than 16 MiB"));
+        }
+        Ok(())
+    }
+
+    /// Sets the reason why the model stopped; the last one counts. `read` maps the protocol's name of it.
+    pub(crate) fn set_finish(&mut self, name: &str, form: TextForm, read: fn(&str) -> Finish) {
+        self.finish = Some(read(&self.name(name, form)));
+    }
+
+    /// Sets the provider's token counts, and the text that reported them; the last report counts. A text above 8 KiB is
+    /// ignored.
+    pub(crate) fn set_usage(&mut self, raw: &str, usage: ReportedUsage) {
+        if raw.len() <= USAGE_BYTES_MAX {
+            self.usage = usage;
+            self.usage_raw.clear();
+            self.usage_raw.push_str(raw);
+        }
+    }
+
+    /// Sets the model that answers; the first name counts.
+    pub(crate) fn set_model(&mut self, name: &str, form: TextForm) {
+        if self.model.is_none() && !name.is_empty() {
+            self.model = Some(self.name(name, form));
+        }
+    }
+
+    /// Sets the answer's id, for servers that send no id of the request; the first one counts.
+    pub(crate) fn set_id(&mut self, id: &str, form: TextForm) {
+        if self.id.is_none() && !id.is_empty() {
+            self.id = Some(self.name(id, form));
+        }
+    }
+
+    /// Records that nothing more will come.
+    pub(crate) const fn end(&mut self) {
+        self.is_done = true;
+    }
+
+    /// Tests if the server has sent a part of an answer, even an empty one.
+    pub(crate) const fn has_begun(&self) -> bool {
+        self.has_begun
+    }
+
+    /// Tests if the model has said why it stopped.
+    pub(crate) const fn has_finish(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// Tests if the model has said why it stopped, or the server that nothing more will come.
+    pub(crate) const fn is_complete(&self) -> bool {
+        self.has_finish() || self.is_done
+    }
+
+    /// Tests if the server has said that nothing more will come.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Size of all texts in bytes.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.content.len() + self.reasoning.len() + self.refusal.len()
+    }
+
+    /// Tokens so far: as the provider counted them, else estimated without those of the prompt.
+    /// `None` before the model has said anything.
+    pub(crate) fn usage_so_far(&self) -> Option<Usage> {
+        let texts = [&self.content, &self.reasoning, &self.refusal];
+        let output_tokens = texts.into_iter().map(|text| estimate_tokens(text.as_str())).sum();
+        let estimated = Usage::counted(0, output_tokens, 0).estimated();
+        self.usage.counted().or_else(|| (self.bytes() > 0).then_some(estimated))
+    }
+
+    /// Turns the draft into the answer. Times are left at zero.
+    pub(crate) fn into_answer(self, request_id: Option<String>) -> Answer {
+        let mut repairs = self.repairs;
+        let [content, reasoning, refusal] =
+            [self.content, self.reasoning, self.refusal].map(|text| text.finish(&mut repairs));
+        let refused = !refusal.is_empty();
+        let text = match (content.is_empty(), refused) {
+            (false, true) => format!("{content}\n\n{refusal}"),
+            (true, true) => refusal,
+            _ => content,
+        };
+        Answer {
+            reasoning: Some(reasoning).filter(|reasoning| !reasoning.is_empty()),
+            finish: if refused { Finish::Refused } else { self.finish.unwrap_or(Finish::Unknown) },
+            usage: self.usage.counted(),
+            usage_rejected: self.usage == ReportedUsage::Impossible,
+            repairs,
+            usage_raw: Some(self.usage_raw).filter(|raw| !raw.is_empty()),
+            model: self.model,
+            keys_redacted: self.keys_redacted,
+            request_id: request_id.or(self.id),
+            ..Answer::local(text)
+        }
+    }
+
+    /// A name that comes in one part. Keys are removed before it is cut.
+    fn name(&mut self, text: &str, form: TextForm) -> String {
+        let (mut name, mut repairs) = (Assembler::default(), TextRepairs::default());
+        form.append(&mut name, text, &mut repairs);
+        let mut name = name.finish(&mut repairs);
+        self.keys_redacted += self.keys.redact_in(&mut name);
+        name.chars().take(NAME_CHARS_MAX).collect()
+    }
+}

@@ -1,0 +1,13 @@
+//! Exchanges with providers over HTTP: connections, time limits, sizes and the failures that they mean.
+
+mod call;
+mod failures;
+mod http;
+mod reading;
+mod watch;
+
+pub(crate) use call::Call;
+pub(crate) use failures::{Refusal, expired, network, no_client, read_refusal, unbuilt};
+pub use http::HttpOptions;
+pub(crate) use http::{Http, chain};
+pub(crate) use watch::Watch;

@@ -1,0 +1,224 @@
+//! Reading a response with a good status.
+
+use std::time::Duration;
+
+use bench_domain::{Answer, Usage};
+use bytes::Bytes;
+use reqwest::Response;
+
+use super::failures::expired;
+use super::http::chain;
+use super::watch::Watch;
+use crate::failure::{Failure, FailureKind, GaveUpBy, quote, quote_bytes};
+use crate::protocols::AnswerReader;
+use crate::response::{AnswerDraft, Stop, status_in_body, with_images};
+use crate::{Keys, Provider};
+
+/// Maximum size in bytes of an answer that is one JSON object: text may be escaped.
+const JSON_BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Maximum size in bytes of a stream, where each token comes in some hundred bytes of JSON.
+const STREAM_BYTES_MAX: usize = 512 * 1024 * 1024;
+/// Maximum silence after the model has stopped: only the usage is still to come.
+const AFTER_FINISH_SECONDS_MAX: u64 = 10;
+/// Maximum wait for the end of the response after the end of the stream, so that its connection can be used again.
+const AFTER_DONE_MILLIS_MAX: u64 = 100;
+/// Status of an error in a response that names none.
+const INTERNAL_ERROR: u16 = 500;
+
+/// A response with a good status that is being read.
+pub(super) struct Reading {
+    provider: &'static Provider,
+    response: Response,
+    watch: Watch,
+    /// Removed from quotations of the response, which may be cut within a key.
+    keys: Keys,
+    /// Set if the prompt has images, which the model may not support.
+    has_images: bool,
+    reader: Box<dyn AnswerReader>,
+    draft: AnswerDraft,
+    first_token_ms: Option<u64>,
+    latency_ms: u64,
+}
+
+impl Reading {
+    pub(super) fn new(
+        provider: &'static Provider,
+        response: Response,
+        watch: Watch,
+        has_images: bool,
+        keys: Keys,
+    ) -> Self {
+        let reader = provider.protocol.answer_reader();
+        let draft = AnswerDraft::new(keys.clone());
+        let (first_token_ms, latency_ms) = (None, 0);
+        Self { provider, response, watch, keys, has_images, reader, draft, first_token_ms, latency_ms }
+    }
+
+    pub(super) fn into_answer(self, request_id: Option<String>) -> Answer {
+        let mut answer = self.draft.into_answer(request_id);
+        answer.latency_ms = self.latency_ms;
+        answer.first_token_ms = self.first_token_ms;
+        answer
+    }
+
+    /// Tokens of an answer that broke off.
+    pub(super) fn usage_so_far(&self) -> Option<Usage> {
+        self.draft.usage_so_far()
+    }
+
+    /// Reads to the end of the answer.
+    pub(super) async fn read(&mut self) -> Result<(), Failure> {
+        let mut first = Bytes::new();
+        while first.trim_ascii_start().is_empty() {
+            match self.next().await? {
+                Some(chunk) => first = chunk,
+                None => break,
+            }
+        }
+        if self.provider.protocol.is_stream(self.response.headers(), &first) {
+            self.read_stream(first).await
+        } else {
+            self.read_whole(first).await
+        }
+    }
+
+    async fn read_stream(&mut self, first: Bytes) -> Result<(), Failure> {
+        let mut chunk = Some(first);
+        let mut bytes = 0_usize;
+        while let Some(data) = chunk {
+            bytes += data.len();
+            if bytes > STREAM_BYTES_MAX {
+                return self
+                    .complete_or(|this| this.stopped(Stop::TooLarge("the stream is larger than 512 MiB")));
+            }
+            if let Err(stop) = self.reader.push(&data, &mut self.draft) {
+                return self.complete_or(|this| this.stopped(stop));
+            }
+            self.note_progress();
+            if self.draft.is_done() {
+                self.drain().await;
+                break;
+            }
+            if self.draft.is_complete() {
+                self.watch.shorten(Duration::from_secs(AFTER_FINISH_SECONDS_MAX));
+            }
+            chunk = match self.next().await {
+                Ok(next) => next,
+                Err(failure) => return self.complete_or(|_| failure),
+            };
+        }
+        if !self.draft.is_done() {
+            // An event cut off by the end of the stream isn't garbage; the answer is incomplete.
+            let _ = self.reader.end(&mut self.draft);
+            self.note_progress();
+        }
+        if !self.draft.is_complete() {
+            return Err(self.half());
+        }
+        if !self.draft.has_begun() {
+            return Err(self.stopped(Stop::Garbage("No choices in response".to_owned(), Vec::new())));
+        }
+        Ok(())
+    }
+
+    async fn read_whole(&mut self, first: Bytes) -> Result<(), Failure> {
+        let mut body = Vec::from(first);
+        while let Some(chunk) = self.next().await? {
+            if body.len() + chunk.len() > JSON_BODY_BYTES_MAX {
+                return Err(self.stopped(Stop::TooLarge("the answer is larger than 64 MiB of JSON")));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        if body.trim_ascii().is_empty() {
+            return Err(self.half());
+        }
+        if let Err(stop) = self.reader.whole(&body, &mut self.draft) {
+            return Err(self.stopped(stop));
+        }
+        self.note_progress();
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
+        match self.watch.guard(self.response.chunk()).await {
+            Ok(Ok(chunk)) => {
+                self.watch.touch();
+                Ok(chunk)
+            }
+            Ok(Err(error)) => {
+                let cause = format!(
+                    "The answer from {} broke off after {} bytes of text: {}",
+                    self.provider.display_name,
+                    self.draft.bytes(),
+                    chain(&error.without_url()),
+                );
+                Err(Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause))
+            }
+            Err(why) => Err(expired(self.provider, why, &self.watch, self.draft.bytes())),
+        }
+    }
+
+    fn note_progress(&mut self) {
+        self.latency_ms = self.watch.elapsed_ms();
+        if self.first_token_ms.is_none() && self.draft.bytes() > 0 {
+            self.first_token_ms = Some(self.latency_ms);
+        }
+    }
+
+    /// Nothing that happens after the end of an answer takes the answer away.
+    fn complete_or(&self, failure: impl FnOnce(&Self) -> Failure) -> Result<(), Failure> {
+        if self.draft.is_complete() && self.draft.has_begun() { Ok(()) } else { Err(failure(self)) }
+    }
+
+    async fn drain(&mut self) {
+        self.watch.shorten(Duration::from_millis(AFTER_DONE_MILLIS_MAX));
+        while let Ok(Ok(Some(_))) = self.watch.guard(self.response.chunk()).await {}
+    }
+
+    fn half(&self) -> Failure {
+        let cause = match self.draft.bytes() {
+            0 => format!("{} ended the response without an answer", self.provider.display_name),
+            bytes => format!(
+                "{} ended the response after {bytes} bytes of text, before the answer was complete",
+                self.provider.display_name,
+            ),
+        };
+        Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause)
+    }
+
+    fn stopped(&self, stop: Stop) -> Failure {
+        let name = self.provider.display_name;
+        match stop {
+            Stop::Error(body) => {
+                let (kind, text) = self.reported(&body);
+                Failure::new(kind, GaveUpBy::Provider, format!("{name} error: {text}"))
+            }
+            Stop::Garbage(problem, quoted) => {
+                let text = match quoted.as_slice() {
+                    [] => problem,
+                    quoted => format!("{problem}: {}", quote_bytes(&self.keys.redact_beginning(quoted))),
+                };
+                let status = self.response.status().as_u16();
+                let cause = format!("HTTP {status} from {name}: {text}");
+                Failure::new(FailureKind::Transient, GaveUpBy::Provider, cause)
+            }
+            Stop::TooLarge(what) => {
+                let cause = format!("answer-too-large: {what}, more than the runner keeps (from {name})");
+                Failure::new(FailureKind::AnswerTooLarge, GaveUpBy::Runner, cause)
+            }
+        }
+    }
+
+    /// Meaning of an error within the response, and its message where it has one.
+    fn reported(&self, body: &[u8]) -> (FailureKind, String) {
+        let body = self.keys.redact_beginning(body);
+        let error = self.provider.protocol.read_error(&body);
+        let text = if error.message.is_empty() { quote_bytes(&body) } else { quote(&error.message) };
+        let status = status_in_body(&error).unwrap_or(INTERNAL_ERROR);
+        let mut kind = self.provider.protocol.classify(status, &error);
+        if self.has_images {
+            kind = with_images(kind, status, &error.message);
+        }
+        (kind, text)
+    }
+}
