@@ -1,6 +1,6 @@
 //! The embedded stack behind a listener, as a server that anybody can reach.
 
-use bench_embedded::{Durability, Recorder, Right};
+use bench_embedded::{Durability, Permission, Recorder};
 use bench_sandy::testing::{KEY, Options, SandyServer};
 use bench_scheduler::Scheduler;
 use bench_stack::{Stack, StackOptions};
@@ -27,7 +27,7 @@ pub(crate) struct Embedded {
     stack: Stack,
     ticks: AbortOnDropHandle<()>,
     server: AbortOnDropHandle<()>,
-    recorded: Arc<Mutex<BTreeSet<Right>>>,
+    recorded: Arc<Mutex<BTreeSet<Permission>>>,
     /// Runs code until the end.
     _sandboxes: SandyServer,
     dir: tempfile::TempDir,
@@ -40,7 +40,7 @@ impl Embedded {
         let model = model().await;
         let recorded = Arc::new(Mutex::new(BTreeSet::new()));
         let rights = Arc::clone(&recorded);
-        let recorder = Recorder::of_rights(move |right| {
+        let recorder = Recorder::for_permissions(move |right| {
             rights.lock().unwrap().insert(right);
         });
         let sandboxes = SandyServer::start(Options::default()).await.unwrap();
@@ -62,7 +62,7 @@ impl Embedded {
 
     /// Does what would otherwise wait for its clock, stops the stack, and tells what its functions needed
     /// leave for.
-    pub(crate) async fn finish(self) -> BTreeSet<Right> {
+    pub(crate) async fn finish(self) -> BTreeSet<Permission> {
         drop(self.ticks);
         let scheduler = self.stack.scheduler();
         for task in ["reconcile", "reap"] {

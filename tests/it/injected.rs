@@ -41,7 +41,7 @@ fn survives(items: usize, faults: &'static str, kinds: &[FaultKind]) {
         }
         let counts = world.stack.embedded.fault_counts();
         for kind in kinds {
-            assert!(counts.of(*kind) > 0, "{} never struck", kind.name());
+            assert!(counts.count(*kind) > 0, "{} never struck", kind.name());
         }
     });
 }

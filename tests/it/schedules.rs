@@ -211,7 +211,7 @@ fn faults_of_the_services_make_no_second_run_and_lose_no_message() {
             (1..NIGHTS).map(|n| json!(format!("{}/{}/not_finished", schedule.id, night(n))).to_string());
         assert_eq!(told, late.collect());
         let counts = world.stack.embedded.fault_counts();
-        assert!(counts.of(FaultKind::LostResponse) > 0 && counts.of(FaultKind::Conflict) > 0);
+        assert!(counts.count(FaultKind::LostResponse) > 0 && counts.count(FaultKind::Conflict) > 0);
     });
 }
 

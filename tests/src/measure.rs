@@ -15,7 +15,7 @@ use bench_cost::{MeasuredRun, Tallies, Tally};
 use bench_datasets::NoProgress;
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, RunId, Secret};
-use bench_embedded::{Answered, Durability, KMS_KEY_ID, Recorder, Service};
+use bench_embedded::{CompletedCall, Durability, KMS_KEY_ID, Recorder, Service};
 use bench_runs::{Order, Orderer, Trusted};
 use bench_stack::{Stack, StackOptions};
 use tower::ServiceExt;
@@ -39,7 +39,7 @@ type Noted = Arc<Mutex<Tallies>>;
 fn recorder() -> (Recorder, Noted) {
     let noted = Noted::default();
     let notes = Arc::clone(&noted);
-    let recorder = Recorder::of_answers(move |answered| {
+    let recorder = Recorder::for_completed_calls(move |answered| {
         if let Some(function) = answered.call.caller {
             note(&mut lock(&notes), function, answered);
         }
@@ -47,7 +47,7 @@ fn recorder() -> (Recorder, Noted) {
     (recorder, noted)
 }
 
-fn note(tallies: &mut Tallies, function: &str, answered: &Answered<'_>) {
+fn note(tallies: &mut Tallies, function: &str, answered: &CompletedCall<'_>) {
     let service = match answered.call.service {
         Service::DynamoDb => "DynamoDB",
         Service::Sqs => "SQS",

@@ -103,7 +103,7 @@ impl DeadLetters {
             // Deliveries that did not come to an attempt, as in an outage, say nothing about the sample.
             let due_at = now.plus(self.after_outage);
             if self.state.release(sample, attempt, record.cleared, due_at, record.effort).await? {
-                let message = Message::of_stage(stage, sample.clone(), found.run.generation);
+                let message = Message::for_stage(stage, sample.clone(), found.run.generation);
                 self.queues.send(&message, self.after_outage).await?;
             }
             return Ok(());

@@ -324,7 +324,7 @@ fn message(
 ) -> Message {
     let (benchmark, plan, shards) = (benchmark.name.clone(), plan.attempt, plan.shards);
     let sample = SampleRef { run: run.spec.id, benchmark, plan, shards, position };
-    Message::of_stage(stage, sample, run.generation)
+    Message::for_stage(stage, sample, run.generation)
 }
 
 /// The protocol's settings, replaced by the run's own where it has any.

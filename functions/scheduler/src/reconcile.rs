@@ -202,7 +202,7 @@ impl Scheduler {
                         };
                         // Noted first: a message too few is sent later, a note too few would repeat it each time.
                         if when == When::Now || self.state.note_resent(&sample, record).await? {
-                            messages.push(Message::of_stage(record.stage(), sample, generation));
+                            messages.push(Message::for_stage(record.stage(), sample, generation));
                         }
                     }
                     self.queues.send_all(&messages, Duration::ZERO).await?;

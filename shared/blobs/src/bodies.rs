@@ -1,31 +1,31 @@
-//! Bodies of samples, each under a key that carries the attempt.
+//! Bodies of samples, stored under keys that contain the attempt.
 
 use bench_domain::{SampleBody, SampleRef};
 use sha2::{Digest, Sha256};
 
 use crate::{BlobError, Blobs, compress, decompress};
 
-/// Upper bound of one body, in bytes after decompression.
+/// Maximum size of one body, in bytes after decompression.
 const BODY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
-/// Everything that is stored of a run's bodies starts with this.
+/// Returns the prefix of all bodies of a run.
 pub fn bodies_prefix(run: bench_domain::RunId) -> String {
     format!("bodies/{run}/")
 }
 
-/// Everything that is stored of a run's exports starts with this.
+/// Returns the prefix of all exports of a run.
 pub fn exports_prefix(run: bench_domain::RunId) -> String {
     format!("exports/{run}/")
 }
 
-/// Where the body that an attempt stored is: JSON, compressed with zstd.
+/// Returns the key of the body of an attempt: JSON, compressed with zstd.
 pub fn body_key(sample: &SampleRef, attempt: u32) -> String {
     let SampleRef { run, benchmark, plan, position, .. } = sample;
     format!("bodies/{run}/{benchmark}/{plan}/{:08}.{:04}.{attempt}.json.zst", position.item, position.sample)
 }
 
 impl Blobs {
-    /// Stores the body that an attempt received; returns the SHA-256 of the stored bytes, lowercase hex.
+    /// Stores the body of an attempt. Returns the SHA-256 of the stored bytes, lowercase hex.
     pub async fn put_body(
         &self,
         sample: &SampleRef,
@@ -40,9 +40,10 @@ impl Blobs {
         Ok(sha256)
     }
 
-    /// The body that an attempt stored, with the SHA-256 of its bytes; `None` when it stored none.
+    /// Loads the body of an attempt, with the SHA-256 of the stored bytes; `None` if the attempt
+    /// stored none.
     ///
-    /// With `expected_sha256` other bytes are an error.
+    /// Returns an error if the bytes don't match `expected_sha256`.
     pub async fn get_body(
         &self,
         sample: &SampleRef,

@@ -1,4 +1,4 @@
-//! What can go wrong with an object.
+//! Errors of the object store.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -6,41 +6,41 @@ use std::fmt::Display;
 use aws_sdk_s3::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_s3::primitives::ByteStreamError;
 
-/// An object that could not be read or written.
+/// Reasons for which an object can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobError {
-    /// The store refused or could not be reached. May succeed when repeated.
+    /// The store refused the request or could not be reached. A retry may succeed.
     #[error("could not {verb} object `{key}`: {problem}")]
     Store {
-        /// What was tried.
+        /// Operation that failed, as a verb.
         verb: &'static str,
         /// Key or prefix.
         key: String,
-        /// What the store said.
+        /// Error of the store.
         problem: String,
     },
-    /// The object is there and is not what it should be. Repeating does not help.
+    /// The object exists but has invalid content. A retry doesn't help.
     #[error("object `{key}` is damaged: {problem}")]
     Damaged {
-        /// The key.
+        /// Key of the object.
         key: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
-    /// The object is larger than what is read at once.
+    /// The object exceeds the limit for objects that are read at once.
     #[error("object `{key}` has more than {limit_bytes} bytes")]
     TooLarge {
-        /// The key.
+        /// Key of the object.
         key: String,
-        /// The limit.
+        /// Limit in bytes.
         limit_bytes: usize,
     },
-    /// The request itself is wrong.
+    /// The request itself is invalid.
     #[error("request for object `{key}` failed: {problem}")]
     Request {
         /// Key or prefix.
         key: String,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
 }
@@ -50,12 +50,12 @@ impl BlobError {
     where
         E: Error + ProvideErrorMetadata + 'static,
     {
-        let is_refused = error.raw_response().is_some_and(|answer| answer.status().as_u16() == 403);
+        let is_refused = error.raw_response().is_some_and(|response| response.status().as_u16() == 403);
         let problem = match (error.code(), error.message()) {
-            // S3 does not always say which right is missing, and to HEAD it says nothing at all.
+            // S3 doesn't always name the missing permission, and responses to HEAD have no text at all.
             (_, message) if is_refused && !message.is_some_and(|text| text.contains("s3:")) => {
-                let said = message.map(|text| format!(": {text}")).unwrap_or_default();
-                format!("AccessDenied{said} (it takes {})", right_to(verb))
+                let message_text = message.map(|text| format!(": {text}")).unwrap_or_default();
+                format!("AccessDenied{message_text} (requires {})", required_permission(verb))
             }
             (Some(code), Some(message)) => format!("{code}: {message}"),
             (Some(code), None) => code.to_owned(),
@@ -64,7 +64,7 @@ impl BlobError {
         Self::Store { verb, key: key.to_owned(), problem }
     }
 
-    /// Whether an object in the making is not, or not as it was left, in the store any more: it has to be begun anew.
+    /// Returns true if an unfinished upload no longer exists, or not in its saved state. It must be started again.
     pub fn is_upload_gone(&self) -> bool {
         let gone = ["NoSuchUpload", "InvalidPart"];
         matches!(self, Self::Store { problem, .. } if gone.iter().any(|code| problem.starts_with(code)))
@@ -79,8 +79,8 @@ impl BlobError {
     }
 }
 
-/// The right that a call takes, as a role's policy names it.
-fn right_to(verb: &str) -> &'static str {
+/// Returns the permissions that a call requires, as named in policies.
+fn required_permission(verb: &str) -> &'static str {
     match verb {
         "read" => "s3:GetObject",
         "look for" => "s3:GetObject, and s3:ListBucket where the object is not there",

@@ -1,26 +1,29 @@
-//! zstd frames with an upper bound.
+//! Compression to zstd frames, and decompression with a size limit.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
 
 use zstd::bulk::{Compressor, Decompressor};
 
-/// Level 3 is zstd's own default; higher levels cost more time than they save space on answers.
+/// Compression level: zstd's default. Higher levels cost more time than the space on answers is
+/// worth.
 const LEVEL: i32 = 3;
 
-/// Frames that say to be larger are unpacked piece by piece, in case they do not say the truth.
+/// Frames that declare a larger size are decompressed in pieces, since the declaration may be
+/// false.
 const AT_ONCE_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 thread_local! {
-    // A context is over a megabyte of tables: made for each small body it would cost more than the work.
+    // A context has over a megabyte of tables: creating one for each small body would cost more
+    // than the compression.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// One zstd frame with the content's checksum in it.
+/// Compresses `content` to one zstd frame with a checksum.
 pub fn compress(content: &[u8]) -> io::Result<Vec<u8>> {
-    COMPRESSOR.with_borrow_mut(|kept| {
-        let compressor = match kept {
+    COMPRESSOR.with_borrow_mut(|cached| {
+        let compressor = match cached {
             Some(compressor) => compressor,
             none => {
                 let mut compressor = Compressor::new(LEVEL)?;
@@ -32,19 +35,20 @@ pub fn compress(content: &[u8]) -> io::Result<Vec<u8>> {
     })
 }
 
-/// The content of a frame. More than `limit_bytes` is an error, however small the frame is.
+/// Decompresses a frame. Returns an error if the content exceeds `limit_bytes`, regardless of the
+/// frame's size.
 pub fn decompress(frame: &[u8], limit_bytes: usize) -> io::Result<Vec<u8>> {
-    let said = zstd::zstd_safe::get_frame_content_size(frame).ok().flatten();
+    let declared = zstd::zstd_safe::get_frame_content_size(frame).ok().flatten();
     let limit = (limit_bytes as u64).min(AT_ONCE_BYTES_MAX);
-    match said.filter(|bytes| *bytes <= limit).and_then(|bytes| usize::try_from(bytes).ok()) {
+    match declared.filter(|bytes| *bytes <= limit).and_then(|bytes| usize::try_from(bytes).ok()) {
         Some(bytes) => decompress_at_once(frame, bytes),
         None => decompress_in_pieces(frame, limit_bytes),
     }
 }
 
 fn decompress_at_once(frame: &[u8], bytes: usize) -> io::Result<Vec<u8>> {
-    DECOMPRESSOR.with_borrow_mut(|kept| {
-        let decompressor = match kept {
+    DECOMPRESSOR.with_borrow_mut(|cached| {
+        let decompressor = match cached {
             Some(decompressor) => decompressor,
             none => none.insert(Decompressor::new()?),
         };
@@ -57,7 +61,7 @@ fn decompress_in_pieces(frame: &[u8], limit_bytes: usize) -> io::Result<Vec<u8>>
     let decoder = zstd::stream::Decoder::with_buffer(frame)?;
     decoder.take(limit_bytes as u64 + 1).read_to_end(&mut content)?;
     if content.len() > limit_bytes {
-        return Err(io::Error::other(format!("it unpacks to more than {limit_bytes} bytes")));
+        return Err(io::Error::other(format!("it decompresses to more than {limit_bytes} bytes")));
     }
     Ok(content)
 }
@@ -81,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_of_unpacking_agree() {
+    fn both_ways_of_decompressing_agree() {
         for content in [&b""[..], b"x", &[7; 100_000]] {
             let frame = compress(content).unwrap();
             assert_eq!(decompress_in_pieces(&frame, content.len()).unwrap(), content);
@@ -90,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed() {
+    fn damage_is_detected() {
         let mut frame = compress(b"some answer of a model, long enough to be kept as it is").unwrap();
         let middle = frame.len() / 2;
         frame[middle] ^= 1;

@@ -1,15 +1,15 @@
-//! Bodies, datasets, uploads and exports in S3.
+//! Storage of bodies, datasets, uploads and exports in S3.
 //!
 //! One bucket, one prefix per kind of object:
 //!
 //! | prefix | holds | written by |
 //! | --- | --- | --- |
-//! | `datasets/` | normalised datasets: one frame per item, and an index | planner, command line |
+//! | `datasets/` | normalized datasets: one frame per item, and an index | planner, command line |
 //! | `bodies/RUN/` | prompt and answer of each attempt of a sample | worker |
-//! | `uploads/` | stored responses for `replay`; files that callers sent, until they are looked at | command line, callers |
+//! | `uploads/` | stored responses for `replay`; files from callers, until they are processed | command line, callers |
 //! | `exports/RUN/` | finished CSV and ZIP files, by version of the run | exports |
 //!
-//! Everything that is text is compressed with zstd; the key's ending says so (`.zst`).
+//! All text is compressed with zstd, which the suffix `.zst` of the key shows.
 
 mod bodies;
 mod error;
@@ -31,35 +31,34 @@ use serde::de::DeserializeOwned;
 pub use bodies::{bodies_prefix, body_key, exports_prefix};
 pub use error::BlobError;
 pub use frames::{compress, decompress};
-pub use presigned_put::{Content, PresignedPut};
+pub use presigned_put::{ExpectedContent, PresignedPut};
 pub use upload::{Upload, UploadState};
 
-/// Upper bound of one object that is read whole, in bytes after decompression.
+/// Maximum size of an object that is read at once, in bytes after decompression.
 pub const OBJECT_BYTES_MAX: usize = 256 * 1024 * 1024;
 
-/// The bucket, and how to reach it.
+/// Client of the bucket.
 #[derive(Debug, Clone)]
 pub struct Blobs {
     client: Client,
-    /// Signs addresses for others; another client only where they reach the bucket under another address.
+    /// Signs addresses for others. It differs from `client` only if they reach the bucket under another address.
     presigner: Client,
     bucket: String,
 }
 
-/// What is known of an object without reading it.
+/// Metadata of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
-    /// The object's key.
+    /// Key of the object.
     pub key: String,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
 impl Blobs {
-    /// A client of `bucket` with the given configuration.
+    /// Creates a client of `bucket` with the given configuration.
     ///
-    /// Checksums are computed only where S3 requires them: bodies carry their own SHA-256 in the
-    /// sample's record.
+    /// Checksums are computed only where S3 requires them, since the sample's record contains the SHA-256 of a body.
     pub fn new(config: &aws_types::SdkConfig, bucket: impl Into<String>) -> Self {
         let config = aws_sdk_s3::config::Builder::from(config)
             .force_path_style(true)
@@ -70,26 +69,26 @@ impl Blobs {
         Self { presigner: client.clone(), client, bucket: bucket.into() }
     }
 
-    /// The same, with addresses for others signed for `endpoint`, such as `http://127.0.0.1:9000`.
+    /// Signs addresses for others for `endpoint`, such as `http://127.0.0.1:9000`.
     #[must_use]
-    pub fn presigned_at(mut self, endpoint: &str) -> Self {
+    pub fn with_presign_endpoint(mut self, endpoint: &str) -> Self {
         let config = self.client.config().to_builder().endpoint_url(endpoint).build();
         self.presigner = Client::from_conf(config);
         self
     }
 
-    /// The bucket's name.
+    /// Returns the name of the bucket.
     pub fn bucket(&self) -> &str {
         &self.bucket
     }
 
-    /// Makes the bucket if it is not there. For the embedded stack; deployed, the template makes it.
+    /// Creates the bucket if it doesn't exist. Used on the embedded stack; in AWS, the template creates the bucket.
     pub async fn ensure_bucket(&self) -> Result<(), BlobError> {
         if self.client.head_bucket().bucket(&self.bucket).send().await.is_ok() {
             return Ok(());
         }
-        let made = self.client.create_bucket().bucket(&self.bucket).send().await;
-        match made {
+        let created = self.client.create_bucket().bucket(&self.bucket).send().await;
+        match created {
             Ok(_) => Ok(()),
             Err(error) if error.as_service_error().is_some_and(|e| e.is_bucket_already_owned_by_you()) => {
                 Ok(())
@@ -98,7 +97,7 @@ impl Blobs {
         }
     }
 
-    /// Writes an object; an older one under the same key is replaced.
+    /// Writes an object. Replaces an existing object with the same key.
     pub async fn put(&self, key: &str, body: Bytes, content_type: &str) -> Result<(), BlobError> {
         self.client
             .put_object()
@@ -112,7 +111,7 @@ impl Blobs {
             .map_err(|error| BlobError::sdk("write", key, error))
     }
 
-    /// Writes an object unless there is one already; tells whether it was written.
+    /// Writes an object unless the key exists. Returns true if it was written.
     pub async fn put_new(&self, key: &str, body: Bytes, content_type: &str) -> Result<bool, BlobError> {
         let put = self
             .client
@@ -129,28 +128,28 @@ impl Blobs {
         }
     }
 
-    /// A whole object, `None` when there is none. At most [`OBJECT_BYTES_MAX`].
+    /// Reads a whole object of at most [`OBJECT_BYTES_MAX`]; `None` if it doesn't exist.
     pub async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
-        let got = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
-            Ok(got) => got,
+        let response = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
+            Ok(response) => response,
             Err(error) if error.as_service_error().is_some_and(|e| e.is_no_such_key()) => return Ok(None),
             Err(error) => return Err(BlobError::sdk("read", key, error)),
         };
-        let length = got.content_length().unwrap_or(0);
+        let length = response.content_length().unwrap_or(0);
         if usize::try_from(length).unwrap_or(usize::MAX) > OBJECT_BYTES_MAX {
             return Err(BlobError::TooLarge { key: key.to_owned(), limit_bytes: OBJECT_BYTES_MAX });
         }
-        let body = got.body.collect().await.map_err(|error| BlobError::stream(key, error))?;
+        let body = response.body.collect().await.map_err(|error| BlobError::stream(key, error))?;
         Ok(Some(body.into_bytes()))
     }
 
-    /// `length` bytes of an object from `offset`. Fewer bytes are an error.
+    /// Reads `length` bytes of an object from `offset`. Fewer bytes are an error.
     pub async fn get_range(&self, key: &str, offset: u64, length: u64) -> Result<Bytes, BlobError> {
         if length == 0 {
             return Ok(Bytes::new());
         }
         let last = offset.saturating_add(length - 1);
-        let got = self
+        let response = self
             .client
             .get_object()
             .bucket(&self.bucket)
@@ -159,29 +158,30 @@ impl Blobs {
             .send()
             .await
             .map_err(|error| BlobError::sdk("read", key, error))?;
-        let body = got.body.collect().await.map_err(|error| BlobError::stream(key, error))?.into_bytes();
+        let body = response.body.collect().await.map_err(|error| BlobError::stream(key, error))?.into_bytes();
         if body.len() as u64 != length {
             return Err(BlobError::Damaged {
                 key: key.to_owned(),
-                problem: "it is shorter than its index says".into(),
+                problem: "it is shorter than expected".into(),
             });
         }
         Ok(body)
     }
 
-    /// An object's bytes as they arrive, for what is too large to be held.
+    /// Returns the length of an object and a stream of its bytes, for objects that don't fit into memory; `None` if it
+    /// doesn't exist.
     pub async fn stream(&self, key: &str) -> Result<Option<(u64, ByteStream)>, BlobError> {
         match self.client.get_object().bucket(&self.bucket).key(key).send().await {
-            Ok(got) => {
-                let length = u64::try_from(got.content_length().unwrap_or(0)).unwrap_or(0);
-                Ok(Some((length, got.body)))
+            Ok(response) => {
+                let length = u64::try_from(response.content_length().unwrap_or(0)).unwrap_or(0);
+                Ok(Some((length, response.body)))
             }
             Err(error) if error.as_service_error().is_some_and(|e| e.is_no_such_key()) => Ok(None),
             Err(error) => Err(BlobError::sdk("read", key, error)),
         }
     }
 
-    /// What is known of an object, `None` when there is none.
+    /// Returns the metadata of an object; `None` if it doesn't exist.
     pub async fn head(&self, key: &str) -> Result<Option<ObjectInfo>, BlobError> {
         match self.client.head_object().bucket(&self.bucket).key(key).send().await {
             Ok(head) => {
@@ -193,13 +193,14 @@ impl Blobs {
         }
     }
 
-    /// Removes an object; none there is no error.
+    /// Deletes an object. A missing object isn't an error.
     pub async fn delete(&self, key: &str) -> Result<(), BlobError> {
         let deleted = self.client.delete_object().bucket(&self.bucket).key(key).send().await;
         deleted.map(drop).map_err(|error| BlobError::sdk("remove", key, error))
     }
 
-    /// Objects whose key starts with `prefix`, a page of at most 1,000: the page and where the next one starts.
+    /// Lists objects whose key starts with `prefix`. Returns a page of at most 1,000, and the position of the next
+    /// page.
     pub async fn list(
         &self,
         prefix: &str,
@@ -222,7 +223,7 @@ impl Blobs {
         Ok((objects.collect(), next))
     }
 
-    /// Removes every object whose key starts with `prefix`. Safe to repeat.
+    /// Deletes every object whose key starts with `prefix`. Safe to repeat.
     pub async fn delete_prefix(&self, prefix: &str) -> Result<(), BlobError> {
         loop {
             let (objects, _) = self.list(prefix, None).await?;
@@ -246,32 +247,32 @@ impl Blobs {
                 .await
                 .map_err(|error| BlobError::sdk("remove", prefix, error))?;
             if let Some(first) = answer.errors().first() {
-                let problem = first.message().unwrap_or("the store did not say why").to_owned();
+                let problem = first.message().unwrap_or("the store gave no reason").to_owned();
                 return Err(BlobError::Request { key: prefix.to_owned(), problem });
             }
         }
     }
 
-    /// Starts an object that is written piece by piece; nothing is seen of it before it is finished.
+    /// Starts an object that is written piece by piece; it isn't visible before it is finished.
     pub fn upload(&self, key: impl Into<String>, content_type: &'static str) -> Upload {
         Upload::new(self.client.clone(), self.bucket.clone(), key.into(), content_type)
     }
 
-    /// Goes on with an object that another process began. Where the store has forgotten it, writing or finishing ends
-    /// in an error of which [`BlobError::is_upload_gone`] is true.
+    /// Resumes an upload that another process started. If the store no longer has it, writing or finishing returns an
+    /// error for which [`BlobError::is_upload_gone`] returns true.
     ///
     /// # Errors
-    /// When the state is none.
+    /// Returns an error if the state is invalid.
     pub fn resume_upload(
         &self,
         key: impl Into<String>,
         content_type: &'static str,
         state: UploadState,
     ) -> Result<Upload, BlobError> {
-        self.upload(key, content_type).resumed(state)
+        self.upload(key, content_type).resume(state)
     }
 
-    /// An address under which anybody can download the object for a while, as `filename`.
+    /// Returns an address at which anyone can download the object as `filename` while it is valid.
     pub async fn presign_get(&self, key: &str, filename: &str, valid: Duration) -> Result<String, BlobError> {
         let request = |problem: String| BlobError::Request { key: key.to_owned(), problem };
         let presigning = PresigningConfig::expires_in(valid).map_err(|error| request(error.to_string()))?;
@@ -295,7 +296,7 @@ impl Blobs {
         self.put(key, body.into(), "application/zstd").await
     }
 
-    /// Reads what [`Blobs::put_json`] wrote.
+    /// Reads a value written by [`Blobs::put_json`]; `None` if it doesn't exist.
     pub async fn get_json<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, BlobError> {
         let Some(body) = self.get(key).await? else { return Ok(None) };
         let damaged = |problem: String| BlobError::Damaged { key: key.to_owned(), problem };

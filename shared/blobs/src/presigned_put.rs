@@ -1,4 +1,4 @@
-//! Addresses under which others may store one object, of which length and content are agreed beforehand.
+//! Presigned addresses at which others may store one object of known length and content.
 
 use std::time::Duration;
 
@@ -8,31 +8,31 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::{BlobError, Blobs};
 
-/// What will be stored.
+/// Content that will be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
-    /// Its length in bytes.
+pub struct ExpectedContent {
+    /// Length in bytes.
     pub length: u64,
-    /// Its SHA-256.
+    /// SHA-256 of the content.
     pub sha256: [u8; 32],
 }
 
-/// A request that stores the object when it is sent as it stands here, with the content as its body.
+/// A presigned request. It stores the object if it is sent with exactly these headers and the content as body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PresignedPut {
-    /// Where to.
+    /// Address to send the request to.
     pub url: String,
-    /// Headers that are signed: without them, or with others in their place, the store refuses.
+    /// Signed headers. The store refuses the request if they are missing or differ.
     pub headers: Vec<(String, String)>,
 }
 
 impl Blobs {
-    /// An address under which anybody can store `content` under `key` for a while. The store refuses another
-    /// length and bytes with another SHA-256.
+    /// Returns a request that lets anyone store `content` under `key` while it is valid. The store refuses content
+    /// of another length or SHA-256.
     pub async fn presign_put(
         &self,
         key: &str,
-        content: &Content,
+        content: &ExpectedContent,
         valid: Duration,
     ) -> Result<PresignedPut, BlobError> {
         let presigning =

@@ -1,4 +1,4 @@
-//! Objects written piece by piece, with flat memory.
+//! Objects that are written piece by piece with constant memory.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::primitives::ByteStream;
@@ -10,22 +10,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::BlobError;
 
-/// Bytes of a part: S3 asks for 5 MiB at least and 10,000 parts at most, so this carries 78 GiB.
+/// Size of a part. S3 requires at least 5 MiB per part and at most 10,000 parts, so this size allows 78 GiB.
 const PART_BYTES: usize = 8 * 1024 * 1024;
 
-/// How far an [`Upload`] is. What was written since it was taken is written again.
+/// State of an [`Upload`] for resuming it. Bytes that were written later must be written again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadState {
-    /// The store's id of it; `None` while nothing was sent.
+    /// Id of the multipart upload; `None` before the first part.
     id: Option<String>,
-    /// Those of the parts that were sent.
+    /// ETags of the uploaded parts.
     etags: Vec<Option<String>>,
-    /// What was not sent yet, base64: less than a part.
+    /// Bytes that haven't been uploaded yet, in base64: less than a part.
     tail: String,
     length: u64,
 }
 
-/// An object in the making. Nothing is seen of it before [`Upload::finish`]; a small one is a single PUT.
+/// An object that is being written. It isn't visible before [`Upload::finish`]. A small object is a single PUT.
 #[derive(Debug)]
 pub struct Upload {
     client: Client,
@@ -48,10 +48,10 @@ impl Upload {
         Self { client, bucket, key, content_type, buffer: BytesMut::new(), multipart: None, length: 0 }
     }
 
-    /// Appends bytes; sends whole parts as they fill.
+    /// Appends bytes, and uploads each part once it is full.
     pub async fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
         let mut left = bytes;
-        // Never more than a part is held, however much is written at once.
+        // Buffer at most one part, regardless of the length of `bytes`.
         while !left.is_empty() {
             let (now, later) = left.split_at((PART_BYTES - self.buffer.len()).min(left.len()));
             self.buffer.extend_from_slice(now);
@@ -65,7 +65,7 @@ impl Upload {
         Ok(())
     }
 
-    /// How far it is, for another process that may have to go on with it.
+    /// Returns the state, so that another process can resume the upload.
     pub fn state(&self) -> UploadState {
         let multipart = self.multipart.as_ref();
         let parts = multipart.map(|multipart| multipart.parts.as_slice()).unwrap_or_default();
@@ -77,8 +77,8 @@ impl Upload {
         }
     }
 
-    /// Goes on where [`Upload::state`] was taken.
-    pub(crate) fn resumed(mut self, state: UploadState) -> Result<Self, BlobError> {
+    /// Resumes from a saved [`Upload::state`].
+    pub(crate) fn resume(mut self, state: UploadState) -> Result<Self, BlobError> {
         let tail = BASE64.decode(&state.tail).map_err(|error| BlobError::request(&self.key, error))?;
         let numbered = (1..).zip(state.etags);
         let parts = numbered
@@ -90,7 +90,7 @@ impl Upload {
         Ok(self)
     }
 
-    /// Makes the object visible; returns its length in bytes.
+    /// Completes the object, which makes it visible, and returns its length in bytes.
     pub async fn finish(mut self) -> Result<u64, BlobError> {
         if self.multipart.is_none() {
             let body = std::mem::take(&mut self.buffer).freeze();
@@ -118,7 +118,7 @@ impl Upload {
         Ok(self.length)
     }
 
-    /// Gives up: what was sent is removed.
+    /// Aborts the upload and removes its parts.
     pub async fn abort(self) -> Result<(), BlobError> {
         let Some(multipart) = self.multipart else { return Ok(()) };
         let abort = self.client.abort_multipart_upload().bucket(&self.bucket).key(&self.key);
@@ -135,7 +135,7 @@ impl Upload {
                 let created = created.map_err(|error| BlobError::sdk("start", &self.key, error))?;
                 let id = created
                     .upload_id
-                    .ok_or_else(|| BlobError::request(&self.key, "no upload id came back"))?;
+                    .ok_or_else(|| BlobError::request(&self.key, "the response has no upload id"))?;
                 none.insert(Multipart { id, parts: Vec::new() })
             }
         };

@@ -1,10 +1,10 @@
-//! Names under which the embedded services are found.
+//! Names of the embedded services' region, account and endpoint.
 
-/// The region the embedded services say they are in.
+/// Region of the embedded services.
 pub const REGION: &str = "us-east-1";
 
-/// The account that owns everything here, as in queue URLs and ARNs.
+/// Account that owns all resources, as in queue URLs and ARNs.
 pub const ACCOUNT_ID: &str = "000000000000";
 
-/// The endpoint of every service. Nothing is ever resolved or connected.
+/// Endpoint of every service. It is never resolved or connected to.
 pub(crate) const ENDPOINT: &str = "http://local.invalid";

@@ -1,9 +1,8 @@
-//! An observer of every AWS call, for tests that compare what the program does with what
-//! its permissions allow.
+//! Observers of AWS calls, for tests that compare the program's calls with its permissions.
 
 use std::sync::Arc;
 
-/// The service a call went to.
+/// The service of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Service {
     /// DynamoDB; resources are table names.
@@ -21,7 +20,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// What the names of its actions begin with in policies.
+    /// Returns the prefix of the service's actions in policies.
     pub const fn prefix(self) -> &'static str {
         match self {
             Self::DynamoDb => "dynamodb",
@@ -34,95 +33,95 @@ impl Service {
     }
 }
 
-/// One call, before it is answered. A call that names several tables is reported once for each.
+/// A call before it is executed. A call that names several tables is reported once for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call<'a> {
-    /// The function that calls, where its client came from [`Embedded::sdk_config_for`].
+    /// The calling function, if its client comes from [`Embedded::sdk_config_for`].
     ///
     /// [`Embedded::sdk_config_for`]: crate::Embedded::sdk_config_for
     pub caller: Option<&'static str>,
-    /// The service.
+    /// Service of the call.
     pub service: Service,
     /// The API action, such as `PutItem`.
     pub action: &'a str,
-    /// Table, queue or bucket; `None` for calls about none in particular.
+    /// Table, queue or bucket; `None` if the call has none.
     pub resource: Option<&'a str>,
 }
 
-/// What a call needs leave for, as a role's policy would name it. One call may need several: a
-/// transaction needs one for each kind of write in it.
+/// A permission that a call requires, as named in a role's policy. One call may require several: a transaction requires
+/// one for each kind of write.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Right {
-    /// The function that calls.
+pub struct Permission {
+    /// The calling function.
     pub caller: &'static str,
-    /// The action, such as `dynamodb:PutItem`.
+    /// Action, such as `dynamodb:PutItem`.
     pub action: String,
-    /// What it is done to, the last part of an ARN: `table/NAME`, `table/NAME/index/INDEX`, a queue's name, a
-    /// bucket's name, or `BUCKET/KEY`.
+    /// Resource, as the last part of an ARN: `table/NAME`, `table/NAME/index/INDEX`, the name of a queue or bucket, or
+    /// `BUCKET/KEY`.
     pub resource: String,
 }
 
-/// One call after it was answered, with what AWS counts of it. Reported once, whatever it names.
+/// A completed call with the quantities that AWS counts. Reported once per call.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answered<'a> {
-    /// The call; its resource is the first of those that it names.
+pub struct CompletedCall<'a> {
+    /// The call. Its resource is the first one that the call names.
     pub call: Call<'a>,
-    /// HTTP status of the answer.
+    /// HTTP status of the response.
     pub status: u16,
-    /// Bytes of the request's body.
+    /// Size of the request's body in bytes.
     pub request_bytes: u64,
-    /// Bytes of the answer's body.
+    /// Size of the response's body in bytes.
     pub response_bytes: u64,
-    /// DynamoDB read units that AWS would charge, indexes and transactions counted as there.
+    /// DynamoDB read units that AWS would charge, including indexes and transactions.
     pub read_units: f64,
-    /// DynamoDB write units that AWS would charge. A write whose condition failed is charged for as well; here as
-    /// if its records were of at most 1 KB.
+    /// DynamoDB write units that AWS would charge. AWS charges for failed conditions too; here they count as writes of
+    /// records of at most 1 KB.
     pub write_units: f64,
 }
 
 type OnCall = dyn Fn(&Call<'_>) + Send + Sync;
-type OnAnswer = dyn Fn(&Answered<'_>) + Send + Sync;
+type OnCompletedCall = dyn Fn(&CompletedCall<'_>) + Send + Sync;
 
-/// Called for each AWS call on the caller's task; it must be quick and must not block.
+/// Receives each AWS call on the caller's task. Implementations must be quick and must not block.
 #[derive(Clone)]
 pub struct Recorder {
     call: Arc<OnCall>,
-    right: Arc<dyn Fn(Right) + Send + Sync>,
-    answer: Option<Arc<OnAnswer>>,
+    permission: Arc<dyn Fn(Permission) + Send + Sync>,
+    completed: Option<Arc<OnCompletedCall>>,
 }
 
 impl Recorder {
-    /// A recorder of calls.
+    /// Creates a recorder of calls.
     pub fn new(record: impl Fn(&Call<'_>) + Send + Sync + 'static) -> Self {
-        Self { call: Arc::new(record), right: Arc::new(drop), answer: None }
+        Self { call: Arc::new(record), permission: Arc::new(drop), completed: None }
     }
 
-    /// A recorder of what the functions need leave for. Calls of nobody in particular are left out.
-    pub fn of_rights(record: impl Fn(Right) + Send + Sync + 'static) -> Self {
-        Self { call: Arc::new(|_| {}), right: Arc::new(record), answer: None }
+    /// Creates a recorder of the permissions that functions require. Calls without a calling function are ignored.
+    pub fn for_permissions(record: impl Fn(Permission) + Send + Sync + 'static) -> Self {
+        Self { call: Arc::new(|_| {}), permission: Arc::new(record), completed: None }
     }
 
-    /// A recorder of answers.
-    pub fn of_answers(record: impl Fn(&Answered<'_>) + Send + Sync + 'static) -> Self {
-        Self { call: Arc::new(|_| {}), right: Arc::new(drop), answer: Some(Arc::new(record)) }
+    /// Creates a recorder of completed calls.
+    pub fn for_completed_calls(record: impl Fn(&CompletedCall<'_>) + Send + Sync + 'static) -> Self {
+        Self { call: Arc::new(|_| {}), permission: Arc::new(drop), completed: Some(Arc::new(record)) }
     }
 
-    /// Whether anybody wants to know what was answered.
-    pub(crate) fn wants_answers(&self) -> bool {
-        self.answer.is_some()
+    /// Returns true if this recorder observes completed calls.
+    pub(crate) fn observes_completed_calls(&self) -> bool {
+        self.completed.is_some()
     }
 
     pub(crate) fn record(&self, call: &Call<'_>) {
         (self.call)(call);
     }
 
-    pub(crate) fn record_right(&self, right: Right) {
-        (self.right)(right);
+    pub(crate) fn record_permission(&self, permission: Permission) {
+        (self.permission)(permission);
     }
 
-    pub(crate) fn answered(&self, answered: &Answered<'_>) {
-        if let Some(answer) = &self.answer {
-            answer(answered);
+    pub(crate) fn completed(&self, call: &CompletedCall<'_>) {
+        if let Some(observe) = &self.completed {
+            observe(call);
         }
     }
 }

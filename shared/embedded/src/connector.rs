@@ -1,4 +1,4 @@
-//! The SDK's HTTP client: routes each request to a service in this process.
+//! HTTP client of the SDK, which routes each request to a service in this process.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -13,14 +13,14 @@ use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 
-use crate::calls::{Answered, Call, Recorder, Right, Service};
+use crate::calls::{Call, CompletedCall, Permission, Recorder, Service};
 use crate::data_dir::DataDir;
-use crate::dynamodb::{self, DynamoDb, Held, Units};
+use crate::dynamodb::{self, DynamoDb, Units, Withheld};
 use crate::faults::{self, FaultCounts, FaultKind, Injector};
-use crate::http_answer::HttpAnswer;
 use crate::s3;
+use crate::service_response::ServiceResponse;
 use crate::service_thread::Stopped;
-use crate::small::{KMS_KEY_ID, Small, SmallCall};
+use crate::small_services::{KMS_KEY_ID, SmallCall, SmallServices};
 use crate::sqs::{self, Sqs};
 
 /// The services behind the SDK.
@@ -28,10 +28,10 @@ use crate::sqs::{self, Sqs};
 pub(crate) struct Services {
     pub(crate) dynamodb: DynamoDb,
     pub(crate) sqs: Sqs,
-    /// Gone after a shutdown.
+    /// `None` after a shutdown.
     s3: RwLock<Option<s3::Endpoint>>,
-    pub(crate) small: Small,
-    /// The lock of the data directory, released when everything else is closed.
+    pub(crate) small_services: SmallServices,
+    /// Lock of the data directory, released when everything else is closed.
     dir: Mutex<Option<DataDir>>,
     injector: Option<Injector>,
     recorder: Option<Recorder>,
@@ -42,13 +42,13 @@ impl Services {
         dynamodb: DynamoDb,
         sqs: Sqs,
         s3: s3::Endpoint,
-        small: Small,
+        small_services: SmallServices,
         dir: DataDir,
         injector: Option<Injector>,
         recorder: Option<Recorder>,
     ) -> Self {
         let (s3, dir) = (RwLock::new(Some(s3)), Mutex::new(Some(dir)));
-        Self { dynamodb, sqs, s3, small, dir, injector, recorder }
+        Self { dynamodb, sqs, s3, small_services, dir, injector, recorder }
     }
 
     pub(crate) fn s3_endpoint(&self) -> Option<s3::Endpoint> {
@@ -59,7 +59,7 @@ impl Services {
         self.injector.as_ref().map(Injector::counts).unwrap_or_default()
     }
 
-    /// Closes the services, then releases the directory. Calls after it fail.
+    /// Closes the services, then releases the directory. Later calls fail.
     pub(crate) fn shut_down(&self) {
         self.sqs.stop();
         self.dynamodb.stop();
@@ -78,7 +78,7 @@ impl Drop for Services {
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
     pub(crate) services: Arc<Services>,
-    /// The function whose client this is.
+    /// The function that this client belongs to.
     pub(crate) caller: Option<&'static str>,
 }
 
@@ -101,8 +101,9 @@ type Caller = Option<&'static str>;
 impl Services {
     pub(crate) async fn route(&self, request: HttpRequest, caller: Caller) -> Routed {
         let target = request.headers().get("x-amz-target").map(str::to_owned);
-        if let Some(call) = SmallCall::of(target.as_deref(), request.headers().get("content-type")) {
-            return self.small(&call, request, caller).await;
+        if let Some(call) = SmallCall::from_headers(target.as_deref(), request.headers().get("content-type"))
+        {
+            return self.small_services(&call, request, caller).await;
         }
         match target.as_deref() {
             Some(target) => {
@@ -125,51 +126,51 @@ impl Services {
             Ok(call) => call,
             Err(answer) => return respond(answer),
         };
-        let mut held = Held::Nothing;
-        let mut lost = false;
+        let mut withheld = Withheld::Nothing;
+        let mut response_lost = false;
         let meter = self.meter();
         let mut refused = Units::default();
         let mut table = String::new();
         if meter.is_some() {
-            call.request.ask_for_units();
+            call.request.request_consumed_units();
             refused = call.request.units_when_refused();
             table = call.request.tables().into_iter().next().unwrap_or_default().to_owned();
         }
         if self.injector.is_some() || self.recorder.is_some() {
             let tables: Vec<&str> = call.request.tables().into_iter().collect();
             self.record(caller, Service::DynamoDb, action, &tables);
-            self.record_rights(caller, || {
-                let rights = call.request.rights().into_iter();
-                rights.map(|(action, table)| (format!("dynamodb:{action}"), table)).collect()
+            self.record_permissions(caller, || {
+                let permissions = call.request.permissions().into_iter();
+                permissions.map(|(action, table)| (format!("dynamodb:{action}"), table)).collect()
             });
             if let Some(injector) = &self.injector {
-                if injector.strikes(FaultKind::Throttle, action, &tables) {
+                if injector.injects(FaultKind::Throttle, action, &tables) {
                     return respond(faults::throttled(Service::DynamoDb, injector.pick(3)));
                 }
-                if injector.strikes(FaultKind::Deny, action, &tables) {
+                if injector.injects(FaultKind::Deny, action, &tables) {
                     return respond(faults::denied(Service::DynamoDb, action, &tables));
                 }
                 let items = call.request.transaction_items();
                 let can_conflict = items > 0 || matches!(action, "PutItem" | "UpdateItem" | "DeleteItem");
-                if can_conflict && injector.strikes(FaultKind::Conflict, action, &tables) {
+                if can_conflict && injector.injects(FaultKind::Conflict, action, &tables) {
                     return respond(faults::conflict(items, injector.pick(items)));
                 }
                 let is_batch = matches!(action, "BatchWriteItem" | "BatchGetItem");
-                let hold = is_batch && injector.strikes(FaultKind::Unprocessed, action, &tables);
-                lost = injector.strikes(FaultKind::LostResponse, action, &tables);
-                if hold {
+                let withhold = is_batch && injector.injects(FaultKind::Unprocessed, action, &tables);
+                response_lost = injector.injects(FaultKind::LostResponse, action, &tables);
+                if withhold {
                     let mut n = 0;
-                    held = Held::take_from(&mut call.request, || {
+                    withheld = Withheld::take_from(&mut call.request, || {
                         n += 1;
                         injector.coin(n)
                     });
                 }
             }
         }
-        let (answer, units) = self.dynamodb.call(call, held).await.map_err(closed)?;
+        let (answer, units) = self.dynamodb.call(call, withheld).await.map_err(closed)?;
         if let Some(meter) = meter {
             let units = if dynamodb::is_refused_write(&answer) { refused } else { units };
-            meter.answered(&Answered {
+            meter.completed(&CompletedCall {
                 call: Call { caller, service: Service::DynamoDb, action, resource: Some(table.as_str()) },
                 status: answer.status,
                 request_bytes: body.len() as u64,
@@ -178,41 +179,41 @@ impl Services {
                 write_units: units.write,
             });
         }
-        if lost { Err(broken_connection()) } else { respond(answer) }
+        if response_lost { Err(broken_connection()) } else { respond(answer) }
     }
 
     async fn sqs(&self, action: &str, request: HttpRequest, caller: Caller) -> Routed {
         let body = read_body(request).await?;
-        let mut lost = false;
+        let mut response_lost = false;
         if self.injector.is_some() || self.recorder.is_some() {
             let queue = Sqs::resource(&body);
             let queues: Vec<&str> = queue.as_deref().into_iter().collect();
             self.record(caller, Service::Sqs, action, &queues);
-            // A batch needs the right to its parts.
+            // A batch requires the permission for its single action.
             let part = action.strip_suffix("Batch").unwrap_or(action);
-            self.record_rights(caller, || {
+            self.record_permissions(caller, || {
                 vec![(format!("sqs:{part}"), queue.clone().unwrap_or_else(|| "*".to_owned()))]
             });
             if let Some(injector) = &self.injector {
-                if injector.strikes(FaultKind::Throttle, action, &queues) {
+                if injector.injects(FaultKind::Throttle, action, &queues) {
                     return respond(faults::throttled(Service::Sqs, injector.pick(3)));
                 }
-                if injector.strikes(FaultKind::Deny, action, &queues) {
+                if injector.injects(FaultKind::Deny, action, &queues) {
                     return respond(faults::denied(Service::Sqs, action, &queues));
                 }
-                lost = injector.strikes(FaultKind::LostResponse, action, &queues);
+                response_lost = injector.injects(FaultKind::LostResponse, action, &queues);
             }
         }
         let copies = |queue: &str| match &self.injector {
             None => 1,
-            Some(injector) if injector.strikes(FaultKind::Lose, action, &[queue]) => 0,
-            Some(injector) if injector.strikes(FaultKind::Duplicate, action, &[queue]) => 2,
+            Some(injector) if injector.injects(FaultKind::Lose, action, &[queue]) => 0,
+            Some(injector) if injector.injects(FaultKind::Duplicate, action, &[queue]) => 2,
             Some(_) => 1,
         };
         let answer = self.sqs.call(action, &body, copies).await.map_err(closed)?;
         if let Some(meter) = self.meter() {
             let queue = Sqs::resource(&body);
-            meter.answered(&Answered {
+            meter.completed(&CompletedCall {
                 call: Call { caller, service: Service::Sqs, action, resource: queue.as_deref() },
                 status: answer.status,
                 request_bytes: body.len() as u64,
@@ -221,79 +222,80 @@ impl Services {
                 write_units: 0.0,
             });
         }
-        if lost { Err(broken_connection()) } else { respond(answer) }
+        if response_lost { Err(broken_connection()) } else { respond(answer) }
     }
 
     async fn s3(&self, request: HttpRequest, caller: Caller) -> Routed {
-        let mut lost = false;
-        let mut missing_is_told = None;
+        let mut response_lost = false;
+        let mut bucket_if_missing = None;
         if self.injector.is_some() || self.recorder.is_some() {
             let uri: http::Uri = request.uri().parse().unwrap_or_default();
             let action = s3_action(request.method(), &uri);
             let bucket = uri.path().split('/').nth(1).filter(|bucket| !bucket.is_empty());
             let buckets: Vec<&str> = bucket.into_iter().collect();
             self.record(caller, Service::S3, &action, &buckets);
-            let rights = s3_rights(&action, uri.path().trim_start_matches('/'), request.headers());
-            missing_is_told =
+            let permissions = s3_permissions(&action, uri.path().trim_start_matches('/'), request.headers());
+            bucket_if_missing =
                 bucket.filter(|_| matches!(&*action, "GetObject" | "HeadObject")).map(str::to_owned);
-            self.record_rights(caller, || rights);
+            self.record_permissions(caller, || permissions);
             if let Some(injector) = &self.injector {
-                if injector.strikes(FaultKind::Throttle, &action, &buckets) {
+                if injector.injects(FaultKind::Throttle, &action, &buckets) {
                     return respond(faults::throttled(Service::S3, injector.pick(3)));
                 }
-                if injector.strikes(FaultKind::Deny, &action, &buckets) {
+                if injector.injects(FaultKind::Deny, &action, &buckets) {
                     return respond(faults::denied(Service::S3, &action, &buckets));
                 }
-                lost = injector.strikes(FaultKind::LostResponse, &action, &buckets);
+                response_lost = injector.injects(FaultKind::LostResponse, &action, &buckets);
             }
         }
         let endpoint = self.s3_endpoint().ok_or_else(|| closed(Stopped))?;
         let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
-        let asked = self.meter().map(|_| S3Asked::of(&request));
+        let info = self.meter().map(|_| S3RequestInfo::from_request(&request));
         let response = endpoint.handle_sdk(request).await;
-        if let (Some(meter), Some(asked)) = (self.meter(), asked) {
+        if let (Some(meter), Some(info)) = (self.meter(), info) {
             let (status, body) = (response.status().as_u16(), response.body());
-            meter.answered(&asked.answered(caller, status, response.headers(), body));
+            meter.completed(&info.completed(caller, status, response.headers(), body));
         }
         let response =
             HttpResponse::try_from(response).map_err(|error| ConnectorError::other(error.into(), None))?;
-        if let Some(bucket) = missing_is_told.filter(|_| response.status().as_u16() == 404) {
-            // Only who may list the bucket is told that an object is not there; others are refused.
-            self.record_rights(caller, || vec![("s3:ListBucket".to_owned(), bucket)]);
+        if let Some(bucket) = bucket_if_missing.filter(|_| response.status().as_u16() == 404) {
+            // AWS returns 404 for a missing object only to callers that may list the bucket; others
+            // get 403.
+            self.record_permissions(caller, || vec![("s3:ListBucket".to_owned(), bucket)]);
         }
-        if lost { Err(broken_connection()) } else { Ok(response) }
+        if response_lost { Err(broken_connection()) } else { Ok(response) }
     }
 
     fn meter(&self) -> Option<&Recorder> {
-        self.recorder.as_ref().filter(|recorder| recorder.wants_answers())
+        self.recorder.as_ref().filter(|recorder| recorder.observes_completed_calls())
     }
 
-    async fn small(&self, call: &SmallCall, request: HttpRequest, caller: Caller) -> Routed {
+    async fn small_services(&self, call: &SmallCall, request: HttpRequest, caller: Caller) -> Routed {
         let body = read_body(request).await?;
-        let mut lost = false;
-        let (action, resource) = call.about(&body);
+        let mut response_lost = false;
+        let (action, resource) = call.describe(&body);
         if self.injector.is_some() || self.recorder.is_some() {
             let resources: Vec<&str> = resource.as_deref().into_iter().collect();
             self.record(caller, call.service, &action, &resources);
-            self.record_rights(caller, || {
-                // KMS knows from the ciphertext which key it was.
+            self.record_permissions(caller, || {
+                // Requests to KMS may omit the key, which the ciphertext identifies.
                 let unnamed = if call.service == Service::Kms { KMS_KEY_ID } else { "*" };
                 let on = resource.clone().unwrap_or_else(|| unnamed.to_owned());
                 vec![(format!("{}:{action}", call.service.prefix()), on)]
             });
             if let Some(injector) = &self.injector {
-                if injector.strikes(FaultKind::Throttle, &action, &resources) {
+                if injector.injects(FaultKind::Throttle, &action, &resources) {
                     return respond(faults::throttled(call.service, injector.pick(3)));
                 }
-                if injector.strikes(FaultKind::Deny, &action, &resources) {
+                if injector.injects(FaultKind::Deny, &action, &resources) {
                     return respond(faults::denied(call.service, &action, &resources));
                 }
-                lost = injector.strikes(FaultKind::LostResponse, &action, &resources);
+                response_lost = injector.injects(FaultKind::LostResponse, &action, &resources);
             }
         }
-        let answer = self.small.call(call, &body);
+        let answer = self.small_services.call(call, &body);
         if let Some(meter) = self.meter() {
-            meter.answered(&Answered {
+            meter.completed(&CompletedCall {
                 call: Call { caller, service: call.service, action: &action, resource: resource.as_deref() },
                 status: answer.status,
                 request_bytes: body.len() as u64,
@@ -302,7 +304,7 @@ impl Services {
                 write_units: 0.0,
             });
         }
-        if lost { Err(broken_connection()) } else { respond(answer) }
+        if response_lost { Err(broken_connection()) } else { respond(answer) }
     }
 
     fn record(&self, caller: Caller, service: Service, action: &str, resources: &[&str]) {
@@ -316,26 +318,26 @@ impl Services {
         }
     }
 
-    fn record_rights(&self, caller: Caller, rights: impl FnOnce() -> Vec<(String, String)>) {
+    fn record_permissions(&self, caller: Caller, permissions: impl FnOnce() -> Vec<(String, String)>) {
         if let (Some(recorder), Some(caller)) = (&self.recorder, caller) {
-            for (action, resource) in rights() {
-                recorder.record_right(Right { caller, action, resource });
+            for (action, resource) in permissions() {
+                recorder.record_permission(Permission { caller, action, resource });
             }
         }
     }
 }
 
-/// What is kept of an S3 request until its answer is there.
-struct S3Asked {
+/// The parts of an S3 request that are needed after its response.
+struct S3RequestInfo {
     action: String,
     bucket: Option<String>,
     request_bytes: u64,
 }
 
-impl S3Asked {
-    fn of(request: &http::Request<SdkBody>) -> Self {
+impl S3RequestInfo {
+    fn from_request(request: &http::Request<SdkBody>) -> Self {
         let bucket = request.uri().path().split('/').nth(1).filter(|bucket| !bucket.is_empty());
-        // A body that is streamed in signed pieces says how long its content is.
+        // A body that is streamed in signed chunks declares the length of its content.
         let decoded = request.headers().get("x-amz-decoded-content-length");
         let decoded = decoded.and_then(|length| length.to_str().ok()?.parse().ok());
         Self {
@@ -345,17 +347,17 @@ impl S3Asked {
         }
     }
 
-    fn answered(
+    fn completed(
         &self,
         caller: Caller,
         status: u16,
         headers: &http::HeaderMap,
         body: &SdkBody,
-    ) -> Answered<'_> {
+    ) -> CompletedCall<'_> {
         let declared = headers.get(http::header::CONTENT_LENGTH);
         let declared = declared.and_then(|length| length.to_str().ok()?.parse().ok());
         let head = self.action.starts_with("Head");
-        Answered {
+        CompletedCall {
             call: Call {
                 caller,
                 service: Service::S3,
@@ -371,7 +373,7 @@ impl S3Asked {
     }
 }
 
-/// The S3 action of a request. The SDK names it in the query; what it does not name follows
+/// Returns the S3 action of a request. The SDK names most actions in the query; the others follow
 /// from method and query.
 fn s3_action(method: &str, uri: &http::Uri) -> String {
     let query = uri.query().unwrap_or_default();
@@ -405,8 +407,9 @@ fn s3_action(method: &str, uri: &http::Uri) -> String {
     action.to_owned()
 }
 
-/// What an S3 call needs leave for. `path` is the bucket, and behind a slash the key, percent-encoded.
-fn s3_rights(action: &str, path: &str, headers: &Headers) -> Vec<(String, String)> {
+/// Returns the permissions that an S3 call requires. `path` is the bucket, and after a slash the
+/// percent-encoded key.
+fn s3_permissions(action: &str, path: &str, headers: &Headers) -> Vec<(String, String)> {
     let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
     let object = format!("{bucket}/{key}");
     let on = |action: &str, resource: &str| (format!("s3:{action}"), resource.to_owned());
@@ -438,7 +441,7 @@ async fn read_body(mut request: HttpRequest) -> Result<Bytes, ConnectorError> {
     }
 }
 
-fn respond(answer: HttpAnswer) -> Routed {
+fn respond(answer: ServiceResponse) -> Routed {
     answer.into_response().map_err(|error| ConnectorError::other(error, None))
 }
 
@@ -446,7 +449,8 @@ fn closed(_: Stopped) -> ConnectorError {
     ConnectorError::user(crate::EmbeddedError::Closed.into())
 }
 
-/// What a caller sees whose answer was lost on the way: it cannot know whether the call was done.
+/// Returns the error for a lost response, after which the caller can't know whether the call was
+/// executed.
 fn broken_connection() -> ConnectorError {
     let error = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "connection reset (injected fault)");
     ConnectorError::io(error.into())
@@ -456,11 +460,11 @@ fn broken_connection() -> ConnectorError {
 mod tests {
     use aws_smithy_runtime_api::http::Headers;
 
-    use super::{s3_action, s3_rights};
+    use super::{s3_action, s3_permissions};
 
     #[test]
     fn s3_rights_are_named_as_in_policies() {
-        for (action, path, rights) in [
+        for (action, path, permissions) in [
             ("HeadObject", "b/k/l", &[("s3:GetObject", "b/k/l")][..]),
             ("UploadPart", "b/k", &[("s3:PutObject", "b/k")]),
             ("AbortMultipartUpload", "b/k", &[("s3:AbortMultipartUpload", "b/k")]),
@@ -471,9 +475,9 @@ mod tests {
         ] {
             let mut headers = Headers::new();
             headers.insert("x-amz-copy-source", "/c/from");
-            let found = s3_rights(action, path, &headers);
+            let found = s3_permissions(action, path, &headers);
             let found: Vec<_> = found.iter().map(|(action, on)| (action.as_str(), on.as_str())).collect();
-            assert_eq!(found, rights, "{action}");
+            assert_eq!(found, permissions, "{action}");
         }
     }
 

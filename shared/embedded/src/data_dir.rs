@@ -1,4 +1,4 @@
-//! The data directory: its lock, its credentials and its start counter.
+//! The data directory: lock, credentials and start counter.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -12,11 +12,11 @@ use crate::private::{private_file, secure_data_dir};
 const LOCK_FILE: &str = "lock";
 const CREDENTIALS_FILE: &str = "credentials.json";
 const EPOCH_FILE: &str = "epoch";
-/// Longer than any of the small files here can be.
+/// Maximum size of the small files in this directory, in bytes.
 const SMALL_FILE_BYTES_MAX: u64 = 4096;
 
-/// The AWS credentials of one data directory: random, made once, never sent anywhere.
-/// They sign presigned S3 URLs, so they are as private as the data.
+/// The AWS credentials of one data directory: random, generated once, never sent anywhere. They
+/// sign presigned S3 URLs, so they are as private as the data.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Credentials {
     /// Access key id, 20 characters.
@@ -42,18 +42,19 @@ impl Credentials {
     }
 }
 
-/// A locked data directory. The lock goes when this is dropped.
+/// A locked data directory. Dropping it releases the lock.
 #[derive(Debug)]
 pub(crate) struct DataDir {
     path: PathBuf,
-    /// Held for its lock only.
+    /// Kept open for its lock only.
     _lock: File,
     credentials: Credentials,
     epoch: u64,
 }
 
 impl DataDir {
-    /// Creates the directory if needed, closes it to others, locks it and counts this start.
+    /// Creates the directory if necessary, removes the access of others, locks it and counts this
+    /// start.
     pub(crate) fn open(path: &Path) -> Result<Self, EmbeddedError> {
         secure_data_dir(path)?;
         for name in [LOCK_FILE, CREDENTIALS_FILE, EPOCH_FILE] {
@@ -90,7 +91,8 @@ fn lock(dir: &Path) -> Result<File, EmbeddedError> {
         }
         Err(TryLockError::Error(source)) => return Err(EmbeddedError::file("lock", &path, source)),
     }
-    // For the text of the other process's error only; the lock itself is the operating system's.
+    // Only used in the error message of other processes; the lock itself belongs to the operating
+    // system.
     file.set_len(0)
         .and_then(|()| writeln!(file, "{}", std::process::id()))
         .map_err(|source| EmbeddedError::file("write", &path, source))?;
@@ -146,7 +148,7 @@ fn read_small(path: &Path) -> Result<Option<String>, EmbeddedError> {
     Ok(Some(text))
 }
 
-/// Replaces a small private file so that after a crash it is the old or the new one, whole.
+/// Replaces a small private file atomically: after a crash, it is either the old or the new one.
 fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), EmbeddedError> {
     let new = path.with_extension("new");
     let write = || -> io::Result<()> {
@@ -162,7 +164,7 @@ fn write_durably(path: &Path, bytes: &[u8]) -> Result<(), EmbeddedError> {
     write().map_err(|source| EmbeddedError::file("write", path, source))
 }
 
-/// Makes the names in a directory durable. Windows has no such call and needs none.
+/// Makes the names in a directory durable. Windows has no such call and doesn't need it.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(dir)?.sync_all() } else { Ok(()) }
 }
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_holder_is_told_who_the_first_is() {
+    fn a_second_process_gets_the_pid_of_the_first() {
         let temp = tempfile::tempdir().unwrap();
         let _first = DataDir::open(temp.path()).unwrap();
         let error = DataDir::open(temp.path()).unwrap_err();

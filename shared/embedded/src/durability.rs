@@ -1,13 +1,13 @@
-//! What an acknowledged write survives.
+//! Durability of acknowledged writes.
 
-/// What an acknowledged write survives.
+/// Durability of acknowledged writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Durability {
-    /// The end of the process at any moment, and a power cut: every acknowledged write is on the
-    /// disk. Writes that come together share one wait for the disk.
+    /// Writes survive the end of the process at any moment, and a power failure: every acknowledged
+    /// write is on the disk. Concurrent writes share one wait for the disk.
     #[default]
     Full,
-    /// The end of the process at any moment. A power cut may take the last writes, never the
-    /// consistency of what is left.
+    /// Writes survive the end of the process at any moment. A power failure may lose the last
+    /// writes, but the rest stays consistent.
     Normal,
 }

@@ -21,31 +21,31 @@ use crate::dynamodb::DynamoDb;
 use crate::faults::{FaultCounts, Faults, Injector};
 use crate::private::{private_database, private_folder};
 use crate::s3;
-use crate::small::{Published, Small};
+use crate::small_services::{PublishedMessage, SmallServices};
 use crate::sqs::Sqs;
 use crate::{Durability, EmbeddedError};
 
-/// How often a call is sent at most, as deployed.
-const TRIES_MAX: u32 = 6;
+/// Maximum number of attempts of a call, as for the deployed functions.
+const ATTEMPTS_MAX: u32 = 6;
 
-/// How to open the services.
+/// Options for opening the services.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EmbeddedOptions {
-    /// Where everything is kept: readable by the user alone, created if it does not exist.
+    /// Data directory: readable by the user only, and created if it doesn't exist.
     pub data_dir: PathBuf,
-    /// What an acknowledged write survives.
+    /// Events that an acknowledged write survives.
     pub durability: Durability,
     /// Faults to inject between the program and the services.
     pub faults: Option<Faults>,
     /// Observer of every call.
     pub recorder: Option<Recorder>,
-    /// What Secrets Manager has, by name.
+    /// Secrets in Secrets Manager, by name.
     pub secrets: BTreeMap<String, String>,
 }
 
 impl EmbeddedOptions {
-    /// Full durability, no faults, no observer.
+    /// Creates options with full durability, no faults and no observer.
     pub fn new(data_dir: impl Into<PathBuf>) -> Self {
         Self {
             data_dir: data_dir.into(),
@@ -56,7 +56,7 @@ impl EmbeddedOptions {
         }
     }
 
-    /// Sets what an acknowledged write survives.
+    /// Sets the durability of acknowledged writes.
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
@@ -70,7 +70,7 @@ impl EmbeddedOptions {
         self
     }
 
-    /// Lets Secrets Manager have a secret.
+    /// Adds a secret to Secrets Manager.
     #[must_use]
     pub fn secret(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.secrets.insert(name.into(), value.into());
@@ -87,8 +87,8 @@ impl EmbeddedOptions {
 
 /// The services of one data directory. Clones share them.
 ///
-/// They end, and the directory's lock goes, with [`Embedded::close`] or with the last of all
-/// clones and of all clients made from [`Embedded::sdk_config`].
+/// They end, and the directory is unlocked, with [`Embedded::close`] or when the last clone and the last client made
+/// from [`Embedded::sdk_config`] are dropped.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     services: Arc<Services>,
@@ -98,11 +98,10 @@ pub struct Embedded {
 }
 
 impl Embedded {
-    /// Locks the data directory, counts the start and opens the services. Blocks for as long as
-    /// it takes to read the queue's file.
+    /// Locks the data directory, counts the start and opens the services. Blocks while it loads the queues' file.
     ///
     /// # Errors
-    /// [`EmbeddedError::InUse`] if another process has the directory, else what is wrong with it.
+    /// Returns [`EmbeddedError::InUse`] if another process uses the directory, and other errors for problems with it.
     pub fn open(options: EmbeddedOptions) -> Result<Self, EmbeddedError> {
         let dir = DataDir::open(&options.data_dir)?;
         let (epoch, credentials) = (dir.epoch(), dir.credentials().clone());
@@ -114,24 +113,24 @@ impl Embedded {
         let sqs = Sqs::open(&database("sqs.sqlite")?, options.durability)?;
         let s3 = open_s3(&dir.path().join("s3"), options.durability, &credentials)?;
         let injector = options.faults.map(Injector::new);
-        let small = Small::new(credentials.secret_access_key.as_bytes(), options.secrets);
-        let services = Services::new(dynamodb, sqs, s3, small, dir, injector, options.recorder);
+        let small_services = SmallServices::new(credentials.secret_access_key.as_bytes(), options.secrets);
+        let services = Services::new(dynamodb, sqs, s3, small_services, dir, injector, options.recorder);
         Ok(Self { services: Arc::new(services), epoch, credentials, data_dir: options.data_dir })
     }
 
-    /// The configuration for SDK clients. S3 clients need `force_path_style(true)` on top.
+    /// Returns the configuration for SDK clients. S3 clients also need `force_path_style(true)`.
     ///
-    /// Retries are those of the deployed functions, so that injected throttling is met as on AWS.
+    /// Retries are configured as in the deployed functions, so that injected throttling has the same effects as on AWS.
     pub fn sdk_config(&self) -> SdkConfig {
-        self.sdk_config_of(None)
+        self.sdk_config_with_caller(None)
     }
 
-    /// The same for one function: a recorder hears that the call is its.
+    /// Returns the configuration for one function, which recorders then see as the caller.
     pub fn sdk_config_for(&self, caller: &'static str) -> SdkConfig {
-        self.sdk_config_of(Some(caller))
+        self.sdk_config_with_caller(Some(caller))
     }
 
-    fn sdk_config_of(&self, caller: Option<&'static str>) -> SdkConfig {
+    fn sdk_config_with_caller(&self, caller: Option<&'static str>) -> SdkConfig {
         let keys = aws_credential_types::Credentials::new(
             &self.credentials.access_key_id,
             &self.credentials.secret_access_key,
@@ -147,23 +146,23 @@ impl Embedded {
             .http_client(Connector { services: Arc::clone(&self.services), caller })
             .sleep_impl(TokioSleep::new())
             .time_source(SystemTimeSource::new())
-            .retry_config(RetryConfig::standard().with_max_attempts(TRIES_MAX))
+            .retry_config(RetryConfig::standard().with_max_attempts(ATTEMPTS_MAX))
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
             .build()
     }
 
-    /// How many times this data directory has been opened, this time included. Anything marked
-    /// with a smaller number was held by a process that has ended.
+    /// Returns the number of times that this data directory has been opened, including this one. Anything marked with a
+    /// smaller number belonged to a process that has ended.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// The keys that the services accept, for a listener that serves presigned S3 URLs.
+    /// Returns the keys that the services accept, for a listener that serves presigned S3 URLs.
     pub fn credentials(&self) -> &Credentials {
         &self.credentials
     }
 
-    /// Where everything is kept.
+    /// Returns the data directory.
     pub fn data_dir(&self) -> &Path {
         &self.data_dir
     }
@@ -172,49 +171,48 @@ impl Embedded {
         &self.services
     }
 
-    /// S3 as a service for a listener. `None` after [`Embedded::close`].
+    /// Returns S3 as a service for a listener; `None` after [`Embedded::close`].
     pub fn s3(&self) -> Option<s3::Endpoint> {
         self.services.s3_endpoint()
     }
 
-    /// Lets no queue hand out messages of these message groups from now on, for as long as this process lives. Their
-    /// messages stay as they are: they are not counted as received, and `ApproximateNumberOfMessages` leaves them out.
+    /// Stops the delivery of messages of these groups in all queues, until this process ends. The messages stay
+    /// unchanged: they aren't counted as received, and `ApproximateNumberOfMessages` doesn't include them.
     ///
     /// # Errors
-    /// When the services are closed.
+    /// Returns an error if the services are closed.
     pub async fn pause_groups(&self, groups: Vec<String>) -> Result<(), EmbeddedError> {
         let paused = self.services.sqs.pause(groups).await;
         paused.map_err(|_| EmbeddedError::Failed { service: "SQS", reason: "it is closed".to_owned() })
     }
 
-    /// Lets the queues hand out messages of a paused group again. Without effect on any other group, and after
+    /// Resumes the delivery of messages of a paused group. Has no effect on other groups, and after
     /// [`Embedded::close`].
     pub fn resume_group(&self, group: impl Into<String>) {
-        // Nothing is handed out any more once the thread has ended.
+        // After the thread has ended, no messages are delivered anyway.
         let _ = self.services.sqs.resume(group.into());
     }
 
-    /// What was published to SNS topics since the start, oldest first; the last 1,000.
-    pub fn published(&self) -> Vec<Published> {
-        self.services.small.sns.published()
+    /// Returns the messages published to SNS topics since the start, oldest first, at most the last 1,000.
+    pub fn published(&self) -> Vec<PublishedMessage> {
+        self.services.small_services.sns.published()
     }
 
-    /// How many faults were injected so far.
+    /// Returns the number of faults injected so far.
     pub fn fault_counts(&self) -> FaultCounts {
         self.services.fault_counts()
     }
 
-    /// Deletes DynamoDB items whose time to live has passed; this also happens every minute.
-    /// Returns how many.
+    /// Deletes DynamoDB items whose time to live has passed, which also happens every minute. Returns their number.
     ///
     /// # Errors
-    /// When the services are closed or the database fails.
+    /// Returns an error if the services are closed or the database fails.
     pub async fn sweep_ttl(&self) -> Result<usize, EmbeddedError> {
         self.services.dynamodb.sweep().await
     }
 
-    /// Finishes what was asked, closes the files and releases the directory, whoever still has
-    /// a client; later calls fail. Blocks until the service threads have ended.
+    /// Finishes pending requests, closes the files and releases the directory, even if there are other clients; their
+    /// later calls fail. Blocks until the service threads have ended.
     pub fn close(self) {
         self.services.shut_down();
     }

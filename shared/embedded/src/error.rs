@@ -1,11 +1,12 @@
-//! Why the embedded services could not be opened or used. Every text is one sentence.
+//! Errors of opening and using the embedded services. Every text is one sentence.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Errors of opening and running the embedded services.
 ///
-/// Errors of single AWS calls are not here: those are AWS error answers that the SDK parses.
+/// This doesn't include errors of single AWS calls, which are AWS error responses that the SDK
+/// parses.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EmbeddedError {
@@ -14,17 +15,17 @@ pub enum EmbeddedError {
     InUse {
         /// The data directory.
         dir: PathBuf,
-        /// The process that wrote the lock file last, if it could be read.
+        /// The process that wrote the lock file last, if known.
         pid: Option<u32>,
     },
-    /// The data directory is one that others can read and that this program must not close to them.
+    /// Other users can read the folder, and this program must not change its permissions.
     #[error(
         "{dir} cannot be the data directory, since others can read it and {reason}: give a folder of your own with --data-dir or BENCH_HOME."
     )]
     NotOwn {
         /// The folder.
         dir: PathBuf,
-        /// Why it isn't closed.
+        /// Reason for which the permissions aren't changed.
         reason: &'static str,
     },
     /// The disk is full.
@@ -36,46 +37,46 @@ pub enum EmbeddedError {
     /// A file or directory could not be used.
     #[error("Could not {action} {path}: {source}.")]
     File {
-        /// What was tried, as a verb: "create", "read".
+        /// Operation that failed, as a verb: "create", "read".
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// The cause.
+        /// Cause.
         source: io::Error,
     },
-    /// A file does not hold what this program writes there.
+    /// A file has invalid content.
     #[error("The file {path} cannot be used: {reason}.")]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         reason: String,
     },
-    /// One of the services did not open.
+    /// A service could not be opened.
     #[error("Could not open the {service} store {path}: {reason}.")]
     Store {
-        /// The service: "DynamoDB", "SQS", "S3".
+        /// Name of the service: "DynamoDB", "SQS", "S3".
         service: &'static str,
         /// The service's file or directory.
         path: PathBuf,
-        /// The cause as the store words it.
+        /// Error of the store.
         reason: String,
     },
     /// A running service failed.
     #[error("The embedded {service} service failed: {reason}.")]
     Failed {
-        /// The service.
+        /// Name of the service.
         service: &'static str,
-        /// The cause as the store words it.
+        /// Error of the store.
         reason: String,
     },
-    /// The services were closed.
+    /// The services have been closed.
     #[error("The embedded services are closed.")]
     Closed,
 }
 
 impl EmbeddedError {
-    /// A failed file operation, with a full disk told apart.
+    /// Creates the error of a failed file operation; a full disk has its own variant.
     pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {

@@ -1,14 +1,14 @@
-//! A digest of a JSON text that does not depend on the order of object members.
+//! Digest of a JSON text that doesn't depend on the order of object members.
 //!
-//! A request that is repeated under the same idempotency token may list its members in
-//! another order, because clients keep them in hash maps.
+//! A retry with the same idempotency token may list its members in another order, since clients
+//! keep them in hash maps.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// The digest of `json`. Stable within one process only.
+/// Returns the digest of `json`. It is stable within one process only.
 pub(crate) fn json_digest(json: &[u8]) -> Result<u64, serde_json::Error> {
     serde_json::from_slice::<Digest>(json).map(|digest| digest.0)
 }

@@ -1,16 +1,14 @@
 //! The AWS services and the Lambda host in one process.
 //!
-//! [`Embedded::open`] opens the services on one data directory and hands out an
-//! [`aws_types::SdkConfig`] whose HTTP client answers inside the process: no socket, no
-//! second storage layer. DynamoDB is `dynoxide` on a SQLite file, SQS is a durable queue
-//! on SQLite, S3 is `s3s` over blob files; KMS, SNS and Secrets Manager have what is needed of them. Everything above uses the ordinary AWS SDK and
-//! cannot tell the difference.
+//! [`Embedded::open`] opens the services in one data directory and returns an [`aws_types::SdkConfig`] whose HTTP
+//! client answers inside the process, without sockets and without a second storage layer. DynamoDB is `dynoxide` on a
+//! SQLite file, SQS is a durable queue on SQLite, S3 is `s3s` with content files; of KMS, SNS and Secrets Manager only
+//! the required actions exist. The code above uses the ordinary AWS SDK and can't tell the difference.
 //!
-//! What holds here:
-//! - One process at a time: the data directory is locked. So whatever was in flight when
-//!   the last process ended is known to be in nobody's hands when this one starts.
-//! - An answer that reports success is given after its effect is committed (and, with
-//!   [`Durability::Full`], on the disk).
+//! Invariants:
+//! - One process at a time: the data directory is locked. So messages and leases that were held when the last process
+//!   ended are known to be free when this one starts.
+//! - A successful response is sent after its effect is committed (and, with [`Durability::Full`], on the disk).
 //! - Service threads never run on the async runtime and never block it.
 
 mod account;
@@ -24,20 +22,20 @@ mod error;
 pub mod faults;
 pub mod host;
 pub mod http;
-mod http_answer;
 mod json_digest;
 mod private;
 pub mod s3;
+mod service_response;
 mod service_thread;
-mod small;
+mod small_services;
 mod sqs;
 
 pub use account::{ACCOUNT_ID, REGION};
-pub use calls::{Answered, Call, Recorder, Right, Service};
+pub use calls::{Call, CompletedCall, Permission, Recorder, Service};
 pub use data_dir::Credentials;
 pub use durability::Durability;
 pub use embedded::{Embedded, EmbeddedOptions};
 pub use error::EmbeddedError;
 pub use faults::{FaultCounts, Faults};
 pub use private::secure_data_dir;
-pub use small::{KMS_KEY_ID, Published};
+pub use small_services::{KMS_KEY_ID, PublishedMessage};

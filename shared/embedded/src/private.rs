@@ -1,40 +1,40 @@
-//! Folders and databases that nobody else on this machine can read.
+//! Folders and databases that other users of this machine can't read.
 
 use std::fs;
 use std::path::Path;
 
 use crate::EmbeddedError;
 
-/// What only a data directory of this program has. One that holds none of these and others can read may be anything.
+/// Files that identify a data directory of this program. A folder without them that others can read may be anything.
 #[cfg(unix)]
-const MARKS: [&str; 6] =
+const MARKER_FILES: [&str; 6] =
     ["epoch", "dynamodb.sqlite", "sqs.sqlite", "master.key", "keys/keys.json", "sandbox-files"];
-/// Folders within a data directory that hold nothing for others; sandboxes have theirs.
+/// Folders in a data directory that are private. Sandboxes use other folders.
 const PRIVATE_FOLDERS: [&str; 3] = ["s3", "keys", "downloads"];
-/// What SQLite has beside a database, with the mode of the database.
-const BESIDE_A_DATABASE: [&str; 2] = ["-wal", "-shm"];
+/// Suffixes of the files that SQLite keeps next to a database, with the same mode.
+const DATABASE_FILE_SUFFIXES: [&str; 2] = ["-wal", "-shm"];
 
-/// Creates a data directory for its owner alone, or closes one that is there to others.
+/// Creates a data directory for its owner only, or removes the access of others to an existing one.
 ///
-/// A folder that others may only pass through (0711) stays so: sandboxes of another user need that where the machine
-/// refuses namespaces.
+/// A folder that others may only traverse (0711) keeps its mode: sandboxes of another user require that on machines
+/// without namespaces.
 ///
 /// # Errors
-/// [`EmbeddedError::NotOwn`] for a folder that others can read and that isn't ours to close: another user's, one like
-/// `/tmp`, or one with other files in it.
+/// Returns [`EmbeddedError::NotOwn`] for a folder that others can read and whose mode this program must not change: one
+/// of another user, one like `/tmp`, or one with other files in it.
 pub fn secure_data_dir(path: &Path) -> Result<(), EmbeddedError> {
     private_folder(path)?;
-    close_data_dir(path)?;
+    restrict_data_dir(path)?;
     for name in PRIVATE_FOLDERS {
         let folder = path.join(name);
         if folder.is_dir() {
-            close(&folder, 0o700)?;
+            restrict(&folder, 0o700)?;
         }
     }
     Ok(())
 }
 
-/// Creates a folder for its owner alone, if there is none.
+/// Creates a folder for its owner only, unless it exists.
 pub(crate) fn private_folder(path: &Path) -> Result<(), EmbeddedError> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -43,30 +43,30 @@ pub(crate) fn private_folder(path: &Path) -> Result<(), EmbeddedError> {
     builder.create(path).map_err(|source| EmbeddedError::file("create", path, source))
 }
 
-/// Creates the file of a SQLite database for its owner alone, and closes one that is there to others. An empty file is a
-/// new database, and SQLite gives its own files beside it the same mode.
+/// Creates the file of a SQLite database for its owner only, or removes the access of others to an existing one. An
+/// empty file is a valid new database, and SQLite gives its other files the same mode.
 pub(crate) fn private_database(path: &Path) -> Result<(), EmbeddedError> {
     let mut options = fs::OpenOptions::new();
     options.append(true).create(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map_err(|source| EmbeddedError::file("open", path, source))?;
-    close(path, 0o600)?;
-    for end in BESIDE_A_DATABASE {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(end);
-        private_file(Path::new(&beside))?;
+    restrict(path, 0o600)?;
+    for suffix in DATABASE_FILE_SUFFIXES {
+        let mut file = path.as_os_str().to_owned();
+        file.push(suffix);
+        private_file(Path::new(&file))?;
     }
     Ok(())
 }
 
-/// Closes a file to others, if it is there.
+/// Removes the access of others to a file, if it exists.
 pub(crate) fn private_file(path: &Path) -> Result<(), EmbeddedError> {
-    if path.is_file() { close(path, 0o600) } else { Ok(()) }
+    if path.is_file() { restrict(path, 0o600) } else { Ok(()) }
 }
 
 #[cfg(unix)]
-fn close_data_dir(path: &Path) -> Result<(), EmbeddedError> {
+fn restrict_data_dir(path: &Path) -> Result<(), EmbeddedError> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     const READ_OR_WRITE: u32 = 0o066;
@@ -85,20 +85,20 @@ fn close_data_dir(path: &Path) -> Result<(), EmbeddedError> {
         return not_own("every user may have files there");
     }
     let mut entries = fs::read_dir(path).map_err(|source| EmbeddedError::file("read", path, source))?;
-    if entries.next().is_some() && !MARKS.iter().any(|mark| path.join(mark).exists()) {
+    if entries.next().is_some() && !MARKER_FILES.iter().any(|name| path.join(name).exists()) {
         return not_own("it holds other files");
     }
     set_mode(path, 0o700)
 }
 
-/// Elsewhere access is ruled by lists that are inherited from the user's own folder.
+/// Other systems use access lists that are inherited from the user's own folder.
 #[cfg(not(unix))]
-fn close_data_dir(_path: &Path) -> Result<(), EmbeddedError> {
+fn restrict_data_dir(_path: &Path) -> Result<(), EmbeddedError> {
     Ok(())
 }
 
 #[cfg(unix)]
-fn close(path: &Path, mode: u32) -> Result<(), EmbeddedError> {
+fn restrict(path: &Path, mode: u32) -> Result<(), EmbeddedError> {
     use std::os::unix::fs::PermissionsExt as _;
 
     let metadata = fs::metadata(path).map_err(|source| EmbeddedError::file("read", path, source))?;
@@ -106,7 +106,7 @@ fn close(path: &Path, mode: u32) -> Result<(), EmbeddedError> {
 }
 
 #[cfg(not(unix))]
-fn close(_path: &Path, _mode: u32) -> Result<(), EmbeddedError> {
+fn restrict(_path: &Path, _mode: u32) -> Result<(), EmbeddedError> {
     Ok(())
 }
 
@@ -139,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_there_is_closed_if_it_is_ours() {
+    fn an_existing_folder_is_restricted_if_it_is_ours() {
         for (before, with, after) in [
             (0o755, &[][..], 0o700),
             (0o777, &[], 0o700),
             (0o750, &["epoch", "notes.txt"], 0o700),
             (0o755, &["master.key"], 0o700),
             (0o700, &["notes.txt"], 0o700),
-            // Sandboxes of another user pass through.
+            // Sandboxes of another user traverse the folder.
             (0o711, &["epoch"], 0o711),
         ] {
             let dir = folder(before, with);

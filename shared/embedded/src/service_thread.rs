@@ -1,23 +1,23 @@
-//! A service on a thread of its own: jobs go in through a channel, answers come back through
-//! one-shot channels inside the jobs. Tokio's workers never wait for a disk.
+//! A service on a separate thread: jobs are sent through a channel, and responses return through
+//! one-shot channels in the jobs. Tokio's workers never wait for a disk.
 
 use std::io;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-/// The service's thread has ended; nothing more will be answered.
+/// The service's thread has ended; it answers no more requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stopped;
 
-/// What is sent to a service thread.
+/// Messages to a service thread.
 pub(crate) enum Message<J> {
     Job(J),
     Stop,
 }
 
-/// A handle to a running service thread. The thread ends at [`ServiceThread::stop`], at the
-/// latest when the handle is dropped.
+/// Handle of a running service thread. The thread ends at [`ServiceThread::stop`], at the latest
+/// when the handle is dropped.
 #[derive(Debug)]
 pub(crate) struct ServiceThread<J> {
     sender: Sender<Message<J>>,
@@ -25,8 +25,8 @@ pub(crate) struct ServiceThread<J> {
 }
 
 impl<J: Send + 'static> ServiceThread<J> {
-    /// Starts `run` on a thread. `run` returns when it receives [`Message::Stop`] or when the
-    /// channel is closed; it also gets a sender to its own queue.
+    /// Starts `run` on a thread. `run` returns when it receives [`Message::Stop`] or the channel is
+    /// closed; it also gets a sender to its own queue.
     pub(crate) fn start(
         name: &str,
         run: impl FnOnce(Sender<Message<J>>, Receiver<Message<J>>) + Send + 'static,
@@ -43,11 +43,11 @@ impl<J: Send + 'static> ServiceThread<J> {
 }
 
 impl<J> ServiceThread<J> {
-    /// Ends the thread after the jobs already sent, and waits for it.
+    /// Ends the thread after the jobs that were already sent, and waits for it.
     pub(crate) fn stop(&self) {
         let thread = self.thread.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // Fails only if the thread is gone already.
+            // Fails only if the thread has already ended.
             let _ = self.sender.send(Message::Stop);
             let _ = thread.join();
         }

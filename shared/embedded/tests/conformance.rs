@@ -1,8 +1,8 @@
-//! What the program relies on in DynamoDB and SQS, as checks over an SDK configuration.
+//! Conformance checks of the DynamoDB and SQS behavior that the program relies on.
 //!
 //! Without settings they run against the embedded services. With `AWS_ENDPOINT_URL` they run
-//! against whatever answers there, so that the embedded services are held to what other
-//! implementations do. Every check uses names of its own.
+//! against the services at that address, to compare the embedded services with other
+//! implementations. Every check uses its own names.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step fails the test")]
 
 #[path = "conformance/dynamodb.rs"]
@@ -21,7 +21,7 @@ use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 /// The services under test.
 struct Stack {
     config: SdkConfig,
-    /// Part of every name, so that runs against a shared endpoint do not meet.
+    /// Part of every name, so that concurrent runs against a shared endpoint don't collide.
     prefix: String,
     _embedded: Option<(Embedded, tempfile::TempDir)>,
 }
@@ -48,7 +48,8 @@ impl Stack {
         self._embedded.is_some()
     }
 
-    /// Whether numbers out of range are refused. AWS and the embedded services do; MiniStack does not.
+    /// True if numbers out of range are rejected, as AWS and the embedded services do. MiniStack
+    /// doesn't.
     fn checks_limits(&self) -> bool {
         self.is_embedded()
     }
@@ -88,7 +89,7 @@ checks! {
         transactions_are_all_or_nothing,
         a_repeated_transaction_token_is_done_once,
         batches_write_and_read,
-        queries_page_filter_and_turn_around,
+        queries_page_filter_and_reverse,
         an_index_is_queried,
         mistakes_are_typed_errors,
         large_items_are_refused;

@@ -1,4 +1,4 @@
-//! What only the embedded services promise: the data directory, restarts, faults, observation.
+//! Guarantees of the embedded services only: data directory, restarts, faults, observers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step fails the test")]
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ fn with_faults(dir: &Path, faults: &str) -> Embedded {
     Embedded::open(options).unwrap()
 }
 
-/// Clients that report every error instead of trying again.
+/// Returns clients that report every error instead of retrying.
 fn clients_without_retries(embedded: &Embedded) -> (Ddb, Sqs) {
     let config = embedded.sdk_config().into_builder().retry_config(RetryConfig::disabled()).build();
     (Ddb::new(&config), Sqs::new(&config))
@@ -91,8 +91,8 @@ async fn everything_survives_a_reopen(durability: Durability) {
     }
     let held = sqs.receive_message().queue_url(&url).visibility_timeout(43_200).send().await.unwrap();
     assert_eq!(held.messages().len(), 1);
-    let held_elsewhere = Embedded::open(EmbeddedOptions::new(&dir)).unwrap_err();
-    assert!(matches!(held_elsewhere, EmbeddedError::InUse { .. }), "{held_elsewhere}");
+    let opened_twice = Embedded::open(EmbeddedOptions::new(&dir)).unwrap_err();
+    assert!(matches!(opened_twice, EmbeddedError::InUse { .. }), "{opened_twice}");
     embedded.close();
     assert!(ddb.list_tables().send().await.is_err(), "closed");
 
@@ -144,7 +144,7 @@ async fn the_directory_is_free_when_the_last_user_is_gone() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_one_sentence() {
+fn open_errors_are_one_sentence() {
     let temp = tempfile::tempdir().unwrap();
     let file = temp.path().join("file");
     std::fs::write(&file, "x").unwrap();
@@ -161,7 +161,7 @@ fn what_cannot_be_opened_is_one_sentence() {
     }
 }
 
-/// Concurrent writers in full durability share waits for the disk; nothing may be lost or doubled.
+/// Concurrent writers with full durability share disk waits; no write may be lost or duplicated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups_of_writers_are_exact() {
     let temp = tempfile::tempdir().unwrap();
@@ -231,7 +231,7 @@ async fn a_closed_service_is_an_error_not_a_wait() {
 }
 
 #[tokio::test]
-async fn an_aborted_long_poll_swallows_nothing() {
+async fn an_aborted_long_poll_loses_no_messages() {
     let temp = tempfile::tempdir().unwrap();
     let embedded = open(temp.path(), Durability::Normal);
     let (_, sqs) = clients_without_retries(&embedded);
@@ -239,7 +239,7 @@ async fn an_aborted_long_poll_swallows_nothing() {
     for round in 0..20 {
         let waiting = sqs.receive_message().queue_url(&url).wait_time_seconds(20).send();
         let waiting = tokio::spawn(waiting);
-        // The abort comes before, while and after the poll is parked.
+        // The abort comes before, while and after the poll waits.
         for _ in 0..round {
             tokio::task::yield_now().await;
         }
@@ -281,13 +281,12 @@ async fn injected_refusals_are_the_real_errors() {
     };
     let error = write().await.unwrap_err().into_service_error();
     let aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError::TransactionCanceledException(
-        cancelled,
+        canceled,
     ) = error
     else {
         panic!("{error:?}")
     };
-    let codes: Vec<_> =
-        cancelled.cancellation_reasons().iter().map(|reason| reason.code().unwrap()).collect();
+    let codes: Vec<_> = canceled.cancellation_reasons().iter().map(|reason| reason.code().unwrap()).collect();
     assert_eq!(codes.iter().filter(|code| **code == "TransactionConflict").count(), 1);
     assert_eq!(codes.iter().filter(|code| **code == "None").count(), 2);
     assert_eq!(number(&ddb, "a").await, None);
@@ -303,18 +302,18 @@ async fn injected_refusals_are_the_real_errors() {
     let s3 = aws_sdk_s3::Client::from_conf(s3.retry_config(RetryConfig::disabled()).build());
     let error = s3.head_bucket().bucket("bucket").send().await.unwrap_err();
     assert_eq!(error.raw_response().unwrap().status().as_u16(), 503);
-    assert_eq!(embedded.fault_counts().of(FaultKind::Throttle), 14);
-    assert_eq!(embedded.fault_counts().of(FaultKind::Conflict), 2);
+    assert_eq!(embedded.fault_counts().count(FaultKind::Throttle), 14);
+    assert_eq!(embedded.fault_counts().count(FaultKind::Conflict), 2);
 }
 
 #[tokio::test]
-async fn the_sdk_gets_over_throttling_by_itself() {
+async fn the_sdk_retries_throttled_calls() {
     let temp = tempfile::tempdir().unwrap();
     let embedded = with_faults(temp.path(), "throttle@PutItem=1");
     let ddb = Ddb::new(&embedded.sdk_config());
     create_table(&ddb).await;
     ddb.put_item().table_name("table").item("id", s("a")).item("n", n(1)).send().await.unwrap();
-    assert_eq!(embedded.fault_counts().of(FaultKind::Throttle), 1);
+    assert_eq!(embedded.fault_counts().count(FaultKind::Throttle), 1);
 }
 
 #[tokio::test]
@@ -336,16 +335,16 @@ async fn a_lost_response_leaves_the_effect() {
     assert_eq!(number(&ddb, "a").await.as_deref(), Some("1"));
     assert!(sqs.send_message().queue_url(&url).message_body("x").send().await.is_err());
     assert_eq!(sqs.receive_message().queue_url(&url).send().await.unwrap().messages().len(), 1);
-    // With retries the transaction is repeated under its token, and done once.
+    // With retries, the transaction is repeated with the same token, and executed once.
     let retrying = Ddb::new(&embedded.sdk_config());
     let write = retrying.transact_write_items();
     write.transact_items(TransactWriteItem::builder().update(add("b")).build()).send().await.unwrap();
     assert_eq!(number(&ddb, "b").await.as_deref(), Some("1"));
-    assert_eq!(embedded.fault_counts().of(FaultKind::LostResponse), 3);
+    assert_eq!(embedded.fault_counts().count(FaultKind::LostResponse), 3);
 }
 
 #[tokio::test]
-async fn part_of_a_batch_is_left() {
+async fn part_of_a_batch_is_unprocessed() {
     let temp = tempfile::tempdir().unwrap();
     let embedded = with_faults(temp.path(), "seed=5,unprocessed=1.0");
     let (ddb, _) = clients_without_retries(&embedded);
@@ -386,7 +385,7 @@ async fn part_of_a_batch_is_left() {
 }
 
 #[tokio::test]
-async fn messages_are_doubled_and_lost() {
+async fn messages_are_duplicated_and_lost() {
     let temp = tempfile::tempdir().unwrap();
     let embedded = with_faults(temp.path(), "lose=1,duplicate=1.0");
     let sqs = Sqs::new(&embedded.sdk_config());

@@ -1,4 +1,4 @@
-//! A process that is killed loses nothing it was told is done.
+//! A killed process loses no write that was acknowledged.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step fails the test")]
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::{
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 
 const DIR_VARIABLE: &str = "BENCH_EMBEDDED_KILL_TEST_DIR";
-/// Lines to wait for before the kill.
+/// Number of lines to wait for before the kill.
 const ACKNOWLEDGED_MIN: usize = 100;
 
 fn open(dir: &Path, durability: Durability) -> Embedded {
@@ -24,7 +24,7 @@ fn s(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-/// The writing process: prints what was acknowledged, until it is killed.
+/// The writing process: prints each acknowledged write until it is killed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "run by the other tests as a process of its own"]
 async fn writer() {
@@ -87,7 +87,8 @@ async fn survives_a_kill(durability: Durability, name: &str) {
         acknowledged.push(lines.next().unwrap().unwrap());
     }
     child.kill().unwrap();
-    // What was written before the kill and is still in the pipe counts as well; a last line may be torn.
+    // Lines written before the kill that are still in the pipe count too; the last line may be
+    // incomplete.
     acknowledged.extend(lines.map_while(Result::ok));
     child.wait().unwrap();
     acknowledged.pop();
@@ -108,7 +109,7 @@ async fn survives_a_kill(durability: Durability, name: &str) {
     }
     let total =
         get("total".to_owned()).await.unwrap().item.unwrap()["n"].as_n().unwrap().parse::<usize>().unwrap();
-    // At most one transaction of each of the eight writers was done and not yet reported.
+    // At most one transaction of each of the eight writers was executed but not yet reported.
     assert!((found..=found + 9).contains(&total), "{found} items acknowledged, {total} counted");
     let url = sqs.get_queue_url().queue_name("queue").send().await.unwrap().queue_url.unwrap();
     let mut bodies = BTreeSet::new();

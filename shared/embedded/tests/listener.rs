@@ -1,4 +1,4 @@
-//! The services behind a socket, and what an observer of answers is told.
+//! The services behind a socket, and the reports to observers of completed calls.
 
 #![allow(missing_docs)]
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
@@ -36,7 +36,7 @@ async fn a_program_elsewhere_works_on_the_same_services() {
     let connections = Connections::default();
     let (serving, counted) = (embedded.clone(), connections.clone());
     let server = tokio::spawn(async move { serve(&serving, listener, counted).await });
-    // The SDK with an HTTP client that opens sockets, as a function has it.
+    // The SDK with an HTTP client that opens sockets, as in a function.
     let http = aws_smithy_http_client::Builder::new().build_http();
     let config = embedded.sdk_config().into_builder().endpoint_url(&url).http_client(http).build();
     let client = aws_sdk_dynamodb::Client::new(&config);
@@ -46,7 +46,7 @@ async fn a_program_elsewhere_works_on_the_same_services() {
     assert_eq!(connections.count(), 1, "one connection for calls that follow each other");
     let inside = aws_sdk_dynamodb::Client::new(&embedded.sdk_config());
     assert!(inside.get_item().table_name("table").key("id", s("2")).send().await.unwrap().item.is_some());
-    // Errors are the services' own, and S3 checks the signature.
+    // Errors come from the services themselves, and S3 checks the signature.
     let absent = client.get_item().table_name("absent").key("id", s("a")).send().await.unwrap_err();
     assert!(absent.into_service_error().is_resource_not_found_exception());
     let s3 = aws_sdk_s3::config::Builder::from(&config).force_path_style(true).build();
@@ -67,15 +67,15 @@ async fn a_program_elsewhere_works_on_the_same_services() {
     server.abort();
 }
 
-/// Units by hand from AWS's rules: 1 KB a write unit, twice in a transaction; 4 KB a read unit, half of it without
-/// strong consistency; a write whose condition failed is charged for.
+/// Units computed by hand from AWS's rules: 1 KB per write unit, twice in a transaction; 4 KB per read unit, half
+/// without strong consistency; failed conditions are charged.
 #[tokio::test]
-async fn an_observer_of_answers_is_told_what_aws_would_charge() {
+async fn completed_calls_report_what_aws_would_charge() {
     let temp = tempfile::tempdir().unwrap();
     let seen: Arc<Mutex<Vec<(String, f64, f64)>>> = Arc::default();
     let bytes: Arc<Mutex<BTreeMap<String, (u64, u64)>>> = Arc::default();
     let (log, sizes) = (Arc::clone(&seen), Arc::clone(&bytes));
-    let recorder = Recorder::of_answers(move |answered| {
+    let recorder = Recorder::for_completed_calls(move |answered| {
         let action = answered.call.action.to_owned();
         if answered.call.service == Service::DynamoDb {
             log.lock().unwrap().push((action, answered.read_units, answered.write_units));

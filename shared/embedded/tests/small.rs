@@ -1,11 +1,13 @@
-//! KMS, SNS and Secrets Manager through the SDK: answers and typed errors.
+//! KMS, SNS and Secrets Manager through the SDK: responses and typed errors.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed step fails the test")]
 
 use std::sync::{Arc, Mutex};
 
 use aws_sdk_kms::primitives::Blob;
 use aws_sdk_sns::error::ProvideErrorMetadata as _;
-use bench_embedded::{Durability, Embedded, EmbeddedOptions, KMS_KEY_ID, Published, Recorder, Service};
+use bench_embedded::{
+    Durability, Embedded, EmbeddedOptions, KMS_KEY_ID, PublishedMessage, Recorder, Service,
+};
 
 const TOPIC: &str = "arn:aws:sns:us-east-1:000000000000:alarms";
 
@@ -28,7 +30,7 @@ async fn kms_encrypts_for_a_context() {
     let opened = decrypt().encryption_context("b", "2").encryption_context("a", "1").send().await.unwrap();
     assert_eq!(opened.plaintext().unwrap().as_ref(), b"clear");
     assert_eq!(opened.key_id(), Some(arn));
-    // Two ways to share out the same characters are two contexts.
+    // Two different splits of the same characters are two contexts.
     for wrong in [vec![], vec![("a", "1")], vec![("a", "1b"), ("", "2")], vec![("a", "2"), ("b", "1")]] {
         let decrypt =
             wrong.iter().fold(decrypt(), |call, (name, value)| call.encryption_context(*name, *value));
@@ -56,7 +58,7 @@ async fn sns_keeps_what_is_published() {
         |topic: &str| sns.publish().topic_arn(topic).subject("Run & <score>").message("50 % + ä\nb=c&d");
     let sent = publish(TOPIC).send().await.unwrap();
     assert!(!sent.message_id().unwrap().is_empty());
-    let expected = Published {
+    let expected = PublishedMessage {
         topic: TOPIC.to_owned(),
         subject: Some("Run & <score>".to_owned()),
         message: "50 % + ä\nb=c&d".to_owned(),
@@ -86,7 +88,7 @@ async fn secrets_are_read_by_name_and_arn() {
 }
 
 #[tokio::test]
-async fn their_calls_are_observed_and_meet_faults() {
+async fn their_calls_are_observed_and_injected_with_faults() {
     let dir = tempfile::tempdir().unwrap();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);

@@ -81,7 +81,7 @@ where
     let (handle, keep) = (&handle, &keep);
     join(event, |record| async move {
         let arn = record.event_source_arn.as_deref().unwrap_or_default();
-        let Some(queue) = QueueName::of_dead_letter_arn(arn) else {
+        let Some(queue) = QueueName::from_dead_letter_arn(arn) else {
             tracing::error!("`{arn}` is no dead-letter queue of ours: its messages stay there");
             metrics::count(metrics::MESSAGES_FAILED, 1.0);
             return Handled::Again;
@@ -205,7 +205,7 @@ fn unreadable(record: &SqsMessage, queue: QueueName, problem: String) -> Unreada
 async fn put_back(record: &SqsMessage, source: Source, queues: &Queues, body: &str) -> Handled {
     if source.dead {
         let receipt = record.receipt_handle.as_deref().unwrap_or_default();
-        if let Err(error) = queues.look_away(source.queue, receipt, OTHER_VERSION_DELAY).await {
+        if let Err(error) = queues.hide_dead_letter(source.queue, receipt, OTHER_VERSION_DELAY).await {
             tracing::debug!(%error, "The message waits for its visibility timeout");
         }
         return Handled::Again;
@@ -224,7 +224,7 @@ async fn come_again(record: &SqsMessage, source: Source, queues: &Queues) {
     let receipt = record.receipt_handle.as_deref().unwrap_or_default();
     let deliveries = record.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
     let deliveries = deliveries.unwrap_or(1);
-    if let Err(error) = queues.come_again(source.queue, source.dead, receipt, deliveries).await {
+    if let Err(error) = queues.retry_later(source.queue, source.dead, receipt, deliveries).await {
         let message_id = record.message_id.as_deref().unwrap_or_default();
         tracing::debug!(message_id, %error, "The message waits for its visibility timeout");
     }

@@ -73,7 +73,7 @@ async fn sqs() {
     let role = without("GetQueueAttributes").await;
     assert_names(role.queues.depth(QueueName::Items).await.unwrap_err(), "sqs:GetQueueAttributes");
     let role = without("ChangeMessageVisibility").await;
-    let again = role.queues.come_again(QueueName::Items, false, "receipt", 1).await;
+    let again = role.queues.retry_later(QueueName::Items, false, "receipt", 1).await;
     assert_names(again.unwrap_err(), "sqs:ChangeMessageVisibility");
 }
 

@@ -43,7 +43,7 @@ impl ClaimedSample {
 
     /// Makes the message of this sample for a stage.
     pub(crate) fn message(&self, stage: Stage) -> Message {
-        Message::of_stage(stage, self.sample.clone(), self.run.generation)
+        Message::for_stage(stage, self.sample.clone(), self.run.generation)
     }
 }
 
@@ -71,14 +71,14 @@ impl Pipeline {
                 return Ok(Some(ClaimedSample { run, benchmark, sample, record, attempt, deadline, item }));
             }
             Claim::NotDue(due_at) => {
-                let message = Message::of_stage(stage, sample.clone(), run.generation);
+                let message = Message::for_stage(stage, sample.clone(), run.generation);
                 self.send_later(&message, now, due_at).await?;
             }
             // The attempt that holds it will finish it; reconciliation sends it again when the lease is over.
             Claim::Busy => {}
             // Handed over, perhaps by an attempt that was killed before it could send the message.
             Claim::Elsewhere(found) if found.is_turn() => {
-                let message = Message::of_stage(found, sample.clone(), run.generation);
+                let message = Message::for_stage(found, sample.clone(), run.generation);
                 self.queues.send(&message, Duration::ZERO).await?;
             }
             Claim::Elsewhere(_) => {}
@@ -133,7 +133,8 @@ impl Pipeline {
         // Requeued meanwhile: the new generation's message may have met this claim and been dropped.
         let found = self.state.run(claimed.sample.run).await?;
         if let Some(found) = found.filter(|found| found.state.status().is_open()) {
-            let message = Message::of_stage(claimed.record.stage(), claimed.sample.clone(), found.generation);
+            let message =
+                Message::for_stage(claimed.record.stage(), claimed.sample.clone(), found.generation);
             self.queues.send(&message, Duration::ZERO).await?;
         }
         Ok(())

@@ -1,7 +1,7 @@
-//! Messages between the functions in SQS: batches and planned waits.
+//! SQS messages between the functions: batches, delays and redelivery.
 //!
-//! A message is a reference. It can be lost, doubled, late or from another version of the program
-//! without harm: what is true is in the state, and who receives a message looks there first.
+//! A message is only a reference. Messages may be lost, duplicated, late or from another version of the program without
+//! harm: the state in the database is authoritative, and receivers check it first.
 //!
 //! | queue | message | sent by | received by |
 //! | --- | --- | --- | --- |
@@ -10,8 +10,8 @@
 //! | `turns` | [`Message::Turn`] | worker, turns (planned waits), planner, dead-letters, scheduler | turns |
 //! | `finishes` | [`Message::Finish`] | worker, turns, planner, api, dead-letters, scheduler | finisher |
 //!
-//! Each has a dead-letter queue of the same name with `-dead` at the end. The message group is the
-//! run, so that SQS delivers fairly between runs.
+//! Each queue has a dead-letter queue with the suffix `-dead`. The message group is the run, so that SQS delivers
+//! fairly between runs.
 
 mod message;
 
@@ -25,46 +25,47 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 pub use message::{MESSAGE_VERSION, Message, MessageError};
 
-/// SQS delays a message by 15 minutes at most; a longer wait is several messages.
+/// Longest delay of a message in SQS, 15 minutes. A longer wait takes several messages.
 pub const DELAY_MAX: Duration = Duration::from_secs(900);
-/// Messages of one batch: SQS's own limit.
+/// Maximum number of messages in a batch, SQS's own limit.
 pub const BATCH_MAX: usize = 10;
-/// Deliveries of a message before it goes to the dead-letter queue.
+/// Number of deliveries of a message before it goes to the dead-letter queue.
 pub const RECEIVES_MAX: u32 = 5;
-/// When a message that failed comes again the first time: five deliveries then spread over seven minutes.
-const AGAIN: Duration = Duration::from_secs(5);
-/// How often a part of a batch that SQS did not take is sent again.
-const RESENDS_MAX: u32 = 8;
-/// Longest wait before a part of a batch is sent again.
+/// Delay before a failed message is delivered the second time. Five deliveries then spread over seven minutes.
+const RETRY_DELAY: Duration = Duration::from_secs(5);
+/// Maximum number of times that a batch is sent while SQS rejects some of its messages.
+const SENDS_MAX: u32 = 8;
+/// Longest wait before the rejected part of a batch is sent again, in milliseconds.
 const RESEND_WAIT_MS_MAX: u64 = 5_000;
-/// Batches in flight while many messages are sent.
+/// Number of batches that are sent concurrently.
 const BATCHES_IN_FLIGHT: usize = 8;
 
 /// The queues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum QueueName {
-    /// Runs to be planned.
+    /// Runs to plan.
     Plans,
-    /// Samples to be answered and scored.
+    /// Samples to answer and score.
     Items,
-    /// Samples whose answers are to be judged, or run in a sandbox.
+    /// Samples whose answers are waiting for the judge or a sandbox.
     Turns,
-    /// Runs whose samples are all over.
+    /// Runs whose samples are all done.
     Finishes,
 }
 
 impl QueueName {
-    /// Every queue.
+    /// All queues.
     pub const ALL: [Self; 4] = [Self::Plans, Self::Items, Self::Turns, Self::Finishes];
 
-    /// The queue whose dead-letter queue has this ARN: its name ends in `-plans-dead` and the like.
-    pub fn of_dead_letter_arn(arn: &str) -> Option<Self> {
+    /// Returns the queue whose dead-letter queue has this ARN, which ends in the queue's name and `-dead`, as in
+    /// `-plans-dead`.
+    pub fn from_dead_letter_arn(arn: &str) -> Option<Self> {
         let name = arn.rsplit(':').next()?.strip_suffix("-dead")?;
         let last = name.rsplit('-').next()?;
         Self::ALL.into_iter().find(|queue| queue.as_str() == last)
     }
 
-    /// The name in queue names and variables.
+    /// Returns the name that is part of queue names and variables.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Plans => "plans",
@@ -75,52 +76,52 @@ impl QueueName {
     }
 }
 
-/// Messages that could not be sent or read.
+/// Errors of sending and reading messages.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
-    /// SQS refused or could not be reached. May succeed when repeated.
+    /// SQS refused the request or could not be reached. A retry may succeed.
     #[error("could not {verb} queue `{queue}`: {problem}")]
     Service {
-        /// What was tried.
+        /// Operation that failed, as a verb.
         verb: &'static str,
-        /// Which queue.
+        /// Name of the queue.
         queue: &'static str,
-        /// What SQS said.
+        /// Error of SQS.
         problem: String,
     },
-    /// A queue whose address is not configured.
+    /// The address of the queue isn't configured.
     #[error("the address of queue `{0}` is not set: set {1}")]
     NotConfigured(&'static str, String),
 }
 
-/// How many messages are in a queue, as SQS estimates it.
+/// Number of messages in a queue, as estimated by SQS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Depth {
-    /// Waiting to be received.
+    /// Messages waiting to be received.
     pub visible: u64,
-    /// Received and not deleted.
+    /// Messages that are received but not deleted.
     pub in_flight: u64,
-    /// Not due yet.
+    /// Messages whose delay hasn't passed.
     pub delayed: u64,
 }
 
-/// The queues, and how to reach them.
+/// Client of the queues.
 #[derive(Debug, Clone)]
 pub struct Queues {
     client: Client,
     urls: BTreeMap<QueueName, String>,
-    again: Duration,
+    retry_delay: Duration,
 }
 
-/// How the queues are made on the embedded stack. Deployed, the template makes them.
+/// Settings of the queues on the embedded stack. In AWS, the template creates the queues.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueSettings {
-    /// How long a received message stays hidden: at least six times the function's time limit.
+    /// Time for which a received message stays hidden: at least six times the function's time limit.
     pub visibility_timeout: Duration,
-    /// How long messages are kept.
+    /// Time for which messages are kept.
     pub retention: Duration,
-    /// When a message that failed comes again the first time; each further time after four times as long.
-    pub again: Duration,
+    /// Delay before a failed message is delivered the second time. Each further delay is four times as long.
+    pub retry_delay: Duration,
 }
 
 impl Default for QueueSettings {
@@ -128,25 +129,25 @@ impl Default for QueueSettings {
         Self {
             visibility_timeout: Duration::from_secs(12 * 3_600),
             retention: Duration::from_secs(14 * 86_400),
-            again: AGAIN,
+            retry_delay: RETRY_DELAY,
         }
     }
 }
 
 impl Queues {
-    /// The queues under known addresses.
+    /// Creates a client of queues with known addresses.
     pub fn new(config: &aws_types::SdkConfig, urls: BTreeMap<QueueName, String>) -> Self {
-        Self { client: Client::new(config), urls, again: AGAIN }
+        Self { client: Client::new(config), urls, retry_delay: RETRY_DELAY }
     }
 
-    /// The queues under the addresses in `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL`, `BENCH_QUEUE_TURNS_URL`
-    /// and `BENCH_QUEUE_FINISHES_URL`. A function that does not send to a queue need not know it.
+    /// Creates a client from the addresses in `BENCH_QUEUE_PLANS_URL`, `BENCH_QUEUE_ITEMS_URL`, `BENCH_QUEUE_TURNS_URL`
+    /// and `BENCH_QUEUE_FINISHES_URL`. A function needs only the addresses of the queues that it sends to.
     pub fn from_vars(config: &aws_types::SdkConfig, var: impl Fn(&str) -> Option<String>) -> Self {
         let urls = QueueName::ALL.into_iter().filter_map(|name| Some((name, var(&variable(name))?)));
         Self::new(config, urls.collect())
     }
 
-    /// Makes the queues and their dead-letter queues, or finds them, under names that start with `prefix`.
+    /// Creates the queues and their dead-letter queues if they don't exist, under names that start with `prefix`.
     pub async fn create(
         config: &aws_types::SdkConfig,
         prefix: &str,
@@ -161,7 +162,7 @@ impl Queues {
                 (QueueAttributeName::VisibilityTimeout, settings.visibility_timeout.as_secs().to_string()),
             ];
             let mut attributes = HashMap::from(common);
-            let dead_url = make(&client, &format!("{prefix}{}-dead", name.as_str()), &attributes)
+            let dead_url = create_queue(&client, &format!("{prefix}{}-dead", name.as_str()), &attributes)
                 .await
                 .map_err(|problem| service("create", problem))?;
             let dead = client
@@ -170,49 +171,50 @@ impl Queues {
                 .attribute_names(QueueAttributeName::QueueArn)
                 .send()
                 .await
-                .map_err(|error| service("read", told(error)))?;
+                .map_err(|error| service("read", error_text(error)))?;
             let arn = dead.attributes().and_then(|all| all.get(&QueueAttributeName::QueueArn));
             let redrive = format!(
                 r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":{RECEIVES_MAX}}}"#,
                 arn.map(String::as_str).unwrap_or_default()
             );
             attributes.insert(QueueAttributeName::RedrivePolicy, redrive);
-            let url = make(&client, &format!("{prefix}{}", name.as_str()), &attributes)
+            let url = create_queue(&client, &format!("{prefix}{}", name.as_str()), &attributes)
                 .await
                 .map_err(|problem| service("create", problem))?;
             urls.insert(name, url);
         }
-        Ok(Self { client, urls, again: settings.again })
+        Ok(Self { client, urls, retry_delay: settings.retry_delay })
     }
 
-    /// The same queues, reached with another configuration.
+    /// Returns a client of the same queues with another configuration.
     #[must_use]
-    pub fn through(&self, config: &aws_types::SdkConfig) -> Self {
+    pub fn with_config(&self, config: &aws_types::SdkConfig) -> Self {
         Self { client: Client::new(config), ..self.clone() }
     }
 
-    /// The client, for who receives.
+    /// Returns the SQS client, for receivers.
     pub fn client(&self) -> &Client {
         &self.client
     }
 
-    /// The address of a queue.
+    /// Returns the address of a queue.
     pub fn url(&self, name: QueueName) -> Result<&str, QueueError> {
         let url = self.urls.get(&name);
         url.map(String::as_str).ok_or_else(|| QueueError::NotConfigured(name.as_str(), variable(name)))
     }
 
-    /// The address of a queue's dead-letter queue: its name has `-dead` at the end.
+    /// Returns the address of a queue's dead-letter queue, whose name has the suffix `-dead`.
     pub fn dead_letter_url(&self, name: QueueName) -> Result<String, QueueError> {
         Ok(format!("{}-dead", self.url(name)?))
     }
 
-    /// Sends one message. `delay` is cut to [`DELAY_MAX`]; who receives it early sends it again.
+    /// Sends one message. `delay` is limited to [`DELAY_MAX`]; a receiver that gets the message too early sends it
+    /// again.
     pub async fn send(&self, message: &Message, delay: Duration) -> Result<(), QueueError> {
         self.send_all(std::slice::from_ref(message), delay).await
     }
 
-    /// Sends many messages in batches. When it fails some may have been sent: all can be sent again.
+    /// Sends messages in batches. After an error, some may have been sent; it is safe to send all of them again.
     pub async fn send_all(&self, messages: &[Message], delay: Duration) -> Result<(), QueueError> {
         let mut by_queue: BTreeMap<QueueName, Vec<&Message>> = BTreeMap::new();
         for message in messages {
@@ -220,7 +222,7 @@ impl Queues {
         }
         for (name, messages) in by_queue {
             let url = self.url(name)?;
-            // Collected first: a closure that borrows would make this future not `Send`.
+            // Collected first, since a closure that borrows would make this future not `Send`.
             let batches: Vec<_> =
                 messages.chunks(BATCH_MAX).map(|batch| self.send_batch(name, url, batch, delay)).collect();
             stream::iter(batches).buffer_unordered(BATCHES_IN_FLIGHT).try_collect::<()>().await?;
@@ -249,10 +251,10 @@ impl Queues {
                 .map_err(|error| service(error.to_string()))?;
             entries.push(entry);
         }
-        for resend in 0..RESENDS_MAX {
-            if resend > 0 {
-                // Up to 100, 200, 400 … 5000 ms: what was not taken was too much at once.
-                let ceiling_ms = 50_u64.saturating_mul(1 << resend).min(RESEND_WAIT_MS_MAX);
+        for attempt in 0..SENDS_MAX {
+            if attempt > 0 {
+                // Wait up to 100, 200, 400 … 5000 ms: SQS rejected these messages because there were too many at once.
+                let ceiling_ms = 50_u64.saturating_mul(1 << attempt).min(RESEND_WAIT_MS_MAX);
                 tokio::time::sleep(Duration::from_millis(rand::random_range(1..=ceiling_ms))).await;
             }
             let sent = self
@@ -262,7 +264,7 @@ impl Queues {
                 .set_entries(Some(entries.clone()))
                 .send()
                 .await
-                .map_err(|error| service(told(error)))?;
+                .map_err(|error| service(error_text(error)))?;
             let failed = sent.failed();
             if failed.is_empty() {
                 return Ok(());
@@ -272,10 +274,10 @@ impl Queues {
             }
             entries.retain(|entry| failed.iter().any(|f| f.id() == entry.id()));
         }
-        Err(service(format!("{} messages were not taken after {RESENDS_MAX} tries", entries.len())))
+        Err(service(format!("{} messages were rejected {SENDS_MAX} times", entries.len())))
     }
 
-    /// Sends a body that this program cannot read as it is, so that another version can.
+    /// Sends a body of another program version unchanged, so that a process of that version can read it.
     pub async fn put_back(&self, name: QueueName, body: &str, delay: Duration) -> Result<(), QueueError> {
         let delay_s = i32::try_from(delay.min(DELAY_MAX).as_secs()).unwrap_or(0);
         let sent = self.client.send_message().queue_url(self.url(name)?).message_body(body);
@@ -283,25 +285,30 @@ impl Queues {
         sent.map(drop).map_err(|error| QueueError::Service {
             verb: "send to",
             queue: name.as_str(),
-            problem: told(error),
+            problem: error_text(error),
         })
     }
 
-    /// Lets a message that failed come again sooner than its visibility timeout ends: the `deliveries`-th time
-    /// after 5, 20, 80, 320 s. After its last delivery it is dead at once: nobody receives it any more.
-    /// `dead`: the message is in the queue's dead-letter queue.
-    pub async fn come_again(
+    /// Makes a failed message visible before its visibility timeout ends: after 5, 20, 80 or 320 s, depending on
+    /// `deliveries`. After its last delivery it is moved to the dead-letter queue at once. `dead`: the message is in
+    /// the queue's dead-letter queue.
+    pub async fn retry_later(
         &self,
         name: QueueName,
         dead: bool,
         receipt: &str,
         deliveries: u32,
     ) -> Result<(), QueueError> {
-        self.hide(name, dead, receipt, wait_after(self.again, dead, deliveries)).await
+        self.hide(name, dead, receipt, retry_wait(self.retry_delay, dead, deliveries)).await
     }
 
-    /// Leaves a message in its queue's dead-letter queue, to be delivered again after `wait`.
-    pub async fn look_away(&self, name: QueueName, receipt: &str, wait: Duration) -> Result<(), QueueError> {
+    /// Leaves a message in its queue's dead-letter queue and hides it for `wait`.
+    pub async fn hide_dead_letter(
+        &self,
+        name: QueueName,
+        receipt: &str,
+        wait: Duration,
+    ) -> Result<(), QueueError> {
         self.hide(name, true, receipt, wait).await
     }
 
@@ -319,21 +326,21 @@ impl Queues {
         changed.map(drop).map_err(|error| QueueError::Service {
             verb: "change a message of",
             queue: name.as_str(),
-            problem: told(error),
+            problem: error_text(error),
         })
     }
 
-    /// How many messages are in a queue.
+    /// Returns the number of messages in a queue.
     pub async fn depth(&self, name: QueueName) -> Result<Depth, QueueError> {
-        self.depth_of(name, self.url(name)?).await
+        self.queue_depth(name, self.url(name)?).await
     }
 
-    /// How many messages are in a queue's dead-letter queue on the embedded stack.
+    /// Returns the number of messages in a queue's dead-letter queue on the embedded stack.
     pub async fn dead_depth(&self, name: QueueName) -> Result<Depth, QueueError> {
-        self.depth_of(name, &self.dead_letter_url(name)?).await
+        self.queue_depth(name, &self.dead_letter_url(name)?).await
     }
 
-    async fn depth_of(&self, name: QueueName, url: &str) -> Result<Depth, QueueError> {
+    async fn queue_depth(&self, name: QueueName, url: &str) -> Result<Depth, QueueError> {
         let got = self
             .client
             .get_queue_attributes()
@@ -344,7 +351,7 @@ impl Queues {
             .map_err(|error| QueueError::Service {
                 verb: "read",
                 queue: name.as_str(),
-                problem: told(error),
+                problem: error_text(error),
             })?;
         let count = |attribute| {
             let text = got.attributes().and_then(|all| all.get(&attribute));
@@ -358,21 +365,20 @@ impl Queues {
     }
 }
 
-/// How long a message that failed stays hidden after so many deliveries.
-fn wait_after(again: Duration, dead: bool, deliveries: u32) -> Duration {
+/// Returns the time for which a failed message stays hidden after `deliveries` deliveries.
+fn retry_wait(retry_delay: Duration, dead: bool, deliveries: u32) -> Duration {
     if !dead && deliveries >= RECEIVES_MAX {
         return Duration::ZERO;
     }
-    again.saturating_mul(4_u32.saturating_pow(deliveries.clamp(1, RECEIVES_MAX) - 1)).min(DELAY_MAX)
+    retry_delay.saturating_mul(4_u32.saturating_pow(deliveries.clamp(1, RECEIVES_MAX) - 1)).min(DELAY_MAX)
 }
 
 fn variable(name: QueueName) -> String {
     format!("BENCH_QUEUE_{}_URL", name.as_str().to_uppercase())
 }
 
-/// Makes a queue with these attributes and returns its address. One that an earlier start made under other settings gets
-/// these attributes.
-async fn make(
+/// Creates a queue with these attributes and returns its address. An existing queue with other attributes gets these.
+async fn create_queue(
     client: &Client,
     name: &str,
     attributes: &HashMap<QueueAttributeName, String>,
@@ -380,18 +386,18 @@ async fn make(
     match client.create_queue().queue_name(name).set_attributes(Some(attributes.clone())).send().await {
         Ok(made) => Ok(made.queue_url().unwrap_or_default().to_owned()),
         Err(error) if matches!(error.code(), Some("QueueNameExists" | "QueueAlreadyExists")) => {
-            let found = client.get_queue_url().queue_name(name).send().await.map_err(told)?;
+            let found = client.get_queue_url().queue_name(name).send().await.map_err(error_text)?;
             let url = found.queue_url().unwrap_or_default().to_owned();
             let set = client.set_queue_attributes().queue_url(&url).set_attributes(Some(attributes.clone()));
-            set.send().await.map_err(told)?;
+            set.send().await.map_err(error_text)?;
             Ok(url)
         }
-        Err(error) => Err(told(error)),
+        Err(error) => Err(error_text(error)),
     }
 }
 
-/// What the service said, without the rest of its answer.
-fn told<E>(error: SdkError<E>) -> String
+/// Formats a service error without the rest of its response.
+fn error_text<E>(error: SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
 {
@@ -408,8 +414,9 @@ mod tests {
 
     #[test]
     fn dead_letter_queues_are_known_by_their_arn() {
-        let of =
-            |name: &str| QueueName::of_dead_letter_arn(&format!("arn:aws:sqs:eu-west-1:123456789012:{name}"));
+        let of = |name: &str| {
+            QueueName::from_dead_letter_arn(&format!("arn:aws:sqs:eu-west-1:123456789012:{name}"))
+        };
         for queue in QueueName::ALL {
             for stack in ["bench", "bench-dev", "items-dead"] {
                 assert_eq!(of(&format!("{stack}-{}-dead", queue.as_str())), Some(queue));
@@ -419,12 +426,13 @@ mod tests {
         for other in ["", "dead", "-dead", "bench-dreams-dead", "bench-xitems-dead"] {
             assert_eq!(of(other), None, "{other}");
         }
-        assert_eq!(QueueName::of_dead_letter_arn(""), None);
+        assert_eq!(QueueName::from_dead_letter_arn(""), None);
     }
 
     #[test]
     fn a_message_is_dead_right_after_its_last_delivery() {
-        let waits = |dead| [1, 2, 3, 4, 5, 6].map(|deliveries| wait_after(AGAIN, dead, deliveries).as_secs());
+        let waits =
+            |dead| [1, 2, 3, 4, 5, 6].map(|deliveries| retry_wait(RETRY_DELAY, dead, deliveries).as_secs());
         assert_eq!(waits(false), [5, 20, 80, 320, 0, 0]);
         assert_eq!(waits(true), [5, 20, 80, 320, 900, 900]);
     }

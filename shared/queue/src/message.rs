@@ -1,56 +1,58 @@
-//! What messages say.
+//! The messages in the queues.
 
 use bench_domain::{RunId, SampleRef, Stage};
 use serde::{Deserialize, Serialize};
 
 use crate::QueueName;
 
-/// Version of the format. A message of another version is put back: deploys overlap.
+/// Version of the format. Messages of other versions are put back, since versions overlap during a deployment.
 pub const MESSAGE_VERSION: u32 = 1;
 
-/// A reference to something that is to be worked on.
+/// A reference to a run or a sample that has to be processed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Message {
-    /// A run is to become its samples.
+    /// Plan a run: write its samples.
     Plan {
-        /// The run.
+        /// Id of the run.
         run: RunId,
-        /// The run's generation; a message of an older one is dropped.
+        /// Generation of the run; messages of an older generation are dropped.
         generation: u32,
     },
-    /// A sample is to be answered and scored.
+    /// Answer and score a sample.
     Sample {
         /// The sample.
         sample: SampleRef,
-        /// The run's generation when the message was written: what is known of an older one is loaded anew.
+        /// Generation of the run when the message was written. A receiver with cached data of an older generation
+        /// reloads it.
         generation: u32,
     },
-    /// A sample's answer is to be judged, or run in a sandbox.
+    /// Judge a sample's answer, or run it in a sandbox.
     Turn {
         /// The sample.
         sample: SampleRef,
-        /// The run's generation when the message was written: what is known of an older one is loaded anew.
+        /// Generation of the run when the message was written. A receiver with cached data of an older generation
+        /// reloads it.
         generation: u32,
     },
-    /// All samples of a run are over.
+    /// Finish a run whose samples are all done.
     Finish {
-        /// The run.
+        /// Id of the run.
         run: RunId,
-        /// The run's generation.
+        /// Generation of the run.
         generation: u32,
     },
 }
 
-/// A body that is no message of ours.
+/// Reasons for which a message can't be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MessageError {
-    /// It cannot be read. Repeating does not help.
+    /// The body is invalid. A retry doesn't help.
     #[error("the message cannot be read: {0}")]
     Malformed(String),
-    /// Another version of the program wrote it, and may be able to read it.
+    /// Another version of the program wrote the message, and may be able to read it.
     #[error("the message has version {found}; this program reads version {MESSAGE_VERSION}")]
     OtherVersion {
-        /// The version it names.
+        /// Version of the message.
         found: u32,
     },
 }
@@ -66,14 +68,14 @@ struct Envelope<T> {
 #[serde(rename_all = "lowercase", tag = "kind")]
 enum Content {
     Plan { run: RunId, generation: u32 },
-    Sample(OfSample),
-    Turn(OfSample),
+    Sample(SampleContent),
+    Turn(SampleContent),
     Finish { run: RunId, generation: u32 },
 }
 
 #[derive(Serialize, Deserialize)]
-struct OfSample {
-    /// 0 in messages of an older program, where it is missing: any generation will do.
+struct SampleContent {
+    /// 0 if missing, as in messages of older programs; it matches any generation.
     #[serde(default)]
     generation: u32,
     #[serde(flatten)]
@@ -81,12 +83,12 @@ struct OfSample {
 }
 
 impl Message {
-    /// The message of a sample in this stage, written in this generation of its run.
-    pub const fn of_stage(stage: Stage, sample: SampleRef, generation: u32) -> Self {
+    /// Returns the message for a sample in this stage, in this generation of its run.
+    pub const fn for_stage(stage: Stage, sample: SampleRef, generation: u32) -> Self {
         if stage.is_turn() { Self::Turn { sample, generation } } else { Self::Sample { sample, generation } }
     }
 
-    /// The run that it is about; also the message group.
+    /// Returns the id of the run, which is also the message group.
     pub const fn run(&self) -> RunId {
         match self {
             Self::Plan { run, .. } | Self::Finish { run, .. } => *run,
@@ -94,7 +96,7 @@ impl Message {
         }
     }
 
-    /// The queue that it belongs to.
+    /// Returns the queue of this message.
     pub const fn queue(&self) -> QueueName {
         match self {
             Self::Plan { .. } => QueueName::Plans,
@@ -104,19 +106,19 @@ impl Message {
         }
     }
 
-    /// The text that is sent.
+    /// Returns the text to send.
     pub fn to_body(&self) -> String {
         let content = match self.clone() {
             Self::Plan { run, generation } => Content::Plan { run, generation },
-            Self::Sample { sample, generation } => Content::Sample(OfSample { generation, sample }),
-            Self::Turn { sample, generation } => Content::Turn(OfSample { generation, sample }),
+            Self::Sample { sample, generation } => Content::Sample(SampleContent { generation, sample }),
+            Self::Turn { sample, generation } => Content::Turn(SampleContent { generation, sample }),
             Self::Finish { run, generation } => Content::Finish { run, generation },
         };
-        // Ids, names and numbers only: this cannot fail.
+        // This can't fail: the content consists of ids, names and numbers.
         serde_json::to_string(&Envelope { v: MESSAGE_VERSION, content }).unwrap_or_default()
     }
 
-    /// Reads what [`Message::to_body`] wrote.
+    /// Parses a body written by [`Message::to_body`].
     pub fn from_body(body: &str) -> Result<Self, MessageError> {
         #[derive(Deserialize)]
         struct Version {
@@ -130,8 +132,8 @@ impl Message {
         let envelope: Envelope<Content> = serde_json::from_str(body).map_err(malformed)?;
         Ok(match envelope.content {
             Content::Plan { run, generation } => Self::Plan { run, generation },
-            Content::Sample(OfSample { generation, sample }) => Self::Sample { sample, generation },
-            Content::Turn(OfSample { generation, sample }) => Self::Turn { sample, generation },
+            Content::Sample(SampleContent { generation, sample }) => Self::Sample { sample, generation },
+            Content::Turn(SampleContent { generation, sample }) => Self::Turn { sample, generation },
             Content::Finish { run, generation } => Self::Finish { run, generation },
         })
     }
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_message_is_told_from_a_broken_one() {
+    fn newer_messages_and_broken_ones_are_different_errors() {
         assert_eq!(
             Message::from_body(r#"{"v":2,"kind":"dream"}"#),
             Err(MessageError::OtherVersion { found: 2 })

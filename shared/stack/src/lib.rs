@@ -139,7 +139,7 @@ impl Stack {
         let timeout = worker_config.answer_time.longest() + 2 * RESERVE;
         let settings = QueueSettings {
             visibility_timeout: 6 * timeout.max(LONG_INVOCATION).min(Duration::from_secs(7_200)),
-            again: options.again,
+            retry_delay: options.again,
             ..QueueSettings::default()
         };
         // Each function has clients of its own: a recorder can tell who calls.
@@ -149,7 +149,7 @@ impl Stack {
         let state = State::new(&config, TABLE, embedded.epoch()).scoped(scope);
         state.ensure_table().await?;
         let queues = Queues::create(&config, QUEUE_PREFIX, settings).await?;
-        let queues_of = |function| queues.through(&of(function));
+        let queues_of = |function| queues.with_config(&of(function));
         let mut blobs = Blobs::new(&config, BUCKET);
         blobs.ensure_bucket().await?;
         let (mut s3_address, mut s3_server) = (None, None);
@@ -161,13 +161,13 @@ impl Stack {
             let limits = Limits::within_this_machine(S3_CONNECTIONS_MAX);
             let server = bench_http_server::serve(listener, router, limits, std::future::pending());
             s3_server = Some(AbortOnDropHandle::new(tokio::spawn(server)));
-            blobs = blobs.presigned_at(&format!("http://{address}"));
+            blobs = blobs.with_presign_endpoint(&format!("http://{address}"));
             s3_address = Some(address);
         }
         let blobs_of = |function| {
             let blobs = Blobs::new(&of(function), BUCKET);
             match s3_address {
-                Some(address) => blobs.presigned_at(&format!("http://{address}")),
+                Some(address) => blobs.with_presign_endpoint(&format!("http://{address}")),
                 None => blobs,
             }
         };
@@ -348,7 +348,7 @@ impl Stack {
     /// services stay open.
     pub async fn settle(&mut self, grace: Duration) -> bool {
         match &mut self.running {
-            Some(running) => running.host.settle(grace).await,
+            Some(running) => running.host.drain(grace).await,
             None => true,
         }
     }

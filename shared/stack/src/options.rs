@@ -70,7 +70,7 @@ impl StackOptions {
             progress: Arc::new(NoProgress),
             local: true,
             scope: Scope::Server,
-            again: QueueSettings::default().again,
+            again: QueueSettings::default().retry_delay,
             s3_listener: false,
             sandbox_helper: None,
             vars: std::env::vars().collect(),

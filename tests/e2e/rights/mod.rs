@@ -8,7 +8,7 @@ mod template;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bench_embedded::Right;
+use bench_embedded::Permission;
 
 use self::template::Allowed;
 
@@ -71,7 +71,7 @@ const UNSEEN: &[(&str, &str, &str, &str)] = &[
 const ALIKE: [(&str, &str); 2] = [("api-stream", "api"), ("exports-stream", "exports")];
 
 /// Compares what was recorded with the roles.
-pub(crate) fn check(recorded: &BTreeSet<Right>) {
+pub(crate) fn check(recorded: &BTreeSet<Permission>) {
     assert!(recorded.len() > 100, "only {} rights were recorded", recorded.len());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../template.yaml");
     let text = std::fs::read_to_string(path).expect("template.yaml can be read");
@@ -82,7 +82,7 @@ pub(crate) fn check(recorded: &BTreeSet<Right>) {
 }
 
 /// What functions did that their roles do not allow. The embedded queue host reads queues itself.
-fn lacking(recorded: &BTreeSet<Right>, roles: &BTreeMap<String, Vec<Allowed>>) -> Vec<String> {
+fn lacking(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed>>) -> Vec<String> {
     let mut lacking = BTreeSet::new();
     for right in recorded {
         // Asked once, when an embedded stack starts: whether the queue's file has lost messages.
@@ -100,7 +100,7 @@ fn lacking(recorded: &BTreeSet<Right>, roles: &BTreeMap<String, Vec<Allowed>>) -
 }
 
 /// What roles allow that nobody used and nobody gave a reason for.
-fn unused(recorded: &BTreeSet<Right>, roles: &BTreeMap<String, Vec<Allowed>>) -> Vec<String> {
+fn unused(recorded: &BTreeSet<Permission>, roles: &BTreeMap<String, Vec<Allowed>>) -> Vec<String> {
     let mut unused = Vec::new();
     for (function, role) in roles {
         let caller =

@@ -161,7 +161,7 @@ fn a_judged_run_rides_out_faults() {
         assert_eq!(asked(&world), (SAMPLES, SAMPLES), "nothing is paid for twice");
         let counts = world.stack.embedded.fault_counts();
         for kind in [FaultKind::Conflict, FaultKind::LostResponse, FaultKind::Duplicate, FaultKind::Lose] {
-            assert!(counts.of(kind) > 0, "{} never struck", kind.name());
+            assert!(counts.count(kind) > 0, "{} never struck", kind.name());
         }
     });
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bench_blobs::{Content, PresignedPut};
+use bench_blobs::{ExpectedContent, PresignedPut};
 use bench_domain::{Code, RunId, Timestamp};
 use bench_web::attempts::address_of;
 use bench_web::body::read_object;
@@ -141,7 +141,7 @@ pub(crate) async fn post_upload(
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }
 
-fn read(mut fields: FieldReader) -> Result<(Purpose, Content), ApiError> {
+fn read(mut fields: FieldReader) -> Result<(Purpose, ExpectedContent), ApiError> {
     let name = fields.text("purpose", PURPOSE_CHARS_MAX);
     let purpose = Purpose::from_name(&name);
     if purpose.is_none() && !name.is_empty() {
@@ -166,7 +166,7 @@ fn read(mut fields: FieldReader) -> Result<(Purpose, Content), ApiError> {
             format!("A file to {} may have {} bytes at most.", purpose.as_str(), purpose.bytes_max()),
         ));
     }
-    Ok((purpose, Content { length, sha256 }))
+    Ok((purpose, ExpectedContent { length, sha256 }))
 }
 
 /// The part of a key that stands for the caller.

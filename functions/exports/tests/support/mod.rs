@@ -93,7 +93,7 @@ impl Stack {
 
     /// The same bucket with addresses for others at [`S3_ADDRESS`].
     pub fn reachable(&self) -> Exports {
-        let blobs = self.blobs.clone().presigned_at(S3_ADDRESS);
+        let blobs = self.blobs.clone().with_presign_endpoint(S3_ADDRESS);
         let config = ExportsConfig { direct_uploads: true, ..config() };
         Exports::new(self.state.clone(), blobs, key_ring(), config)
     }

@@ -1,7 +1,7 @@
-//! DynamoDB in the process: `dynoxide` on a SQLite file, on a thread of its own.
+//! DynamoDB in the process: `dynoxide` on a SQLite file, on a separate thread.
 //!
-//! Requests are parsed and answers are written on the caller's task; the thread only runs
-//! them, one after another. So there are no transaction conflicts here except injected ones.
+//! The caller's task parses requests and writes responses; the thread only runs them, one after another. So the only
+//! transaction conflicts are injected ones.
 
 mod operations;
 mod tokens;
@@ -16,28 +16,28 @@ use bytes::Bytes;
 use dynoxide::DynoxideError;
 use tokio::sync::oneshot;
 
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 use crate::service_thread::{ServiceThread, Stopped};
 use crate::{Durability, EmbeddedError};
 
 pub(crate) use operations::Request;
 pub(crate) use units::{Units, is_refused_write};
-pub(crate) use unprocessed::Held;
+pub(crate) use unprocessed::Withheld;
 use worker::{Job, Worker};
 
 /// Prefix of `X-Amz-Target`.
 pub(crate) const TARGET_PREFIX: &str = "DynamoDB_20120810.";
 
-/// The service handle.
+/// Handle of the service.
 #[derive(Debug)]
 pub(crate) struct DynamoDb {
     thread: ServiceThread<Job>,
 }
 
-/// A request with what is needed to recognise its repetition.
+/// A parsed request with a digest that identifies its retries.
 pub(crate) struct ParsedCall {
     pub(crate) request: Request,
-    /// Digest of the body, for requests that carry an idempotency token.
+    /// Digest of the body of a request with an idempotency token.
     digest: u64,
 }
 
@@ -52,8 +52,8 @@ impl DynamoDb {
         Ok(Self { thread })
     }
 
-    /// Reads a request. The error is a complete AWS error answer.
-    pub(crate) fn parse(action: &str, body: &[u8]) -> Result<ParsedCall, HttpAnswer> {
+    /// Parses a request. The error is a complete AWS error response.
+    pub(crate) fn parse(action: &str, body: &[u8]) -> Result<ParsedCall, ServiceResponse> {
         let request = Request::parse(action, body).map_err(|error| error_answer(&error))?;
         let digest = match &request {
             Request::TransactWriteItems(write) if write.client_request_token.is_some() => {
@@ -64,17 +64,22 @@ impl DynamoDb {
         Ok(ParsedCall { request, digest })
     }
 
-    /// Runs a request and says what it consumed, if it was asked to. `held` is what fault injection took out of it and gives back as unprocessed.
-    pub(crate) async fn call(&self, call: ParsedCall, held: Held) -> Result<(HttpAnswer, Units), Stopped> {
+    /// Runs a request and returns the consumed units, if the request asks for them. `withheld` are requests that fault
+    /// injection took out, which are returned as unprocessed.
+    pub(crate) async fn call(
+        &self,
+        call: ParsedCall,
+        withheld: Withheld,
+    ) -> Result<(ServiceResponse, Units), Stopped> {
         let (answer, answered) = oneshot::channel();
         self.thread.send(Job::Call { request: call.request, digest: call.digest, answer })?;
         let result = answered.await.map_err(|_| Stopped)?;
         Ok(match result {
             Ok(mut response) => {
-                held.give_back(&mut response);
+                withheld.add_unprocessed(&mut response);
                 let units = response.units();
                 match response.to_json() {
-                    Ok(json) => (HttpAnswer::json_1_0(200, Bytes::from(json)), units),
+                    Ok(json) => (ServiceResponse::json_1_0(200, Bytes::from(json)), units),
                     Err(error) => {
                         (error_answer(&DynoxideError::InternalServerError(error.to_string())), units)
                     }
@@ -84,7 +89,7 @@ impl DynamoDb {
         })
     }
 
-    /// Deletes every item whose time to live has passed. Returns how many.
+    /// Deletes every item whose time to live has passed. Returns their number.
     pub(crate) async fn sweep(&self) -> Result<usize, EmbeddedError> {
         let (answer, answered) = oneshot::channel();
         self.thread.send(Job::Sweep { answer }).map_err(|Stopped| EmbeddedError::Closed)?;
@@ -97,6 +102,6 @@ impl DynamoDb {
     }
 }
 
-fn error_answer(error: &DynoxideError) -> HttpAnswer {
-    HttpAnswer::json_1_0(error.status_code(), error.to_json())
+fn error_answer(error: &DynoxideError) -> ServiceResponse {
+    ServiceResponse::json_1_0(error.status_code(), error.to_json())
 }

@@ -1,7 +1,7 @@
-//! The DynamoDB operations that are served, each with its typed request and response.
+//! The supported DynamoDB operations, each with its typed request and response.
 //!
-//! Scan is not among them: a table read from end to end does not scale, so the program must
-//! not come to depend on it.
+//! Scan isn't one of them: reading a whole table doesn't scale, so the program must not depend on
+//! it.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use dynoxide::actions::{
 use dynoxide::storage::Storage;
 use serde::de::DeserializeOwned;
 
-/// What the operations run on.
+/// State on which the operations run.
 pub(super) struct Engine {
     pub(super) storage: Storage,
-    /// Wanted by two operations; vector indexes are not used.
+    /// Required by two operations; vector indexes aren't used.
     lifecycle: VectorIndexLifecycle,
 }
 
@@ -47,7 +47,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Whether the operation can change the file.
+            /// Returns true if the operation may change the file.
             pub(super) fn writes(&self) -> bool {
                 match self { $(Self::$name(_) => $writes,)* }
             }
@@ -109,7 +109,7 @@ operations! {
 }
 
 impl Request {
-    /// The tables a request names, without repetition.
+    /// Returns the tables that the request names, without duplicates.
     pub(crate) fn tables(&self) -> BTreeSet<&str> {
         match self {
             Self::CreateTable(r) => BTreeSet::from([r.table_name.as_str()]),
@@ -132,8 +132,9 @@ impl Request {
         }
     }
 
-    /// What the request needs leave for: the action without its service, and the table or index.
-    pub(crate) fn rights(&self) -> BTreeSet<(&'static str, String)> {
+    /// Returns the permissions that the request requires: the action without its service, and the
+    /// table or index.
+    pub(crate) fn permissions(&self) -> BTreeSet<(&'static str, String)> {
         let table = |name: &str| format!("table/{name}");
         let each = |action| self.tables().into_iter().map(|name| (action, table(name))).collect();
         match self {
@@ -163,7 +164,7 @@ impl Request {
         }
     }
 
-    /// The number of items a transaction is about; 0 for other requests.
+    /// Returns the number of items in a transaction; 0 for other requests.
     pub(crate) fn transaction_items(&self) -> usize {
         match self {
             Self::TransactWriteItems(r) => r.transact_items.len(),
@@ -189,13 +190,13 @@ fn written_by(item: &transact_write_items::TransactWriteItem) -> Option<&'static
 
 fn unsupported(action: &str) -> DynoxideError {
     DynoxideError::ValidationException(if action == "Scan" {
-        "Scan is refused here: nothing in this program may read a table from end to end".to_owned()
+        "Scan is refused here: this program must not read whole tables".to_owned()
     } else {
         format!("{action} is not served by the embedded DynamoDB")
     })
 }
 
-/// `dynoxide` marks the class of a refused value by a prefix of serde's message.
+/// Parses a request. `dynoxide` marks the class of an invalid value by a prefix of serde's message.
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, DynoxideError> {
     serde_json::from_slice(body).map_err(|error| {
         let text = error.to_string();
@@ -260,9 +261,10 @@ mod tests {
         let request = Request::parse("TransactWriteItems", body).unwrap();
         assert_eq!(request.tables().into_iter().collect::<Vec<_>>(), ["one", "two"]);
         assert_eq!(request.transaction_items(), 3);
-        let of = |action, name: &str| (action, format!("table/{name}"));
-        let rights = [of("DeleteItem", "one"), of("DeleteItem", "two"), of("PutItem", "one")];
-        assert_eq!(request.rights().into_iter().collect::<Vec<_>>(), rights);
+        let permission = |action, name: &str| (action, format!("table/{name}"));
+        let permissions =
+            [permission("DeleteItem", "one"), permission("DeleteItem", "two"), permission("PutItem", "one")];
+        assert_eq!(request.permissions().into_iter().collect::<Vec<_>>(), permissions);
     }
 
     #[test]
@@ -270,6 +272,6 @@ mod tests {
         let body = br#"{"TableName":"one","IndexName":"by-time","KeyConditionExpression":"a = :a"}"#;
         let request = Request::parse("Query", body).unwrap();
         let right = ("Query", "table/one/index/by-time".to_owned());
-        assert_eq!(request.rights().into_iter().collect::<Vec<_>>(), [right]);
+        assert_eq!(request.permissions().into_iter().collect::<Vec<_>>(), [right]);
     }
 }

@@ -1,26 +1,28 @@
-//! Idempotency tokens of transactions. The SDK puts one into every TransactWriteItems, so a
-//! repetition after a lost answer must find the first result instead of a failed condition.
+//! Idempotency tokens of transactions. The SDK adds one to every TransactWriteItems, so a retry
+//! after a lost response must find the first result instead of a failed condition.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// How long a token is remembered, as on AWS.
+/// Time for which a token is remembered, as on AWS.
 const TOKEN_AGE_MAX: Duration = Duration::from_secs(600);
-/// Beyond this the oldest are forgotten early. At 100 transactions a second it is the full age.
+/// Maximum number of tokens; the oldest are dropped early above it. It allows the full age at 100
+/// transactions per second.
 const TOKENS_MAX: usize = 65_536;
 
-/// What is known about a token.
+/// Status of a token.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Known {
-    /// Not seen.
+pub(super) enum TokenStatus {
+    /// The token is new.
     New,
-    /// The same request has been done.
+    /// The same request was completed under this token.
     Done,
-    /// Another request has been done under this token.
+    /// Another request was completed under this token.
     Mismatch,
 }
 
-/// Tokens of finished transactions. In memory: whoever could repeat a request ends with the process.
+/// Tokens of completed transactions. They are kept in memory, since clients that could retry end
+/// with the process.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
     digests: HashMap<String, u64>,
@@ -28,12 +30,12 @@ pub(super) struct Tokens {
 }
 
 impl Tokens {
-    pub(super) fn look_up(&mut self, token: &str, digest: u64, now: Instant) -> Known {
-        self.forget_old(now);
+    pub(super) fn status(&mut self, token: &str, digest: u64, now: Instant) -> TokenStatus {
+        self.drop_expired(now);
         match self.digests.get(token) {
-            None => Known::New,
-            Some(known) if *known == digest => Known::Done,
-            Some(_) => Known::Mismatch,
+            None => TokenStatus::New,
+            Some(known) if *known == digest => TokenStatus::Done,
+            Some(_) => TokenStatus::Mismatch,
         }
     }
 
@@ -42,7 +44,7 @@ impl Tokens {
         self.by_age.push_back((now, token));
     }
 
-    fn forget_old(&mut self, now: Instant) {
+    fn drop_expired(&mut self, now: Instant) {
         while let Some((at, _)) = self.by_age.front() {
             if self.by_age.len() < TOKENS_MAX && now.duration_since(*at) < TOKEN_AGE_MAX {
                 return;
@@ -62,11 +64,11 @@ mod tests {
     fn a_token_is_known_for_ten_minutes() {
         let mut tokens = Tokens::default();
         let start = Instant::now();
-        assert_eq!(tokens.look_up("a", 1, start), Known::New);
+        assert_eq!(tokens.status("a", 1, start), TokenStatus::New);
         tokens.remember("a".to_owned(), 1, start);
-        assert_eq!(tokens.look_up("a", 1, start + Duration::from_secs(599)), Known::Done);
-        assert_eq!(tokens.look_up("a", 2, start + Duration::from_secs(599)), Known::Mismatch);
-        assert_eq!(tokens.look_up("a", 2, start + Duration::from_secs(600)), Known::New);
+        assert_eq!(tokens.status("a", 1, start + Duration::from_secs(599)), TokenStatus::Done);
+        assert_eq!(tokens.status("a", 2, start + Duration::from_secs(599)), TokenStatus::Mismatch);
+        assert_eq!(tokens.status("a", 2, start + Duration::from_secs(600)), TokenStatus::New);
         assert!(tokens.digests.is_empty());
     }
 
@@ -76,11 +78,11 @@ mod tests {
         let start = Instant::now();
         for n in 0..TOKENS_MAX + 10 {
             let token = n.to_string();
-            assert_eq!(tokens.look_up(&token, 0, start), Known::New);
+            assert_eq!(tokens.status(&token, 0, start), TokenStatus::New);
             tokens.remember(token, 0, start);
         }
         assert!(tokens.digests.len() <= TOKENS_MAX);
         assert_eq!(tokens.digests.len(), tokens.by_age.len());
-        assert_eq!(tokens.look_up("0", 0, start), Known::New);
+        assert_eq!(tokens.status("0", 0, start), TokenStatus::New);
     }
 }

@@ -1,9 +1,9 @@
-//! What a request consumes, as AWS counts it.
+//! Capacity units of a request, as AWS counts them.
 
 use dynoxide::types::ConsumedCapacity;
 
 use super::operations::{Request, Response};
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 
 /// Read and write request units.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -22,8 +22,8 @@ impl Units {
     }
 }
 
-/// Whether a write was refused because its condition did not hold: AWS charges for the attempt.
-pub(crate) fn is_refused_write(answer: &HttpAnswer) -> bool {
+/// Returns true if a write was rejected because its condition failed. AWS charges for the attempt.
+pub(crate) fn is_refused_write(answer: &ServiceResponse) -> bool {
     if answer.status != 400 {
         return false;
     }
@@ -33,9 +33,9 @@ pub(crate) fn is_refused_write(answer: &HttpAnswer) -> bool {
 }
 
 impl Request {
-    /// Lets the answer say what was consumed, indexes included.
-    pub(crate) fn ask_for_units(&mut self) {
-        let asked = match self {
+    /// Makes the response include the consumed units, including those of indexes.
+    pub(crate) fn request_consumed_units(&mut self) {
+        let option = match self {
             Self::PutItem(r) => &mut r.return_consumed_capacity,
             Self::GetItem(r) => &mut r.return_consumed_capacity,
             Self::UpdateItem(r) => &mut r.return_consumed_capacity,
@@ -52,14 +52,15 @@ impl Request {
             | Self::UpdateTimeToLive(_)
             | Self::DescribeTimeToLive(_) => return,
         };
-        asked.get_or_insert_with(|| "TOTAL".to_owned());
+        option.get_or_insert_with(|| "TOTAL".to_owned());
     }
 
-    /// What the request consumes if a condition of it fails, with records of at most 1 KB.
+    /// Returns the units that the request consumes if one of its conditions fails, for records of
+    /// at most 1 KB.
     pub(crate) fn units_when_refused(&self) -> Units {
         match self {
             Self::PutItem(_) | Self::UpdateItem(_) | Self::DeleteItem(_) => Units::write(1.0),
-            // A transaction counts every record twice: prepare and commit.
+            // Transactions count every record twice: prepare and commit.
             Self::TransactWriteItems(r) => Units::write(2.0 * r.transact_items.len() as f64),
             _ => Units::default(),
         }
@@ -67,18 +68,18 @@ impl Request {
 }
 
 impl Response {
-    /// What was consumed; nothing when the request did not ask.
+    /// Returns the consumed units; none if the request didn't ask for them.
     pub(crate) fn units(&self) -> Units {
         match self {
-            Self::PutItem(r) => Units::write(one(r.consumed_capacity.as_ref())),
-            Self::UpdateItem(r) => Units::write(one(r.consumed_capacity.as_ref())),
-            Self::DeleteItem(r) => Units::write(one(r.consumed_capacity.as_ref())),
-            Self::BatchWriteItem(r) => Units::write(all(r.consumed_capacity.as_deref())),
-            Self::TransactWriteItems(r) => Units::write(all(r.consumed_capacity.as_deref())),
-            Self::GetItem(r) => Units::read(one(r.consumed_capacity.as_ref())),
-            Self::Query(r) => Units::read(one(r.consumed_capacity.as_ref())),
-            Self::BatchGetItem(r) => Units::read(all(r.consumed_capacity.as_deref())),
-            Self::TransactGetItems(r) => Units::read(all(r.consumed_capacity.as_deref())),
+            Self::PutItem(r) => Units::write(table_units(r.consumed_capacity.as_ref())),
+            Self::UpdateItem(r) => Units::write(table_units(r.consumed_capacity.as_ref())),
+            Self::DeleteItem(r) => Units::write(table_units(r.consumed_capacity.as_ref())),
+            Self::BatchWriteItem(r) => Units::write(total_units(r.consumed_capacity.as_deref())),
+            Self::TransactWriteItems(r) => Units::write(total_units(r.consumed_capacity.as_deref())),
+            Self::GetItem(r) => Units::read(table_units(r.consumed_capacity.as_ref())),
+            Self::Query(r) => Units::read(table_units(r.consumed_capacity.as_ref())),
+            Self::BatchGetItem(r) => Units::read(total_units(r.consumed_capacity.as_deref())),
+            Self::TransactGetItems(r) => Units::read(total_units(r.consumed_capacity.as_deref())),
             Self::CreateTable(_)
             | Self::DescribeTable(_)
             | Self::DeleteTable(_)
@@ -89,10 +90,10 @@ impl Response {
     }
 }
 
-fn one(consumed: Option<&ConsumedCapacity>) -> f64 {
+fn table_units(consumed: Option<&ConsumedCapacity>) -> f64 {
     consumed.map(|consumed| consumed.capacity_units).unwrap_or_default()
 }
 
-fn all(consumed: Option<&[ConsumedCapacity]>) -> f64 {
+fn total_units(consumed: Option<&[ConsumedCapacity]>) -> f64 {
     consumed.unwrap_or_default().iter().map(|consumed| consumed.capacity_units).sum()
 }

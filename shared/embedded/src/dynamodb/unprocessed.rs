@@ -1,5 +1,5 @@
-//! The part of a batch that fault injection keeps from the database and that is returned as
-//! unprocessed, as DynamoDB does under load.
+//! The part of a batch that fault injection withholds from the database and returns as unprocessed,
+//! as DynamoDB does under load.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,8 +11,8 @@ use super::operations::{Request, Response};
 
 /// Requests taken out of a batch.
 #[derive(Debug, Default)]
-pub(crate) enum Held {
-    /// Nothing.
+pub(crate) enum Withheld {
+    /// No requests.
     #[default]
     Nothing,
     /// Writes by table.
@@ -21,28 +21,28 @@ pub(crate) enum Held {
     Reads(HashMap<String, KeysAndAttributes>),
 }
 
-impl Held {
-    /// Takes requests out of a batch where `hold` says so. At least one always stays: DynamoDB
-    /// answers an error when it can process none.
-    pub(crate) fn take_from(request: &mut Request, mut hold: impl FnMut() -> bool) -> Self {
+impl Withheld {
+    /// Takes those requests out of a batch for which `withhold` returns true. At least one stays, since
+    /// DynamoDB returns an error if it can't process any.
+    pub(crate) fn take_from(request: &mut Request, mut withhold: impl FnMut() -> bool) -> Self {
         match request {
             Request::BatchWriteItem(write) => {
                 let mut left = write.request_items.values().map(Vec::len).sum::<usize>();
-                let mut held: HashMap<String, Vec<WriteRequest>> = HashMap::new();
-                for (table, requests) in in_order(&mut write.request_items) {
-                    let taken = split(requests, &mut left, &mut hold);
+                let mut withheld: HashMap<String, Vec<WriteRequest>> = HashMap::new();
+                for (table, requests) in sorted_by_name(&mut write.request_items) {
+                    let taken = withhold_some(requests, &mut left, &mut withhold);
                     if !taken.is_empty() {
-                        held.insert(table.clone(), taken);
+                        withheld.insert(table.clone(), taken);
                     }
                 }
                 write.request_items.retain(|_, requests| !requests.is_empty());
-                if held.is_empty() { Self::Nothing } else { Self::Writes(held) }
+                if withheld.is_empty() { Self::Nothing } else { Self::Writes(withheld) }
             }
             Request::BatchGetItem(read) => {
                 let mut left = read.request_items.values().map(|table| table.keys.len()).sum::<usize>();
-                let mut held = HashMap::new();
-                for (table, request) in in_order(&mut read.request_items) {
-                    let keys = split(&mut request.keys, &mut left, &mut hold);
+                let mut withheld = HashMap::new();
+                for (table, request) in sorted_by_name(&mut read.request_items) {
+                    let keys = withhold_some(&mut request.keys, &mut left, &mut withhold);
                     if !keys.is_empty() {
                         let rest = KeysAndAttributes {
                             keys,
@@ -51,27 +51,27 @@ impl Held {
                             consistent_read: request.consistent_read,
                             attributes_to_get: request.attributes_to_get.clone(),
                         };
-                        held.insert(table.clone(), rest);
+                        withheld.insert(table.clone(), rest);
                     }
                 }
                 read.request_items.retain(|_, request| !request.keys.is_empty());
-                if held.is_empty() { Self::Nothing } else { Self::Reads(held) }
+                if withheld.is_empty() { Self::Nothing } else { Self::Reads(withheld) }
             }
             _ => Self::Nothing,
         }
     }
 
-    /// Puts what was held into the response as unprocessed.
-    pub(super) fn give_back(self, response: &mut Response) {
+    /// Adds the withheld requests to the response as unprocessed.
+    pub(super) fn add_unprocessed(self, response: &mut Response) {
         match (self, response) {
-            (Self::Writes(held), Response::BatchWriteItem(response)) => {
-                for (table, requests) in held {
+            (Self::Writes(withheld), Response::BatchWriteItem(response)) => {
+                for (table, requests) in withheld {
                     let requests = requests.iter().map(write_json).collect();
                     response.unprocessed_items.insert(table, Value::Array(requests));
                 }
             }
-            (Self::Reads(held), Response::BatchGetItem(response)) => {
-                for (table, request) in held {
+            (Self::Reads(withheld), Response::BatchGetItem(response)) => {
+                for (table, request) in withheld {
                     response.unprocessed_keys.insert(table, read_json(&request));
                 }
             }
@@ -80,15 +80,15 @@ impl Held {
     }
 }
 
-/// Tables by name: what is held must not depend on the order of a hash map.
-fn in_order<T>(tables: &mut HashMap<String, T>) -> BTreeMap<&String, &mut T> {
+/// Sorts tables by name, so that the selection doesn't depend on the order of a hash map.
+fn sorted_by_name<T>(tables: &mut HashMap<String, T>) -> BTreeMap<&String, &mut T> {
     tables.iter_mut().collect()
 }
 
-fn split<T>(items: &mut Vec<T>, left: &mut usize, hold: &mut impl FnMut() -> bool) -> Vec<T> {
+fn withhold_some<T>(items: &mut Vec<T>, left: &mut usize, withhold: &mut impl FnMut() -> bool) -> Vec<T> {
     let (mut kept, mut taken) = (Vec::new(), Vec::new());
     for item in items.drain(..) {
-        if *left > 1 && hold() {
+        if *left > 1 && withhold() {
             *left -= 1;
             taken.push(item);
         } else {

@@ -1,9 +1,9 @@
 //! Group commit for `Durability::Full`.
 //!
-//! SQLite with `synchronous = NORMAL` in WAL mode never leaves a damaged file: it syncs the log
-//! header when the log starts over, and log and database at a checkpoint. What it leaves out is
-//! the sync after each commit. So one sync of the log after a group of commits, before any of
-//! them is acknowledged, gives what `synchronous = FULL` gives, at one disk wait per group.
+//! With `synchronous = NORMAL` in WAL mode, SQLite never leaves a damaged file: it syncs the log
+//! header when the log starts over, and log and database at a checkpoint. It only omits the sync
+//! after each commit. So syncing the log once after a group of commits, before any of them is
+//! acknowledged, gives the guarantees of `synchronous = FULL` for one disk wait per group.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,14 +17,14 @@ pub(super) struct WriteAheadLog {
 }
 
 impl WriteAheadLog {
-    pub(super) fn of(database: &Path) -> Self {
+    pub(super) fn for_database(database: &Path) -> Self {
         let mut path = database.as_os_str().to_owned();
         path.push("-wal");
         Self { path: path.into(), file: None }
     }
 
-    /// Waits until everything written to the log is on the disk. The file keeps its identity as
-    /// long as the database is open, so it is opened once.
+    /// Waits until all data written to the log is on the disk. The file stays the same as long as
+    /// the database is open, so it is opened once.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,

@@ -1,4 +1,4 @@
-//! The DynamoDB thread: runs jobs, makes them durable, answers.
+//! The DynamoDB thread: runs jobs, makes them durable and sends the responses.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -12,20 +12,21 @@ use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
 use super::operations::{Engine, Request, Response};
-use super::tokens::{Known, Tokens};
+use super::tokens::{TokenStatus, Tokens};
 use super::wal::WriteAheadLog;
 use crate::Durability;
 use crate::service_thread::Message;
 
-/// Jobs that share one wait for the disk.
+/// Maximum number of jobs that share one wait for the disk.
 const GROUP_JOBS_MAX: usize = 64;
-/// AWS deletes expired items within days; a minute keeps the file small.
+/// Interval between deletions of expired items. AWS deletes them within days; a minute keeps the
+/// file small.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
 const STATEMENTS_CACHED_MAX: usize = 256;
 
 type Outcome = Result<Response, DynoxideError>;
 
-/// What the thread is asked to do.
+/// Jobs of the thread.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly every job is a call")]
 pub(super) enum Job {
@@ -38,7 +39,8 @@ pub(super) struct Worker {
     tokens: Tokens,
     /// Present with `Durability::Full`.
     log: Option<WriteAheadLog>,
-    /// Set when the disk failed to confirm a write: what is on it is unknown until the next open.
+    /// Set after the disk failed to confirm a write: the content on the disk is unknown until the
+    /// next open.
     failed: Option<String>,
 }
 
@@ -53,7 +55,7 @@ impl Worker {
                 "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;",
             )
             .map_err(|error| error.to_string())?;
-        let log = (durability == Durability::Full).then(|| WriteAheadLog::of(path));
+        let log = (durability == Durability::Full).then(|| WriteAheadLog::for_database(path));
         Ok(Self { engine: Engine::new(storage), tokens: Tokens::default(), log, failed: None })
     }
 
@@ -80,7 +82,8 @@ impl Worker {
         }
     }
 
-    /// Runs `job` and, when answers wait for the disk anyway, what else is queued. False at a stop.
+    /// Runs `job` and, if responses have to wait for the disk anyway, further queued jobs. Returns
+    /// false at a stop.
     fn run_group(&mut self, job: Job, jobs: &Receiver<Message<Job>>) -> bool {
         let mut waiting: Vec<(oneshot::Sender<Outcome>, Outcome)> = Vec::new();
         let mut next = Some(job);
@@ -90,11 +93,11 @@ impl Worker {
                 Job::Call { request, digest, answer } => {
                     let wrote = request.writes() && self.log.is_some();
                     let outcome = self.call(request, digest);
-                    // A read behind an unconfirmed write may have seen it, so it waits as well.
+                    // A read after an unconfirmed write may have seen that write, so it waits too.
                     if wrote || !waiting.is_empty() {
                         waiting.push((answer, outcome));
                     } else {
-                        // The caller may have gone; the effect stands, as on AWS.
+                        // The caller may be gone; the effect stays, as on AWS.
                         let _ = answer.send(outcome);
                     }
                 }
@@ -140,12 +143,12 @@ impl Worker {
             _ => None,
         };
         if let Some(token) = &token {
-            match self.tokens.look_up(token, digest, Instant::now()) {
-                Known::New => {}
-                Known::Done => {
+            match self.tokens.status(token, digest, Instant::now()) {
+                TokenStatus::New => {}
+                TokenStatus::Done => {
                     return Ok(Response::TransactWriteItems(TransactWriteItemsResponse::default()));
                 }
-                Known::Mismatch => {
+                TokenStatus::Mismatch => {
                     return Err(DynoxideError::IdempotentParameterMismatchException(
                         "Another request has been made with the same client token".to_owned(),
                     ));
@@ -178,7 +181,7 @@ impl Worker {
         })
     }
 
-    /// Nothing may stay open between jobs, whatever went wrong in one.
+    /// Rolls back a transaction that a failed job left open.
     fn end_open_transaction(&self) {
         if !self.engine.storage.conn().is_autocommit()
             && let Err(error) = self.engine.storage.rollback()
@@ -188,7 +191,8 @@ impl Worker {
     }
 }
 
-/// The native storage never waits: its futures are ready at the first poll.
+/// Polls the future once. The native storage never waits, so its futures are ready at the first
+/// poll.
 fn ready<T>(future: impl Future<Output = Result<T, DynoxideError>>) -> Result<T, DynoxideError> {
     future.now_or_never().unwrap_or_else(|| {
         Err(DynoxideError::InternalServerError("the storage did not answer at once".to_owned()))

@@ -1,19 +1,18 @@
 //! Deterministic faults between the program and the services, for tests of its invariants.
 //!
-//! Rules are written as a compact text, so that one option or variable can carry them:
+//! Rules have a compact text form that fits into one option or variable:
 //!
 //! ```text
 //! seed=7,conflict=0.05,throttle@PutItem=0.5x3,lost-response=0.03,duplicate=1.0,lose=1
 //! ```
 //!
-//! Each rule is `kind[@target]=probability[xlimit]`. The target is an action (`PutItem`) or a
-//! table, queue or bucket; without one a rule concerns every call it can concern. The limit is
-//! the greatest number of injections. A whole number above or equal 1 without a decimal point
-//! is a limit at probability 1: `lose=1` loses the first message. What is injected follows from
-//! the seed and the number of decisions the rule has made, not from time or threads: the same
-//! sequence of calls meets the same faults.
+//! Each rule is `kind[@target]=probability[xlimit]`. The target is an action (`PutItem`), or a table, queue or bucket;
+//! without one, the rule applies to all matching calls. The limit is the maximum number of injections. A whole number
+//! of at least 1 without a decimal point is a limit with probability 1: `lose=1` loses the first message. Injections
+//! depend on the seed and on the number of decisions of the rule, not on time or threads: the same sequence of calls
+//! has the same faults.
 
-mod answers;
+mod responses;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,26 +22,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-pub(crate) use answers::{conflict, denied, throttled};
+pub(crate) use responses::{conflict, denied, throttled};
 
 /// Kinds of faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// DynamoDB: a transaction is cancelled, or a single write refused, because of a conflict
-    /// with another transaction. Nothing was done.
+    /// DynamoDB: a transaction is canceled, or a single write refused, because of a conflict with another transaction.
+    /// Nothing is written.
     Conflict,
-    /// Any service: too many requests. Nothing was done.
+    /// Any service: too many requests. The call isn't executed.
     Throttle,
-    /// Any service: the caller's role lacks the right. Nothing was done.
+    /// Any service: the caller's role lacks the permission. The call isn't executed.
     Deny,
-    /// DynamoDB batches: a random part is done, the rest is returned as unprocessed.
+    /// DynamoDB batches: a random part is processed, the rest is returned as unprocessed.
     Unprocessed,
-    /// Any service: the call was done, and the caller sees a broken connection.
+    /// Any service: the call is executed, but the caller gets a broken connection.
     LostResponse,
-    /// SQS: a message is stored, and delivered, twice.
+    /// SQS: a message is stored and delivered twice.
     Duplicate,
-    /// SQS: a send is acknowledged and the message is gone.
+    /// SQS: a send is acknowledged but the message is lost.
     Lose,
 }
 
@@ -57,7 +56,7 @@ impl FaultKind {
         Self::Lose,
     ];
 
-    /// The name in the text form.
+    /// Returns the name in the text form.
     pub fn name(self) -> &'static str {
         match self {
             Self::Conflict => "conflict",
@@ -71,29 +70,29 @@ impl FaultKind {
     }
 }
 
-/// One rule.
+/// A fault rule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FaultRule {
-    /// What is injected.
+    /// Kind of the fault.
     pub kind: FaultKind,
-    /// The action or resource it is limited to.
+    /// Action or resource that the rule is limited to.
     pub target: Option<String>,
-    /// 0 to 1, for each call (each message for `Duplicate` and `Lose`, each item for the parts of a batch).
+    /// Probability from 0 to 1, per call (per message for `Duplicate` and `Lose`, per item for the parts of a batch).
     pub probability: f64,
-    /// The greatest number of injections.
+    /// Maximum number of injections.
     pub limit: Option<u64>,
 }
 
 /// A set of rules with a seed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Faults {
-    /// Two runs with the same seed and the same calls see the same faults.
+    /// Seed. Two runs with the same seed and the same calls have the same faults.
     pub seed: u64,
-    /// The rules, asked in this order.
+    /// The rules, in the order of evaluation.
     pub rules: Vec<FaultRule>,
 }
 
-/// The text is not a set of fault rules.
+/// The text isn't a valid set of fault rules.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{part}` is not a fault rule: {reason}")]
 pub struct FaultsError {
@@ -151,7 +150,7 @@ impl fmt::Display for Faults {
             if let Some(target) = &rule.target {
                 write!(f, "@{target}")?;
             }
-            // `{:?}` keeps the decimal point, which tells a probability from a limit.
+            // `{:?}` keeps the decimal point, which distinguishes a probability from a limit.
             write!(f, "={:?}", rule.probability)?;
             if let Some(limit) = rule.limit {
                 write!(f, "x{limit}")?;
@@ -174,24 +173,24 @@ impl<'de> Deserialize<'de> for Faults {
     }
 }
 
-/// How often each kind was injected.
+/// Number of injections of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FaultCounts([u64; FaultKind::ALL.len()]);
 
 impl FaultCounts {
-    /// The number of injections of one kind.
-    pub fn of(&self, kind: FaultKind) -> u64 {
+    /// Returns the number of injections of one kind.
+    pub fn count(&self, kind: FaultKind) -> u64 {
         FaultKind::ALL.iter().zip(self.0).filter(|(k, _)| **k == kind).map(|(_, count)| count).sum()
     }
 
-    /// Kinds that were injected, by name.
+    /// Returns the kinds that were injected, by name.
     pub fn by_name(&self) -> BTreeMap<&'static str, u64> {
         let all = FaultKind::ALL.iter().zip(self.0);
         all.filter(|(_, count)| *count > 0).map(|(kind, count)| (kind.name(), count)).collect()
     }
 }
 
-/// Rules at work. Clones share the counters.
+/// Evaluates rules. Clones share the counters.
 #[derive(Debug, Clone)]
 pub(crate) struct Injector(Arc<Inner>);
 
@@ -214,29 +213,29 @@ impl Injector {
         Self(Arc::new(Inner { seed: faults.seed, rules: faults.rules.into_iter().map(activate).collect() }))
     }
 
-    /// Whether a call meets a fault. `resources` are the tables, queues or buckets it names.
-    pub(crate) fn strikes(&self, kind: FaultKind, action: &str, resources: &[&str]) -> bool {
+    /// Returns true if a fault is injected into a call. `resources` are the tables, queues or buckets that it names.
+    pub(crate) fn injects(&self, kind: FaultKind, action: &str, resources: &[&str]) -> bool {
         let of_kind = self.0.rules.iter().enumerate().filter(|(_, active)| active.rule.kind == kind);
         for (index, active) in of_kind {
-            let concerned = match &active.rule.target {
+            let applies = match &active.rule.target {
                 None => true,
                 Some(target) => target == action || resources.contains(&target.as_str()),
             };
-            if concerned && active.decide(self.0.seed, index as u64) {
+            if applies && active.decide(self.0.seed, index as u64) {
                 return true;
             }
         }
         false
     }
 
-    /// A random number that belongs to the next decision, below `bound`. 0 if `bound` is 0.
+    /// Returns a random number below `bound` for the next decision; 0 if `bound` is 0.
     pub(crate) fn pick(&self, bound: usize) -> usize {
         let made: u64 = self.0.rules.iter().map(|active| active.decisions.load(Ordering::Relaxed)).sum();
         let bound = bound as u64;
         usize::try_from(mix(self.0.seed ^ 0x9e6c, made).checked_rem(bound).unwrap_or(0)).unwrap_or(0)
     }
 
-    /// A fair coin of its own for each `n`, for which items of a batch a fault is about.
+    /// Returns an independent random bit for each `n`, which selects the affected items of a batch.
     pub(crate) fn coin(&self, n: u64) -> bool {
         let made: u64 = self.0.rules.iter().map(|active| active.decisions.load(Ordering::Relaxed)).sum();
         mix(self.0.seed ^ made.rotate_left(32), n) & 1 == 0
@@ -258,7 +257,7 @@ impl Injector {
 impl ActiveRule {
     fn decide(&self, seed: u64, rule: u64) -> bool {
         let n = self.decisions.fetch_add(1, Ordering::Relaxed);
-        // 53 bits, as many as a double has.
+        // 53 bits, the precision of a double.
         let chance = (mix(seed.wrapping_add(rule << 48), n) >> 11) as f64 / (1_u64 << 53) as f64;
         if chance >= self.rule.probability {
             return false;
@@ -270,7 +269,7 @@ impl ActiveRule {
     }
 }
 
-/// SplitMix64 of the `n`th step after `seed`.
+/// Returns the `n`th value of SplitMix64 after `seed`.
 fn mix(seed: u64, n: u64) -> u64 {
     let mut z = seed.wrapping_add(n.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -310,7 +309,7 @@ mod tests {
     fn the_same_calls_meet_the_same_faults() {
         let run = |text: &str| {
             let injector = injector(text);
-            (0..200).map(|_| injector.strikes(FaultKind::Throttle, "PutItem", &[])).collect::<Vec<_>>()
+            (0..200).map(|_| injector.injects(FaultKind::Throttle, "PutItem", &[])).collect::<Vec<_>>()
         };
         assert_eq!(run("seed=7,throttle=0.3"), run("seed=7,throttle=0.3"));
         assert_ne!(run("seed=7,throttle=0.3"), run("seed=8,throttle=0.3"));
@@ -319,16 +318,16 @@ mod tests {
     #[test]
     fn probability_target_and_limit() {
         let faults = injector("seed=1,throttle=0.3,lose@items=2,conflict=0.0");
-        let struck = (0..10_000).filter(|_| faults.strikes(FaultKind::Throttle, "PutItem", &[])).count();
-        assert!((2_700..3_300).contains(&struck), "{struck}");
-        assert!((0..100).all(|_| !faults.strikes(FaultKind::Lose, "SendMessage", &["other"])));
+        let injected = (0..10_000).filter(|_| faults.injects(FaultKind::Throttle, "PutItem", &[])).count();
+        assert!((2_700..3_300).contains(&injected), "{injected}");
+        assert!((0..100).all(|_| !faults.injects(FaultKind::Lose, "SendMessage", &["other"])));
         assert_eq!(
-            (0..100).filter(|_| faults.strikes(FaultKind::Lose, "SendMessage", &["items"])).count(),
+            (0..100).filter(|_| faults.injects(FaultKind::Lose, "SendMessage", &["items"])).count(),
             2
         );
-        assert!((0..100).all(|_| !faults.strikes(FaultKind::Conflict, "PutItem", &[])));
-        assert!((0..100).all(|_| !faults.strikes(FaultKind::Duplicate, "SendMessage", &[])));
-        assert_eq!(faults.counts().of(FaultKind::Throttle), struck as u64);
+        assert!((0..100).all(|_| !faults.injects(FaultKind::Conflict, "PutItem", &[])));
+        assert!((0..100).all(|_| !faults.injects(FaultKind::Duplicate, "SendMessage", &[])));
+        assert_eq!(faults.counts().count(FaultKind::Throttle), injected as u64);
         assert_eq!(faults.counts().by_name().get("lose"), Some(&2));
     }
 }

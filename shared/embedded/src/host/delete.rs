@@ -1,4 +1,4 @@
-//! Deleting handled messages, several at a time.
+//! Deletion of handled messages in batches.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::RECEIVE_MAX;
 
-/// How long a receipt waits for others.
+/// Time for which a receipt waits for others.
 const LINGER: Duration = Duration::from_millis(5);
-/// Receipts that wait at most; more make the handlers wait.
+/// Maximum number of waiting receipts; above it, handlers wait.
 const WAITING_MAX: usize = 1_000;
 
 enum Job {
@@ -32,13 +32,13 @@ impl Deleter {
         Self { jobs }
     }
 
-    /// A message that is not needed any more.
+    /// Deletes a handled message.
     pub(super) async fn delete(&self, receipt: String) {
-        // The other end lives as long as this one.
+        // The receiver lives as long as this sender.
         let _ = self.jobs.send(Job::Delete(receipt)).await;
     }
 
-    /// Comes back when everything before is deleted.
+    /// Waits until all previous messages are deleted.
     pub(super) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         if self.jobs.send(Job::Flush(done)).await.is_ok() {
@@ -91,15 +91,18 @@ async fn delete(client: &Client, queue_url: &str, receipts: Vec<String>) {
         .collect();
     let Ok(entries) = entries else { return };
     let deleted = client.delete_message_batch().queue_url(queue_url).set_entries(Some(entries)).send().await;
-    // A message that stays is delivered again, and then not needed.
+    // A message that couldn't be deleted is delivered again, and is then found to be done.
     match deleted {
         Ok(deleted) if deleted.failed().is_empty() => {}
         Ok(deleted) => {
-            tracing::warn!("{} messages could not be deleted and come again", deleted.failed().len())
+            tracing::warn!(
+                "{} messages could not be deleted and will be delivered again",
+                deleted.failed().len()
+            )
         }
         Err(error) => {
             let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
-            tracing::warn!("Messages could not be deleted and come again: {problem}");
+            tracing::warn!("Messages could not be deleted and will be delivered again: {problem}");
         }
     }
 }

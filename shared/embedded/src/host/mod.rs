@@ -1,8 +1,8 @@
-//! The Lambda host: queues drive handlers, as Lambda's event source mappings do.
+//! The Lambda host: queues trigger handlers, like Lambda's event source mappings.
 //!
-//! A mapping polls one queue and calls its handler with real `SqsEvent` batches, at most so many
-//! messages at a time. What the handler does not report as failed is deleted; what it reports, and
-//! what an invocation that panics or outlives its time held, is delivered again by the queue.
+//! A mapping polls one queue and calls its handler with real `SqsEvent` batches, up to its concurrency limit. Messages
+//! that the handler doesn't report as failed are deleted. Failed messages, and those of an invocation that panics or
+//! times out, are delivered again by the queue.
 
 mod delete;
 mod poll;
@@ -18,13 +18,13 @@ use bench_domain::Timestamp;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-/// Messages of one receive: SQS's own limit.
+/// Maximum number of messages of one receive, SQS's own limit.
 pub const RECEIVE_MAX: usize = 10;
 
-/// What a handler gives back.
-pub type Handling = Pin<Box<dyn Future<Output = SqsBatchResponse> + Send>>;
-/// A function behind a queue: it gets a batch, and when its invocation ends.
-pub type Handler = Arc<dyn Fn(SqsEvent, Timestamp) -> Handling + Send + Sync>;
+/// Future that a handler returns.
+pub type HandlerFuture = Pin<Box<dyn Future<Output = SqsBatchResponse> + Send>>;
+/// A function behind a queue. It gets a batch and the deadline of its invocation.
+pub type Handler = Arc<dyn Fn(SqsEvent, Timestamp) -> HandlerFuture + Send + Sync>;
 
 /// A queue and the function behind it.
 #[derive(Clone)]
@@ -35,11 +35,11 @@ pub struct Mapping {
     pub queue_url: String,
     /// The function.
     pub handler: Handler,
-    /// Messages of one invocation, 1 to 10.
+    /// Maximum number of messages of one invocation, 1 to 10.
     pub batch_size: usize,
-    /// Messages being handled at once.
+    /// Maximum number of messages being handled at once.
     pub concurrency: usize,
-    /// How long an invocation may take.
+    /// Time limit of an invocation.
     pub timeout: Duration,
 }
 
@@ -60,17 +60,17 @@ impl Host {
         Self { stop, pollers }
     }
 
-    /// Receives no more and waits up to `grace` for what is being handled. Returns whether all of it has ended.
-    pub async fn settle(&mut self, grace: Duration) -> bool {
+    /// Stops receiving and waits up to `grace` for running invocations. Returns true if all of them have ended.
+    pub async fn drain(&mut self, grace: Duration) -> bool {
         let _ = self.stop.send(true);
         let all = async { while self.pollers.join_next().await.is_some() {} };
         tokio::time::timeout(grace, all).await.is_ok()
     }
 
-    /// Receives no more, gives what is being handled up to `grace`, then ends it. What was not finished
-    /// is delivered again after the next start. Safe to repeat.
+    /// Stops receiving, gives running invocations up to `grace`, then aborts them. Unfinished messages are delivered
+    /// again after the next start. Safe to repeat.
     pub async fn stop(&mut self, grace: Duration) {
-        self.settle(grace).await;
+        self.drain(grace).await;
         self.pollers.shutdown().await;
     }
 }

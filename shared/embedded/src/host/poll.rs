@@ -1,4 +1,4 @@
-//! One mapping: receive, invoke, delete.
+//! Polling for one mapping: receive, invoke, delete.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,23 +16,23 @@ use super::delete::Deleter;
 use super::{Mapping, RECEIVE_MAX};
 use crate::{ACCOUNT_ID, REGION};
 
-/// Longest wait for messages: SQS's own limit.
+/// Longest wait for messages, SQS's own limit.
 const LONG_POLL_S: i32 = 20;
-/// How long freed places are collected before the next receive, so that it asks for several messages.
-const GATHER: Duration = Duration::from_millis(1);
-/// Wait after a receive that failed.
-const AFTER_ERROR: Duration = Duration::from_secs(1);
-/// When a message comes again whose invocation panicked or outlived its time.
-const AFTER_CRASH_S: i32 = 5;
+/// Time to collect free capacity before the next receive, so that it asks for several messages.
+const GATHER_WAIT: Duration = Duration::from_millis(1);
+/// Wait after a failed receive.
+const RECEIVE_RETRY_WAIT: Duration = Duration::from_secs(1);
+/// Delay before messages of a panicked or timed-out invocation are delivered again.
+const REDELIVERY_DELAY_S: i32 = 5;
 
 pub(super) async fn run(client: Client, mapping: Mapping, mut stopped: watch::Receiver<bool>) {
-    let places = Arc::new(Semaphore::new(mapping.concurrency.max(1)));
+    let capacity = Arc::new(Semaphore::new(mapping.concurrency.max(1)));
     let deleter = Deleter::start(client.clone(), mapping.queue_url.clone());
     let mut invocations = JoinSet::new();
     let gather = RECEIVE_MAX.min(mapping.concurrency.max(1)).div_ceil(2);
     while !*stopped.borrow() {
         while invocations.try_join_next().is_some() {}
-        let Some(permits) = free_places(&places, gather, &mut stopped).await else { break };
+        let Some(permits) = acquire_permits(&capacity, gather, &mut stopped).await else { break };
         let wanted = i32::try_from(permits.len()).unwrap_or(1);
         let receive = client
             .receive_message()
@@ -50,7 +50,7 @@ pub(super) async fn run(client: Client, mapping: Mapping, mut stopped: watch::Re
             Err(error) => {
                 let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
                 tracing::warn!(mapping = mapping.name, "Receiving for {} failed: {problem}", mapping.name);
-                tokio::time::sleep(AFTER_ERROR).await;
+                tokio::time::sleep(RECEIVE_RETRY_WAIT).await;
                 continue;
             }
         };
@@ -71,22 +71,22 @@ pub(super) async fn run(client: Client, mapping: Mapping, mut stopped: watch::Re
     deleter.flush().await;
 }
 
-/// Places for new messages: at least one, more when they come free at the same time.
-async fn free_places(
-    places: &Arc<Semaphore>,
+/// Returns permits for new messages: at least one, and more if they become free at the same time.
+async fn acquire_permits(
+    capacity: &Arc<Semaphore>,
     gather: usize,
     stopped: &mut watch::Receiver<bool>,
 ) -> Option<Vec<OwnedSemaphorePermit>> {
     let first = tokio::select! {
-        first = Arc::clone(places).acquire_owned() => first.ok()?,
+        first = Arc::clone(capacity).acquire_owned() => first.ok()?,
         _ = stopped.changed() => return None,
     };
-    if places.available_permits() + 1 < gather {
-        tokio::time::sleep(GATHER).await;
+    if capacity.available_permits() + 1 < gather {
+        tokio::time::sleep(GATHER_WAIT).await;
     }
     let mut permits = vec![first];
     while permits.len() < RECEIVE_MAX {
-        match Arc::clone(places).try_acquire_owned() {
+        match Arc::clone(capacity).try_acquire_owned() {
             Ok(permit) => permits.push(permit),
             Err(_) => break,
         }
@@ -102,18 +102,18 @@ async fn invoke(client: &Client, mapping: &Mapping, deleter: &Deleter, batch: Ve
     let mut event = SqsEvent::default();
     event.records = batch.into_iter().map(|message| record(message, &mapping.queue_url)).collect();
     let deadline = bench_clock::now().plus(mapping.timeout);
-    // A task of its own, so that a panic ends this invocation and nothing else; it ends with the host.
+    // A separate task, so that a panic ends only this invocation. The task ends with the host.
     let mut invocation = AbortOnDropHandle::new(tokio::spawn((mapping.handler)(event, deadline)));
     let response = match tokio::time::timeout(mapping.timeout, &mut invocation).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => {
-            tracing::error!(mapping = mapping.name, %error, "An invocation of {} broke off: {error}", mapping.name);
-            return come_again(client, mapping, receipts.into_values()).await;
+            tracing::error!(mapping = mapping.name, %error, "An invocation of {} panicked or was canceled: {error}", mapping.name);
+            return redeliver_soon(client, mapping, receipts.into_values()).await;
         }
         Err(_) => {
             invocation.abort();
-            tracing::error!(mapping = mapping.name, "An invocation of {} took too long", mapping.name);
-            return come_again(client, mapping, receipts.into_values()).await;
+            tracing::error!(mapping = mapping.name, "An invocation of {} timed out", mapping.name);
+            return redeliver_soon(client, mapping, receipts.into_values()).await;
         }
     };
     let failed =
@@ -125,12 +125,16 @@ async fn invoke(client: &Client, mapping: &Mapping, deleter: &Deleter, batch: Ve
     }
 }
 
-async fn come_again(client: &Client, mapping: &Mapping, receipts: impl Iterator<Item = String>) {
+async fn redeliver_soon(client: &Client, mapping: &Mapping, receipts: impl Iterator<Item = String>) {
     for receipt in receipts {
         let change = client.change_message_visibility().queue_url(&mapping.queue_url).receipt_handle(receipt);
-        if let Err(error) = change.visibility_timeout(AFTER_CRASH_S).send().await {
+        if let Err(error) = change.visibility_timeout(REDELIVERY_DELAY_S).send().await {
             let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
-            tracing::warn!(mapping = mapping.name, problem, "A message comes again only after its timeout");
+            tracing::warn!(
+                mapping = mapping.name,
+                problem,
+                "A message is delivered again only after its visibility timeout"
+            );
         }
     }
 }

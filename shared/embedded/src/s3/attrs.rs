@@ -1,11 +1,11 @@
-//! What is kept of an object besides its content.
+//! Stored headers and checksums of an object.
 
 use std::collections::BTreeMap;
 
 use s3s::dto::{Timestamp, TimestampFormat};
 use serde::{Deserialize, Serialize};
 
-/// The headers that come back with an object, stored as JSON in its row.
+/// Headers that are returned with an object, stored as JSON in its row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Attrs {
@@ -22,12 +22,12 @@ pub(super) struct Attrs {
     /// As an HTTP date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) expires: Option<String>,
-    /// Names in lower case, without `x-amz-meta-`.
+    /// Names in lower case, without the prefix `x-amz-meta-`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) metadata: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Checksums::is_empty")]
     pub(super) checksums: Checksums,
-    /// Whether the checksums are of the parts' checksums and not of the content.
+    /// True if the checksums cover the parts' checksums instead of the content.
     #[serde(skip_serializing_if = "is_false")]
     pub(super) composite: bool,
 }
@@ -45,7 +45,7 @@ impl Attrs {
         self.expires.as_deref().and_then(|date| Timestamp::parse(TimestampFormat::HttpDate, date).ok())
     }
 
-    /// The transfer framing is no property of the object: what remains without `aws-chunked`.
+    /// Removes `aws-chunked`, which describes the transfer and isn't a property of the object.
     pub(super) fn object_encoding(header: Option<String>) -> Option<String> {
         let header = header?;
         if !header.contains("aws-chunked") {
@@ -57,14 +57,14 @@ impl Attrs {
     }
 }
 
-/// A timestamp as an HTTP date; `None` for years that have no such form.
+/// Formats a timestamp as an HTTP date; `None` for years outside of that format.
 pub(super) fn http_date(timestamp: &Timestamp) -> Option<String> {
     let mut text = Vec::with_capacity(32);
     timestamp.format(TimestampFormat::HttpDate, &mut text).ok()?;
     String::from_utf8(text).ok()
 }
 
-/// Base64 digests by algorithm, as S3 writes them.
+/// Digests in base64 by algorithm, as in S3's headers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Checksums {

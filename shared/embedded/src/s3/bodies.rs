@@ -1,12 +1,12 @@
-//! Bodies between the SDK, a socket and the protocol layer.
+//! Conversion of bodies between the SDK, sockets and the protocol layer.
 
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 use http::StatusCode;
 use s3s::Body;
 
-/// Answers to HEAD and 304 have no body. A listener would drop it; a caller in this process would read the error
-/// in it, and report another one than it does on AWS.
+/// Removes the body of responses to HEAD and of 304. A listener would drop it, but a caller in this process would read
+/// the error in it and report another one than on AWS.
 pub(super) fn without_forbidden_body(bodiless: bool, response: http::Response<Body>) -> http::Response<Body> {
     if !bodiless && response.status() != StatusCode::NOT_MODIFIED {
         return response;
@@ -21,8 +21,8 @@ pub(super) fn sdk_body(body: Body) -> SdkBody {
     }
 }
 
-/// A body from a socket, as the protocol takes it.
-pub(crate) fn body_of<B>(body: B) -> Body
+/// Converts a body from a socket for the protocol layer.
+pub(crate) fn convert_body<B>(body: B) -> Body
 where
     B: hyper::body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<s3s::StdError>,

@@ -1,8 +1,8 @@
-//! Times of rows, in milliseconds since 1970.
+//! Timestamps of rows, in milliseconds since 1970.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Milliseconds since 1970; 0 for a clock before that.
+/// Returns milliseconds since 1970; 0 if the clock is set to an earlier time.
 pub(super) fn now_ms() -> i64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -11,7 +11,7 @@ pub(super) fn now_ms() -> i64 {
         .unwrap_or(0)
 }
 
-/// The time of a row.
+/// Converts the timestamp of a row.
 pub(super) fn system_time(ms: i64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(u64::try_from(ms).unwrap_or(0))
 }

@@ -1,4 +1,4 @@
-//! MD5 and checksums of a body, in one pass.
+//! MD5 and checksums of a body, computed in one pass.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,7 +11,7 @@ use super::error::StoreError;
 /// Length of an MD5 digest in bytes.
 pub(super) const MD5_BYTES: usize = 16;
 
-/// Computes the ETag and the checksums that are wanted.
+/// Computes the ETag and the requested checksums.
 pub(super) struct Digests {
     md5: Md5,
     sums: ChecksumHasher,
@@ -51,7 +51,7 @@ impl Digests {
     }
 }
 
-/// The digest of the parts' digests, `BASE64-N`; `None` when a part lacks it.
+/// Returns the digest of the parts' digests, `BASE64-N`; `None` if a part lacks it.
 pub(super) fn composite(algorithm: Algorithm, parts: &[Checksums]) -> Option<String> {
     let mut all = Vec::with_capacity(parts.len() * 32);
     for part in parts {
@@ -63,7 +63,7 @@ pub(super) fn composite(algorithm: Algorithm, parts: &[Checksums]) -> Option<Str
     checksums.get(algorithm).map(|sum| format!("{sum}-{}", parts.len()))
 }
 
-/// Compares what was sent with what was computed.
+/// Compares the received checksums with the computed ones.
 pub(super) fn verify(expected: &Checksums, computed: &Checksums) -> Result<(), StoreError> {
     for algorithm in Algorithm::ALL {
         if let Some(sent) = expected.get(algorithm)
@@ -79,7 +79,7 @@ pub(super) fn verify(expected: &Checksums, computed: &Checksums) -> Result<(), S
 mod tests {
     use super::*;
 
-    // "123456789" is the check string of the CRC catalogue; MD5 and SHA digests are those of RFC 1321 / FIPS 180.
+    // "123456789" is the check string of the CRC catalog; MD5 and SHA digests are from RFC 1321 and FIPS 180.
     #[test]
     fn known_digests() {
         let mut digests = Digests::new(|_| true);

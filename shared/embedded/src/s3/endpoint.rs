@@ -1,4 +1,4 @@
-//! The ways in: from the SDK in this process, and from a listener.
+//! Entry points for requests: from the SDK in this process, and from a listener.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use s3s::service::{S3Service, S3ServiceBuilder};
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::bodies::{body_of, sdk_body, without_forbidden_body};
+use super::bodies::{convert_body, sdk_body, without_forbidden_body};
 use super::fast;
 use super::service::Operations;
 use super::store::Store;
 
-/// Bodies that a listener stores at the same time.
+/// Maximum number of bodies that a listener stores at once.
 const BODIES_MAX: usize = 16;
-/// Time that a body waits until others are stored.
+/// Longest time that a request waits for other bodies to be stored.
 const BODY_WAIT: Duration = Duration::from_secs(10);
 
-/// The protocol (signatures, presigned URLs, XML) over a store, for one pair of keys.
+/// Creates the protocol layer (signatures, presigned URLs, XML) over a store, for one pair of keys.
 #[must_use]
 pub fn service(store: Store, access_key: &str, secret_key: &str) -> S3Service {
     let mut builder = S3ServiceBuilder::new(Operations { store });
@@ -33,7 +33,7 @@ pub fn service(store: Store, access_key: &str, secret_key: &str) -> S3Service {
     builder.build()
 }
 
-/// S3 within this process. Cheap to clone.
+/// S3 in this process. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     store: Store,
@@ -41,21 +41,21 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint for one pair of keys.
+    /// Creates an endpoint for one pair of keys.
     #[must_use]
     pub fn new(store: Store, access_key: &str, secret_key: &str) -> Self {
         Self { service: Arc::new(service(store.clone(), access_key, secret_key)), store }
     }
 
-    /// The endpoint for a listener, whose callers aren't trusted.
+    /// Returns the endpoint for a listener, whose callers aren't trusted.
     #[must_use]
-    pub fn listening(self) -> Listening {
-        Listening { endpoint: self, bodies: Arc::new(Semaphore::new(BODIES_MAX)) }
+    pub fn listening(self) -> ListenerEndpoint {
+        ListenerEndpoint { endpoint: self, bodies: Arc::new(Semaphore::new(BODIES_MAX)) }
     }
 
     /// Answers a request of the SDK in this process.
     ///
-    /// The caller is trusted: plain object requests are answered without checking their signature.
+    /// The caller is trusted: simple object requests are answered without a check of their signature.
     pub async fn handle_sdk(&self, request: http::Request<SdkBody>) -> http::Response<SdkBody> {
         if let Some(response) = fast::try_handle(&self.store, &request).await {
             return response;
@@ -64,9 +64,9 @@ impl Endpoint {
         response.map(sdk_body)
     }
 
-    /// Answers a request from anywhere; its signature is checked.
+    /// Answers a request from any source, after checking its signature.
     pub async fn handle(&self, mut request: http::Request<Body>) -> http::Response<Body> {
-        // The SDK signs the host and leaves it to its HTTP client to send it; in this process there is none.
+        // The SDK signs the host but leaves it to its HTTP client to send that header; in this process there is none.
         if !request.headers().contains_key(header::HOST)
             && let Some(host) =
                 request.uri().authority().and_then(|host| HeaderValue::from_str(host.as_str()).ok())
@@ -87,23 +87,27 @@ impl Endpoint {
     }
 }
 
-/// S3 for callers that reach it over a socket, as a `tower` service that never fails: axum takes it as `fallback_service`,
-/// with paths like `/bucket/key`. What isn't signed is refused before its body is read, and a body that is
-/// stored has a permit. Signatures are checked before that, by the request's header alone.
+/// S3 for callers that connect over a socket, as a `tower` service that never fails. axum accepts it as
+/// `fallback_service`, with paths such as `/bucket/key`. Unsigned requests are rejected before their body is read. A
+/// body that is stored needs a permit; its signature is checked before, from the request's header alone.
 #[derive(Debug, Clone)]
-pub struct Listening {
+pub struct ListenerEndpoint {
     endpoint: Endpoint,
     bodies: Arc<Semaphore>,
 }
 
-impl Listening {
+impl ListenerEndpoint {
     async fn answer(self, request: http::Request<Body>) -> http::Response<Body> {
-        // Forms, which browsers send to a bucket, are read whole before their signature is looked at.
+        // The protocol layer reads forms, which browsers send to a bucket, completely before it checks their signature.
         if is_form(request.headers()) {
-            return refusal(StatusCode::NOT_IMPLEMENTED, "NotImplemented", "Forms are not taken here.");
+            return error_response(
+                StatusCode::NOT_IMPLEMENTED,
+                "NotImplemented",
+                "Forms are not taken here.",
+            );
         }
         if !is_signed(&request) {
-            return refusal(StatusCode::FORBIDDEN, "AccessDenied", "The request is not signed.");
+            return error_response(StatusCode::FORBIDDEN, "AccessDenied", "The request is not signed.");
         }
         if !matches!(*request.method(), Method::PUT | Method::POST) {
             return self.endpoint.handle(request).await;
@@ -111,8 +115,11 @@ impl Listening {
         match timeout(BODY_WAIT, self.bodies.acquire()).await {
             Ok(_permit) => self.endpoint.handle(request).await,
             Err(_) => {
-                let mut response =
-                    refusal(StatusCode::SERVICE_UNAVAILABLE, "SlowDown", "Please reduce your request rate.");
+                let mut response = error_response(
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "SlowDown",
+                    "Please reduce your request rate.",
+                );
                 response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(BODY_WAIT.as_secs()));
                 response
             }
@@ -125,7 +132,7 @@ fn is_form(headers: &http::HeaderMap) -> bool {
     kind.trim_ascii_start().get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"multipart/"))
 }
 
-/// Whether a request claims to be signed: in its header or in its address, by either version of the protocol.
+/// Returns true if a request claims to be signed: in its headers or its address, in either version of the protocol.
 fn is_signed(request: &http::Request<Body>) -> bool {
     request.headers().contains_key(header::AUTHORIZATION)
         || request.uri().query().is_some_and(|query| {
@@ -134,7 +141,7 @@ fn is_signed(request: &http::Request<Body>) -> bool {
         })
 }
 
-fn refusal(status: StatusCode, code: &str, message: &str) -> http::Response<Body> {
+fn error_response(status: StatusCode, code: &str, message: &str) -> http::Response<Body> {
     let text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
     );
@@ -144,7 +151,7 @@ fn refusal(status: StatusCode, code: &str, message: &str) -> http::Response<Body
     response
 }
 
-impl<B> tower::Service<http::Request<B>> for Listening
+impl<B> tower::Service<http::Request<B>> for ListenerEndpoint
 where
     B: hyper::body::Body<Data = Bytes> + Send + 'static,
     B::Error: Into<s3s::StdError>,
@@ -159,7 +166,7 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let listening = self.clone();
-        let request = request.map(body_of);
+        let request = request.map(convert_body);
         Box::pin(async move { Ok(listening.answer(request).await) })
     }
 }

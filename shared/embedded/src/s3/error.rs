@@ -1,4 +1,4 @@
-//! What can go wrong in the store, and what S3 calls it.
+//! Errors of the store and their S3 equivalents.
 
 use std::io;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,17 +9,17 @@ use s3s::{S3Error, S3ErrorCode, s3_error};
 
 use super::clock::now_ms;
 
-/// A full disk is in the log once in this time.
+/// Minimum interval between two log messages about a full disk.
 const FULL_LOG_INTERVAL_MS: i64 = 60_000;
 
-/// An operation of the store that did not succeed.
+/// Reason for which an operation of the store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The bucket does not exist.
     #[error("the bucket does not exist")]
     NoSuchBucket,
-    /// The bucket exists already.
+    /// The bucket already exists.
     #[error("the bucket exists already")]
     BucketExists,
     /// The key does not exist.
@@ -28,13 +28,13 @@ pub enum StoreError {
     /// The upload does not exist, or was completed or aborted.
     #[error("the multipart upload does not exist")]
     NoSuchUpload,
-    /// A condition of the request does not hold.
+    /// A condition of the request isn't met.
     #[error("a precondition does not hold")]
     PreconditionFailed,
-    /// A listed part was not uploaded, or has another ETag or checksum.
+    /// A listed part wasn't uploaded, or has another ETag or checksum.
     #[error("part {number} was not uploaded or differs")]
     InvalidPart {
-        /// The part's number.
+        /// Number of the part.
         number: i32,
     },
     /// The listed parts are not in ascending order.
@@ -43,32 +43,32 @@ pub enum StoreError {
     /// A part other than the last is smaller than 5 MiB.
     #[error("part {number} has {size_bytes} bytes, too few for a part that is not the last")]
     EntityTooSmall {
-        /// The part's number.
+        /// Number of the part.
         number: i32,
-        /// The part's size in bytes.
+        /// Size of the part in bytes.
         size_bytes: u64,
     },
-    /// A digest that came with the request is not that of the content.
-    #[error("the {algorithm} that was sent is not that of the content")]
+    /// A digest in the request doesn't match the content.
+    #[error("the {algorithm} in the request doesn't match the content")]
     BadDigest {
-        /// The algorithm's name.
+        /// Name of the algorithm.
         algorithm: &'static str,
     },
-    /// The disk (or the database) is full.
+    /// The disk or the database is full.
     #[error("the disk is full")]
     Full,
-    /// Another process, or another `Store`, has the folder open.
+    /// Another process, or another `Store`, has opened the folder.
     #[error("the folder is in use by another store")]
     InUse,
-    /// The folder was written by a version of the program that this one does not know.
+    /// The folder was written by a program version with an unknown layout.
     #[error("the index has layout {found}, this program knows {known}")]
     Layout {
-        /// The layout number in the index.
+        /// Layout number of the index.
         found: i64,
-        /// The layout number of this program.
+        /// Layout number of this program.
         known: i64,
     },
-    /// A row does not say what it should.
+    /// A row has invalid content.
     #[error("the index is damaged: {0}")]
     Damaged(&'static str),
     /// The store is being closed.
@@ -83,7 +83,8 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the failure is the store's and not the request's: the transaction must be rolled back.
+    /// Returns true for failures of the store itself rather than of the request. The transaction must be rolled back
+    /// then.
     pub(super) fn is_fault(&self) -> bool {
         matches!(
             self,
@@ -102,9 +103,11 @@ impl StoreError {
     fn log(&self) {
         static FULL: Throttle = Throttle(AtomicI64::new(i64::MIN));
         match self {
-            // One sentence, not one for each of a thousand waiting uploads.
+            // Log one message, not one for each of a thousand waiting uploads.
             Self::Full if FULL.allows(now_ms()) => {
-                tracing::error!("The disk that holds the objects is full: uploads fail until there is room");
+                tracing::error!(
+                    "The disk that holds the objects is full: uploads fail until there is free space"
+                );
             }
             Self::Full => {}
             fault if fault.is_fault() => {
@@ -115,7 +118,7 @@ impl StoreError {
     }
 }
 
-/// Lets one event through per [`FULL_LOG_INTERVAL_MS`].
+/// Allows one event per [`FULL_LOG_INTERVAL_MS`].
 struct Throttle(AtomicI64);
 
 impl Throttle {
@@ -153,7 +156,7 @@ impl From<tokio::task::JoinError> for StoreError {
 }
 
 impl From<StoreError> for S3Error {
-    /// The request ends here: a fault of the store goes to the log, and only its kind to the caller.
+    /// Converts the error for the caller. Faults of the store are logged here; the caller only gets their kind.
     fn from(error: StoreError) -> Self {
         error.log();
         match error {
@@ -182,7 +185,7 @@ impl From<StoreError> for S3Error {
             StoreError::BadDigest { algorithm } => {
                 s3_error!(BadDigest, "The {algorithm} you specified did not match the calculated one.")
             }
-            // Not InternalError: clients repeat that one, and a full disk does not empty by asking again.
+            // Not InternalError: clients retry that, and retries don't free disk space.
             StoreError::Full => {
                 let code =
                     S3ErrorCode::from_bytes(b"InsufficientStorage").unwrap_or(S3ErrorCode::InternalError);
@@ -200,7 +203,7 @@ impl From<StoreError> for S3Error {
     }
 }
 
-/// 304 with the validators that HTTP wants there (RFC 9110, 15.4.5).
+/// Creates a 304 response with the validators that HTTP requires (RFC 9110, 15.4.5).
 pub(super) fn not_modified(etag: HeaderValue, last_modified: HeaderValue) -> S3Error {
     let mut error = s3_error!(NotModified, "Not Modified");
     let mut headers = HeaderMap::new();
@@ -210,7 +213,7 @@ pub(super) fn not_modified(etag: HeaderValue, last_modified: HeaderValue) -> S3E
     error
 }
 
-/// 416 with the size that would have been satisfiable.
+/// Creates a 416 response with the actual size.
 pub(super) fn invalid_range(size_bytes: u64) -> S3Error {
     let mut error = s3_error!(InvalidRange, "The requested range is not satisfiable");
     let mut headers = HeaderMap::new();
@@ -227,14 +230,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_disk_is_told_once_a_minute() {
+    fn a_full_disk_is_logged_once_a_minute() {
         let throttle = Throttle(AtomicI64::new(i64::MIN));
-        let told = [0, 1, 59_999, 60_000, 60_001, 130_000].map(|now_ms| throttle.allows(now_ms));
-        assert_eq!(told, [true, false, false, true, false, true]);
+        let logged = [0, 1, 59_999, 60_000, 60_001, 130_000].map(|now_ms| throttle.allows(now_ms));
+        assert_eq!(logged, [true, false, false, true, false, true]);
     }
 
     #[test]
-    fn a_full_disk_is_not_worth_repeating() {
+    fn a_full_disk_is_not_retried() {
         for full in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
             let mapped = S3Error::from(StoreError::from(io::Error::from(full)));
             assert_eq!(mapped.code().as_str(), "InsufficientStorage");

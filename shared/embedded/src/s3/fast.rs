@@ -1,12 +1,12 @@
-//! A short way for the plain object requests of the SDK in this process.
+//! Fast path for simple object requests of the SDK in this process.
 //!
-//! The protocol layer checks the signature and hashes the body a second time, and parses every header S3 knows.
-//! For a small object that costs more than storing it. Requests that come from this very process need no proof of who
-//! they are, and nearly all of them are of four plain forms; those are answered here, with the answers that the
-//! protocol layer would give (tests compare them). Everything else is left to it: [`try_handle`] then returns
-//! `None` and has changed nothing.
+//! The protocol layer verifies the signature, hashes the body a second time, and parses every header that S3 knows. For
+//! a small object that costs more than storing it. Requests from this process need no authentication, and nearly all of
+//! them have one of four simple forms. This module answers those, with the same responses as the protocol layer (tests
+//! compare them). For all other requests, [`try_handle`] returns `None` without any effect, and the protocol layer
+//! handles them.
 //!
-//! Never give this a request that came over a socket.
+//! Never pass a request from a socket to this module.
 
 use std::borrow::Cow;
 
@@ -20,21 +20,21 @@ use s3s::{Body, S3Error, S3Result};
 use super::INLINE_BYTES_MAX;
 use super::attrs::{Algorithm, Attrs, Checksums};
 use super::bodies::{sdk_body, without_forbidden_body};
-use super::objects::{self, Answer, ReadConditions, Stored, checksum_type, put_received};
+use super::objects::{self, ObjectResponse, ReadConditions, StoredObject, checksum_type, put_received};
 use super::read::ContentBody;
-use super::receive::{Declared, receive_bytes};
+use super::receive::{DeclaredBody, receive_bytes};
 use super::store::{Store, WriteCondition};
 
 const METADATA: &str = "x-amz-meta-";
 const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
 
-/// Answers an unconditional PutObject (at most [`INLINE_BYTES_MAX`] bytes, in memory), GetObject, HeadObject
-/// or DeleteObject in path style. `None`: not such a request, ask the protocol layer.
+/// Answers an unconditional PutObject (at most [`INLINE_BYTES_MAX`] bytes, in memory), GetObject, HeadObject or
+/// DeleteObject in path style. Returns `None` for any other request, which the protocol layer must handle.
 ///
-/// Signatures and the signed payload hash are not checked; checksums, Content-MD5 and Content-Length are.
+/// Signatures and the signed payload hash aren't checked; checksums, Content-MD5 and Content-Length are.
 pub async fn try_handle(store: &Store, request: &http::Request<SdkBody>) -> Option<Response<SdkBody>> {
     let headers = request.headers();
-    // Without a signature the protocol layer refuses; a repeated header is its business too.
+    // The protocol layer rejects unsigned requests, and handles repeated headers.
     if !headers.contains_key(header::AUTHORIZATION) || headers.keys_len() != headers.len() {
         return None;
     }
@@ -81,14 +81,14 @@ async fn put(
     bucket: &str,
     key: &str,
     attrs: Attrs,
-    declared: &Declared,
+    declared: &DeclaredBody,
     body: Bytes,
-) -> S3Result<Stored> {
+) -> S3Result<StoredObject> {
     let received = receive_bytes(body, declared)?;
     put_received(store, bucket.to_owned(), key.to_owned(), WriteCondition::Always, attrs, received).await
 }
 
-/// An error becomes the answer that the protocol layer would write.
+/// Returns the response; an error becomes the response that the protocol layer would send.
 fn finish(bodiless: bool, outcome: S3Result<Option<Response<SdkBody>>>) -> Option<Response<SdkBody>> {
     match outcome {
         Ok(response) => response,
@@ -99,7 +99,7 @@ fn finish(bodiless: bool, outcome: S3Result<Option<Response<SdkBody>>>) -> Optio
     }
 }
 
-/// `/bucket/key`, the key decoded.
+/// Parses `/bucket/key` and decodes the key.
 fn target(path: &str) -> Option<(&str, Cow<'_, str>)> {
     let (bucket, key) = path.strip_prefix('/')?.split_once('/')?;
     let key = percent_decode(key)?;
@@ -127,7 +127,7 @@ fn percent_decode(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(decoded).ok().map(Cow::Owned)
 }
 
-/// Headers that say nothing about the object.
+/// Returns true for headers that aren't properties of the object.
 fn is_envelope(name: &str) -> bool {
     matches!(
         name,
@@ -144,10 +144,10 @@ fn is_envelope(name: &str) -> bool {
     )
 }
 
-/// The headers of an upload, if all of them are known and plain.
-fn put_headers(headers: &HeaderMap) -> Option<(Attrs, Declared)> {
+/// Parses the headers of an upload; `None` unless all of them are known and simple.
+fn put_headers(headers: &HeaderMap) -> Option<(Attrs, DeclaredBody)> {
     let mut attrs = Attrs::default();
-    let mut declared = Declared::default();
+    let mut declared = DeclaredBody::default();
     for (name, value) in headers {
         let name = name.as_str();
         let value = value.to_str().ok().filter(|value| !value.is_empty())?;
@@ -183,7 +183,7 @@ fn put_headers(headers: &HeaderMap) -> Option<(Attrs, Declared)> {
     Some((attrs, declared))
 }
 
-/// The range of a read and whether checksums are wanted, if that is all that is asked.
+/// Parses the range of a read and the checksum mode; `None` if there are other headers.
 fn read_headers(headers: &HeaderMap) -> Option<(Option<Range>, bool)> {
     let mut range = None;
     let mut checksum_mode = false;
@@ -198,7 +198,7 @@ fn read_headers(headers: &HeaderMap) -> Option<(Option<Range>, bool)> {
     Some((range, checksum_mode))
 }
 
-fn stored_response(stored: &Stored) -> Option<Response<SdkBody>> {
+fn stored_response(stored: &StoredObject) -> Option<Response<SdkBody>> {
     let mut response = Response::new(SdkBody::empty());
     let headers = response.headers_mut();
     headers.insert(header::ETAG, quoted(&stored.etag)?);
@@ -208,7 +208,7 @@ fn stored_response(stored: &Stored) -> Option<Response<SdkBody>> {
     Some(response)
 }
 
-fn object_response(answer: &Answer, body: Option<ContentBody>) -> Option<Response<SdkBody>> {
+fn object_response(answer: &ObjectResponse, body: Option<ContentBody>) -> Option<Response<SdkBody>> {
     let body = match body {
         None => SdkBody::empty(),
         Some(ContentBody::Bytes(bytes)) => SdkBody::from(bytes),
@@ -239,7 +239,7 @@ fn object_response(answer: &Answer, body: Option<ContentBody>) -> Option<Respons
         }
     }
     for (name, value) in &attrs.metadata {
-        // Text that needs an encoded word (RFC 2047) is the protocol layer's business.
+        // The protocol layer handles text that requires an encoded word (RFC 2047).
         if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Content files: written once, read by many, removed when the last reader is gone.
+//! Content files: written once, and removed after the last reader.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::digest::Digests;
 use super::error::StoreError;
 
-/// The folder of content files.
+/// The folders of content files.
 #[derive(Debug)]
 pub(super) struct Files {
     content: PathBuf,
@@ -24,16 +24,16 @@ pub(super) struct Files {
 
 #[derive(Debug, Default)]
 struct Claims {
-    /// Readers per content.
+    /// Number of readers per content.
     pinned: HashMap<i64, usize>,
-    /// Files to remove when the last reader of a content lets go.
-    doomed: HashMap<i64, Vec<String>>,
-    /// Contents whose files are being removed now.
-    dying: HashSet<i64>,
+    /// Files to remove after the last reader of a content.
+    pending_removal: HashMap<i64, Vec<String>>,
+    /// Contents whose files are being removed.
+    being_removed: HashSet<i64>,
 }
 
 impl Files {
-    /// Opens (and creates) the folders below `dir`; what an earlier process was still receiving is removed.
+    /// Opens or creates the folders below `dir`. Removes files that an earlier process was still receiving.
     pub(super) fn open(dir: &Path, sync: bool) -> Result<Self, StoreError> {
         let content = dir.join("content");
         let incoming = dir.join("incoming");
@@ -52,7 +52,7 @@ impl Files {
         self.content.join(shard(name)).join(name)
     }
 
-    /// Removes every content file that `is_named` does not know; returns how many.
+    /// Removes every content file for which `is_named` returns false. Returns their number.
     pub(super) fn sweep(
         &self,
         mut is_named: impl FnMut(&str) -> Result<bool, StoreError>,
@@ -65,7 +65,7 @@ impl Files {
             }
             for entry in fs::read_dir(&shard)? {
                 let entry = entry?;
-                // A name that is not UTF-8 is not one of ours: leave it.
+                // Leave files whose names aren't UTF-8, since this program doesn't create any.
                 if let Some(name) = entry.file_name().to_str()
                     && !is_named(name)?
                 {
@@ -77,7 +77,7 @@ impl Files {
         Ok(removed)
     }
 
-    /// Starts a file that receives content. Blocking.
+    /// Starts a file for incoming content. Blocking.
     pub(super) fn begin(self: &Arc<Self>, digests: Digests) -> Result<FileWriter, StoreError> {
         let name = Uuid::new_v4().simple().to_string();
         let path = self.incoming.join(&name);
@@ -90,7 +90,7 @@ impl Files {
         })
     }
 
-    fn place(&self, name: &str) -> Result<PathBuf, StoreError> {
+    fn create_target_path(&self, name: &str) -> Result<PathBuf, StoreError> {
         let folder = self.content.join(shard(name));
         match fs::create_dir(&folder) {
             Ok(()) if self.sync => sync_dir(&self.content)?,
@@ -112,28 +112,28 @@ impl Files {
         self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Holds the files of a content; `None` when they are being removed (look the object up again).
+    /// Pins the files of a content; `None` if they are being removed (look the object up again).
     pub(super) fn pin(self: &Arc<Self>, content_id: i64) -> Option<Pin> {
         let mut claims = self.claims();
-        if claims.dying.contains(&content_id) {
+        if claims.being_removed.contains(&content_id) {
             return None;
         }
         *claims.pinned.entry(content_id).or_insert(0) += 1;
         Some(Pin { files: self.clone(), content_id })
     }
 
-    /// Removes the files of a content that no row names any more, now or when its last reader lets go.
-    pub(super) fn doom(&self, content_id: i64, names: Vec<String>) {
+    /// Removes the files of a content that no row refers to, immediately or after its last reader.
+    pub(super) fn remove_unreferenced(&self, content_id: i64, names: Vec<String>) {
         {
             let mut claims = self.claims();
             if claims.pinned.contains_key(&content_id) {
-                claims.doomed.insert(content_id, names);
+                claims.pending_removal.insert(content_id, names);
                 return;
             }
-            claims.dying.insert(content_id);
+            claims.being_removed.insert(content_id);
         }
         self.remove(&names);
-        self.claims().dying.remove(&content_id);
+        self.claims().being_removed.remove(&content_id);
     }
 
     fn remove(&self, names: &[String]) {
@@ -142,7 +142,7 @@ impl Files {
             if let Err(error) = fs::remove_file(&path)
                 && error.kind() != io::ErrorKind::NotFound
             {
-                // The next start sweeps it.
+                // The sweep at the next start removes it.
                 tracing::warn!(error = %error, "A content file could not be removed");
             }
         }
@@ -157,7 +157,7 @@ fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// A reader's hold on the files of a content.
+/// Keeps the files of a content until it is dropped.
 #[derive(Debug)]
 pub(super) struct Pin {
     files: Arc<Files>,
@@ -175,7 +175,7 @@ impl Drop for Pin {
                 }
                 _ => {
                     claims.pinned.remove(&self.content_id);
-                    claims.doomed.remove(&self.content_id)
+                    claims.pending_removal.remove(&self.content_id)
                 }
             }
         };
@@ -185,7 +185,7 @@ impl Drop for Pin {
     }
 }
 
-/// A content file that no row names yet: removed on drop unless kept.
+/// A content file that no row refers to yet. It is removed on drop unless it is kept.
 #[derive(Debug)]
 pub(super) struct NewFile {
     path: PathBuf,
@@ -195,7 +195,7 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// The row that names the file is committed.
+    /// Keeps the file, since the row that refers to it has been committed.
     pub(super) fn keep(&self) {
         self.kept.store(true, Ordering::Release);
     }
@@ -204,13 +204,13 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.kept.load(Ordering::Acquire) {
-            // A failure leaves an orphan, which the next start sweeps.
+            // If this fails, the sweep at the next start removes the file.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Receives the bytes of one content file.
+/// Writer of one content file.
 pub(super) struct FileWriter {
     files: Arc<Files>,
     file: File,
@@ -219,7 +219,7 @@ pub(super) struct FileWriter {
 }
 
 impl FileWriter {
-    /// Appends. Blocking.
+    /// Appends chunks. Blocking.
     pub(super) fn write(&mut self, chunks: &[Bytes]) -> Result<(), StoreError> {
         for chunk in chunks {
             self.digests.update(chunk);
@@ -229,12 +229,12 @@ impl FileWriter {
         Ok(())
     }
 
-    /// Puts the file in its place, on the disk if the store is `full`. Blocking.
+    /// Moves the file to its final place; with `sync`, it is on the disk then. Blocking.
     pub(super) fn finish(mut self) -> Result<(NewFile, Digests), StoreError> {
         if self.files.sync {
             self.file.sync_all()?;
         }
-        let path = self.files.place(&self.guard.name)?;
+        let path = self.files.create_target_path(&self.guard.name)?;
         fs::rename(&self.guard.path, &path)?;
         self.guard.path = path;
         self.files.sync_parent(&self.guard.path)?;
@@ -261,12 +261,12 @@ mod tests {
         let name = content(&files, b"old");
         let first = files.pin(7).unwrap();
         let second = files.pin(7).unwrap();
-        files.doom(7, vec![name.clone()]);
+        files.remove_unreferenced(7, vec![name.clone()]);
         drop(first);
         assert_eq!(fs::read(files.path(&name)).unwrap(), b"old");
         drop(second);
         assert!(!files.path(&name).exists());
-        assert!(files.claims().pinned.is_empty() && files.claims().doomed.is_empty());
+        assert!(files.claims().pinned.is_empty() && files.claims().pending_removal.is_empty());
     }
 
     #[test]

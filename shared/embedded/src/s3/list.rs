@@ -1,21 +1,21 @@
-//! Lists keys: a walk over an index range.
+//! Listing of keys: a scan of an index range.
 
 use rusqlite::{Connection, params};
 
 use super::error::StoreError;
 use super::store::Store;
 
-/// What is listed.
+/// Query for a page of keys.
 #[derive(Debug, Clone)]
 pub(super) struct ListQuery {
     pub(super) bucket: String,
     pub(super) prefix: String,
-    /// The position at which an earlier page ended; `None` for the first page.
+    /// Position at which the previous page ended; `None` for the first page.
     pub(super) from: Option<Vec<u8>>,
     pub(super) keys_max: usize,
 }
 
-/// A key of a page.
+/// A key on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListEntry {
     pub(super) key: String,
@@ -24,11 +24,11 @@ pub(super) struct ListEntry {
     pub(super) etag: String,
 }
 
-/// One page.
+/// A page of keys.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ListPage {
     pub(super) entries: Vec<ListEntry>,
-    /// Where the next page begins, if there is one.
+    /// Position of the next page, if there is one.
     pub(super) next: Option<Vec<u8>>,
 }
 
@@ -51,7 +51,7 @@ fn list(conn: &Connection, query: &ListQuery) -> Result<ListPage, StoreError> {
         return Ok(page);
     }
     let prefix = query.prefix.as_bytes();
-    let end = successor(prefix);
+    let end = prefix_end(prefix);
     let mut position = query.from.clone().unwrap_or_default();
     if position.as_slice() < prefix {
         position = prefix.to_vec();
@@ -62,12 +62,12 @@ fn list(conn: &Connection, query: &ListQuery) -> Result<ListPage, StoreError> {
     )?;
     let mut rows = statement.query(params![bucket_id, position, end])?;
     while let Some(row) = rows.next()? {
-        let key = row.get_ref(0)?.as_blob().map_err(|_| StoreError::Damaged("a key is no blob"))?;
+        let key = row.get_ref(0)?.as_blob().map_err(|_| StoreError::Damaged("a key is not a blob"))?;
         if page.entries.len() == query.keys_max {
             page.next = Some(position);
             return Ok(page);
         }
-        position = behind(key);
+        position = position_after(key);
         page.entries.push(ListEntry {
             key: text(key)?,
             size_bytes: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0),
@@ -78,15 +78,15 @@ fn list(conn: &Connection, query: &ListQuery) -> Result<ListPage, StoreError> {
     Ok(page)
 }
 
-/// The smallest position behind a key.
-fn behind(key: &[u8]) -> Vec<u8> {
+/// Returns the smallest position after a key.
+fn position_after(key: &[u8]) -> Vec<u8> {
     let mut position = key.to_vec();
     position.push(0);
     position
 }
 
-/// The smallest position behind everything that begins with `prefix`.
-fn successor(prefix: &[u8]) -> Vec<u8> {
+/// Returns the smallest position after all keys that start with `prefix`.
+fn prefix_end(prefix: &[u8]) -> Vec<u8> {
     let mut position = prefix.to_vec();
     while let Some(last) = position.pop() {
         if last < 0xff {
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn successors() {
-        assert_eq!(successor(b"a/"), b"a0");
-        assert_eq!(successor(b""), [0xff]);
-        assert_eq!(successor(&[b'a', 0xff]), b"b");
-        assert_eq!(successor(&[0xff, 0xff]), [0xff]);
+        assert_eq!(prefix_end(b"a/"), b"a0");
+        assert_eq!(prefix_end(b""), [0xff]);
+        assert_eq!(prefix_end(&[b'a', 0xff]), b"b");
+        assert_eq!(prefix_end(&[0xff, 0xff]), [0xff]);
     }
 }

@@ -1,31 +1,31 @@
-//! S3 in the process: the protocol by `s3s`, the storage our own.
+//! S3 in the process: the protocol by `s3s`, with our own storage.
 //!
-//! # Where the bytes are
+//! # Storage
 //!
-//! A store is one folder. `index.sqlite` (WAL) has the buckets, objects and uploads, and the
-//! content of every object of at most [`INLINE_BYTES_MAX`] bytes. Larger content is in immutable files below
-//! `content/`, named at random; an object is a list of them, one for each part it was uploaded in.
-//! Keys never become file names, so any key of 1,024 bytes works and `dir` may stand beside `dir/x`.
+//! A store is one folder. `index.sqlite` (in WAL mode) contains the buckets, objects and uploads, and the content of
+//! objects of at most [`INLINE_BYTES_MAX`] bytes. Larger content is in immutable files with random names in `content/`;
+//! an object refers to a list of them, one for each uploaded part. Keys never become file names, so any key of up to
+//! 1,024 bytes works, and `dir` and `dir/x` can both exist.
 //!
-//! # What holds after a crash
+//! # Crash safety
 //!
-//! A content file is complete in its place (and on the disk, when the store is `full`) before the row that
-//! names it is committed, and a row is gone before its file is removed. A crash therefore leaves at most files
-//! that no row names; opening the store removes them.
+//! A content file is complete in its final place (and on the disk, if the store is `full`) before the row that refers
+//! to it is committed, and a row is deleted before its file. So a crash leaves at most files without a row, which are
+//! removed when the store is opened.
 //!
-//! # Who writes
+//! # Concurrency
 //!
-//! One thread writes the index. It commits what has queued up (at most 256 changes) in one transaction, so a
-//! hundred concurrent uploads share one commit. Readers have connections of their own and never wait for it.
-//! A reader that has begun keeps the content it found: the files of an overwritten object stay until the last
-//! reader lets go.
+//! One thread writes the index. It commits queued changes (at most 256) in one transaction, so a hundred concurrent
+//! uploads share one commit. Readers have their own connections and never wait for it. A reader keeps the content that
+//! it started with: the files of an overwritten object stay until its last reader is done.
 //!
-//! # What is deliberately absent
+//! # Deliberately absent
 //!
-//! Operations that this program does not call: deleting and listing buckets, copying objects, listing parts and uploads,
-//! and keys by delimiter; they are answered `NotImplemented`. Versions, tags, lifecycle, policies, ACLs and replication. Headers about ACLs, tags, storage class and
-//! server-side encryption with service keys are accepted and ignored, because a single machine has no use for
-//! them; encryption with customer keys is refused, because ignoring that would be a lie.
+//! Operations that this program doesn't call return `NotImplemented`: deleting and listing buckets, copying objects,
+//! listing parts and uploads, and listing keys by delimiter. Versions, tags, lifecycle, policies, ACLs and replication
+//! don't exist. Headers about ACLs, tags, storage class and server-side encryption with service keys are accepted and
+//! ignored, since they have no purpose on a single machine. Encryption with customer keys is rejected, since ignoring
+//! it would be misleading.
 
 mod attrs;
 mod bodies;
@@ -51,16 +51,16 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use bodies::body_of;
-pub use endpoint::{Endpoint, Listening, service};
+pub(crate) use bodies::convert_body;
+pub use endpoint::{Endpoint, ListenerEndpoint, service};
 pub use error::StoreError;
 pub use store::Store;
 
-/// Objects of at most this many bytes live in the index, larger ones in files.
+/// Maximum size of an object that is stored in the index, in bytes; larger ones are stored in files.
 pub const INLINE_BYTES_MAX: usize = 64 * 1024;
 
-/// The largest body of one PutObject or UploadPart, in bytes, as on AWS.
+/// Maximum size of a body of PutObject or UploadPart, in bytes, as on AWS.
 pub const BODY_BYTES_MAX: u64 = 5 * 1024 * 1024 * 1024;
 
-/// The smallest part of a multipart upload other than its last one, in bytes, as on AWS.
+/// Minimum size of a part of a multipart upload, except the last one, in bytes, as on AWS.
 pub const PART_BYTES_MIN: u64 = 5 * 1024 * 1024;

@@ -1,17 +1,17 @@
-//! The multipart operations between the protocol and the store.
+//! Multipart operations, between the protocol layer and the store.
 
 use s3s::dto::{self, ETag};
 use s3s::{S3Request, S3Result, s3_error};
 
 use super::attrs::{Attrs, Checksums, http_date};
 use super::objects::{
-    Stored, algorithm, check_metadata, declared_part, refuse_customer_key, write_condition,
+    StoredObject, algorithm, check_metadata, declared_part, refuse_customer_key, write_condition,
 };
 use super::receive::receive;
 use super::store::Store;
 use super::uploads::{ListedPart, UploadRef};
 
-/// Part numbers go from 1 to this one.
+/// Highest part number; the lowest is 1.
 const PART_NUMBER_MAX: i32 = 10_000;
 
 pub(super) async fn create(store: &Store, input: dto::CreateMultipartUploadInput) -> S3Result<String> {
@@ -34,7 +34,10 @@ pub(super) async fn create(store: &Store, input: dto::CreateMultipartUploadInput
     Ok(store.create_upload(input.bucket, input.key, attrs, algorithm).await?)
 }
 
-pub(super) async fn upload_part(store: &Store, req: S3Request<dto::UploadPartInput>) -> S3Result<Stored> {
+pub(super) async fn upload_part(
+    store: &Store,
+    req: S3Request<dto::UploadPartInput>,
+) -> S3Result<StoredObject> {
     let mut input = req.input;
     refuse_customer_key(input.sse_customer_algorithm.is_some())?;
     if !(1..=PART_NUMBER_MAX).contains(&input.part_number) {
@@ -48,7 +51,7 @@ pub(super) async fn upload_part(store: &Store, req: S3Request<dto::UploadPartInp
     let promised = store.check_upload(&upload)?;
     declared.algorithm = declared.algorithm.or(promised);
     let part = receive(&store.inner.files, input.body.take(), &declared, None).await?;
-    let stored = Stored { etag: hex::encode(part.md5), checksums: part.checksums.clone() };
+    let stored = StoredObject { etag: hex::encode(part.md5), checksums: part.checksums.clone() };
     store.put_part(upload, input.part_number, part).await?;
     Ok(stored)
 }

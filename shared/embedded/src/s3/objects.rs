@@ -1,4 +1,4 @@
-//! The object operations between the protocol and the store.
+//! Object operations, between the protocol layer and the store.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use super::attrs::{Algorithm, Attrs, Checksums, http_date};
 use super::clock::system_time;
 use super::error::{StoreError, invalid_range, not_modified};
 use super::read::{ContentBody, ObjectMeta};
-use super::receive::{Declared, Received, receive};
+use super::receive::{DeclaredBody, ReceivedBody, receive};
 use super::store::{NewObject, Store, WriteCondition};
 
-/// What an object without a content type is said to be, as on AWS.
+/// Content type of objects without one, as on AWS.
 pub(super) const CONTENT_TYPE_DEFAULT: &str = "binary/octet-stream";
 
-/// Metadata of one object in bytes at most, names and values, as on AWS.
+/// Maximum size of an object's metadata, names and values, in bytes, as on AWS.
 pub(super) const METADATA_BYTES_MAX: usize = 2048;
 
-/// An object that was stored.
-pub(super) struct Stored {
+/// Result of storing an object.
+pub(super) struct StoredObject {
     pub(super) etag: String,
     pub(super) checksums: Checksums,
 }
@@ -35,18 +35,19 @@ pub(super) struct ReadConditions {
     pub(super) if_unmodified_since: Option<Timestamp>,
 }
 
-/// An object as it is answered.
-pub(super) struct Answer {
+/// An object for a response.
+pub(super) struct ObjectResponse {
     pub(super) meta: ObjectMeta,
     pub(super) range: Range<u64>,
-    /// Whether `range` was asked for.
+    /// True if the request asked for a range.
     pub(super) partial: bool,
-    /// Whether checksums were asked for and are those of what is sent.
+    /// True if the request asked for checksums and they match the content of the response.
     pub(super) with_checksums: bool,
 }
 
 impl ObjectMeta {
-    /// Whole seconds: HTTP knows no smaller ones, and conditions compare with what was sent.
+    /// Whole seconds: HTTP has no fractions, and conditions are compared with the time that was
+    /// sent.
     pub(super) fn last_modified(&self) -> Timestamp {
         system_time(self.modified_ms - self.modified_ms.rem_euclid(1000)).into()
     }
@@ -63,7 +64,8 @@ impl ObjectMeta {
 }
 
 impl ReadConditions {
-    /// RFC 9110, 13.2.2: a tag condition makes the date condition beside it void.
+    /// Checks the conditions. A tag condition overrides the date condition next to it (RFC 9110,
+    /// 13.2.2).
     pub(super) fn check(&self, meta: &ObjectMeta) -> S3Result<()> {
         let last_modified = meta.last_modified();
         match (&self.if_match, &self.if_unmodified_since) {
@@ -94,7 +96,7 @@ fn is_tag(condition: &ETagCondition, etag: &str) -> bool {
     }
 }
 
-/// The condition of a write. Only `*` may stand in If-None-Match, as on AWS.
+/// Returns the condition of a write. As on AWS, If-None-Match only supports `*`.
 pub(super) fn write_condition(
     if_match: Option<ETagCondition>,
     if_none_match: Option<ETagCondition>,
@@ -123,8 +125,8 @@ pub(super) async fn put_received(
     key: String,
     condition: WriteCondition,
     mut attrs: Attrs,
-    received: Received,
-) -> S3Result<Stored> {
+    received: ReceivedBody,
+) -> S3Result<StoredObject> {
     check_metadata(&attrs)?;
     let etag = hex::encode(received.md5);
     let checksums = received.checksums;
@@ -132,10 +134,10 @@ pub(super) async fn put_received(
     let object =
         NewObject { size_bytes: received.size_bytes, etag: etag.clone(), attrs, payload: received.payload };
     store.put(bucket, key, condition, object).await?;
-    Ok(Stored { etag, checksums })
+    Ok(StoredObject { etag, checksums })
 }
 
-pub(super) async fn put(store: &Store, req: S3Request<dto::PutObjectInput>) -> S3Result<Stored> {
+pub(super) async fn put(store: &Store, req: S3Request<dto::PutObjectInput>) -> S3Result<StoredObject> {
     let trailers = req.trailing_headers;
     let mut input = req.input;
     refuse_customer_key(input.sse_customer_algorithm.is_some())?;
@@ -143,12 +145,12 @@ pub(super) async fn put(store: &Store, req: S3Request<dto::PutObjectInput>) -> S
         return Err(s3_error!(NotImplemented, "Appending to objects is not supported."));
     }
     let condition = write_condition(input.if_match.take(), input.if_none_match.take())?;
-    // A large body is not taken in for nothing; for a small one the commit finds out.
+    // Check the bucket before receiving a large body; for a small one, the commit checks it.
     let is_small = |length| usize::try_from(length).is_ok_and(|length| length <= INLINE_BYTES_MAX);
     if !input.content_length.is_some_and(is_small) {
         store.bucket(&input.bucket)?;
     }
-    let declared = Declared {
+    let declared = DeclaredBody {
         length: input.content_length,
         md5: input.content_md5.take(),
         checksums: Checksums {
@@ -175,7 +177,7 @@ pub(super) async fn put(store: &Store, req: S3Request<dto::PutObjectInput>) -> S
     put_received(store, input.bucket, input.key, condition, attrs, received).await
 }
 
-/// Resolves a range against an object; 416 when nothing of it is there.
+/// Resolves a range for an object. Returns 416 if the range contains none of its bytes.
 fn resolve(range: Option<&dto::Range>, size_bytes: u64) -> S3Result<(Range<u64>, bool)> {
     match range {
         None => Ok((0..size_bytes, false)),
@@ -194,10 +196,10 @@ fn answer(
     conditions: &ReadConditions,
     range: Option<&dto::Range>,
     checksum_mode: bool,
-) -> S3Result<Answer> {
+) -> S3Result<ObjectResponse> {
     conditions.check(&meta)?;
     let (range, partial) = resolve(range, meta.size_bytes)?;
-    Ok(Answer { meta, range, partial, with_checksums: checksum_mode && !partial })
+    Ok(ObjectResponse { meta, range, partial, with_checksums: checksum_mode && !partial })
 }
 
 pub(super) fn head(
@@ -207,7 +209,7 @@ pub(super) fn head(
     conditions: &ReadConditions,
     range: Option<&dto::Range>,
     checksum_mode: bool,
-) -> S3Result<Answer> {
+) -> S3Result<ObjectResponse> {
     answer(store.head(bucket, key)?, conditions, range, checksum_mode)
 }
 
@@ -218,14 +220,14 @@ pub(super) fn get(
     conditions: &ReadConditions,
     range: Option<&dto::Range>,
     checksum_mode: bool,
-) -> S3Result<(Answer, ContentBody)> {
+) -> S3Result<(ObjectResponse, ContentBody)> {
     let (meta, content) = store.get(bucket, key)?;
     let answer = answer(meta, conditions, range, checksum_mode)?;
     let body = content.into_body(answer.range.clone());
     Ok((answer, body))
 }
 
-impl Answer {
+impl ObjectResponse {
     pub(super) fn length(&self) -> i64 {
         i64::try_from(self.range.end - self.range.start).unwrap_or(i64::MAX)
     }
@@ -272,7 +274,7 @@ pub(super) fn algorithm(name: Option<&dto::ChecksumAlgorithm>) -> S3Result<Optio
     .transpose()
 }
 
-/// Objects have one version, which S3 calls `null`.
+/// Checks the version id. Objects have a single version, which S3 calls `null`.
 pub(super) fn check_version(version_id: Option<&str>) -> S3Result<()> {
     match version_id {
         None | Some("null") => Ok(()),
@@ -288,12 +290,12 @@ pub(super) fn refuse_customer_key(given: bool) -> S3Result<()> {
     }
 }
 
-/// What follows the body of an upload, if anything does.
+/// Returns the declared properties of a part, including trailing headers.
 pub(super) fn declared_part(
     input: &mut dto::UploadPartInput,
     trailers: Option<TrailingHeaders>,
-) -> S3Result<Declared> {
-    Ok(Declared {
+) -> S3Result<DeclaredBody> {
+    Ok(DeclaredBody {
         length: input.content_length,
         md5: input.content_md5.take(),
         checksums: Checksums {

@@ -1,4 +1,4 @@
-//! Pages of keys, as the protocol shows them.
+//! Pages of keys in the form of the protocol.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use super::clock::system_time;
 use super::list::ListQuery;
 use super::store::Store;
 
-/// Keys on a page at most.
+/// Maximum number of keys on a page.
 const KEYS_MAX: i32 = 1000;
 
 pub(super) async fn objects(

@@ -1,7 +1,7 @@
-//! Looks objects up.
+//! Lookup of objects.
 //!
-//! A look-up is one statement on a connection of its own, run where it is called: a few microseconds, without a
-//! change of thread. Lists go to a blocking thread.
+//! A lookup is one statement on a pooled connection, run on the caller's thread: it takes a few microseconds, less than
+//! a change of thread. Lists run on a blocking thread.
 
 use std::fs::File;
 use std::io;
@@ -18,13 +18,13 @@ use super::schema;
 use super::store::{BucketRow, Content, Inner, Store, from_json};
 use super::stream::{FileStream, Segment};
 
-/// Idle connections that are kept.
+/// Maximum number of idle connections.
 const IDLE_READERS_MAX: usize = 8;
 
-/// Look-ups of an object that is overwritten all the time, until the reader gives up.
+/// Maximum number of lookups of an object that is constantly being overwritten.
 const LOOKUPS_MAX: usize = 64;
 
-/// An object as its row says.
+/// Metadata of an object, from its row.
 #[derive(Debug, Clone)]
 pub(super) struct ObjectMeta {
     pub(super) size_bytes: u64,
@@ -36,7 +36,7 @@ pub(super) struct ObjectMeta {
     segments: i64,
 }
 
-/// A connection on loan.
+/// A connection from the pool, returned on drop.
 pub(super) struct Reader<'a> {
     inner: &'a Inner,
     conn: Option<Connection>,
@@ -71,8 +71,8 @@ impl Drop for Reader<'_> {
 }
 
 impl Store {
-    /// Runs a short look-up here and now.
-    pub(super) fn look<T>(
+    /// Runs a short lookup on the current thread.
+    pub(super) fn lookup<T>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -86,11 +86,11 @@ impl Store {
         work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
         let store = self.clone();
-        spawn_blocking(move || store.look(work)).await?
+        spawn_blocking(move || store.lookup(work)).await?
     }
 
     pub(super) fn bucket(&self, name: &str) -> Result<BucketRow, StoreError> {
-        self.look(|conn| {
+        self.lookup(|conn| {
             conn.prepare_cached("SELECT region FROM bucket WHERE name = ?1")?
                 .query_row([name], |row| Ok(BucketRow { region: row.get(0)? }))
                 .optional()?
@@ -99,7 +99,7 @@ impl Store {
     }
 
     pub(super) fn head(&self, bucket: &str, key: &str) -> Result<ObjectMeta, StoreError> {
-        self.look(|conn| {
+        self.lookup(|conn| {
             conn.prepare_cached(
                 "SELECT o.size, o.modified_ms, o.etag, o.attrs, o.content_id, o.segments
                  FROM bucket b JOIN object o ON o.bucket_id = b.id AND o.key = ?2 WHERE b.name = ?1",
@@ -110,14 +110,14 @@ impl Store {
         })
     }
 
-    /// The object and its content, whole as of one moment.
+    /// Returns an object and a consistent snapshot of its content.
     pub(super) fn get(&self, bucket: &str, key: &str) -> Result<(ObjectMeta, Content), StoreError> {
         for _ in 0..LOOKUPS_MAX {
             let (meta, inline) = self.row_and_inline(bucket, key)?;
             if meta.segments == 0 {
                 return Ok((meta, Content::Inline(inline)));
             }
-            // Overwritten meanwhile: its files are going or gone. Look again.
+            // The object was overwritten meanwhile, and its files are being removed: look it up again.
             if let Some(content) = self.open_files(&meta)? {
                 return Ok((meta, content));
             }
@@ -126,7 +126,7 @@ impl Store {
     }
 
     fn row_and_inline(&self, bucket: &str, key: &str) -> Result<(ObjectMeta, Bytes), StoreError> {
-        self.look(|conn| {
+        self.lookup(|conn| {
             conn.prepare_cached(
                 "SELECT o.size, o.modified_ms, o.etag, o.attrs, o.content_id, o.segments, c.data
                  FROM bucket b JOIN object o ON o.bucket_id = b.id AND o.key = ?2
@@ -145,7 +145,7 @@ impl Store {
     fn open_files(&self, meta: &ObjectMeta) -> Result<Option<Content>, StoreError> {
         let files = &self.inner.files;
         let Some(pin) = files.pin(meta.content_id) else { return Ok(None) };
-        let segments: Vec<Segment> = self.look(|conn| {
+        let segments: Vec<Segment> = self.lookup(|conn| {
             let mut rows =
                 conn.prepare_cached("SELECT file, size FROM segment WHERE content_id = ?1 ORDER BY seq")?;
             let rows = rows.query_map([meta.content_id], |row| {
@@ -158,7 +158,7 @@ impl Store {
         if segments.len() as i64 != meta.segments {
             return Ok(None);
         }
-        // The pin holds what was there when it was taken; the first file tells whether that was everything.
+        // The pin protects files that existed when it was taken; if the first file exists, all of them do.
         if let Some(first) = segments.first() {
             match File::open(&first.path) {
                 Ok(_) => {}
@@ -171,7 +171,7 @@ impl Store {
 }
 
 impl Content {
-    /// The bytes of `range`, which lies within the content.
+    /// Returns the bytes of `range`, which must be within the content.
     pub(super) fn into_body(self, range: Range<u64>) -> ContentBody {
         match self {
             Self::Inline(bytes) => {
@@ -184,7 +184,7 @@ impl Content {
     }
 }
 
-/// What is sent to a reader.
+/// Body of a response with content.
 pub(super) enum ContentBody {
     Bytes(Bytes),
     Stream(FileStream),
@@ -196,13 +196,13 @@ fn object_meta(row: &Row<'_>) -> Result<ObjectMeta, StoreError> {
         size_bytes: u64::try_from(size).map_err(|_| StoreError::Damaged("a size is negative"))?,
         modified_ms: row.get(1)?,
         etag: row.get(2)?,
-        attrs: from_json(row.get_ref(3)?.as_str().map_err(|_| StoreError::Damaged("headers are no text"))?)?,
+        attrs: from_json(row.get_ref(3)?.as_str().map_err(|_| StoreError::Damaged("headers are not text"))?)?,
         content_id: row.get(4)?,
         segments: row.get(5)?,
     })
 }
 
-/// Why a key was not found.
+/// Returns the reason why a key wasn't found.
 fn missing(conn: &Connection, bucket: &str) -> StoreError {
     let found = conn
         .prepare_cached("SELECT 1 FROM bucket WHERE name = ?1")

@@ -1,4 +1,4 @@
-//! Takes in a body: small ones into memory, large ones into a content file, with their digests.
+//! Receives bodies with their digests: small ones into memory, large ones into a content file.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use super::digest::{Digests, MD5_BYTES, verify};
 use super::error::StoreError;
 use super::files::{FileWriter, Files, NewFile};
 
-/// Bytes that are gathered before they are hashed and written.
+/// Number of bytes that are collected before they are hashed and written.
 const FLUSH_BYTES: usize = 1024 * 1024;
 
-/// Content that is in the store's hands but in no row yet.
+/// Received content that no row refers to yet.
 #[derive(Debug)]
 pub(super) enum Payload {
     Inline(Bytes),
@@ -28,7 +28,7 @@ pub(super) enum Payload {
 }
 
 impl Payload {
-    /// How many files: 0 for content in the index.
+    /// Returns the number of files; 0 for content in the index.
     pub(super) fn segments(&self) -> i64 {
         match self {
             Self::Inline(_) => 0,
@@ -37,9 +37,9 @@ impl Payload {
     }
 }
 
-/// What the request says about its body.
+/// Properties of the body that the request declares.
 #[derive(Default)]
-pub(super) struct Declared {
+pub(super) struct DeclaredBody {
     pub(super) length: Option<i64>,
     pub(super) md5: Option<String>,
     pub(super) checksums: Checksums,
@@ -47,16 +47,16 @@ pub(super) struct Declared {
     pub(super) trailers: Option<TrailingHeaders>,
 }
 
-/// A body that arrived whole and as declared.
+/// A complete body that matches its declaration.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedBody {
     pub(super) size_bytes: u64,
     pub(super) md5: [u8; MD5_BYTES],
     pub(super) checksums: Checksums,
     pub(super) payload: Payload,
 }
 
-impl Declared {
+impl DeclaredBody {
     fn digests(&self) -> Digests {
         Digests::new(|algorithm| self.algorithm == Some(algorithm) || self.checksums.get(algorithm).is_some())
     }
@@ -68,7 +68,7 @@ impl Declared {
         Ok(Some(bytes.try_into().map_err(|_| invalid())?))
     }
 
-    /// Checksums may follow the body.
+    /// Returns the declared checksums, including those in trailing headers.
     fn expected_checksums(&self) -> Checksums {
         let mut expected = self.checksums.clone();
         if let Some(trailers) = &self.trailers {
@@ -90,7 +90,7 @@ impl Declared {
         size_bytes: u64,
         digests: Digests,
         payload: Payload,
-    ) -> S3Result<Received> {
+    ) -> S3Result<ReceivedBody> {
         if self.length.is_some_and(|length| u64::try_from(length) != Ok(size_bytes)) {
             return Err(s3_error!(IncompleteBody, "The body is not as long as Content-Length says."));
         }
@@ -99,26 +99,26 @@ impl Declared {
             return Err(StoreError::BadDigest { algorithm: "Content-MD5" }.into());
         }
         verify(&self.expected_checksums(), &checksums)?;
-        Ok(Received { size_bytes, md5, checksums, payload })
+        Ok(ReceivedBody { size_bytes, md5, checksums, payload })
     }
 }
 
-/// Takes a small body that is in memory already.
-pub(super) fn receive_bytes(body: Bytes, declared: &Declared) -> S3Result<Received> {
+/// Checks a small body that is already in memory.
+pub(super) fn receive_bytes(body: Bytes, declared: &DeclaredBody) -> S3Result<ReceivedBody> {
     let expected_md5 = declared.expected_md5()?;
     let mut digests = declared.digests();
     digests.update(&body);
     declared.check(expected_md5, body.len() as u64, digests, Payload::Inline(body))
 }
 
-/// Reads `body` to its end. More than `inline_bytes_max` goes to a content file while it arrives; with `None`
-/// everything does.
+/// Reads `body` to its end. Content above `inline_bytes_max` is written to a content file while it arrives; with
+/// `None`, all content is.
 pub(super) async fn receive(
     files: &Arc<Files>,
     body: Option<StreamingBlob>,
-    declared: &Declared,
+    declared: &DeclaredBody,
     inline_bytes_max: Option<usize>,
-) -> S3Result<Received> {
+) -> S3Result<ReceivedBody> {
     let expected_md5 = declared.expected_md5()?;
     if declared.length.is_some_and(|length| u64::try_from(length).is_ok_and(|length| length > BODY_BYTES_MAX))
     {
@@ -191,8 +191,8 @@ fn too_large() -> S3Error {
     s3_error!(EntityTooLarge, "Your proposed upload exceeds the maximum allowed size")
 }
 
-/// The protocol layer checks the signed payload hash while the body is read, with an error type that it keeps
-/// to itself; only its text tells what happened.
+/// Converts an error of the body. The protocol layer checks the signed payload hash while the body is read, but its
+/// error type is private; only the text identifies the error.
 fn body_error(error: &StdError) -> S3Error {
     let text = error.to_string();
     if text.contains("Sha256Mismatch") {

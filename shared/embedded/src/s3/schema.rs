@@ -1,4 +1,4 @@
-//! The index: its tables, its connections.
+//! Tables and connections of the index.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use super::error::StoreError;
 
 const LAYOUT: i64 = 1;
 
-/// Distinct statements of this module; more than a connection ever prepares.
+/// Capacity of the statement cache; higher than the number of distinct statements.
 const STATEMENTS_MAX: usize = 64;
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// WAL pages between checkpoints: 32 MiB, so that a burst of uploads is not interrupted all the time.
+/// WAL pages between checkpoints: 32 MiB, so that checkpoints rarely interrupt a burst of uploads.
 const CHECKPOINT_PAGES: u32 = 4096;
 
-// Keys are blobs: S3 orders by bytes, and the bound behind a prefix need not be UTF-8.
-// Content has a table of its own so that listing does not read it, and ids that only grow, so that it is
-// appended instead of spread over the tree.
+// Keys are blobs: S3 orders them by bytes, and the position after a prefix may not be UTF-8.
+// Content has its own table, so that listing doesn't read it, and ascending ids, so that it is appended instead of
+// spread over the tree.
 const TABLES: &str = "
 CREATE TABLE bucket (
   id INTEGER PRIMARY KEY,
@@ -70,13 +70,13 @@ CREATE TABLE part (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// The one connection that writes. `full` makes every commit durable against a power cut.
+/// Opens the only writing connection. With `full`, every commit survives a power failure.
 pub(super) fn connect_writer(path: &Path, full: bool) -> Result<Connection, StoreError> {
     let conn = Connection::open(path)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    // Measured with objects of 2 KiB, 64 in a commit: a page of 4 KiB holds one of them, and pages of 16 KiB
-    // make the store write a quarter more.
+    // Measured with objects of 2 KiB, 64 per commit: a page of 4 KiB fits only one of them, and pages of 16 KiB
+    // increase the written bytes by a quarter.
     conn.pragma_update(None, "page_size", 8192)?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "synchronous", if full { "FULL" } else { "NORMAL" })?;
@@ -96,7 +96,7 @@ pub(super) fn connect_writer(path: &Path, full: bool) -> Result<Connection, Stor
     Ok(conn)
 }
 
-/// A connection that only reads.
+/// Opens a read-only connection.
 pub(super) fn connect_reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;

@@ -1,4 +1,4 @@
-//! The S3 operations, as the protocol layer wants them.
+//! The S3 operations, as an implementation of the protocol layer's trait.
 
 use async_trait::async_trait;
 use s3s::dto::{self, ETag};
@@ -11,12 +11,12 @@ use super::store::Store;
 use super::uploads::UploadRef;
 use super::{multipart, pages};
 
-/// Keys of one DeleteObjects at most.
+/// Maximum number of keys in one DeleteObjects request.
 const KEYS_MAX: usize = 1000;
 
 const REGION_DEFAULT: &str = "us-east-1";
 
-/// The store behind the protocol.
+/// The operations of the protocol layer on a store.
 #[derive(Debug, Clone)]
 pub(super) struct Operations {
     pub(super) store: Store,

@@ -1,4 +1,4 @@
-//! The store: buckets, and the changes to objects.
+//! The store: buckets, and changes to objects.
 
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
@@ -17,7 +17,7 @@ use super::receive::Payload;
 use super::schema;
 use super::writer::{Tx, Writer};
 
-/// A durable object store in one folder. Clones share it; the last one closes it.
+/// A durable object store in one folder. Clones share it; dropping the last one closes it.
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(super) inner: Arc<Inner>,
@@ -27,7 +27,7 @@ pub struct Store {
 pub(super) struct Inner {
     pub(super) files: Arc<Files>,
     pub(super) index: PathBuf,
-    /// Connections that read and are idle.
+    /// Idle read connections.
     pub(super) readers: Mutex<Vec<Connection>>,
     writer: Option<Writer>,
     thread: Option<JoinHandle<()>>,
@@ -37,7 +37,7 @@ pub(super) struct Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // The writer's connection closes last, so that it empties the WAL.
+        // Close the writer's connection last, so that it empties the WAL.
         if let Ok(readers) = self.readers.get_mut() {
             readers.clear();
         }
@@ -56,7 +56,7 @@ pub(super) struct BucketRow {
     pub(super) region: String,
 }
 
-/// An object that is to be written.
+/// An object to be written.
 #[derive(Debug)]
 pub(super) struct NewObject {
     pub(super) size_bytes: u64,
@@ -66,7 +66,7 @@ pub(super) struct NewObject {
     pub(super) payload: Payload,
 }
 
-/// What must hold for a write to happen.
+/// Precondition of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WriteCondition {
     Always,
@@ -76,24 +76,24 @@ pub(super) enum WriteCondition {
     Present(Option<String>),
 }
 
-/// What a change needs to know of the object it replaces.
-pub(super) struct Old {
+/// The existing object that a change replaces.
+pub(super) struct ExistingObject {
     pub(super) content_id: i64,
     pub(super) segments: i64,
     pub(super) etag: String,
 }
 
 impl Store {
-    /// Opens the store in `dir`, creating it if it is not there, and removes what a crash left behind.
+    /// Opens the store in `dir`, creating it if necessary, and removes leftovers of a crash.
     ///
-    /// With `full` every acknowledged change survives a power cut (an fsync per commit); without, it survives
-    /// the end of the process at any moment, and a power cut may take the last ones.
+    /// With `full`, every acknowledged change survives a power failure, at the cost of an fsync per commit. Otherwise
+    /// changes survive the end of the process at any moment, but a power failure may lose the last ones.
     ///
     /// Blocking: reads the name of every content file.
     ///
     /// # Errors
-    /// [`StoreError::InUse`] when the folder is open elsewhere, [`StoreError::Layout`] when another version of the
-    /// program wrote it, and the faults of the file system and the index.
+    /// Returns [`StoreError::InUse`] if another store has the folder open, [`StoreError::Layout`] if another version of
+    /// the program wrote it, and errors of the file system and the index.
     pub fn open(dir: impl AsRef<Path>, full: bool) -> Result<Self, StoreError> {
         Self::open_with(dir.as_ref(), full, |_| Ok(()))
     }
@@ -164,7 +164,7 @@ impl Store {
         let attrs = to_json(&object.attrs)?;
         self.change(move |tx| {
             let bucket_id = tx.bucket_id(&bucket)?;
-            let old = tx.old(bucket_id, &key)?;
+            let old = tx.find_existing(bucket_id, &key)?;
             condition.check(old.as_ref())?;
             let content_id = tx.insert_content(&object.payload)?;
             let row = ObjectRow {
@@ -179,7 +179,7 @@ impl Store {
         .await
     }
 
-    /// Deletes keys that exist; a key that does not is no error. With `if_match`, the one key must have it.
+    /// Deletes keys. Missing keys aren't errors. With `if_match`, the single key must match it.
     pub(super) async fn delete(
         &self,
         bucket: String,
@@ -193,7 +193,7 @@ impl Store {
                 if !done.insert(key.as_str()) {
                     continue;
                 }
-                let old = tx.old(bucket_id, key)?;
+                let old = tx.find_existing(bucket_id, key)?;
                 if let Some(condition) = &if_match {
                     condition.check(old.as_ref())?;
                 }
@@ -211,18 +211,18 @@ impl Store {
 }
 
 impl WriteCondition {
-    pub(super) fn check(&self, old: Option<&Old>) -> Result<(), StoreError> {
+    pub(super) fn check(&self, old: Option<&ExistingObject>) -> Result<(), StoreError> {
         match (self, old) {
             (Self::Always, _) | (Self::Absent, None) | (Self::Present(None), Some(_)) => Ok(()),
             (Self::Present(Some(etag)), Some(old)) if *etag == old.etag => Ok(()),
-            // As on AWS: a condition on an object that is not there is "not there", not "differs".
+            // As on AWS, a condition on a missing object fails with "not found", not with "differs".
             (Self::Present(_), None) => Err(StoreError::NoSuchKey),
             (Self::Absent | Self::Present(_), Some(_)) => Err(StoreError::PreconditionFailed),
         }
     }
 }
 
-/// The row of an object that is to be written.
+/// Row of an object to be written.
 pub(super) struct ObjectRow<'a> {
     pub(super) content_id: i64,
     pub(super) segments: i64,
@@ -232,24 +232,28 @@ pub(super) struct ObjectRow<'a> {
 }
 
 impl Tx<'_> {
-    pub(super) fn old(&self, bucket_id: i64, key: &str) -> Result<Option<Old>, StoreError> {
+    pub(super) fn find_existing(
+        &self,
+        bucket_id: i64,
+        key: &str,
+    ) -> Result<Option<ExistingObject>, StoreError> {
         Ok(self
             .conn
             .prepare_cached(
                 "SELECT content_id, segments, etag FROM object WHERE bucket_id = ?1 AND key = ?2",
             )?
             .query_row(params![bucket_id, key.as_bytes()], |row| {
-                Ok(Old { content_id: row.get(0)?, segments: row.get(1)?, etag: row.get(2)? })
+                Ok(ExistingObject { content_id: row.get(0)?, segments: row.get(1)?, etag: row.get(2)? })
             })
             .optional()?)
     }
 
-    /// Writes the row and removes the content it replaces.
+    /// Writes the row and removes the content that it replaces.
     pub(super) fn put_row(
         &mut self,
         bucket_id: i64,
         key: &str,
-        old: Option<Old>,
+        old: Option<ExistingObject>,
         row: &ObjectRow<'_>,
     ) -> Result<(), StoreError> {
         self.conn
@@ -282,11 +286,11 @@ pub(super) fn to_json<T: serde::Serialize>(value: &T) -> Result<String, StoreErr
 }
 
 pub(super) fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    // Most objects have no more than a content type.
-    serde_json::from_str(text).map_err(|_| StoreError::Damaged("headers are no JSON"))
+    // Most objects have only a content type.
+    serde_json::from_str(text).map_err(|_| StoreError::Damaged("headers are not JSON"))
 }
 
-/// Content as a reader finds it.
+/// Content of an object for a reader.
 #[derive(Debug)]
 pub(super) enum Content {
     Inline(Bytes),

@@ -1,4 +1,4 @@
-//! Streams content files to a reader, chunk by chunk.
+//! Streaming of content files to a reader.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -17,17 +17,18 @@ use tokio::task::{JoinHandle, spawn_blocking};
 
 use super::files::Pin;
 
-/// Bytes read at a time.
+/// Number of bytes that are read at a time.
 const CHUNK_BYTES: u64 = 256 * 1024;
 
-/// A piece of a content.
+/// A file of a content.
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
     pub(super) path: PathBuf,
     pub(super) size_bytes: u64,
 }
 
-/// A range of a content in files, as a stream of known length. Holds the files until it is dropped.
+/// A stream of known length over a range of a content in files. It pins the files until it is
+/// dropped.
 pub(super) struct FileStream {
     state: State,
     remaining_bytes: u64,
@@ -45,7 +46,7 @@ struct Reader {
     _pin: Pin,
 }
 
-/// What is still to be read of a segment.
+/// The remaining range of a segment.
 struct Piece {
     path: PathBuf,
     offset: u64,
@@ -53,7 +54,7 @@ struct Piece {
 }
 
 impl FileStream {
-    /// `range` lies within the sum of the segments' sizes.
+    /// Creates a stream of `range`, which must be within the total size of the segments.
     pub(super) fn new(segments: Vec<Segment>, range: Range<u64>, pin: Pin) -> Self {
         let mut pieces = VecDeque::new();
         let mut start = 0;

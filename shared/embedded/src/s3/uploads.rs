@@ -1,4 +1,4 @@
-//! Multipart uploads in the store: parts are content files, and completing is a matter of rows alone.
+//! Multipart uploads in the store. Parts are content files; completing an upload only changes rows.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::attrs::{Algorithm, Attrs, Checksums};
 use super::clock::now_ms;
 use super::digest::{Digests, MD5_BYTES, composite};
 use super::error::StoreError;
-use super::receive::Received;
+use super::receive::ReceivedBody;
 use super::store::{ObjectRow, Store, WriteCondition, from_json, to_json};
 use super::writer::Tx;
 
@@ -24,7 +24,7 @@ pub(super) struct PartRow {
     content_id: i64,
 }
 
-/// A part as the request that completes an upload lists it.
+/// A part as listed in the request that completes an upload.
 #[derive(Debug, Clone)]
 pub(super) struct ListedPart {
     pub(super) number: i32,
@@ -32,7 +32,7 @@ pub(super) struct ListedPart {
     pub(super) checksums: Checksums,
 }
 
-/// Which upload is meant: all three must agree.
+/// Identifies an upload; all three fields must match.
 #[derive(Debug, Clone)]
 pub(super) struct UploadRef {
     pub(super) bucket: String,
@@ -40,7 +40,7 @@ pub(super) struct UploadRef {
     pub(super) id: String,
 }
 
-/// The object an upload became.
+/// The object that an upload became.
 #[derive(Debug, Clone)]
 pub(super) struct Completed {
     pub(super) etag: String,
@@ -81,7 +81,7 @@ impl Store {
         &self,
         upload: UploadRef,
         number: i32,
-        part: Received,
+        part: ReceivedBody,
     ) -> Result<(), StoreError> {
         let checksums = to_json(&part.checksums)?;
         self.change(move |tx| {
@@ -131,9 +131,10 @@ impl Store {
         .await
     }
 
-    /// Checks that an upload is open before its part is taken in; returns the checksum it promised.
+    /// Checks that an upload is open before a part is received; returns the checksum algorithm that
+    /// it was created with.
     pub(super) fn check_upload(&self, upload: &UploadRef) -> Result<Option<Algorithm>, StoreError> {
-        let found = self.look(|conn| require_upload(conn, upload))?;
+        let found = self.lookup(|conn| require_upload(conn, upload))?;
         Ok(found.algorithm.as_deref().and_then(Algorithm::from_name))
     }
 }
@@ -188,7 +189,7 @@ fn remove_upload(tx: &mut Tx<'_>, upload: &UploadRef, bucket_id: i64) -> Result<
     Ok(())
 }
 
-/// Picks the listed parts out of what was uploaded, in order.
+/// Selects the listed parts among the uploaded ones, in order.
 fn select(listed: &[ListedPart], uploaded: &mut BTreeMap<i32, PartRow>) -> Result<Vec<PartRow>, StoreError> {
     if !listed.is_sorted_by(|a, b| a.number < b.number) {
         return Err(StoreError::InvalidPartOrder);
@@ -226,7 +227,7 @@ fn complete(
     if expected_bytes.is_some_and(|expected| expected != size_bytes) {
         return Err(StoreError::BadDigest { algorithm: "object size" });
     }
-    let old = tx.old(found.bucket_id, &upload.key)?;
+    let old = tx.find_existing(found.bucket_id, &upload.key)?;
     condition.check(old.as_ref())?;
 
     let mut digests = Digests::new(|_| false);
@@ -246,7 +247,7 @@ fn complete(
     let content_id = tx.new_content_id();
     tx.conn.prepare_cached("INSERT INTO content (id, data) VALUES (?1, NULL)")?.execute([content_id])?;
     {
-        // The parts' files become the object's.
+        // The parts' files become files of the object.
         let mut hand_over = tx.conn.prepare_cached(
             "UPDATE segment SET content_id = ?1, seq = ?2 WHERE content_id = ?3 AND seq = 0",
         )?;

@@ -1,4 +1,4 @@
-//! The thread that writes the index: what has queued up becomes one transaction.
+//! The thread that writes the index. It combines queued changes into one transaction.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -10,20 +10,20 @@ use super::error::StoreError;
 use super::files::{Files, NewFile};
 use super::receive::Payload;
 
-/// Changes in one transaction at most.
+/// Maximum number of changes in one transaction.
 const BATCH_MAX: usize = 256;
 
-/// Changes that wait at most; more callers wait for a place.
+/// Maximum number of queued changes; above it, callers wait.
 const QUEUE_MAX: usize = 1024;
 
-/// Hands changes to the writing thread.
+/// Submits changes to the writing thread.
 #[derive(Debug, Clone)]
 pub(super) struct Writer {
     queue: mpsc::Sender<Box<dyn Job>>,
 }
 
 impl Writer {
-    /// Starts the thread; it ends when the last `Writer` is gone and the queue is empty.
+    /// Starts the thread. It ends when the last `Writer` is dropped and the queue is empty.
     pub(super) fn start(conn: Connection, files: Arc<Files>) -> Result<(Self, JoinHandle<()>), StoreError> {
         let next_content_id =
             conn.query_row("SELECT coalesce(max(id), 0) + 1 FROM content", [], |row| row.get(0))?;
@@ -35,8 +35,8 @@ impl Writer {
 
     /// Runs `work` in the next transaction and returns after its commit.
     ///
-    /// `work` may run twice (alone, when its batch failed), and must not have written anything when it returns
-    /// an error that is the request's.
+    /// `work` may run twice (the second time alone, if its batch failed), and must not have written anything when it
+    /// returns an error that the request caused.
     pub(super) async fn submit<T, F>(&self, work: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -50,7 +50,7 @@ impl Writer {
 }
 
 trait Job: Send {
-    /// An error is the store's fault: roll back.
+    /// Runs the job. An error is a fault of the store and requires a rollback.
     fn run(&mut self, tx: &mut Tx<'_>) -> Result<(), StoreError>;
     fn finish(self: Box<Self>, committed: Result<(), StoreError>);
 }
@@ -78,10 +78,10 @@ where
 
     fn finish(self: Box<Self>, committed: Result<(), StoreError>) {
         let Self { work, outcome, reply } = *self;
-        // Files that were not kept go before the caller hears of it.
+        // Remove files that weren't kept before the caller gets the result.
         drop(work);
         let answer = committed.and_then(|()| outcome.unwrap_or(Err(StoreError::Closed)));
-        // The caller may have gone away; the change stands.
+        // The caller may be gone; the change stays.
         let _ = reply.send(answer);
     }
 }
@@ -109,7 +109,7 @@ impl State {
     fn run_batch(&mut self, batch: &mut Vec<Box<dyn Job>>) {
         match self.attempt(batch) {
             Ok(()) => batch.drain(..).for_each(|job| job.finish(Ok(()))),
-            // One change must not fail because of its neighbour.
+            // A change must not fail because of another one in its batch.
             Err(_) if batch.len() > 1 => {
                 for mut job in batch.drain(..) {
                     let committed = self.attempt(std::slice::from_mut(&mut job));
@@ -146,21 +146,21 @@ impl State {
         for file in effects.kept {
             file.keep();
         }
-        for (content_id, names) in effects.doomed {
-            self.files.doom(content_id, names);
+        for (content_id, names) in effects.pending_removal {
+            self.files.remove_unreferenced(content_id, names);
         }
         Ok(())
     }
 }
 
-/// What happens to files once the transaction is committed.
+/// Effects on files after the transaction is committed.
 #[derive(Default)]
 struct Effects {
     kept: Vec<Arc<NewFile>>,
-    doomed: Vec<(i64, Vec<String>)>,
+    pending_removal: Vec<(i64, Vec<String>)>,
 }
 
-/// The transaction that a change runs in.
+/// The transaction of a change.
 pub(super) struct Tx<'a> {
     pub(super) conn: &'a Connection,
     next_content_id: &'a mut i64,
@@ -176,14 +176,14 @@ impl Tx<'_> {
             .ok_or(StoreError::NoSuchBucket)
     }
 
-    /// An id that no content of this process had before, so that a pin can never mean another content.
+    /// Returns an id that no content has had in this process, so that a pin always refers to one content.
     pub(super) fn new_content_id(&mut self) -> i64 {
         let id = *self.next_content_id;
         *self.next_content_id += 1;
         id
     }
 
-    /// Adds a content; its files stay once the transaction is committed.
+    /// Adds a content; its files are kept after the commit.
     pub(super) fn insert_content(&mut self, payload: &Payload) -> Result<i64, StoreError> {
         let id = self.new_content_id();
         let mut insert = self.conn.prepare_cached("INSERT INTO content (id, data) VALUES (?1, ?2)")?;
@@ -205,7 +205,7 @@ impl Tx<'_> {
         Ok(id)
     }
 
-    /// Removes a content; its files go once the transaction is committed.
+    /// Removes a content; its files are removed after the commit.
     pub(super) fn remove_content(&mut self, id: i64, segments: i64) -> Result<(), StoreError> {
         self.conn.prepare_cached("DELETE FROM content WHERE id = ?1")?.execute([id])?;
         if segments > 0 {
@@ -214,7 +214,7 @@ impl Tx<'_> {
                 .prepare_cached("DELETE FROM segment WHERE content_id = ?1 RETURNING file")?
                 .query_map([id], |row| row.get(0))?
                 .collect::<Result<Vec<String>, _>>()?;
-            self.effects.doomed.push((id, names));
+            self.effects.pending_removal.push((id, names));
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Queue attributes: what is accepted, its limits, and how it is stored.
+//! Queue attributes: accepted values, limits and storage.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SqsError;
 
-/// Largest message and largest batch, in bytes, attributes included.
+/// Maximum size of a message and of a batch, in bytes, including attributes.
 pub(super) const MESSAGE_BYTES_MAX: usize = 1 << 20;
 pub(super) const DELAY_SECONDS_MAX: i64 = 900;
 pub(super) const VISIBILITY_SECONDS_MAX: i64 = 43_200;
 pub(super) const WAIT_SECONDS_MAX: i64 = 20;
 
-/// Attributes that only mean something to AWS: kept and reported, without effect here.
-const KEPT_ONLY: [&str; 5] = [
+/// Attributes that matter on AWS only: they are stored and reported, without effect here.
+const STORED_ONLY: [&str; 5] = [
     "KmsDataKeyReusePeriodSeconds",
     "KmsMasterKeyId",
     "Policy",
@@ -21,7 +21,7 @@ const KEPT_ONLY: [&str; 5] = [
     "SqsManagedSseEnabled",
 ];
 
-/// Where a message goes that was received too often.
+/// Redrive policy: the dead-letter queue for messages that were received too often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Redrive {
     pub(super) target_arn: String,
@@ -55,7 +55,7 @@ impl Default for Attributes {
 }
 
 impl Attributes {
-    /// Changes the named attributes. An error leaves `self` in an unspecified state.
+    /// Changes the named attributes. After an error, `self` is in an unspecified state.
     pub(super) fn apply(&mut self, changes: &BTreeMap<String, String>) -> Result<(), SqsError> {
         for (name, value) in changes {
             match name.as_str() {
@@ -74,7 +74,7 @@ impl Attributes {
                 "FifoQueue" => {
                     return Err(SqsError::unsupported("FIFO queues are not served by the embedded SQS."));
                 }
-                kept if KEPT_ONLY.contains(&kept) => {
+                kept if STORED_ONLY.contains(&kept) => {
                     if value.is_empty() {
                         self.kept.remove(kept);
                     } else {
@@ -87,7 +87,7 @@ impl Attributes {
         Ok(())
     }
 
-    /// All settable attributes as AWS words them.
+    /// Returns all settable attributes in the form that AWS uses.
     pub(super) fn to_map(&self) -> BTreeMap<String, String> {
         let mut map = self.kept.clone();
         for (name, value) in [
@@ -109,7 +109,7 @@ impl Attributes {
         map
     }
 
-    /// The first attribute named in `wanted` whose value differs.
+    /// Returns the first attribute in `wanted` that has another value here.
     pub(super) fn first_difference(
         &self,
         wanted: &BTreeMap<String, String>,
@@ -125,7 +125,7 @@ impl Attributes {
 }
 
 impl Redrive {
-    /// An empty text takes the policy away.
+    /// Parses a policy. An empty text removes it.
     fn parse(text: &str) -> Result<Option<Self>, SqsError> {
         #[derive(Deserialize)]
         #[serde(untagged)]

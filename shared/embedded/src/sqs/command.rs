@@ -1,4 +1,4 @@
-//! What the queue thread is asked and what it answers.
+//! Commands to the queue thread and its replies.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -13,19 +13,19 @@ use crate::service_thread::Message;
 
 pub(super) type SqsResult<T> = Result<T, SqsError>;
 
-/// A message to be sent, checked as far as possible without its queue.
+/// A message to send, checked as far as possible without its queue.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingMessage {
     pub(super) content: Content,
     pub(super) group: Option<String>,
     pub(super) delay_seconds: Option<i64>,
-    /// Size as SQS counts it.
+    /// Size as counted by SQS.
     pub(super) bytes: usize,
-    /// 1, unless fault injection drops (0) or doubles (2) the message.
+    /// Number of copies: 1, unless fault injection drops (0) or duplicates (2) the message.
     pub(super) copies: u8,
 }
 
-/// A command to the queue thread. Queues are named.
+/// A command to the queue thread. Queues are given by name.
 #[derive(Debug)]
 pub(super) enum Command {
     CreateQueue { name: String, attributes: BTreeMap<String, String> },
@@ -35,15 +35,15 @@ pub(super) enum Command {
     Attributes { queue: String },
     SetAttributes { queue: String, attributes: BTreeMap<String, String> },
     Purge { queue: String },
-    Send { queue: String, messages: Vec<SqsResult<Outgoing>> },
+    Send { queue: String, messages: Vec<SqsResult<OutgoingMessage>> },
     Receive { queue: String, messages_max: usize, visibility_seconds: Option<i64>, wait_seconds: Option<i64> },
     Delete { queue: String, receipts: Vec<SqsResult<Receipt>> },
     ChangeVisibility { queue: String, changes: Vec<SqsResult<(Receipt, i64)>> },
 }
 
-/// A message handed out.
+/// A delivered message.
 #[derive(Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedMessage {
     pub(super) id: Uuid,
     pub(super) receipt: Receipt,
     pub(super) content: Content,
@@ -52,7 +52,7 @@ pub(super) struct Received {
     pub(super) first_received_ms: i64,
 }
 
-/// The answer to a command.
+/// Reply to a command.
 #[derive(Debug)]
 pub(super) enum Reply {
     Done,
@@ -70,34 +70,34 @@ pub(super) enum Job {
         command: Command,
         answer: oneshot::Sender<SqsResult<Reply>>,
     },
-    /// Messages whose receiver went away before it saw them.
+    /// Messages whose receiver ended before it got them.
     Return(Vec<Receipt>),
-    /// Message groups of which nothing is handed out any more, in any queue.
+    /// Stop delivering messages of these groups, in any queue.
     Pause {
         groups: Vec<String>,
         done: oneshot::Sender<()>,
     },
-    /// A message group of which messages are handed out again.
+    /// Resume delivering messages of this group.
     Resume {
         group: String,
     },
 }
 
-/// Messages on their way to a receiver. If nobody takes them, they go back to their queue: a
-/// long poll that was given up on swallows nothing.
+/// Messages on their way to a receiver. If no receiver takes them, they return to their queue, so
+/// an aborted long poll loses no messages.
 #[derive(Debug)]
 pub(super) struct Delivery {
-    messages: Vec<Received>,
+    messages: Vec<ReceivedMessage>,
     back: Sender<Message<Job>>,
 }
 
 impl Delivery {
-    pub(super) fn new(messages: Vec<Received>, back: Sender<Message<Job>>) -> Self {
+    pub(super) fn new(messages: Vec<ReceivedMessage>, back: Sender<Message<Job>>) -> Self {
         Self { messages, back }
     }
 
-    /// The receiver is here.
-    pub(super) fn take(mut self) -> Vec<Received> {
+    /// Takes the messages, on behalf of the receiver.
+    pub(super) fn take(mut self) -> Vec<ReceivedMessage> {
         std::mem::take(&mut self.messages)
     }
 }
@@ -106,7 +106,7 @@ impl Drop for Delivery {
     fn drop(&mut self) {
         if !self.messages.is_empty() {
             let receipts = self.messages.iter().map(|message| message.receipt).collect();
-            // If the thread is gone, the next open makes them visible.
+            // If the thread has ended, the next open makes them visible.
             let _ = self.back.send(Message::Job(Job::Return(receipts)));
         }
     }

@@ -1,4 +1,4 @@
-//! What is in a message: the body, its attributes, their checksums and their limits.
+//! Content of a message: body, attributes, checksums and limits.
 
 use std::collections::BTreeMap;
 
@@ -12,52 +12,53 @@ use super::error::SqsError;
 const ATTRIBUTES_MAX: usize = 10;
 const NAME_CHARS_MAX: usize = 256;
 
-/// A message attribute as it is sent, received and stored.
+/// A message attribute as sent, received and stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct AttributeValue {
     pub(super) data_type: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) string_value: Option<String>,
-    /// Base64.
+    /// Value in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) binary_value: Option<String>,
 }
 
-/// Attributes by name; the order is that of the checksum.
+/// Attributes by name, in the order that the checksum requires.
 pub(super) type MessageAttributes = BTreeMap<String, AttributeValue>;
 
-/// MD5 of a body, in hex.
+/// Returns the MD5 of a body, in hex.
 pub(super) fn body_md5(body: &str) -> String {
     hex::encode(Md5::digest(body.as_bytes()))
 }
 
-/// MD5 of attributes as the SQS developer guide defines it, in hex. `None` without attributes.
+/// Returns the MD5 of attributes as defined in the SQS developer guide, in hex; `None` without
+/// attributes.
 pub(super) fn attributes_md5(attributes: &MessageAttributes) -> Option<String> {
     if attributes.is_empty() {
         return None;
     }
     let mut md5 = Md5::new();
     for (name, value) in attributes {
-        add_with_length(&mut md5, name.as_bytes());
-        add_with_length(&mut md5, value.data_type.as_bytes());
+        update_with_length(&mut md5, name.as_bytes());
+        update_with_length(&mut md5, value.data_type.as_bytes());
         if let Some(text) = &value.string_value {
             md5.update([1_u8]);
-            add_with_length(&mut md5, text.as_bytes());
+            update_with_length(&mut md5, text.as_bytes());
         } else if let Some(binary) = &value.binary_value {
             md5.update([2_u8]);
-            add_with_length(&mut md5, &STANDARD.decode(binary).unwrap_or_default());
+            update_with_length(&mut md5, &STANDARD.decode(binary).unwrap_or_default());
         }
     }
     Some(hex::encode(md5.finalize()))
 }
 
-fn add_with_length(md5: &mut Md5, bytes: &[u8]) {
+fn update_with_length(md5: &mut Md5, bytes: &[u8]) {
     md5.update(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
     md5.update(bytes);
 }
 
-/// Checks a message and returns its size in bytes as SQS counts it.
+/// Checks a message and returns its size in bytes as counted by SQS.
 pub(super) fn check(body: &str, attributes: &MessageAttributes) -> Result<usize, SqsError> {
     if body.is_empty() {
         return Err(SqsError::missing_parameter("MessageBody"));
@@ -112,12 +113,12 @@ fn check_attribute(name: &str, value: &AttributeValue) -> Result<usize, SqsError
     Ok(name.len() + value.data_type.len() + value_bytes)
 }
 
-/// The characters of XML 1.0.
+/// Returns true for the characters of XML 1.0.
 fn allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..='\u{10FFFF}')
 }
 
-/// The attributes that `MessageAttributeNames` asks for: `All`, `.*`, `prefix.*` or names.
+/// Returns the attributes that `MessageAttributeNames` selects: `All`, `.*`, `prefix.*` or names.
 pub(super) fn select(attributes: MessageAttributes, wanted: &[String]) -> MessageAttributes {
     if wanted.iter().any(|name| name == "All" || name == ".*") {
         return attributes;
@@ -155,7 +156,7 @@ mod tests {
     fn checksums() {
         assert_eq!(body_md5("hello"), "5d41402abc4b2a76b9719d911017c592");
         assert_eq!(attributes_md5(&MessageAttributes::new()), None);
-        // Computed apart from this code, from the algorithm in the SQS developer guide.
+        // Computed independently from the algorithm in the SQS developer guide.
         let attributes = MessageAttributes::from([
             ("b".to_owned(), binary(&[0, 1, 2])),
             ("a".to_owned(), text("String", "x")),

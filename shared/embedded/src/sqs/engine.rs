@@ -1,7 +1,7 @@
-//! The queues: commands against the file and its picture in memory.
+//! The queues: commands on the file and its copy in memory.
 //!
-//! Every change goes to the file first, inside the open transaction, then to memory. If the
-//! file refuses, the transaction is rolled back and memory is read anew.
+//! Every change is written to the file first, inside the open transaction, then to memory. If the file fails, the
+//! transaction is rolled back and memory is reloaded.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::mpsc::Sender;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::attributes::Attributes;
-use super::command::{Command, Delivery, Job, Outgoing, Received, Reply, SqsResult};
+use super::command::{Command, Delivery, Job, OutgoingMessage, ReceivedMessage, Reply, SqsResult};
 use super::error::SqsError;
 use super::queue::{Message, Queue, State, Waiter};
 use super::ready::Group;
@@ -18,13 +18,13 @@ use super::receipt::Receipt;
 use super::store::{MessageRow, Store};
 use crate::service_thread;
 
-/// Messages of one queue that may be in flight at once, as on AWS.
+/// Maximum number of in-flight messages of a queue, as on AWS.
 const IN_FLIGHT_MAX: usize = 120_000;
 
-/// Why a command was not done.
+/// Reason for which a command failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The caller's request cannot be served.
+    /// The caller's request is invalid.
     Refused(SqsError),
     /// The file failed; the whole transaction is void.
     Storage(rusqlite::Error),
@@ -42,27 +42,27 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-/// An answer that waits for the commit.
+/// A reply that waits for the commit.
 pub(super) type PendingReply = (oneshot::Sender<SqsResult<Reply>>, SqsResult<Reply>);
 
-/// All queues. Times are milliseconds since 1970 and never go back while it lives.
+/// All queues. Times are in milliseconds since 1970 and never go back during the engine's lifetime.
 #[derive(Debug)]
 pub(super) struct Engine {
     store: Store,
     queues: BTreeMap<i64, Queue>,
     ids: HashMap<String, i64>,
     next_seq: i64,
-    /// Message groups of which nothing is handed out, for as long as this process lives.
+    /// Paused message groups, until the process ends.
     paused: HashSet<Group>,
     own_jobs: Sender<service_thread::Message<Job>>,
 }
 
 impl Engine {
-    /// Reads the file. Nothing is in flight afterwards; delays go on.
+    /// Loads the file. No message is in flight afterwards; delays continue.
     ///
-    /// The delivery that the last process ended with is not counted: many messages are in flight when a
-    /// machine is switched off, and none of them is to blame. Otherwise five restarts would make dead letters
-    /// of messages that never failed.
+    /// Deliveries that were in flight when the last process ended aren't counted: if a machine is switched off, many
+    /// messages are in flight, and none of them caused it. Otherwise five restarts would turn messages that never
+    /// failed into dead letters.
     pub(super) fn load(
         store: Store,
         own_jobs: Sender<service_thread::Message<Job>>,
@@ -115,7 +115,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Hands out nothing of these message groups from now on. Their messages stay as they are.
+    /// Stops delivering messages of these groups. The messages stay unchanged.
     pub(super) fn pause(&mut self, groups: Vec<String>) {
         for group in groups {
             let group: Group = Some(group.into());
@@ -124,25 +124,25 @@ impl Engine {
         }
     }
 
-    /// Hands out messages of a paused group again.
+    /// Resumes delivering messages of a paused group.
     pub(super) fn resume(&mut self, group: String) {
         let group: Group = Some(group.into());
         self.paused.remove(&group);
         self.queues.values_mut().for_each(|queue| queue.ready.resume(&group));
     }
 
-    /// Makes everything since the last commit durable.
+    /// Makes all changes since the last commit durable.
     pub(super) fn commit(&self) -> rusqlite::Result<()> {
         self.store.commit()
     }
 
-    /// Forgets everything since the last commit. What was in flight before stays in flight.
+    /// Discards all changes since the last commit. Messages that were in flight before stay in flight.
     pub(super) fn roll_back(&mut self, now_ms: i64) -> rusqlite::Result<()> {
         self.store.rollback()?;
         self.read_file(now_ms)
     }
 
-    /// Runs a command. Its reply, if there is one already, goes to `replies`.
+    /// Runs a command. If its reply is available already, it is added to `replies`.
     pub(super) fn run(
         &mut self,
         command: Command,
@@ -232,7 +232,7 @@ impl Engine {
 
     fn check_redrive(&self, attributes: &Attributes) -> SqsResult<()> {
         match &attributes.redrive {
-            Some(redrive) if self.by_arn(&redrive.target_arn).is_none() => {
+            Some(redrive) if self.find_by_arn(&redrive.target_arn).is_none() => {
                 Err(SqsError::invalid_parameter(format!(
                     "Value {} for parameter RedrivePolicy is invalid. Reason: Dead letter target does not exist.",
                     redrive.target_arn
@@ -242,7 +242,7 @@ impl Engine {
         }
     }
 
-    fn by_arn(&self, arn: &str) -> Option<i64> {
+    fn find_by_arn(&self, arn: &str) -> Option<i64> {
         let id = *self.ids.get(arn.rsplit(':').next()?)?;
         self.queues.get(&id).filter(|queue| queue.arn() == arn).map(|queue| queue.id)
     }
@@ -307,7 +307,7 @@ impl Engine {
     fn send(
         &mut self,
         name: &str,
-        messages: Vec<SqsResult<Outgoing>>,
+        messages: Vec<SqsResult<OutgoingMessage>>,
         now_ms: i64,
     ) -> Result<Reply, Failure> {
         let id = self.id(name)?;
@@ -325,7 +325,7 @@ impl Engine {
         Ok(Reply::Sent(sent))
     }
 
-    fn send_one(&mut self, queue_id: i64, outgoing: &Outgoing, now_ms: i64) -> Result<Uuid, Failure> {
+    fn send_one(&mut self, queue_id: i64, outgoing: &OutgoingMessage, now_ms: i64) -> Result<Uuid, Failure> {
         let queue = self.queues.get_mut(&queue_id).ok_or_else(SqsError::no_such_queue)?;
         let bytes_max = queue.attributes.message_bytes_max;
         if i64::try_from(outgoing.bytes).unwrap_or(i64::MAX) > bytes_max {
@@ -385,8 +385,8 @@ impl Engine {
     ) -> rusqlite::Result<Batch> {
         let mut batch = Batch::default();
         let dead_letters = self.queues.get(&id).and_then(|queue| queue.attributes.redrive.as_ref()).and_then(
-            // Without its target a policy has no effect: a message is never dropped for it.
-            |redrive| Some((self.by_arn(&redrive.target_arn)?, redrive.receives_max)),
+            // Without its target, a policy has no effect, so that no message is lost.
+            |redrive| Some((self.find_by_arn(&redrive.target_arn)?, redrive.receives_max)),
         );
         let Some(queue) = self.queues.get_mut(&id) else { return Ok(batch) };
         queue.release_due(now_ms);
@@ -411,7 +411,7 @@ impl Engine {
                 queue.messages.remove(&seq);
                 continue;
             };
-            batch.messages.push(Received {
+            batch.messages.push(ReceivedMessage {
                 id: message.id,
                 receipt: Receipt { queue: id, seq, receives: message.receives, tag: message.tag() },
                 content,
@@ -421,7 +421,7 @@ impl Engine {
             });
             handed_out.push(seq);
         }
-        // Only now, so that a visibility timeout of 0 does not hand out a message twice in one answer.
+        // Only change the state now, so that a visibility timeout of 0 doesn't deliver a message twice in one response.
         let state = if visibility_seconds > 0 { State::InFlight } else { State::Ready };
         for seq in handed_out {
             queue.set_state(seq, state, now_ms + visibility_seconds * 1000);
@@ -448,7 +448,7 @@ impl Engine {
                 Ok(receipt) if receipt.queue != id => Err(SqsError::invalid_receipt_handle()),
                 Ok(receipt) => {
                     let queue = self.queue(name)?;
-                    // An older receipt, or one of a deleted message, succeeds without effect.
+                    // A receipt that is outdated, or of a deleted message, succeeds without effect.
                     if queue.current(&receipt).is_some() {
                         self.store.delete_message(receipt.seq)?;
                         self.queue(name)?.remove(receipt.seq);
@@ -490,8 +490,8 @@ impl Engine {
         Ok(Reply::Each(changes.into_iter().map(change).collect()))
     }
 
-    /// Takes messages back whose receiver never saw them, as if they had not been received.
-    pub(super) fn take_back(&mut self, receipts: &[Receipt], now_ms: i64) -> rusqlite::Result<()> {
+    /// Returns messages to their queue that their receiver never got, as if they hadn't been received.
+    pub(super) fn return_undelivered(&mut self, receipts: &[Receipt], now_ms: i64) -> rusqlite::Result<()> {
         for receipt in receipts {
             let Some(queue) = self.queues.get_mut(&receipt.queue) else { continue };
             let Some(message) = queue.current(receipt) else { continue };
@@ -506,14 +506,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Hands visible messages to those who wait, and ends waits that are over.
+    /// Delivers visible messages to waiting receivers, and ends expired waits.
     pub(super) fn serve_waiters(
         &mut self,
         now_ms: i64,
         replies: &mut Vec<PendingReply>,
     ) -> rusqlite::Result<()> {
         let ids: Vec<i64> = self.queues.keys().copied().collect();
-        // A redrive can make a message visible in a queue that was looked at already.
+        // A redrive can make a message visible in a queue that was already processed.
         let mut again = true;
         while std::mem::take(&mut again) {
             for id in &ids {
@@ -537,7 +537,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Returns whether a message went to a dead-letter queue.
+    /// Returns true if a message was moved to a dead-letter queue.
     fn serve_waiters_of(
         &mut self,
         id: i64,
@@ -577,12 +577,12 @@ impl Engine {
         }
     }
 
-    /// When a waiter has to be looked at next.
+    /// Returns the time at which a waiter has to be checked next.
     pub(super) fn next_wake_ms(&self) -> Option<i64> {
         self.queues.values().filter_map(Queue::next_wake_ms).min()
     }
 
-    /// Deletes messages older than their queue keeps them. Returns how many.
+    /// Deletes messages older than the retention period of their queue. Returns their number.
     pub(super) fn sweep(&mut self, now_ms: i64) -> rusqlite::Result<usize> {
         let mut deleted = 0;
         for queue in self.queues.values_mut() {
@@ -599,14 +599,14 @@ impl Engine {
     }
 }
 
-/// What a caller gets when the file failed; the cause is in the log.
+/// Error for callers when the file failed. The log has the cause.
 pub(super) fn storage_failed() -> SqsError {
     SqsError::internal("The queue's file could not be written.")
 }
 
 #[derive(Debug, Default)]
 struct Batch {
-    messages: Vec<Received>,
+    messages: Vec<ReceivedMessage>,
     redriven: bool,
 }
 

@@ -1,16 +1,16 @@
-//! SQS errors, as the JSON protocol of SQS sends them: the shape name in `__type` and the code
-//! of the older query protocol in a header. The SDK's typed errors are told by the header.
+//! SQS errors in the JSON protocol: the shape name in `__type` and the code of the older query
+//! protocol in a header. The SDK derives its typed errors from the header.
 
 use serde_json::json;
 
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 
-/// An error answer. The caller is at fault in all but [`SqsError::internal`].
+/// An error response. The caller is at fault in all but [`SqsError::internal`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct SqsError {
-    /// Code of the query protocol.
+    /// Code in the query protocol.
     pub(super) code: &'static str,
-    /// Shape name of the JSON protocol.
+    /// Shape name in the JSON protocol.
     shape: &'static str,
     status: u16,
     pub(super) message: String,
@@ -121,7 +121,7 @@ impl SqsError {
         Self::sender("AWS.SimpleQueueService.InvalidBatchEntryId", "InvalidBatchEntryId", message)
     }
 
-    /// Too many requests; the SDK waits and tries again.
+    /// Too many requests; the SDK waits and retries.
     pub(super) fn throttled() -> Self {
         Self::sender(
             "RequestThrottled",
@@ -134,10 +134,10 @@ impl SqsError {
         self.status < 500
     }
 
-    pub(super) fn to_answer(&self) -> HttpAnswer {
+    pub(super) fn to_answer(&self) -> ServiceResponse {
         let body = json!({ "__type": format!("com.amazonaws.sqs#{}", self.shape), "message": self.message });
         let fault = if self.sender_fault() { "Sender" } else { "Receiver" };
-        let mut answer = HttpAnswer::json_1_0(self.status, body.to_string());
+        let mut answer = ServiceResponse::json_1_0(self.status, body.to_string());
         answer.query_error = Some(format!("{};{fault}", self.code));
         answer
     }

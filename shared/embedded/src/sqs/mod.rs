@@ -1,10 +1,9 @@
-//! SQS in the process: a durable queue of our own on a SQLite file, on a thread of its own.
+//! SQS in the process: our own durable queue on a SQLite file, on a separate thread.
 //!
-//! Standard queues only. What a message holds, and how often it was received, is in the file;
-//! who has it in hand is not, because at the next open nobody does. Requests are parsed and
-//! answers written on the caller's task.
+//! Only standard queues are supported. The file contains the messages and their receive counts.
+//! In-flight state is only in memory, since no message is in flight after an open. The caller's
+//! task parses requests and writes responses.
 
-mod answer;
 mod attributes;
 mod command;
 mod content;
@@ -13,6 +12,7 @@ mod error;
 mod queue;
 mod ready;
 mod receipt;
+mod response;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ use std::sync::mpsc::sync_channel;
 
 use tokio::sync::oneshot;
 
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 use crate::service_thread::{ServiceThread, Stopped};
 use crate::{Durability, EmbeddedError};
 use command::Job;
@@ -33,14 +33,15 @@ use worker::Worker;
 /// Prefix of `X-Amz-Target`.
 pub(crate) const TARGET_PREFIX: &str = "AmazonSQS.";
 
-/// The service handle.
+/// Handle of the service.
 #[derive(Debug)]
 pub(crate) struct Sqs {
     thread: ServiceThread<Job>,
 }
 
 impl Sqs {
-    /// Opens or creates the file and starts the thread. Whatever was in flight is visible again.
+    /// Opens or creates the file and starts the thread. Messages that were in flight are visible
+    /// again.
     pub(crate) fn open(path: &Path, durability: Durability) -> Result<Self, EmbeddedError> {
         let store_error =
             |reason: String| EmbeddedError::Store { service: "SQS", path: path.to_owned(), reason };
@@ -62,24 +63,24 @@ impl Sqs {
         Ok(Self { thread })
     }
 
-    /// The queue a request names, for observers and fault rules.
+    /// Returns the queue of a request, for observers and fault rules.
     pub(crate) fn resource(body: &[u8]) -> Option<String> {
         wire::resource(body)
     }
 
-    /// The answer of a service that is asked too often.
-    pub(crate) fn throttled() -> HttpAnswer {
+    /// Returns the response for throttled requests.
+    pub(crate) fn throttled() -> ServiceResponse {
         error::SqsError::throttled().to_answer()
     }
 
-    /// Runs a request. `copies` is asked for each message that is sent how often it shall be
-    /// stored; it is 1 but for fault injection.
+    /// Runs a request. Calls `copies` for each sent message to get the number of stored copies,
+    /// which is 1 without fault injection.
     pub(crate) async fn call(
         &self,
         action: &str,
         body: &[u8],
         copies: impl FnMut(&str) -> u8,
-    ) -> Result<HttpAnswer, Stopped> {
+    ) -> Result<ServiceResponse, Stopped> {
         let call = match wire::parse(action, body, copies) {
             Ok(call) => call,
             Err(error) => return Ok(error.to_answer()),
@@ -87,17 +88,17 @@ impl Sqs {
         let (answer, answered) = oneshot::channel();
         self.thread.send(Job::Call { command: call.command, answer })?;
         let reply = answered.await.map_err(|_| Stopped)?;
-        Ok(answer::answer(call.shape, reply))
+        Ok(response::format_response(call.shape, reply))
     }
 
-    /// Hands out nothing of these message groups from now on, in any queue.
+    /// Stops delivering messages of these groups, in any queue.
     pub(crate) async fn pause(&self, groups: Vec<String>) -> Result<(), Stopped> {
         let (done, paused) = oneshot::channel();
         self.thread.send(Job::Pause { groups, done })?;
         paused.await.map_err(|_| Stopped)
     }
 
-    /// Hands out messages of a paused group again.
+    /// Resumes delivering messages of a paused group.
     pub(crate) fn resume(&self, group: String) -> Result<(), Stopped> {
         self.thread.send(Job::Resume { group })
     }

@@ -1,4 +1,4 @@
-//! One queue in memory: which messages are visible, delayed or in flight, and who waits.
+//! A queue in memory: its visible, delayed and in-flight messages, and waiting receivers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use super::ready::{Group, Ready};
 use super::receipt::Receipt;
 use super::store::{MessageRow, QueueRow};
 
-/// What a message waits for.
+/// State of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
-    /// Can be received.
+    /// The message can be received.
     Ready,
-    /// Its delay has not passed.
+    /// The message's delay hasn't passed.
     Delayed,
-    /// Somebody has it until its visibility timeout passes.
+    /// A receiver has the message until its visibility timeout passes.
     InFlight,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Message {
     pub(super) id: Uuid,
     pub(super) group: Group,
     pub(super) sent_ms: i64,
-    /// When a delayed or in-flight message becomes visible.
+    /// Time at which a delayed or in-flight message becomes visible.
     pub(super) due_ms: i64,
     pub(super) receives: u32,
     pub(super) first_received_ms: Option<i64>,
@@ -49,13 +49,13 @@ impl Message {
         }
     }
 
-    /// From the random id; part of receipt handles.
+    /// Returns a part of the random id for receipt handles.
     pub(super) fn tag(&self) -> u64 {
         self.id.as_u64_pair().1
     }
 }
 
-/// A long poll.
+/// A waiting long poll.
 #[derive(Debug)]
 pub(super) struct Waiter {
     pub(super) answer: oneshot::Sender<SqsResult<Reply>>,
@@ -66,7 +66,7 @@ pub(super) struct Waiter {
 
 /// A queue.
 ///
-/// Invariant: a message is in `ready` if its state is `Ready`, else in `timers` under its
+/// Invariants: a message is in `ready` if its state is `Ready`, otherwise in `timers` under its
 /// `due_ms`; `in_flight` and `delayed` count the other two states.
 #[derive(Debug)]
 pub(super) struct Queue {
@@ -84,7 +84,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// An empty queue that hands out nothing of the paused groups.
+    /// Creates an empty queue that doesn't deliver messages of the paused groups.
     pub(super) fn from_row(row: QueueRow, paused: &HashSet<Group>) -> Self {
         let mut ready = Ready::default();
         paused.iter().for_each(|group| ready.pause(group.clone()));
@@ -107,32 +107,32 @@ impl Queue {
         format!("arn:aws:sqs:{}:{}:{}", crate::REGION, crate::ACCOUNT_ID, self.name)
     }
 
-    /// Adds a message that is in no set yet, in the state its `state` says.
+    /// Adds a message in the state that its `state` field has.
     pub(super) fn add(&mut self, seq: i64, message: Message) {
         match message.state {
             State::Ready => self.ready.insert(&message.group, seq),
             State::Delayed | State::InFlight => {
                 self.timers.insert((message.due_ms, seq));
-                *self.count_of(message.state) += 1;
+                *self.counter(message.state) += 1;
             }
         }
         self.messages.insert(seq, message);
     }
 
-    /// Takes a message out of everything.
+    /// Removes a message.
     pub(super) fn remove(&mut self, seq: i64) -> Option<Message> {
         let message = self.messages.remove(&seq)?;
         match message.state {
             State::Ready => self.ready.remove(&message.group, seq),
             State::Delayed | State::InFlight => {
                 self.timers.remove(&(message.due_ms, seq));
-                *self.count_of(message.state) -= 1;
+                *self.counter(message.state) -= 1;
             }
         }
         Some(message)
     }
 
-    /// Moves a message to another state.
+    /// Changes the state of a message.
     pub(super) fn set_state(&mut self, seq: i64, state: State, due_ms: i64) {
         if let Some(mut message) = self.remove(seq) {
             message.state = state;
@@ -141,11 +141,11 @@ impl Queue {
         }
     }
 
-    fn count_of(&mut self, state: State) -> &mut usize {
+    fn counter(&mut self, state: State) -> &mut usize {
         if state == State::Delayed { &mut self.delayed } else { &mut self.in_flight }
     }
 
-    /// Makes everything visible that is due.
+    /// Makes all messages visible that are due.
     pub(super) fn release_due(&mut self, now_ms: i64) {
         while let Some((due_ms, seq)) = self.timers.first().copied()
             && due_ms <= now_ms
@@ -154,20 +154,20 @@ impl Queue {
         }
     }
 
-    /// When something happens that a waiter should see. `None` while nobody waits.
+    /// Returns the time of the next event that concerns a waiter; `None` without waiters.
     pub(super) fn next_wake_ms(&self) -> Option<i64> {
         let deadline = self.waiters.iter().map(|waiter| waiter.deadline_ms).min()?;
         Some(self.timers.first().map_or(deadline, |(due_ms, _)| deadline.min(*due_ms)))
     }
 
-    /// The message a receipt is about, if it is the latest receipt of a message that exists.
+    /// Returns the message of a receipt, if it is the latest receipt of an existing message.
     pub(super) fn current(&self, receipt: &Receipt) -> Option<&Message> {
         self.messages
             .get(&receipt.seq)
             .filter(|message| message.tag() == receipt.tag && message.receives == receipt.receives)
     }
 
-    /// Everything `GetQueueAttributes` can report.
+    /// Returns all attributes that `GetQueueAttributes` can report.
     pub(super) fn all_attributes(&self) -> BTreeMap<String, String> {
         let mut all = self.attributes.to_map();
         for (name, value) in [

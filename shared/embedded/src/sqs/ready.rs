@@ -1,17 +1,17 @@
-//! The visible messages of a queue in the order they are handed out: message groups take
-//! turns, and inside a group the oldest message goes first. So a group of 12,000 messages
-//! delays one of 10 by at most one message per turn. A paused group has no turns.
+//! The visible messages of a queue in delivery order: message groups take turns, and the oldest message of a group goes
+//! first. So a group of 12,000 messages delays a group of 10 by at most one message per turn. A paused group has no
+//! turns.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// A message group id; messages without one form a group of their own.
+/// A message group id. Messages without one form a group.
 pub(super) type Group = Option<Arc<str>>;
 
 /// Visible messages by group.
 ///
-/// Invariant: `turns` holds every key of `groups` that is not paused once. A group may be empty until its turn. `len`
-/// counts the messages of groups that are not paused.
+/// Invariants: `turns` contains each unpaused key of `groups` once. A group may be empty until its turn. `len` counts
+/// the messages of unpaused groups.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
     groups: HashMap<Group, BTreeSet<i64>>,
@@ -49,7 +49,7 @@ impl Ready {
         }
     }
 
-    /// Hands out nothing of a group from now on.
+    /// Stops delivering messages of a group.
     pub(super) fn pause(&mut self, group: Group) {
         if let Some(messages) = self.groups.get(&group)
             && !self.paused.contains(&group)
@@ -60,7 +60,7 @@ impl Ready {
         self.paused.insert(group);
     }
 
-    /// Hands out messages of a paused group again.
+    /// Resumes delivering messages of a paused group.
     pub(super) fn resume(&mut self, group: &Group) {
         if self.paused.remove(group)
             && let Some(messages) = self.groups.get(group)
@@ -70,7 +70,7 @@ impl Ready {
         }
     }
 
-    /// Takes the next message.
+    /// Removes and returns the next message.
     pub(super) fn pop(&mut self) -> Option<i64> {
         while let Some(group) = self.turns.pop_front() {
             let Some(messages) = self.groups.get_mut(&group) else { continue };
@@ -126,12 +126,13 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain set: nothing is lost or invented, a group's order is kept, and paused groups are left alone.
+        /// Compared with a plain set: no message is lost or invented, the order of a group is preserved, and paused
+        /// groups are skipped.
         #[test]
         fn like_a_set(operations in proptest::collection::vec((0..5_u8, 0..4_u8, 0..30_i64), 0..200)) {
             let mut ready = Ready::default();
             let (mut model, mut paused) = (BTreeSet::<i64>::new(), HashSet::new());
-            // A message's group never changes, so it follows from the number here.
+            // A message's group never changes, so it is derived from the number here.
             let group_of = |seq: i64| -> Group {
                 (seq % 4 != 0).then(|| Arc::from((seq % 4).to_string().as_str()))
             };

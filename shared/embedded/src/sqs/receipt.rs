@@ -1,4 +1,4 @@
-//! Receipt handles: which message, and which receive of it.
+//! Receipt handles, which identify a message and one of its receives.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,14 +7,14 @@ use super::error::SqsError;
 
 const BYTES: usize = 8 + 8 + 4 + 8;
 
-/// One receive of one message. Only the latest receive's handle does anything.
+/// One receive of one message. Only the handle of the latest receive has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Receipt {
     pub(super) queue: i64,
     pub(super) seq: i64,
-    /// The message's receive count when it was handed out.
+    /// Receive count of the message at delivery.
     pub(super) receives: u32,
-    /// From the message's random id: sequence numbers of deleted messages may be used again.
+    /// Part of the message's random id, since sequence numbers of deleted messages may be reused.
     pub(super) tag: u64,
 }
 

@@ -1,5 +1,5 @@
-//! The queue's SQLite file: queues and messages. Who holds a message until when is not in it:
-//! at an open nobody does.
+//! The SQLite file with queues and messages. It doesn't contain in-flight state, since no message
+//! is in flight after an open.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ const SCHEMA: &str = "
     ) STRICT;
 ";
 
-/// A queue as stored.
+/// A stored queue.
 #[derive(Debug)]
 pub(super) struct QueueRow {
     pub(super) id: i64,
@@ -46,7 +46,7 @@ pub(super) struct QueueRow {
     pub(super) modified_s: i64,
 }
 
-/// A message as stored, without its content.
+/// A stored message without its content.
 #[derive(Debug)]
 pub(super) struct MessageRow {
     pub(super) seq: i64,
@@ -59,11 +59,11 @@ pub(super) struct MessageRow {
     pub(super) first_received_ms: Option<i64>,
 }
 
-/// What a receiver gets of a message beyond what is in memory.
+/// Parts of a message that are read from the file only when it is received.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) body: String,
-    /// JSON of the message attributes.
+    /// Message attributes as JSON.
     pub(super) attributes: Option<String>,
     pub(super) trace: Option<String>,
     pub(super) source_arn: Option<String>,
@@ -124,7 +124,7 @@ impl Store {
         if self.connection.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
     }
 
-    /// A disk that is full after so many pages.
+    /// Simulates a disk that is full after `pages_max` pages.
     #[cfg(test)]
     pub(super) fn limit_pages(&self, pages_max: i64) {
         let set = |row: &Row<'_>| row.get::<_, i64>(0);
@@ -217,7 +217,7 @@ impl Store {
             .map(drop)
     }
 
-    /// Counts a receive and reads the content. `None` if there is no such message.
+    /// Counts a receive and reads the content; `None` if the message doesn't exist.
     pub(super) fn receive(
         &self,
         seq: i64,
@@ -241,7 +241,7 @@ impl Store {
             .optional()
     }
 
-    /// Takes a receive back that reached nobody.
+    /// Undoes a receive that reached no receiver.
     pub(super) fn unreceive(
         &self,
         seq: i64,
@@ -260,7 +260,7 @@ impl Store {
         self.connection.prepare_cached("DELETE FROM messages WHERE seq = ?1")?.execute([seq]).map(drop)
     }
 
-    /// Moves a message to a dead-letter queue, where its receives count from zero.
+    /// Moves a message to a dead-letter queue, where its receive count starts at zero.
     pub(super) fn move_message(&self, seq: i64, queue: i64, source_arn: &str) -> rusqlite::Result<()> {
         self.begin()?;
         self.connection

@@ -1,10 +1,10 @@
-//! The engine under a clock of its own, and a file that refuses.
+//! The engine with a simulated clock and with a failing file.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use tokio::sync::oneshot;
 
-use super::command::{Command, Delivery, Job, Outgoing, Received, Reply, SqsResult};
+use super::command::{Command, Delivery, Job, OutgoingMessage, ReceivedMessage, Reply, SqsResult};
 use super::engine::Engine;
 use super::receipt::Receipt;
 use super::store::{Content, Store};
@@ -30,7 +30,7 @@ impl Bench {
         Self { engine, own_jobs, back, now_ms: START_MS, _dir: dir }
     }
 
-    /// The same file after the end of the process, `later_ms` later.
+    /// Reopens the same file after the end of the process, `later_ms` later.
     fn reopen(mut self, later_ms: i64) -> Self {
         let path = self._dir.path().join("sqs.sqlite");
         let (own_jobs, back) = channel();
@@ -41,7 +41,7 @@ impl Bench {
         Self { engine, own_jobs, back, now_ms: self.now_ms, _dir: self._dir }
     }
 
-    /// Runs a command in a transaction of its own. `None` if it waits.
+    /// Runs a command in its own transaction; `None` if it waits.
     fn run(&mut self, command: Command) -> Option<SqsResult<Reply>> {
         let mut answered = self.start(command);
         answered.try_recv().ok()
@@ -59,13 +59,13 @@ impl Bench {
         answered
     }
 
-    /// Time passes, and the thread looks at its waiters.
-    fn pass(&mut self, ms: i64) {
+    /// Advances the clock, then lets the engine serve its waiters.
+    fn advance(&mut self, ms: i64) {
         self.now_ms += ms;
         let mut replies = Vec::new();
         self.engine.serve_waiters(self.now_ms, &mut replies).unwrap();
         while let Ok(Message::Job(Job::Return(receipts))) = self.back.try_recv() {
-            self.engine.take_back(&receipts, self.now_ms).unwrap();
+            self.engine.return_undelivered(&receipts, self.now_ms).unwrap();
         }
         self.engine.serve_waiters(self.now_ms, &mut replies).unwrap();
         self.engine.commit().unwrap();
@@ -82,7 +82,7 @@ impl Bench {
     fn send_to(&mut self, queue: &str, body: &str, group: Option<&str>, delay_seconds: Option<i64>) {
         let content = Content { body: body.to_owned(), ..Content::default() };
         let group = group.map(str::to_owned);
-        let message = Outgoing { content, group, delay_seconds, bytes: body.len(), copies: 1 };
+        let message = OutgoingMessage { content, group, delay_seconds, bytes: body.len(), copies: 1 };
         let command = Command::Send { queue: queue.to_owned(), messages: vec![Ok(message)] };
         self.run(command).unwrap().unwrap();
     }
@@ -91,14 +91,19 @@ impl Bench {
         self.send_to("q", body, None, None);
     }
 
-    fn receive_from(&mut self, queue: &str, messages_max: usize, visibility_seconds: i64) -> Vec<Received> {
+    fn receive_from(
+        &mut self,
+        queue: &str,
+        messages_max: usize,
+        visibility_seconds: i64,
+    ) -> Vec<ReceivedMessage> {
         match self.run(receive(queue, messages_max, visibility_seconds, 0)) {
             Some(Ok(Reply::Received(delivery))) => delivery.take(),
             other => panic!("{other:?}"),
         }
     }
 
-    fn receive(&mut self) -> Vec<Received> {
+    fn receive(&mut self) -> Vec<ReceivedMessage> {
         self.receive_from("q", 10, 30)
     }
 
@@ -126,7 +131,7 @@ fn receive(queue: &str, messages_max: usize, visibility_seconds: i64, wait_secon
     }
 }
 
-fn bodies(messages: &[Received]) -> Vec<&str> {
+fn bodies(messages: &[ReceivedMessage]) -> Vec<&str> {
     messages.iter().map(|message| message.content.body.as_str()).collect()
 }
 
@@ -137,9 +142,9 @@ fn visibility_expires_to_the_millisecond() {
     bench.send("a");
     assert_eq!(bodies(&bench.receive_from("q", 1, 5)), ["a"]);
     assert_eq!(bench.counts("q"), [0, 1, 0]);
-    bench.pass(4_999);
+    bench.advance(4_999);
     assert!(bench.receive().is_empty());
-    bench.pass(1);
+    bench.advance(1);
     let again = bench.receive();
     assert_eq!(again[0].receipt.receives, 2);
     assert_eq!(again[0].first_received_ms, START_MS);
@@ -151,7 +156,7 @@ fn an_older_receipt_does_nothing() {
     bench.create("q", &[]);
     bench.send("a");
     let first = bench.receive_from("q", 1, 1)[0].receipt;
-    bench.pass(1_000);
+    bench.advance(1_000);
     let second = bench.receive()[0].receipt;
     bench.delete(first);
     assert_eq!(bench.counts("q"), [0, 1, 0]);
@@ -166,7 +171,7 @@ fn a_receipt_deletes_after_its_visibility_expired() {
     bench.create("q", &[]);
     bench.send("a");
     let receipt = bench.receive_from("q", 1, 1)[0].receipt;
-    bench.pass(5_000);
+    bench.advance(5_000);
     bench.delete(receipt);
     assert_eq!(bench.counts("q"), [0, 0, 0]);
 }
@@ -178,7 +183,7 @@ fn a_receipt_of_a_deleted_message_does_not_fit_a_later_one() {
     bench.send("a");
     let old = bench.receive()[0].receipt;
     bench.delete(old);
-    // After a restart the highest number is free again.
+    // After a restart, the highest number is free again.
     let mut bench = bench.reopen(0);
     bench.send("b");
     let new = bench.receive()[0].receipt;
@@ -188,7 +193,7 @@ fn a_receipt_of_a_deleted_message_does_not_fit_a_later_one() {
 }
 
 #[test]
-fn delays_last_through_a_restart_and_flights_do_not() {
+fn delays_survive_a_restart_and_in_flight_state_does_not() {
     let mut bench = Bench::new();
     bench.create("q", &[("DelaySeconds", "7")]);
     bench.send("default");
@@ -200,11 +205,11 @@ fn delays_last_through_a_restart_and_flights_do_not() {
     assert_eq!(bench.counts("q"), [1, 0, 2]);
     let back = bench.receive();
     assert_eq!((bodies(&back), back[0].receipt.receives), (vec!["none"], 1));
-    bench.pass(6_000);
+    bench.advance(6_000);
     assert_eq!(bodies(&bench.receive()), ["default"]);
-    bench.pass(893_000 - 1);
+    bench.advance(893_000 - 1);
     assert_eq!(bench.receive().len(), 2, "those that were in flight, not the delayed one");
-    bench.pass(1);
+    bench.advance(1);
     assert_eq!(bodies(&bench.receive()), ["long"]);
 }
 
@@ -218,16 +223,16 @@ fn retention_is_from_the_first_send_and_kept_in_the_dead_letter_queue() {
     bench.send("a");
     for _ in 0..2 {
         assert_eq!(bench.receive_from("q", 1, 1).len(), 1);
-        bench.pass(1_000);
+        bench.advance(1_000);
     }
     assert!(bench.receive().is_empty());
     let dead = bench.receive_from("dead", 1, 0);
     assert_eq!((dead[0].sent_ms, dead[0].receipt.receives), (START_MS, 1));
     assert_eq!(dead[0].content.source_arn.as_deref(), Some(bench_arn("q").as_str()));
     bench.send("b");
-    bench.pass(60_000);
+    bench.advance(60_000);
     assert_eq!(bench.engine.sweep(bench.now_ms).unwrap(), 1, "the one in `q`");
-    bench.pass(58_000);
+    bench.advance(58_000);
     assert!(bench.receive_from("dead", 1, 0).is_empty());
 }
 
@@ -238,7 +243,7 @@ fn bench_arn(name: &str) -> String {
 #[test]
 fn a_waiter_causes_the_redrive_it_waits_behind_and_the_dead_letter_waiter_gets_it() {
     let mut bench = Bench::new();
-    // The dead-letter queue has the smaller id, so it is looked at before the queue.
+    // The dead-letter queue has the smaller id, so it is processed before the other queue.
     bench.create("dead", &[]);
     let policy = format!(r#"{{"deadLetterTargetArn":"{}","maxReceiveCount":1}}"#, bench_arn("dead"));
     bench.create("q", &[("RedrivePolicy", &policy)]);
@@ -247,11 +252,11 @@ fn a_waiter_causes_the_redrive_it_waits_behind_and_the_dead_letter_waiter_gets_i
     let mut dead = bench.start(receive("dead", 1, 30, 20));
     let mut live = bench.start(receive("q", 1, 30, 20));
     assert_eq!(bench.engine.next_wake_ms(), Some(START_MS + 5_000));
-    bench.pass(5_000);
+    bench.advance(5_000);
     assert!(live.try_recv().is_err());
     let Ok(Ok(Reply::Received(delivery))) = dead.try_recv() else { panic!("nothing came") };
     assert_eq!(bodies(&delivery.take()), ["a"]);
-    bench.pass(15_000);
+    bench.advance(15_000);
     let Ok(Ok(Reply::Received(delivery))) = live.try_recv() else { panic!("the wait did not end") };
     assert!(delivery.take().is_empty());
 }
@@ -270,44 +275,45 @@ fn without_its_target_a_redrive_policy_loses_nothing() {
 }
 
 #[test]
-fn a_long_poll_given_up_on_swallows_nothing() {
+fn an_aborted_long_poll_loses_no_messages() {
     let mut bench = Bench::new();
     bench.create("q", &[]);
     drop(bench.start(receive("q", 10, 30, 20)));
     bench.send("a");
     assert_eq!(bench.receive()[0].receipt.receives, 1);
 
-    // The answer was on its way when the receiver left.
+    // The reply was on its way when the receiver ended.
     let mut bench = Bench::new();
     bench.create("q", &[]);
     let waiting = bench.start(receive("q", 10, 30, 20));
     bench.send("a");
     drop(waiting);
-    bench.pass(0);
+    bench.advance(0);
     let message = &bench.receive()[0];
     assert_eq!((message.receipt.receives, message.first_received_ms), (1, START_MS));
 }
 
 #[test]
-fn a_delivery_that_was_taken_does_not_come_back() {
+fn a_taken_delivery_is_not_returned() {
     let mut bench = Bench::new();
     bench.create("q", &[]);
     bench.send("a");
     assert_eq!(bench.receive().len(), 1);
-    bench.pass(0);
+    bench.advance(0);
     assert_eq!(bench.counts("q"), [0, 1, 0]);
-    // Nor does one whose message has been received again since.
-    bench.pass(30_000);
-    let older = Received { receipt: Receipt { receives: 1, ..bench.receive()[0].receipt }, ..received() };
+    // Neither does a delivery whose message has been received again since.
+    bench.advance(30_000);
+    let older =
+        ReceivedMessage { receipt: Receipt { receives: 1, ..bench.receive()[0].receipt }, ..received() };
     drop(Delivery::new(vec![older], bench.own_jobs.clone()));
-    bench.pass(0);
+    bench.advance(0);
     assert_eq!(bench.counts("q"), [0, 1, 0]);
 }
 
-fn received() -> Received {
+fn received() -> ReceivedMessage {
     let receipt = Receipt { queue: 0, seq: 0, receives: 0, tag: 0 };
     let content = Content::default();
-    Received { id: uuid::Uuid::nil(), receipt, content, group: None, sent_ms: 0, first_received_ms: 0 }
+    ReceivedMessage { id: uuid::Uuid::nil(), receipt, content, group: None, sent_ms: 0, first_received_ms: 0 }
 }
 
 #[test]
@@ -332,7 +338,7 @@ fn groups_take_turns_through_the_engine() {
 }
 
 #[test]
-fn a_rolled_back_group_leaves_no_trace_and_keeps_older_flights() {
+fn a_rollback_leaves_no_trace_and_keeps_older_in_flight_messages() {
     let mut bench = Bench::new();
     bench.create("q", &[]);
     bench.send("held");
@@ -342,13 +348,13 @@ fn a_rolled_back_group_leaves_no_trace_and_keeps_older_flights() {
     let (answer, _answered) = oneshot::channel();
     bench.engine.run(receive("q", 10, 30, 0), answer, bench.now_ms, &mut replies).unwrap();
     let content = Content { body: "void".to_owned(), ..Content::default() };
-    let message = Outgoing { content, group: None, delay_seconds: None, bytes: 4, copies: 1 };
+    let message = OutgoingMessage { content, group: None, delay_seconds: None, bytes: 4, copies: 1 };
     let (answer, _answered) = oneshot::channel();
     let command = Command::Send { queue: "q".to_owned(), messages: vec![Ok(message)] };
     bench.engine.run(command, answer, bench.now_ms, &mut replies).unwrap();
     bench.engine.roll_back(bench.now_ms).unwrap();
     drop(replies);
-    bench.pass(0);
+    bench.advance(0);
     assert_eq!(bench.counts("q"), [1, 1, 0]);
     let visible = bench.receive();
     assert_eq!((bodies(&visible), visible[0].receipt.receives), (vec!["visible"], 1));
@@ -357,12 +363,12 @@ fn a_rolled_back_group_leaves_no_trace_and_keeps_older_flights() {
 }
 
 #[test]
-fn copies_are_messages_of_their_own() {
+fn copies_are_separate_messages() {
     let mut bench = Bench::new();
     bench.create("q", &[]);
     for copies in [0, 2] {
         let content = Content { body: copies.to_string(), ..Content::default() };
-        let message = Outgoing { content, group: None, delay_seconds: None, bytes: 1, copies };
+        let message = OutgoingMessage { content, group: None, delay_seconds: None, bytes: 1, copies };
         let command = Command::Send { queue: "q".to_owned(), messages: vec![Ok(message)] };
         bench.run(command).unwrap().unwrap();
     }
@@ -381,7 +387,8 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     bench.engine.store().limit_pages(20);
     let large = || {
         let content = Content { body: "x".repeat(200_000), ..Content::default() };
-        let message = Outgoing { content, group: None, delay_seconds: None, bytes: 200_000, copies: 1 };
+        let message =
+            OutgoingMessage { content, group: None, delay_seconds: None, bytes: 200_000, copies: 1 };
         Command::Send { queue: "q".to_owned(), messages: vec![Ok(message)] }
     };
     let (answer, _answered) = oneshot::channel();
@@ -396,7 +403,7 @@ fn a_full_disk_is_an_error_and_loses_nothing() {
     assert_eq!(bodies(&bench.receive())[0], "kept");
 }
 
-/// Messages of a paused group are not received, not counted as received and not lost, whatever else goes on.
+/// Messages of a paused group are not received, not counted as received and not lost, whatever happens to others.
 #[test]
 fn a_paused_group_stays_untouched() {
     let mut bench = Bench::new();
@@ -409,18 +416,18 @@ fn a_paused_group_stays_untouched() {
     bench.send_to("q", "b1", Some("b"), None);
     bench.send_to("q", "a3", Some("a"), None);
     for _ in 0..5 {
-        bench.pass(10_000);
+        bench.advance(10_000);
         let received = bench.receive_from("q", 10, 0);
         assert!(received.iter().all(|message| message.content.body == "b1"), "{received:?}");
     }
     assert_eq!(bench.counts("q"), [0, 0, 0]);
-    // A file that refused is read anew: the group stays paused.
+    // Memory is reloaded after a failed write: the group stays paused.
     bench.engine.roll_back(bench.now_ms).unwrap();
     assert!(bench.receive().is_empty());
     let mut waiting = bench.start(receive("q", 10, 30, 20));
     assert!(waiting.try_recv().is_err());
     bench.engine.resume("a".to_owned());
-    bench.pass(0);
+    bench.advance(0);
     let Ok(Ok(Reply::Received(delivery))) = waiting.try_recv() else { panic!("nothing was handed out") };
     let received = delivery.take();
     assert_eq!(bodies(&received), ["a1", "a2", "a3"]);

@@ -1,4 +1,4 @@
-//! The JSON protocol of SQS: bodies to commands.
+//! The JSON protocol of SQS: parsing of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::attributes::{DELAY_SECONDS_MAX, MESSAGE_BYTES_MAX, VISIBILITY_SECONDS_MAX, WAIT_SECONDS_MAX};
-use super::command::{Command, Outgoing, SqsResult};
+use super::command::{Command, OutgoingMessage, SqsResult};
 use super::content::{self, MessageAttributes};
 use super::error::SqsError;
 use super::receipt::Receipt;
@@ -16,19 +16,19 @@ const BATCH_ENTRIES_MAX: usize = 10;
 const NAME_CHARS_MAX: usize = 80;
 const LISTED_MAX: i64 = 1000;
 
-/// A command and what is needed to word its answer.
+/// A command and the form of its response.
 #[derive(Debug)]
 pub(super) struct Call {
     pub(super) command: Command,
-    pub(super) shape: Shape,
+    pub(super) shape: ResponseShape,
 }
 
-/// How the answer looks.
+/// Form of a response.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum ResponseShape {
     /// No members.
     Nothing,
-    /// One result, without members.
+    /// A single result without members.
     Single,
     /// The URL of the named queue.
     Url(String),
@@ -45,7 +45,7 @@ pub(super) enum Shape {
     Batch(Vec<String>),
 }
 
-/// MD5 sums, in hex.
+/// MD5 sums in hex.
 #[derive(Debug, Default)]
 pub(super) struct Checksums {
     pub(super) body: String,
@@ -53,28 +53,31 @@ pub(super) struct Checksums {
     pub(super) system_attributes: Option<String>,
 }
 
-/// Reads a request. `copies` is asked once per message to be sent.
+/// Parses a request. Calls `copies` once for each message to send.
 pub(super) fn parse(action: &str, body: &[u8], mut copies: impl FnMut(&str) -> u8) -> SqsResult<Call> {
     match action {
         "CreateQueue" => create_queue(body),
-        "DeleteQueue" => on_queue(body, |queue| (Command::DeleteQueue { queue }, Shape::Nothing)),
-        "PurgeQueue" => on_queue(body, |queue| (Command::Purge { queue }, Shape::Nothing)),
+        "DeleteQueue" => on_queue(body, |queue| (Command::DeleteQueue { queue }, ResponseShape::Nothing)),
+        "PurgeQueue" => on_queue(body, |queue| (Command::Purge { queue }, ResponseShape::Nothing)),
         "GetQueueUrl" => {
             let request: ByName = read(body)?;
             let queue = required(request.queue_name, "QueueName")?;
-            Ok(Call { command: Command::FindQueue { queue: queue.clone() }, shape: Shape::Url(queue) })
+            Ok(Call {
+                command: Command::FindQueue { queue: queue.clone() },
+                shape: ResponseShape::Url(queue),
+            })
         }
         "ListQueues" => list_queues(body),
         "GetQueueAttributes" => {
             let request: Attributes = read(body)?;
             let command = Command::Attributes { queue: queue_name(request.queue_url)? };
-            Ok(Call { command, shape: Shape::Attributes(request.attribute_names) })
+            Ok(Call { command, shape: ResponseShape::Attributes(request.attribute_names) })
         }
         "SetQueueAttributes" => {
             let request: Attributes = read(body)?;
             let queue = queue_name(request.queue_url)?;
             let attributes = request.attributes.ok_or_else(|| SqsError::missing_parameter("Attributes"))?;
-            Ok(Call { command: Command::SetAttributes { queue, attributes }, shape: Shape::Nothing })
+            Ok(Call { command: Command::SetAttributes { queue, attributes }, shape: ResponseShape::Nothing })
         }
         "SendMessage" => send(body, &mut copies),
         "SendMessageBatch" => send_batch(body, &mut copies),
@@ -83,20 +86,20 @@ pub(super) fn parse(action: &str, body: &[u8], mut copies: impl FnMut(&str) -> u
             let request: ByReceipt = read(body)?;
             let queue = queue_name(request.queue_url)?;
             let receipts = vec![Ok(receipt(request.receipt_handle)?)];
-            Ok(Call { command: Command::Delete { queue, receipts }, shape: Shape::Single })
+            Ok(Call { command: Command::Delete { queue, receipts }, shape: ResponseShape::Single })
         }
         "DeleteMessageBatch" => {
             let request: Batch<ByReceipt> = read(body)?;
             let queue = queue_name(request.queue_url)?;
             let ids = check_batch(&request.entries, |entry| &entry.id, "DeleteMessageBatchRequestEntry")?;
             let receipts = request.entries.into_iter().map(|entry| receipt(entry.receipt_handle)).collect();
-            Ok(Call { command: Command::Delete { queue, receipts }, shape: Shape::Batch(ids) })
+            Ok(Call { command: Command::Delete { queue, receipts }, shape: ResponseShape::Batch(ids) })
         }
         "ChangeMessageVisibility" => {
             let request: ByReceipt = read(body)?;
             let queue = queue_name(request.queue_url.clone())?;
             let changes = vec![Ok(visibility_change(request)?)];
-            Ok(Call { command: Command::ChangeVisibility { queue, changes }, shape: Shape::Single })
+            Ok(Call { command: Command::ChangeVisibility { queue, changes }, shape: ResponseShape::Single })
         }
         "ChangeMessageVisibilityBatch" => {
             let request: Batch<ByReceipt> = read(body)?;
@@ -104,13 +107,16 @@ pub(super) fn parse(action: &str, body: &[u8], mut copies: impl FnMut(&str) -> u
             let ids =
                 check_batch(&request.entries, |entry| &entry.id, "ChangeMessageVisibilityBatchRequestEntry")?;
             let changes = request.entries.into_iter().map(visibility_change).collect();
-            Ok(Call { command: Command::ChangeVisibility { queue, changes }, shape: Shape::Batch(ids) })
+            Ok(Call {
+                command: Command::ChangeVisibility { queue, changes },
+                shape: ResponseShape::Batch(ids),
+            })
         }
         other => Err(SqsError::invalid_action(other)),
     }
 }
 
-/// The queue a request is about, for observers; cheap and without checks.
+/// Returns the queue of a request, for observers, without validation.
 pub(super) fn resource(body: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
@@ -122,7 +128,7 @@ pub(super) fn resource(body: &[u8]) -> Option<String> {
     about.queue_name.or_else(|| about.queue_url?.rsplit('/').next().map(str::to_owned))
 }
 
-/// The URL of a queue: its endpoint, account and name.
+/// Returns the URL of a queue: endpoint, account and name.
 pub(super) fn queue_url(name: &str) -> String {
     format!("{}/{}/{name}", crate::account::ENDPOINT, crate::ACCOUNT_ID)
 }
@@ -233,7 +239,7 @@ fn in_range(value: Option<i64>, name: &str, min: i64, max: i64, reason: &str) ->
     }
 }
 
-fn on_queue(body: &[u8], command: impl FnOnce(String) -> (Command, Shape)) -> SqsResult<Call> {
+fn on_queue(body: &[u8], command: impl FnOnce(String) -> (Command, ResponseShape)) -> SqsResult<Call> {
     let request: Attributes = read(body)?;
     let (command, shape) = command(queue_name(request.queue_url)?);
     Ok(Call { command, shape })
@@ -254,7 +260,7 @@ fn create_queue(body: &[u8]) -> SqsResult<Call> {
         return Err(SqsError::unsupported("Queue tags are not served by the embedded SQS."));
     }
     let command = Command::CreateQueue { name: name.clone(), attributes: request.attributes };
-    Ok(Call { command, shape: Shape::Url(name) })
+    Ok(Call { command, shape: ResponseShape::Url(name) })
 }
 
 fn list_queues(body: &[u8]) -> SqsResult<Call> {
@@ -266,10 +272,10 @@ fn list_queues(body: &[u8]) -> SqsResult<Call> {
         after: request.next_token,
         queues_max: usize::try_from(queues_max.unwrap_or(LISTED_MAX)).unwrap_or(usize::MAX),
     };
-    Ok(Call { command, shape: Shape::Urls { with_token: queues_max.is_some() } })
+    Ok(Call { command, shape: ResponseShape::Urls { with_token: queues_max.is_some() } })
 }
 
-fn outgoing(request: SendRequest, copies: u8) -> SqsResult<(Outgoing, Checksums)> {
+fn parse_outgoing(request: SendRequest, copies: u8) -> SqsResult<(OutgoingMessage, Checksums)> {
     let body = request.message_body.unwrap_or_default();
     let bytes = content::check(&body, &request.message_attributes)?;
     let reason = "DelaySeconds must be >= 0 and <= 900";
@@ -304,15 +310,18 @@ fn outgoing(request: SendRequest, copies: u8) -> SqsResult<(Outgoing, Checksums)
         request.message_system_attributes.into_iter().next().and_then(|(_, value)| value.string_value);
     let content = Content { body, attributes, trace, source_arn: None };
     let group = request.message_group_id;
-    Ok((Outgoing { content, group, delay_seconds, bytes, copies }, checksums))
+    Ok((OutgoingMessage { content, group, delay_seconds, bytes, copies }, checksums))
 }
 
 fn send(body: &[u8], copies: &mut impl FnMut(&str) -> u8) -> SqsResult<Call> {
     let mut request: SendRequest = read(body)?;
     let queue = queue_name(request.queue_url.take())?;
     let copies = copies(&queue);
-    let (message, checksums) = outgoing(request, copies)?;
-    Ok(Call { command: Command::Send { queue, messages: vec![Ok(message)] }, shape: Shape::Sent(checksums) })
+    let (message, checksums) = parse_outgoing(request, copies)?;
+    Ok(Call {
+        command: Command::Send { queue, messages: vec![Ok(message)] },
+        shape: ResponseShape::Sent(checksums),
+    })
 }
 
 fn send_batch(body: &[u8], copies: &mut impl FnMut(&str) -> u8) -> SqsResult<Call> {
@@ -324,7 +333,7 @@ fn send_batch(body: &[u8], copies: &mut impl FnMut(&str) -> u8) -> SqsResult<Cal
     let mut sums = Vec::with_capacity(ids.len());
     for (id, entry) in ids.into_iter().zip(request.entries) {
         let copies = copies(&queue);
-        let (message, checksums) = match outgoing(entry, copies) {
+        let (message, checksums) = match parse_outgoing(entry, copies) {
             Ok((message, checksums)) => (Ok(message), checksums),
             Err(error) => (Err(error), Checksums::default()),
         };
@@ -335,7 +344,7 @@ fn send_batch(body: &[u8], copies: &mut impl FnMut(&str) -> u8) -> SqsResult<Cal
     if bytes > MESSAGE_BYTES_MAX {
         return Err(SqsError::batch_too_long(bytes, MESSAGE_BYTES_MAX));
     }
-    Ok(Call { command: Command::Send { queue, messages }, shape: Shape::SentBatch(sums) })
+    Ok(Call { command: Command::Send { queue, messages }, shape: ResponseShape::SentBatch(sums) })
 }
 
 fn receive(body: &[u8]) -> SqsResult<Call> {
@@ -355,7 +364,7 @@ fn receive(body: &[u8]) -> SqsResult<Call> {
             visibility_seconds,
             wait_seconds,
         },
-        shape: Shape::Received { system, message: request.message_attribute_names },
+        shape: ResponseShape::Received { system, message: request.message_attribute_names },
     })
 }
 

@@ -1,4 +1,4 @@
-//! The queue thread: takes what is queued, runs it in one transaction, commits, answers.
+//! The queue thread: runs queued jobs in one transaction, commits and sends the replies.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -10,11 +10,11 @@ use super::store::Store;
 use crate::Durability;
 use crate::service_thread::Message;
 
-/// Jobs that share one transaction.
+/// Maximum number of jobs that share one transaction.
 const GROUP_JOBS_MAX: usize = 256;
 const SWEEP_INTERVAL_MS: i64 = 60_000;
 
-/// Milliseconds since 1970 that never go back, whatever is done to the system clock.
+/// Clock in milliseconds since 1970 that never goes back, whatever happens to the system clock.
 #[derive(Debug)]
 struct Clock {
     wall_ms_at_start: i64,
@@ -41,7 +41,8 @@ pub(super) struct Worker {
     clock: Clock,
     next_sweep_ms: i64,
     replies: Vec<PendingReply>,
-    /// The file could not be read after a failure; until it can, nothing is answered from memory.
+    /// True if the file couldn't be reloaded after a failure. Until it can, no request is answered
+    /// from memory.
     must_reload: bool,
 }
 
@@ -62,7 +63,7 @@ impl Worker {
         let mut stop = false;
         let mut group = Vec::with_capacity(GROUP_JOBS_MAX);
         while !stop {
-            match jobs.recv_timeout(self.patience()) {
+            match jobs.recv_timeout(self.time_to_next_event()) {
                 Ok(Message::Job(job)) => group.push(job),
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => stop = true,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -78,8 +79,8 @@ impl Worker {
         }
     }
 
-    /// How long nothing has to be done unless a job comes.
-    fn patience(&self) -> Duration {
+    /// Returns the time until something has to be done unless a job arrives.
+    fn time_to_next_event(&self) -> Duration {
         let next_ms = self.engine.next_wake_ms().map_or(self.next_sweep_ms, |ms| ms.min(self.next_sweep_ms));
         Duration::from_millis(u64::try_from(next_ms - self.clock.now_ms()).unwrap_or(0))
     }
@@ -95,7 +96,7 @@ impl Worker {
             for job in group.drain(..) {
                 match job {
                     Job::Call { answer, .. } => self.replies.push((answer, Err(storage_failed()))),
-                    // Nothing of it is in the file.
+                    // Pauses aren't stored in the file.
                     Job::Pause { groups, done } => {
                         self.engine.pause(groups);
                         let _ = done.send(());
@@ -110,7 +111,7 @@ impl Worker {
             }
         }
         for (answer, reply) in self.replies.drain(..) {
-            // A receiver that has gone gives its messages back by dropping the reply.
+            // A receiver that is gone returns its messages when the reply is dropped.
             drop(answer.send(reply));
         }
     }
@@ -124,17 +125,18 @@ impl Worker {
     }
 
     fn run_jobs(&mut self, group: &mut Vec<Job>, now_ms: i64) -> rusqlite::Result<()> {
-        // Reversed and popped, so that a failure leaves the rest in `group` to be answered.
+        // Popped from the reversed list, so that the remaining jobs are still in `group` after a
+        // failure.
         group.reverse();
         while let Some(job) = group.pop() {
             match job {
                 Job::Call { command, answer } => {
                     self.engine.run(command, answer, now_ms, &mut self.replies)?;
                 }
-                Job::Return(receipts) => self.engine.take_back(&receipts, now_ms)?,
+                Job::Return(receipts) => self.engine.return_undelivered(&receipts, now_ms)?,
                 Job::Pause { groups, done } => {
                     self.engine.pause(groups);
-                    // Whoever asked may have gone.
+                    // The caller may be gone.
                     let _ = done.send(());
                 }
                 Job::Resume { group } => self.engine.resume(group),

@@ -33,7 +33,7 @@ fn attribute(name: &str, kind: ScalarAttributeType) -> AttributeDefinition {
     AttributeDefinition::builder().attribute_name(name).attribute_type(kind).build().unwrap()
 }
 
-/// A table with partition `pk`, sort key `sk` and an index by `owner`.
+/// Creates a table with partition key `pk`, sort key `sk` and an index by `owner`.
 async fn table(stack: &Stack) -> Table {
     let client = Client::new(&stack.config);
     let name = stack.name("table");
@@ -189,12 +189,12 @@ pub(crate) async fn transactions_are_all_or_nothing(stack: &Stack) {
     let refused = t.client.transact_write_items().transact_items(add()).transact_items(check).send().await;
     let error = refused.unwrap_err().into_service_error();
     let aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError::TransactionCanceledException(
-        cancelled,
+        canceled,
     ) = error
     else {
         panic!("{error:?}")
     };
-    let reasons = cancelled.cancellation_reasons();
+    let reasons = canceled.cancellation_reasons();
     assert_eq!(
         reasons.iter().map(|r| r.code().unwrap()).collect::<Vec<_>>(),
         ["None", "ConditionalCheckFailed"]
@@ -260,7 +260,7 @@ pub(crate) async fn batches_write_and_read(stack: &Stack) {
     assert_eq!(values, [n(6), n(48)]);
 }
 
-pub(crate) async fn queries_page_filter_and_turn_around(stack: &Stack) {
+pub(crate) async fn queries_page_filter_and_reverse(stack: &Stack) {
     let t = table(stack).await;
     for sk in 0..10 {
         t.put("a", sk, if sk % 2 == 0 { "even" } else { "odd" }).await;

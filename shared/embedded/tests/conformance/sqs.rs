@@ -1,4 +1,4 @@
-//! SQS standard queues. Waits are real and short: SQS counts in seconds.
+//! SQS standard queues. Waits are real and short, since SQS counts in seconds.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -228,7 +228,7 @@ pub(crate) async fn a_long_poll_wakes_up(stack: &Stack) {
         q.send("a").await;
     });
     assert_eq!(messages[0].body(), Some("a"));
-    // Half of the wait: it was the send that ended it, however slow the machine is.
+    // Half of the wait: the send ended it, even on a slow machine.
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     q.change(&messages[0], 1).await;
     assert_eq!(q.within(20).await[0].body(), Some("a"));
@@ -261,7 +261,7 @@ pub(crate) async fn visibility_is_changed_and_expires(stack: &Stack) {
 
 pub(crate) async fn delayed_messages_come_later(stack: &Stack) {
     let q = queue(stack).await;
-    // As long as the two questions before it is over may take on a busy machine.
+    // Long enough for the two requests before the delay ends, even on a busy machine.
     let send = q.client.send_message().queue_url(&q.url).message_body("later").delay_seconds(5);
     let start = Instant::now();
     send.send().await.unwrap();
@@ -317,7 +317,7 @@ pub(crate) async fn counts_and_purge(stack: &Stack) {
 }
 
 pub(crate) async fn a_large_group_does_not_starve_a_small_one(stack: &Stack) {
-    // Fair queues are a promise about waiting times; their exact order is ours.
+    // Fair queues promise bounded waiting times; the exact order is our own.
     if !stack.is_embedded() {
         return;
     }

@@ -4,7 +4,7 @@
 //! outside U+0020..U+007E is escaped), unchanged integers, and floats as the shortest text that parses to the same
 //! double, always with a point or an exponent. `1` and `1.0` are different values and stay different.
 //!
-//! [`to_string`] and [`to_writer`] accept anything that implements `Serialize`, [`canonicalise`] accepts JSON text
+//! [`to_string`] and [`to_writer`] accept anything that implements `Serialize`, [`canonicalize`] accepts JSON text
 //! (with integers of any size), and [`CanonicalStream`] writes documents that don't fit in memory.
 
 mod number;
@@ -22,7 +22,7 @@ pub use self::stream::CanonicalStream;
 /// Maximum nesting depth of arrays and objects, the same as for reading in `serde_json`.
 pub const CANONICAL_DEPTH_MAX: usize = 128;
 
-/// Maximum number of digits of an integer in [`canonicalise`]. Common readers reject longer ones.
+/// Maximum number of digits of an integer in [`canonicalize`]. Common readers reject longer ones.
 pub const CANONICAL_INTEGER_DIGITS_MAX: usize = 4300;
 
 /// Reasons for which a value has no canonical text.

@@ -97,7 +97,7 @@ impl<W: Write> CanonicalStream<W> {
         self.write_value(&text)
     }
 
-    /// Writes a value given as JSON text, after applying [`canonicalise`].
+    /// Writes a value given as JSON text, after applying [`canonicalize`].
     ///
     /// # Errors
     /// Same as [`Self::value`], and if the text is invalid.

@@ -37,7 +37,7 @@ pub enum Distrust<'a> {
     Nothing,
     /// The current key.
     Current,
-    /// The current or an old key, by a name that [`key_named`] accepts.
+    /// The current or an old key, by a name that [`find_key`] accepts.
     Named(&'a str),
 }
 

@@ -93,7 +93,7 @@ fn invalid_archives_are_errors() {
     altered[45] ^= 0x10;
     assert!(documents(&altered).unwrap_err().starts_with("a.zip: member `a.txt`: "));
     assert!(documents(&patched(&good, b"lcr/b.txt", b"lcr/a.txt")).unwrap_err().contains("same name"));
-    // Anything may stand anywhere, and reading it ends.
+    // Random bytes at random positions: reading must end.
     let mut state = 1_u64;
     for _ in 0..2_000 {
         let mut broken = good.clone();

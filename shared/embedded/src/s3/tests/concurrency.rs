@@ -6,7 +6,7 @@ use aws_sdk_s3::primitives::ByteStream;
 use super::super::INLINE_BYTES_MAX;
 use super::*;
 
-/// Content that tells which write it is of: every byte the same.
+/// Returns content that identifies its version: all bytes are the same.
 fn version(version: u8, small: bool) -> Vec<u8> {
     let len = if small { 100 } else { INLINE_BYTES_MAX * 10 };
     vec![version; len + usize::from(version)]
@@ -16,7 +16,7 @@ fn is_whole(content: &[u8]) -> bool {
     content.first().is_some_and(|&first| content == version(first, content.len() < INLINE_BYTES_MAX))
 }
 
-/// A reader gets one whole version, whatever is written meanwhile.
+/// A reader gets one whole version while others are written.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_see_whole_versions() {
     let dir = tempfile::tempdir().unwrap();
@@ -30,7 +30,7 @@ async fn readers_see_whole_versions() {
         .await
         .unwrap();
     let done = Arc::new(AtomicBool::new(false));
-    let readers: Vec<_> = [client.clone(), short_client(&store)]
+    let readers: Vec<_> = [client.clone(), fast_client(&store)]
         .into_iter()
         .map(|client| {
             let done = done.clone();
@@ -65,16 +65,16 @@ async fn readers_see_whole_versions() {
     for reader in readers {
         reader.await.unwrap();
     }
-    // Nothing of the forty versions is left but the last.
+    // Of the forty versions, only the last one is left.
     let last = client.get_object().bucket(BUCKET).key("k").send().await.unwrap();
     let large = last.content_length().unwrap() as usize > INLINE_BYTES_MAX;
     drop(last);
     assert_eq!(content_files(dir.path()).len(), usize::from(large));
 }
 
-/// A reader that has begun reads on when the object is overwritten and deleted.
+/// A reader that has started continues after the object is overwritten and deleted.
 #[tokio::test]
-async fn a_begun_read_ends_well() {
+async fn a_started_read_completes() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, client) = with_bucket(dir.path()).await;
     let put =
@@ -95,14 +95,14 @@ async fn a_begun_read_ends_well() {
     assert!(content_files(dir.path()).is_empty());
 }
 
-/// Many writers share commits and none waits for another's failure.
+/// Many writers share commits, and none is affected by another's failure.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_writers() {
     let dir = tempfile::tempdir().unwrap();
     let (store, client) = with_bucket(dir.path()).await;
-    let short = short_client(&store);
+    let fast_path = fast_client(&store);
     let puts = (0..500_usize).map(|index| {
-        let client = if index.is_multiple_of(2) { short.clone() } else { client.clone() };
+        let client = if index.is_multiple_of(2) { fast_path.clone() } else { client.clone() };
         async move {
             let bucket = if index % 10 == 9 { "no-such-bucket" } else { BUCKET };
             let put = client.put_object().bucket(bucket).key(format!("k{index:03}"));
@@ -113,7 +113,7 @@ async fn many_writers() {
     for (index, ok) in done.into_iter().enumerate() {
         assert_eq!(ok, index % 10 != 9);
         if ok {
-            let got = short.get_object().bucket(BUCKET).key(format!("k{index:03}")).send().await.unwrap();
+            let got = fast_path.get_object().bucket(BUCKET).key(format!("k{index:03}")).send().await.unwrap();
             assert_eq!(got.body.collect().await.unwrap().to_vec(), bytes(index, 1));
         }
     }

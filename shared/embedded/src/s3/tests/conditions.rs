@@ -58,17 +58,17 @@ async fn conditional_reads() {
     get().if_match(&tag).send().await.unwrap();
     assert_eq!(failure(get().if_match("\"0\"").send().await), code("PreconditionFailed", 412));
     get().if_none_match("\"0\"").send().await.unwrap();
-    // 304 has no body and so no code.
+    // A 304 has no body and therefore no code.
     assert_eq!(failure(get().if_none_match(&tag).send().await), (None, 304));
     get().if_modified_since(past).send().await.unwrap();
     assert_eq!(failure(get().if_modified_since(future).send().await), (None, 304));
     get().if_unmodified_since(future).send().await.unwrap();
     assert_eq!(failure(get().if_unmodified_since(past).send().await), code("PreconditionFailed", 412));
-    // A tag makes the date beside it void.
+    // A tag overrides the date next to it.
     get().if_match(&tag).if_unmodified_since(past).send().await.unwrap();
     get().if_none_match("\"0\"").if_modified_since(future).send().await.unwrap();
 
-    // What was sent as Last-Modified is "not modified since".
+    // The time that was sent as Last-Modified counts as "not modified since".
     let modified = *get().send().await.unwrap().last_modified().unwrap();
     assert_eq!(failure(get().if_modified_since(modified).send().await), (None, 304));
     get().if_unmodified_since(modified).send().await.unwrap();

@@ -8,7 +8,7 @@ use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use super::super::{INLINE_BYTES_MAX, Store, StoreError};
 use super::*;
 
-/// Where the child process of [`a_killed_process_loses_nothing_it_acknowledged`] writes.
+/// Folder for the child process of [`a_killed_process_loses_nothing_it_acknowledged`].
 const CHILD_DIR: &str = "BENCH_S3_CHILD_DIR";
 
 async fn get(client: &Client, key: &str) -> Vec<u8> {
@@ -17,7 +17,7 @@ async fn get(client: &Client, key: &str) -> Vec<u8> {
 }
 
 #[tokio::test]
-async fn everything_is_there_after_reopening() {
+async fn all_data_is_there_after_reopening() {
     let dir = tempfile::tempdir().unwrap();
     for full in [false, true] {
         let path = dir.path().join(full.to_string());
@@ -40,7 +40,7 @@ async fn everything_is_there_after_reopening() {
         for len in [2000, INLINE_BYTES_MAX + 1] {
             assert_eq!(get(&client, &len.to_string()).await, bytes(len, 3));
         }
-        // An open upload goes on.
+        // An open upload can be continued.
         let listed = CompletedPart::builder().part_number(1).set_e_tag(tag).build();
         let listed = CompletedMultipartUpload::builder().parts(listed).build();
         let complete = client.complete_multipart_upload().bucket(BUCKET).key("parts").upload_id(id);
@@ -68,7 +68,7 @@ async fn another_layout_is_refused() {
     assert!(matches!(Store::open(dir.path(), false), Err(StoreError::Layout { found: 99, known: 1 })));
 }
 
-/// A crash between file and row leaves a file that no row names, one while receiving leaves half a file.
+/// A crash between file and row leaves a file without a row; a crash during receiving leaves a partial file.
 #[tokio::test]
 async fn orphans_are_swept_and_named_files_are_not() {
     let dir = tempfile::tempdir().unwrap();
@@ -89,7 +89,7 @@ async fn orphans_are_swept_and_named_files_are_not() {
     assert_eq!(get(&super::client(&store), "k").await, bytes(INLINE_BYTES_MAX + 1, 1));
 }
 
-/// The file is complete in its place before the row names it: a failed row leaves neither.
+/// The file is complete in its place before the row refers to it: if the row fails, neither is left.
 #[tokio::test]
 async fn a_refused_upload_leaves_no_file() {
     let dir = tempfile::tempdir().unwrap();
@@ -105,7 +105,7 @@ async fn a_refused_upload_leaves_no_file() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_an_error_and_no_end() {
+async fn a_full_disk_is_an_error_and_recovers() {
     let dir = tempfile::tempdir().unwrap();
     let store =
         Store::open_with(dir.path(), false, |conn| Ok(conn.pragma_update(None, "max_page_count", 60)?))
@@ -128,7 +128,7 @@ async fn a_full_disk_is_an_error_and_no_end() {
     for key in &stored {
         assert_eq!(get(&client, &format!("k{key}")).await, bytes(20_000, *key as u8));
     }
-    // Room again, work again.
+    // With free space, writes succeed again.
     for key in &stored {
         client.delete_object().bucket(BUCKET).key(format!("k{key}")).send().await.unwrap();
     }
@@ -138,7 +138,7 @@ async fn a_full_disk_is_an_error_and_no_end() {
     assert!(matches!(full, StoreError::Full));
 }
 
-/// Writes until it is killed; does nothing unless started by the test below.
+/// Writes until it is killed. Does nothing unless the test below starts it.
 #[tokio::test]
 async fn child_writes_until_killed() {
     let Some(dir) = std::env::var_os(CHILD_DIR) else { return };
@@ -158,8 +158,8 @@ async fn child_writes_until_killed() {
                     .key(&key)
                     .body(ByteStream::from(bytes(len, round as u8)));
                 put.send().await.unwrap();
-                // Acknowledged: told to the parent by a file, which a kill does not take back. Renamed into its
-                // place, since a kill while it is written would leave an empty one.
+                // Acknowledged: reported to the parent by a file, which survives a kill. It is renamed into place,
+                // since a kill during a write would leave an empty file.
                 let (half, ack) = (dir.join(format!("half-{writer}")), dir.join(format!("ack-{writer}")));
                 fs::write(&half, round.to_string()).unwrap();
                 fs::rename(half, ack).unwrap();
@@ -203,7 +203,7 @@ fn a_killed_process_loses_nothing_it_acknowledged() {
         for writer in 0..8_usize {
             let last = acknowledged(writer).unwrap();
             for slot in 0..7 {
-                // The newest acknowledged round of this slot, or the one that was under way.
+                // The newest acknowledged round of this slot, or the one in progress.
                 let newest = last - (last + 7 - slot) % 7;
                 let got = get(&client, &format!("{writer}/{slot}")).await;
                 let expected = |round: usize| {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use super::super::{INLINE_BYTES_MAX, fast};
 use super::*;
 
-/// Keeps the signed requests that the SDK would send.
+/// Records the signed requests that the SDK would send.
 #[derive(Debug, Clone, Default)]
 struct Tap(Arc<Mutex<Vec<http::Request<Vec<u8>>>>>);
 
@@ -52,29 +52,30 @@ fn again(request: &http::Request<Vec<u8>>) -> http::Request<SdkBody> {
     request.clone().map(SdkBody::from)
 }
 
-/// Both ways, from the same state: what is read is asked twice, what is written is written twice.
-async fn both(store: &Store, request: &http::Request<Vec<u8>>) -> (Option<Seen>, Seen) {
-    let short = match fast::try_handle(store, &again(request)).await {
+/// Sends the request through both paths from the same state: reads are repeated, writes are written
+/// twice.
+async fn through_both_paths(store: &Store, request: &http::Request<Vec<u8>>) -> (Option<Seen>, Seen) {
+    let fast_path = match fast::try_handle(store, &again(request)).await {
         Some(response) => Some(seen(response).await),
         None => None,
     };
     let long = endpoint(store).handle(again(request).map(s3s::Body::http_body)).await;
-    (short, seen(long.map(super::super::bodies::sdk_body)).await)
+    (fast_path, seen(long.map(super::super::bodies::sdk_body)).await)
 }
 
-/// The second write is later; a read in between may see another second.
+/// Removes times: the second write is later, and a read in between may see another second.
 fn without_time(mut seen: Seen) -> Seen {
     seen.1.remove("last-modified");
     seen
 }
 
 #[tokio::test]
-async fn both_ways_answer_alike() {
+async fn both_paths_give_the_same_responses() {
     let dir = tempfile::tempdir().unwrap();
     let (store, plain) = with_bucket(dir.path()).await;
     let tap = Tap::default();
     let client = Client::from_conf(config(&endpoint(&store), false).interceptor(tap.clone()).build());
-    let lean = short_client(&store);
+    let lean = fast_client(&store);
     let lean = Client::from_conf(lean.config().to_builder().interceptor(tap.clone()).build());
     for len in [0, 2048, INLINE_BYTES_MAX] {
         let put = |client: &Client| {
@@ -125,7 +126,7 @@ async fn both_ways_answer_alike() {
     let _ = client.head_object().bucket(BUCKET).key("missing").send().await;
     client.delete_object().bucket(BUCKET).key("missing").send().await.unwrap();
 
-    // Objects in files, read by both.
+    // Objects in files, read through both paths.
     for (key, metadata) in [("large", "1"), ("large too", "2")] {
         let put = plain.put_object().bucket(BUCKET).key(key).metadata("a", metadata);
         put.body(ByteStream::from(bytes(INLINE_BYTES_MAX * 9, 2))).send().await.unwrap();
@@ -136,15 +137,15 @@ async fn both_ways_answer_alike() {
     let requests = std::mem::take(&mut *tap.0.lock().unwrap());
     assert!(requests.len() > 100);
     for request in &requests {
-        let (short, long) = both(&store, request).await;
+        let (fast_path, long) = through_both_paths(&store, request).await;
         let what = format!("{} {} {:?}", request.method(), request.uri(), request.headers());
-        let short = short.unwrap_or_else(|| panic!("left to the protocol layer: {what}"));
-        assert_eq!(without_time(short), without_time(long), "{what}");
+        let fast_path = fast_path.unwrap_or_else(|| panic!("left to the protocol layer: {what}"));
+        assert_eq!(without_time(fast_path), without_time(long), "{what}");
     }
 }
 
 #[tokio::test]
-async fn what_is_not_plain_is_left_alone() {
+async fn other_requests_are_left_to_the_protocol_layer() {
     let dir = tempfile::tempdir().unwrap();
     let (store, plain) = with_bucket(dir.path()).await;
     plain.put_object().bucket(BUCKET).key("k").send().await.unwrap();
@@ -173,7 +174,7 @@ async fn what_is_not_plain_is_left_alone() {
         let handled = fast::try_handle(&store, &again(request)).await;
         assert!(handled.is_none(), "{} {} {:?}", request.method(), request.uri(), request.headers());
     }
-    // Without a signature the protocol layer has to refuse.
+    // The protocol layer has to reject unsigned requests.
     plain.put_object().bucket(BUCKET).key("k").send().await.unwrap();
     get().send().await.unwrap();
     let mut unsigned = tap.0.lock().unwrap().pop().unwrap();

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The keys of each page.
+/// Returns the keys of each page.
 async fn pages(client: &Client, prefix: &str, max: i32) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     let mut token = None;
@@ -34,10 +34,10 @@ proptest! {
         runtime.block_on(async {
             let dir = tempfile::tempdir().unwrap();
             let (store, client) = with_bucket(dir.path()).await;
-            let short = short_client(&store);
+            let fast_path = fast_client(&store);
             let keys: BTreeSet<String> = keys;
             for key in &keys {
-                short.put_object().bucket(BUCKET).key(key).send().await.unwrap();
+                fast_path.put_object().bucket(BUCKET).key(key).send().await.unwrap();
             }
             for (prefix, max) in queries {
                 let pages = pages(&client, &prefix, max).await;
@@ -69,8 +69,8 @@ async fn edges() {
 async fn a_page_has_a_thousand_keys_at_most() {
     let dir = tempfile::tempdir().unwrap();
     let (store, client) = with_bucket(dir.path()).await;
-    let short = short_client(&store);
-    let puts = (0..1001).map(|index| short.put_object().bucket(BUCKET).key(format!("{index:05}")).send());
+    let fast_path = fast_client(&store);
+    let puts = (0..1001).map(|index| fast_path.put_object().bucket(BUCKET).key(format!("{index:05}")).send());
     for put in futures_util::future::join_all(puts).await {
         put.unwrap();
     }

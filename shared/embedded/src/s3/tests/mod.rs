@@ -25,11 +25,11 @@ use super::{Endpoint, Store};
 
 pub(super) const BUCKET: &str = "bench-test";
 
-/// Answers the SDK in the process, by the short way or by the protocol layer alone.
+/// Answers the SDK in the process, through the fast path or the protocol layer alone.
 #[derive(Debug, Clone)]
 struct Local {
     endpoint: Endpoint,
-    short: bool,
+    fast_path: bool,
 }
 
 impl HttpConnector for Local {
@@ -38,7 +38,7 @@ impl HttpConnector for Local {
         HttpConnectorFuture::new(async move {
             let request =
                 request.try_into_http1x().map_err(|error| ConnectorError::other(error.into(), None))?;
-            let response = if me.short {
+            let response = if me.fast_path {
                 me.endpoint.handle_sdk(request).await
             } else {
                 me.endpoint.handle(request.map(s3s::Body::http_body)).await.map(super::bodies::sdk_body)
@@ -54,12 +54,12 @@ impl HttpClient for Local {
     }
 }
 
-fn config(endpoint: &Endpoint, short: bool) -> aws_sdk_s3::config::Builder {
+fn config(endpoint: &Endpoint, fast_path: bool) -> aws_sdk_s3::config::Builder {
     aws_sdk_s3::Config::builder()
         .behavior_version(BehaviorVersion::latest())
         .region(Region::new("us-east-1"))
         .credentials_provider(Credentials::new("test", "secret", None, None, "tests"))
-        .http_client(Local { endpoint: endpoint.clone(), short })
+        .http_client(Local { endpoint: endpoint.clone(), fast_path })
         .endpoint_url("http://local.invalid")
         .force_path_style(true)
         .retry_config(aws_sdk_s3::config::retry::RetryConfig::disabled())
@@ -69,13 +69,13 @@ pub(super) fn endpoint(store: &Store) -> Endpoint {
     Endpoint::new(store.clone(), "test", "secret")
 }
 
-/// A client with the SDK's own settings; every request goes through the protocol layer.
+/// Returns a client with the SDK's default settings; every request goes through the protocol layer.
 pub(super) fn client(store: &Store) -> Client {
     Client::from_conf(config(&endpoint(store), false).build())
 }
 
-/// A client as the program has it: short way, no checksums that no one asked for.
-pub(super) fn short_client(store: &Store) -> Client {
+/// Returns a client with the program's settings: fast path, no checksums unless requested.
+pub(super) fn fast_client(store: &Store) -> Client {
     Client::from_conf(
         config(&endpoint(store), true)
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
@@ -88,7 +88,7 @@ pub(super) async fn open(dir: &Path) -> Store {
     tokio::task::spawn_blocking(move || Store::open(dir, false).unwrap()).await.unwrap()
 }
 
-/// A store with one bucket.
+/// Returns a store with one bucket.
 pub(super) async fn with_bucket(dir: &Path) -> (Store, Client) {
     let store = open(dir).await;
     let client = client(&store);
@@ -96,7 +96,7 @@ pub(super) async fn with_bucket(dir: &Path) -> (Store, Client) {
     (store, client)
 }
 
-/// Error code and status of a failed call.
+/// Returns error code and status of a failed call.
 pub(super) fn failure<T, E>(result: Result<T, SdkError<E>>) -> (Option<String>, u16)
 where
     E: ProvideErrorMetadata,
@@ -110,17 +110,17 @@ where
     }
 }
 
-/// What `failure` says of an error.
+/// Returns the value that `failure` returns for this error.
 pub(super) fn code(code: &str, status: u16) -> (Option<String>, u16) {
     (Some(code.to_owned()), status)
 }
 
-/// Bytes that differ from place to place.
+/// Returns bytes that differ by position.
 pub(super) fn bytes(len: usize, seed: u8) -> Vec<u8> {
     (0..len).map(|index| (index as u8).wrapping_mul(31).wrapping_add((index >> 8) as u8) ^ seed).collect()
 }
 
-/// Names of the content files of a store.
+/// Returns the names of the content files of a store.
 pub(super) fn content_files(dir: &Path) -> Vec<String> {
     let mut names = Vec::new();
     for shard in std::fs::read_dir(dir.join("content")).unwrap() {

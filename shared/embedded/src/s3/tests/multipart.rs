@@ -35,7 +35,7 @@ async fn parts_become_an_object() {
     let (_store, client) = with_bucket(dir.path()).await;
     let id = begin(&client).await;
     let (one, two, unused) = (bytes(PART, 1), bytes(PART + 3, 2), bytes(PART, 3));
-    // Out of order, one twice, one left out.
+    // Out of order, with one part uploaded twice and one left out.
     let second = part(&client, &id, 20, two.clone()).await;
     part(&client, &id, 3, unused.clone()).await;
     let first = part(&client, &id, 3, one.clone()).await;
@@ -52,17 +52,17 @@ async fn parts_become_an_object() {
     assert_eq!(got.e_tag(), Some(etag.as_str()));
     assert_eq!((got.content_type(), got.metadata().unwrap()["m"].as_str()), (Some("text/x"), "1"));
     assert!(got.body.collect().await.unwrap().to_vec() == whole);
-    // Across the seams.
+    // Across part boundaries.
     let range = format!("bytes={}-{}", PART - 2, 2 * PART + 4);
     let got = client.get_object().bucket(BUCKET).key("big").range(range).send().await.unwrap();
     assert!(got.body.collect().await.unwrap().to_vec() == whole[PART - 2..=2 * PART + 4]);
     assert_eq!(content_files(dir.path()).len(), 3);
     assert_eq!(complete(&client, &id, &[]).await, code("MalformedXML", 400));
-    let again = part_of_nothing(&client, &id).await;
+    let again = complete_without_parts_of(&client, &id).await;
     assert_eq!(again, code("NoSuchUpload", 404));
 }
 
-async fn part_of_nothing(client: &Client, id: &str) -> (Option<String>, u16) {
+async fn complete_without_parts_of(client: &Client, id: &str) -> (Option<String>, u16) {
     let put = client.upload_part().bucket(BUCKET).key("big").upload_id(id).part_number(1);
     failure(put.body(ByteStream::from_static(b"x")).send().await)
 }
@@ -87,7 +87,7 @@ async fn wrong_lists_are_refused() {
             client.upload_part().bucket(BUCKET).key("big").upload_id(&id).part_number(number).send().await;
         assert_eq!(failure(put), code("InvalidArgument", 400));
     }
-    // Nothing of this ended the upload; a last part may be small.
+    // None of these requests ended the upload, and the last part may be small.
     client.put_object().bucket(BUCKET).key("big").send().await.unwrap();
     let conditional =
         client.complete_multipart_upload().bucket(BUCKET).key("big").upload_id(&id).if_none_match("*");
@@ -151,7 +151,7 @@ async fn composite_checksums() {
     let expected = format!("{}-2", BASE64_STANDARD.encode(Sha256::checksum(&sums)));
     assert_eq!(head.checksum_sha256(), Some(expected.as_str()));
     assert_eq!(head.checksum_type().map(|kind| kind.as_str()), Some("COMPOSITE"));
-    // A wrong part is refused while it is taken in.
+    // A wrong part is rejected while it is received.
     let id = begin(&client).await;
     let put = client.upload_part().bucket(BUCKET).key("big").upload_id(&id).part_number(1);
     let put = put.body(ByteStream::from_static(b"x")).checksum_crc32("AAAAAA==").send().await;

@@ -45,7 +45,7 @@ async fn an_object_comes_back_as_it_was_put() {
         assert_eq!(got.content_disposition(), Some("attachment; filename=x.json"));
         let metadata = got.metadata().unwrap();
         assert_eq!(metadata["attempt"], "3");
-        // The SDK shows an encoded word (RFC 2047) as it is.
+        // The SDK returns an encoded word (RFC 2047) unchanged.
         assert_eq!(metadata["mixed-case"], "=?UTF-8?B?R3LDvMOfZQ==?=");
         assert_eq!(got.body.collect().await.unwrap().to_vec(), content);
         let head = client.head_object().bucket(BUCKET).key(&key).send().await.unwrap();
@@ -55,7 +55,7 @@ async fn an_object_comes_back_as_it_was_put() {
     assert_eq!(content_files(dir.path()).len(), 2);
 }
 
-// The empty object's MD5 is that of RFC 1321.
+// The MD5 of the empty object is from RFC 1321.
 #[tokio::test]
 async fn the_etag_is_the_md5() {
     let dir = tempfile::tempdir().unwrap();
@@ -140,7 +140,7 @@ async fn checksums_are_verified_and_returned() {
     for len in [3, INLINE_BYTES_MAX + 1] {
         for algorithm in ChecksumAlgorithm::values() {
             let put = client.put_object().bucket(BUCKET).key("sum").body(ByteStream::from(bytes(len, 2)));
-            // MD5 and the newest ones are not for S3 uploads.
+            // S3 uploads don't support MD5 and the newest algorithms.
             let Some(algorithm) = ["CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"]
                 .into_iter()
                 .find(|name| name == algorithm)
@@ -152,7 +152,7 @@ async fn checksums_are_verified_and_returned() {
             let get = client.get_object().bucket(BUCKET).key("sum").checksum_mode(ChecksumMode::Enabled);
             let got = get.send().await.unwrap();
             assert_eq!(got.checksum_type().map(|kind| kind.as_str()), Some("FULL_OBJECT"));
-            // The SDK verifies it too while it reads.
+            // The SDK also verifies it while it reads.
             assert_eq!(got.body.collect().await.unwrap().to_vec(), bytes(len, 2), "{algorithm:?}");
         }
     }
@@ -184,7 +184,7 @@ async fn checksums_are_verified_and_returned() {
     put.send().await.unwrap();
 }
 
-/// A body of unknown kind makes the SDK frame it in chunks with the checksum behind it.
+/// For a body of unknown length, the SDK uses chunked framing with a trailing checksum.
 #[tokio::test]
 async fn a_streamed_body_with_a_trailing_checksum() {
     let dir = tempfile::tempdir().unwrap();
@@ -200,13 +200,13 @@ async fn a_streamed_body_with_a_trailing_checksum() {
         let head = client.head_object().bucket(BUCKET).key("streamed").checksum_mode(ChecksumMode::Enabled);
         let head = head.send().await.unwrap();
         assert!(head.checksum_crc32().is_some());
-        // The framing is no property of the object.
+        // The framing isn't a property of the object.
         assert_eq!(head.content_encoding(), None);
     }
 }
 
 #[tokio::test]
-async fn what_is_not_there_has_its_name() {
+async fn missing_things_have_their_error_codes() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, client) = with_bucket(dir.path()).await;
     let got = client.get_object().bucket(BUCKET).key("no").send().await.unwrap_err();
@@ -223,7 +223,7 @@ async fn what_is_not_there_has_its_name() {
     assert_eq!(failure(got), code("NoSuchBucket", 404));
     let list = client.list_objects_v2().bucket("no-such-bucket").send().await.unwrap_err();
     assert!(list.into_service_error().is_no_such_bucket());
-    // Deleting what is not there is no error.
+    // Deleting a missing key isn't an error.
     client.delete_object().bucket(BUCKET).key("no").send().await.unwrap();
 }
 
@@ -244,9 +244,9 @@ async fn buckets() {
     assert!(missing.into_service_error().is_not_found());
 }
 
-/// An operation that nothing here calls is refused, not answered with half of what it means.
+/// Operations that the program doesn't call are rejected instead of half implemented.
 #[tokio::test]
-async fn operations_that_are_not_there_say_so() {
+async fn unsupported_operations_are_rejected() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, client) = with_bucket(dir.path()).await;
     client.put_object().bucket(BUCKET).key("a/b").send().await.unwrap();
@@ -297,7 +297,7 @@ async fn metadata_has_a_limit() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
-    /// Whatever is put, any range of it is that range of it.
+    /// Any range of any stored content is returned correctly.
     #[test]
     fn any_range_of_any_size(len in 1_usize..400_000, a in any::<prop::sample::Index>(), b in any::<prop::sample::Index>()) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -308,7 +308,7 @@ proptest! {
             client.put_object().bucket(BUCKET).key("k").body(ByteStream::from(content.clone())).send().await.unwrap();
             let (a, b) = (a.index(len), b.index(len));
             let (from, to) = (a.min(b), a.max(b));
-            for client in [client, short_client(&store)] {
+            for client in [client, fast_client(&store)] {
                 let got = client.get_object().bucket(BUCKET).key("k").range(format!("bytes={from}-{to}"));
                 let got = got.send().await.unwrap().body.collect().await.unwrap().to_vec();
                 assert_eq!(got, content[from..=to]);

@@ -9,10 +9,10 @@ use http_body_util::{BodyExt as _, Full};
 use plain_http::{Answer, request};
 use tower::ServiceExt as _;
 
-use super::super::{INLINE_BYTES_MAX, Listening};
+use super::super::{INLINE_BYTES_MAX, ListenerEndpoint};
 use super::*;
 
-/// A store behind a listener, and a client that signs for it.
+/// Starts a listener for a store, and creates a client that signs for it.
 async fn listening(dir: &Path) -> (Client, Client, String) {
     let (store, local) = with_bucket(dir).await;
     let endpoint = endpoint(&store);
@@ -36,7 +36,7 @@ fn expired() -> PresigningConfig {
         .unwrap()
 }
 
-/// A plain HTTP/1.1 client: what a browser or curl would send.
+/// A plain HTTP/1.1 client that sends the requests of a browser or curl.
 mod plain_http {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -103,7 +103,7 @@ async fn presigned_put_and_get() {
 }
 
 #[tokio::test]
-async fn what_is_not_signed_well_is_refused() {
+async fn invalid_signatures_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (signer, local, address) = listening(dir.path()).await;
     local.put_object().bucket(BUCKET).key("k").send().await.unwrap();
@@ -132,13 +132,13 @@ async fn what_is_not_signed_well_is_refused() {
     refused(get(good.uri().replace("/k?", "/other?")).await, "SignatureDoesNotMatch");
     refused(request(&address, "PUT", good.uri(), &[], b"x").await, "SignatureDoesNotMatch");
     refused(get(good.uri().replace("Expires=60", "Expires=600")).await, "SignatureDoesNotMatch");
-    // Not signed at all.
+    // Not signed.
     refused(get(format!("http://{address}/{BUCKET}/k")).await, "AccessDenied");
     refused(
         request(&address, "PUT", &format!("http://{address}/{BUCKET}/k"), &[], b"x").await,
         "AccessDenied",
     );
-    // A header that looks like a signature is no signature on this way.
+    // An invalid signature in the header isn't accepted here.
     let forged = [("authorization", "AWS4-HMAC-SHA256 forged"), ("x-amz-content-sha256", "UNSIGNED-PAYLOAD")];
     assert_ne!(
         request(&address, "GET", &format!("http://{address}/{BUCKET}/k"), &forged, b"").await.status,
@@ -151,7 +151,7 @@ fn flip(c: char) -> char {
     if c == '0' { '1' } else { '0' }
 }
 
-/// The body that was signed is the body that must come.
+/// The received body must be the signed one.
 #[tokio::test]
 async fn a_body_that_was_not_signed_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -165,7 +165,7 @@ async fn a_body_that_was_not_signed_is_refused() {
         .uri(presigned.uri())
         .header("host", "local.invalid")
         .header("content-length", "4")
-        // SHA-256 of "abc" beside another body.
+        // SHA-256 of "abc" with another body.
         .header("x-amz-content-sha256", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
         .body(s3s::Body::http_body(Full::new(::bytes::Bytes::from_static(b"evil"))))
         .unwrap();
@@ -177,7 +177,8 @@ async fn a_body_that_was_not_signed_is_refused() {
     assert_eq!(got.body.collect().await.unwrap().to_vec(), b"good");
 }
 
-/// A listener reads no body of a caller that it refuses, and stores only so many at once.
+/// A listener doesn't read the bodies of callers that it rejects, and limits the number of bodies that it stores at
+/// once.
 #[tokio::test]
 async fn a_listener_checks_the_caller_before_it_reads_a_body() {
     let dir = tempfile::tempdir().unwrap();
@@ -191,7 +192,7 @@ async fn a_listener_checks_the_caller_before_it_reads_a_body() {
     let forged = good.replace("/k?", "/other?");
     let plain = format!("http://local.invalid/{BUCKET}/k");
     let bucket = format!("http://local.invalid/{BUCKET}");
-    // A signature in the header that is none, over a body that is sent in chunks or announced by its digest.
+    // Invalid signatures in the header, with a body that is sent in chunks or declared by its digest.
     let day = "20260101";
     let forged_header = |access_key: &str| {
         format!(
@@ -225,7 +226,7 @@ async fn a_listener_checks_the_caller_before_it_reads_a_body() {
         assert_eq!(answer.await.unwrap().status(), status, "{method} {uri}");
         assert!(!read.load(Ordering::Relaxed), "{method} {uri}");
     }
-    // Bodies that don't come take all permits; reading needs none.
+    // Bodies that never arrive take all permits; reads need none.
     let mut waiting = Vec::new();
     for _ in 0..16 {
         let read = Arc::new(AtomicBool::new(false));
@@ -239,7 +240,7 @@ async fn a_listener_checks_the_caller_before_it_reads_a_body() {
     let get = client.get_object().bucket(BUCKET).key("k").presigned(for_a_minute()).await.unwrap();
     let get = http::Request::get(get.uri()).header("host", "local.invalid").body(Full::default()).unwrap();
     assert_eq!(listening.clone().oneshot(get).await.unwrap().status(), 404);
-    let put = async |listening: Listening| {
+    let put = async |listening: ListenerEndpoint| {
         let put = http::Request::put(&good).header("host", "local.invalid").header("content-length", "1");
         let put = put.body(Full::new(::bytes::Bytes::from_static(b"x"))).unwrap();
         listening.oneshot(put).await.unwrap()
@@ -253,7 +254,7 @@ async fn a_listener_checks_the_caller_before_it_reads_a_body() {
     assert_eq!(put(listening).await.status(), 200);
 }
 
-/// A body that never comes, and knows whether anybody has waited for it.
+/// A body that never arrives, and records whether it was polled.
 struct Unending(Arc<AtomicBool>);
 
 impl hyper::body::Body for Unending {

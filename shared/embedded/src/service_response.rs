@@ -1,13 +1,13 @@
-//! HTTP answers of the two JSON services.
+//! HTTP responses of the JSON services.
 
 use aws_smithy_runtime_api::box_error::BoxError;
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::body::SdkBody;
 use bytes::Bytes;
 
-/// The answer to one call, before it is an SDK response.
+/// Response to a call, before its conversion to an SDK response.
 #[derive(Debug, Clone)]
-pub(crate) struct HttpAnswer {
+pub(crate) struct ServiceResponse {
     pub(crate) status: u16,
     pub(crate) content_type: &'static str,
     /// `x-amzn-query-error`, the error code of the SQS query protocol.
@@ -15,12 +15,12 @@ pub(crate) struct HttpAnswer {
     pub(crate) body: Bytes,
 }
 
-impl HttpAnswer {
+impl ServiceResponse {
     pub(crate) fn json_1_0(status: u16, body: impl Into<Bytes>) -> Self {
         Self { status, content_type: "application/x-amz-json-1.0", query_error: None, body: body.into() }
     }
 
-    /// An AWS JSON error answer.
+    /// Creates an AWS JSON error response.
     pub(crate) fn json_error(status: u16, error_type: &str, message: &str) -> Self {
         let body = serde_json::json!({ "__type": error_type, "message": message });
         Self::json_1_0(status, body.to_string())

@@ -1,4 +1,4 @@
-//! The JSON protocol of SQS: replies to bodies.
+//! The JSON protocol of SQS: formatting of responses.
 
 use std::collections::BTreeMap;
 
@@ -6,51 +6,51 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::command::{Received, Reply, SqsResult};
+use super::command::{ReceivedMessage, Reply, SqsResult};
 use super::content::{self, MessageAttributes};
 use super::error::SqsError;
-use super::wire::{Checksums, Shape, queue_url};
-use crate::http_answer::HttpAnswer;
+use super::wire::{Checksums, ResponseShape, queue_url};
+use crate::service_response::ServiceResponse;
 
-/// Words the answer to a command.
-pub(super) fn answer(shape: Shape, reply: SqsResult<Reply>) -> HttpAnswer {
-    match reply.and_then(|reply| body(shape, reply)) {
-        Ok(body) => HttpAnswer::json_1_0(200, body),
+/// Formats the response to a command.
+pub(super) fn format_response(shape: ResponseShape, reply: SqsResult<Reply>) -> ServiceResponse {
+    match reply.and_then(|reply| format_body(shape, reply)) {
+        Ok(body) => ServiceResponse::json_1_0(200, body),
         Err(error) => error.to_answer(),
     }
 }
 
-fn body(shape: Shape, reply: Reply) -> SqsResult<Vec<u8>> {
+fn format_body(shape: ResponseShape, reply: Reply) -> SqsResult<Vec<u8>> {
     let value = match (shape, reply) {
-        (Shape::Nothing, Reply::Done) => json!({}),
-        (Shape::Single, Reply::Each(results)) => {
+        (ResponseShape::Nothing, Reply::Done) => json!({}),
+        (ResponseShape::Single, Reply::Each(results)) => {
             results.into_iter().collect::<SqsResult<Vec<()>>>()?;
             json!({})
         }
-        (Shape::Url(name), Reply::Done) => json!({ "QueueUrl": queue_url(&name) }),
-        (Shape::Urls { with_token }, Reply::Queues { names, more }) => {
+        (ResponseShape::Url(name), Reply::Done) => json!({ "QueueUrl": queue_url(&name) }),
+        (ResponseShape::Urls { with_token }, Reply::Queues { names, more }) => {
             let urls: Vec<String> = names.iter().map(|name| queue_url(name)).collect();
-            // A token is given only to callers that page, as on AWS.
+            // As on AWS, only callers that page get a token.
             match names.last().filter(|_| more && with_token) {
                 Some(last) => json!({ "QueueUrls": urls, "NextToken": last }),
                 None => json!({ "QueueUrls": urls }),
             }
         }
-        (Shape::Attributes(wanted), Reply::Attributes(all)) => attributes(&wanted, all)?,
-        (Shape::Sent(checksums), Reply::Sent(ids)) => {
+        (ResponseShape::Attributes(wanted), Reply::Attributes(all)) => format_attributes(&wanted, all)?,
+        (ResponseShape::Sent(checksums), Reply::Sent(ids)) => {
             let mut ids = ids.into_iter();
-            sent(ids.next().ok_or_else(unexpected)??, &checksums)
+            format_sent(ids.next().ok_or_else(unexpected)??, &checksums)
         }
-        (Shape::SentBatch(entries), Reply::Sent(ids)) => batch(
+        (ResponseShape::SentBatch(entries), Reply::Sent(ids)) => format_batch(
             entries
                 .into_iter()
                 .zip(ids)
-                .map(|((entry_id, checksums), id)| (entry_id, id.map(|id| sent(id, &checksums)))),
+                .map(|((entry_id, checksums), id)| (entry_id, id.map(|id| format_sent(id, &checksums)))),
         ),
-        (Shape::Batch(ids), Reply::Each(results)) => {
-            batch(ids.into_iter().zip(results).map(|(id, result)| (id, result.map(|()| json!({})))))
+        (ResponseShape::Batch(ids), Reply::Each(results)) => {
+            format_batch(ids.into_iter().zip(results).map(|(id, result)| (id, result.map(|()| json!({})))))
         }
-        (Shape::Received { system, message }, Reply::Received(delivery)) => {
+        (ResponseShape::Received { system, message }, Reply::Received(delivery)) => {
             let messages: Vec<WireMessage> = delivery
                 .take()
                 .into_iter()
@@ -73,11 +73,11 @@ fn unexpected() -> SqsError {
     SqsError::internal("The answer could not be written.")
 }
 
-fn attributes(wanted: &[String], mut all: BTreeMap<String, String>) -> SqsResult<Value> {
+fn format_attributes(wanted: &[String], mut all: BTreeMap<String, String>) -> SqsResult<Value> {
     if wanted.iter().any(|name| name == "All") {
         return Ok(json!({ "Attributes": all }));
     }
-    // Names that exist but have no value here are left out, as on AWS.
+    // As on AWS, names that exist but have no value are omitted.
     const WITHOUT_VALUE: [&str; 8] = [
         "ContentBasedDeduplication",
         "DeduplicationScope",
@@ -103,7 +103,7 @@ fn attributes(wanted: &[String], mut all: BTreeMap<String, String>) -> SqsResult
     Ok(if chosen.is_empty() { json!({}) } else { json!({ "Attributes": chosen }) })
 }
 
-fn sent(id: Uuid, checksums: &Checksums) -> Value {
+fn format_sent(id: Uuid, checksums: &Checksums) -> Value {
     let mut value = json!({ "MessageId": id, "MD5OfMessageBody": checksums.body });
     if let Some(md5) = &checksums.attributes {
         value["MD5OfMessageAttributes"] = json!(md5);
@@ -114,7 +114,7 @@ fn sent(id: Uuid, checksums: &Checksums) -> Value {
     value
 }
 
-fn batch(results: impl Iterator<Item = (String, SqsResult<Value>)>) -> Value {
+fn format_batch(results: impl Iterator<Item = (String, SqsResult<Value>)>) -> Value {
     let (mut successful, mut failed) = (Vec::new(), Vec::new());
     for (id, result) in results {
         match result {
@@ -149,7 +149,7 @@ struct WireMessage {
     message_attributes: MessageAttributes,
 }
 
-fn wire_message(received: Received, system: &[String], message: &[String]) -> WireMessage {
+fn wire_message(received: ReceivedMessage, system: &[String], message: &[String]) -> WireMessage {
     let stored = received.content.attributes.as_deref();
     let message_attributes: MessageAttributes =
         stored.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();

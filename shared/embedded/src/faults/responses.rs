@@ -1,16 +1,16 @@
-//! The answers of services in trouble, as AWS words them.
+//! Error responses of services, in the wording of AWS.
 
 use bytes::Bytes;
 use serde_json::json;
 
 use crate::calls::Service;
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 use crate::sqs::Sqs;
-use crate::{ACCOUNT_ID, small};
+use crate::{ACCOUNT_ID, small_services};
 
 const DYNAMODB: &str = "com.amazonaws.dynamodb.v20120810";
 
-/// How DynamoDB says that there are too many requests: for a table, for an account, for control of tables.
+/// Throttling errors of DynamoDB: for a table, for an account and for control operations.
 const DYNAMODB_THROTTLES: [(&str, &str); 3] = [
     (
         "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
@@ -24,15 +24,15 @@ const DYNAMODB_THROTTLES: [(&str, &str); 3] = [
     ("com.amazon.coral.availability#ThrottlingException", "Rate of requests exceeds the allowed throughput."),
 ];
 
-/// Too many requests. `which` of the texts a service has for it.
-pub(crate) fn throttled(service: Service, which: usize) -> HttpAnswer {
+/// Returns a throttling error. `which` selects one of the texts of the service.
+pub(crate) fn throttled(service: Service, which: usize) -> ServiceResponse {
     match service {
         Service::DynamoDb => {
             let (code, message) = DYNAMODB_THROTTLES[which % DYNAMODB_THROTTLES.len()];
-            HttpAnswer::json_error(400, code, message)
+            ServiceResponse::json_error(400, code, message)
         }
         Service::Sqs => Sqs::throttled(),
-        Service::S3 => HttpAnswer {
+        Service::S3 => ServiceResponse {
             status: 503,
             content_type: "application/xml",
             query_error: None,
@@ -42,15 +42,15 @@ pub(crate) fn throttled(service: Service, which: usize) -> HttpAnswer {
             ),
         },
         Service::Kms | Service::SecretsManager => {
-            HttpAnswer::json_error(400, "ThrottlingException", "Rate exceeded")
+            ServiceResponse::json_error(400, "ThrottlingException", "Rate exceeded")
         }
-        Service::Sns => small::sns::error("Throttling", "Rate exceeded"),
+        Service::Sns => small_services::sns::error("Throttling", "Rate exceeded"),
     }
 }
 
-/// The caller's role lacks the right. The text names the action, as that of AWS does; the answer to S3's `HEAD`
-/// has none.
-pub(crate) fn denied(service: Service, action: &str, resources: &[&str]) -> HttpAnswer {
+/// Returns an error for a missing permission. As on AWS, the text names the action, and the response to S3's `HEAD` has
+/// no text.
+pub(crate) fn denied(service: Service, action: &str, resources: &[&str]) -> ServiceResponse {
     let prefix = match service {
         Service::DynamoDb => "dynamodb",
         Service::Sqs => "sqs",
@@ -65,11 +65,14 @@ pub(crate) fn denied(service: Service, action: &str, resources: &[&str]) -> Http
         resources.first().unwrap_or(&"*")
     );
     match service {
-        Service::Sns => small::sns::error("AuthorizationError", &message),
-        Service::S3 if action.starts_with("Head") => {
-            HttpAnswer { status: 403, content_type: "application/xml", query_error: None, body: Bytes::new() }
-        }
-        Service::S3 => HttpAnswer {
+        Service::Sns => small_services::sns::error("AuthorizationError", &message),
+        Service::S3 if action.starts_with("Head") => ServiceResponse {
+            status: 403,
+            content_type: "application/xml",
+            query_error: None,
+            body: Bytes::new(),
+        },
+        Service::S3 => ServiceResponse {
             status: 403,
             content_type: "application/xml",
             query_error: None,
@@ -78,24 +81,24 @@ pub(crate) fn denied(service: Service, action: &str, resources: &[&str]) -> Http
                  <Message>{message}</Message></Error>"
             )),
         },
-        Service::Sqs => HttpAnswer {
+        Service::Sqs => ServiceResponse {
             query_error: Some("AccessDenied;Sender".to_owned()),
-            ..HttpAnswer::json_error(403, "com.amazon.coral.service#AccessDeniedException", &message)
+            ..ServiceResponse::json_error(403, "com.amazon.coral.service#AccessDeniedException", &message)
         },
         Service::DynamoDb => {
-            HttpAnswer::json_error(400, "com.amazon.coral.service#AccessDeniedException", &message)
+            ServiceResponse::json_error(400, "com.amazon.coral.service#AccessDeniedException", &message)
         }
         Service::Kms | Service::SecretsManager => {
-            HttpAnswer::json_error(400, "AccessDeniedException", &message)
+            ServiceResponse::json_error(400, "AccessDeniedException", &message)
         }
     }
 }
 
-/// A conflict with another transaction. `items` is the number of items of a transaction, 0 for
-/// other writes; `at` is the item in conflict.
-pub(crate) fn conflict(items: usize, at: usize) -> HttpAnswer {
+/// Returns an error for a conflict with another transaction. `items` is the number of items of a transaction, 0 for
+/// other writes; `at` is the conflicting item.
+pub(crate) fn conflict(items: usize, at: usize) -> ServiceResponse {
     if items == 0 {
-        return HttpAnswer::json_error(
+        return ServiceResponse::json_error(
             400,
             &format!("{DYNAMODB}#TransactionConflictException"),
             "Transaction is ongoing for the item",
@@ -119,5 +122,5 @@ pub(crate) fn conflict(items: usize, at: usize) -> HttpAnswer {
         "Message": message,
         "CancellationReasons": reasons,
     });
-    HttpAnswer::json_1_0(400, body.to_string())
+    ServiceResponse::json_1_0(400, body.to_string())
 }

@@ -1,4 +1,4 @@
-//! SNS: publishing to topics that nobody is subscribed to but the log.
+//! SNS: publishing to topics whose only subscriber is the log.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -6,49 +6,49 @@ use std::sync::{Mutex, PoisonError};
 use bytes::Bytes;
 use uuid::Uuid;
 
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 use crate::{ACCOUNT_ID, REGION};
 
-/// Messages that are kept; the oldest go first.
+/// Maximum number of stored messages; the oldest are removed first.
 const KEPT_MAX: usize = 1_000;
-/// Bytes of a message: SNS's own limit.
+/// Maximum message size of SNS, in bytes.
 const MESSAGE_BYTES_MAX: usize = 262_144;
-/// Characters of a subject: SNS's own limit.
+/// Maximum subject length of SNS, in characters.
 const SUBJECT_CHARS_MAX: usize = 100;
 
-/// A message that was published.
+/// A published message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Published {
+pub struct PublishedMessage {
     /// ARN of the topic.
     pub topic: String,
-    /// Subject, as of a mail.
+    /// Subject, as for an email.
     pub subject: Option<String>,
-    /// Text.
+    /// Text of the message.
     pub message: String,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Sns {
-    published: Mutex<VecDeque<Published>>,
+    published: Mutex<VecDeque<PublishedMessage>>,
 }
 
 fn form(body: &Bytes) -> BTreeMap<String, String> {
     form_urlencoded::parse(body).into_owned().collect()
 }
 
-/// The action and the topic's name.
-pub(super) fn about(body: &Bytes) -> (String, Option<String>) {
+/// Returns the action and the name of the topic.
+pub(super) fn describe(body: &Bytes) -> (String, Option<String>) {
     let mut form = form(body);
     let topic = form.remove("TopicArn").and_then(|arn| arn.rsplit(':').next().map(str::to_owned));
     (form.remove("Action").unwrap_or_default(), topic)
 }
 
 impl Sns {
-    pub(crate) fn published(&self) -> Vec<Published> {
+    pub(crate) fn published(&self) -> Vec<PublishedMessage> {
         self.published.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
-    pub(super) fn call(&self, body: &Bytes) -> HttpAnswer {
+    pub(super) fn call(&self, body: &Bytes) -> ServiceResponse {
         let mut form = form(body);
         match form.get("Action").map(String::as_str) {
             Some("Publish") => self.publish(&mut form).unwrap_or_else(|error| error),
@@ -58,7 +58,7 @@ impl Sns {
         }
     }
 
-    fn publish(&self, form: &mut BTreeMap<String, String>) -> Result<HttpAnswer, HttpAnswer> {
+    fn publish(&self, form: &mut BTreeMap<String, String>) -> Result<ServiceResponse, ServiceResponse> {
         let invalid = |problem: &str| error("InvalidParameter", &format!("Invalid parameter: {problem}"));
         let topic = form.remove("TopicArn").ok_or_else(|| invalid("TopicArn or TargetArn"))?;
         let prefix = format!("arn:aws:sns:{REGION}:{ACCOUNT_ID}:");
@@ -85,7 +85,7 @@ impl Sns {
         if published.len() == KEPT_MAX {
             published.pop_front();
         }
-        published.push_back(Published { topic, subject, message });
+        published.push_back(PublishedMessage { topic, subject, message });
         Ok(xml(
             200,
             &format!(
@@ -99,8 +99,8 @@ impl Sns {
     }
 }
 
-fn xml(status: u16, text: &str) -> HttpAnswer {
-    HttpAnswer {
+fn xml(status: u16, text: &str) -> ServiceResponse {
+    ServiceResponse {
         status,
         content_type: "text/xml",
         query_error: None,
@@ -108,8 +108,8 @@ fn xml(status: u16, text: &str) -> HttpAnswer {
     }
 }
 
-/// An error as the query protocol has it.
-pub(crate) fn error(code: &str, message: &str) -> HttpAnswer {
+/// Returns an error response of the query protocol.
+pub(crate) fn error(code: &str, message: &str) -> ServiceResponse {
     let status = match code {
         "NotFound" => 404,
         "AuthorizationError" => 403,

@@ -1,4 +1,4 @@
-//! KMS: encryption under one key, with a context.
+//! KMS: encryption with one key and an encryption context.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{error, read};
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 use crate::{ACCOUNT_ID, REGION};
 
-/// The id of the key that every data directory has.
+/// Id of the key that every data directory has.
 pub const KMS_KEY_ID: &str = "bench-runner";
-/// Bytes that KMS encrypts at once.
+/// Maximum plaintext size of KMS, in bytes.
 const PLAINTEXT_BYTES_MAX: usize = 4_096;
-/// Bytes that KMS decrypts at once.
+/// Maximum ciphertext size of KMS, in bytes.
 const CIPHERTEXT_BYTES_MAX: usize = 6_144;
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ struct Decrypt {
     encryption_context: BTreeMap<String, String>,
 }
 
-/// The key's id, from what callers may write: id, ARN, alias.
+/// Returns the key id from the forms that callers may use: id, ARN or alias.
 pub(super) fn id_of(text: &str) -> &str {
     let text = text.rsplit(':').next().unwrap_or(text);
     text.strip_prefix("key/").or_else(|| text.strip_prefix("alias/")).unwrap_or(text)
@@ -61,14 +61,14 @@ impl Kms {
         Self { key }
     }
 
-    fn key(&self) -> Result<&LessSafeKey, HttpAnswer> {
+    fn key(&self) -> Result<&LessSafeKey, ServiceResponse> {
         self.key.as_ref().ok_or_else(|| error("KMSInternalException", "The key could not be made."))
     }
 
-    pub(super) fn encrypt(&self, body: &Bytes) -> Result<HttpAnswer, HttpAnswer> {
+    pub(super) fn encrypt(&self, body: &Bytes) -> Result<ServiceResponse, ServiceResponse> {
         let request: Encrypt = read(body)?;
-        known(&request.key_id)?;
-        let mut sealed = decoded("plaintext", &request.plaintext, PLAINTEXT_BYTES_MAX)?;
+        check_key(&request.key_id)?;
+        let mut sealed = decode("plaintext", &request.plaintext, PLAINTEXT_BYTES_MAX)?;
         let nonce: [u8; NONCE_LEN] = rand::random();
         let sealing = Nonce::assume_unique_for_key(nonce);
         self.key()?
@@ -81,14 +81,14 @@ impl Kms {
         })))
     }
 
-    pub(super) fn decrypt(&self, body: &Bytes) -> Result<HttpAnswer, HttpAnswer> {
+    pub(super) fn decrypt(&self, body: &Bytes) -> Result<ServiceResponse, ServiceResponse> {
         let request: Decrypt = read(body)?;
         if let Some(key_id) = &request.key_id {
-            known(key_id)?;
+            check_key(key_id)?;
         }
-        // As on AWS it says nothing of what is wrong: context, key or bytes.
-        let invalid = || HttpAnswer::json_error(400, "InvalidCiphertextException", "");
-        let sealed = decoded("ciphertextBlob", &request.ciphertext_blob, CIPHERTEXT_BYTES_MAX)?;
+        // As on AWS, the error doesn't say whether context, key or bytes are wrong.
+        let invalid = || ServiceResponse::json_error(400, "InvalidCiphertextException", "");
+        let sealed = decode("ciphertextBlob", &request.ciphertext_blob, CIPHERTEXT_BYTES_MAX)?;
         let (nonce, sealed) = sealed.split_at_checked(NONCE_LEN).ok_or_else(invalid)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).map_err(|_| invalid())?;
         let mut buffer = sealed.to_vec();
@@ -102,17 +102,17 @@ impl Kms {
     }
 }
 
-fn known(key_id: &str) -> Result<(), HttpAnswer> {
+fn check_key(key_id: &str) -> Result<(), ServiceResponse> {
     let is_ours = !key_id.starts_with("arn:") || key_id == arn();
     if is_ours && id_of(key_id) == KMS_KEY_ID {
         return Ok(());
     }
-    let named =
+    let arn_or_name =
         if key_id.starts_with("arn:") { key_id.to_owned() } else { arn().replace(KMS_KEY_ID, key_id) };
-    Err(error("NotFoundException", &format!("Key '{named}' does not exist")))
+    Err(error("NotFoundException", &format!("Key '{arn_or_name}' does not exist")))
 }
 
-fn decoded(name: &str, text: &str, bytes_max: usize) -> Result<Vec<u8>, HttpAnswer> {
+fn decode(name: &str, text: &str, bytes_max: usize) -> Result<Vec<u8>, ServiceResponse> {
     let bytes =
         STANDARD.decode(text).map_err(|problem| error("SerializationException", &problem.to_string()))?;
     if (1..=bytes_max).contains(&bytes.len()) {
@@ -122,7 +122,8 @@ fn decoded(name: &str, text: &str, bytes_max: usize) -> Result<Vec<u8>, HttpAnsw
     Err(error("ValidationException", &message))
 }
 
-/// The context as bytes: sorted, with lengths, so that no two contexts have the same.
+/// Encodes the context as bytes: sorted and with lengths, so that different contexts have different
+/// bytes.
 fn aad(context: &BTreeMap<String, String>) -> Aad<Vec<u8>> {
     let mut bytes = Vec::new();
     for text in context.iter().flat_map(|(name, value)| [name, value]) {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{error, read};
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 use crate::{ACCOUNT_ID, REGION};
 
 #[derive(Deserialize)]
@@ -16,8 +16,11 @@ struct Get {
     secret_id: String,
 }
 
-/// A secret by its name or ARN, as on AWS with six characters behind its name.
-pub(super) fn get(secrets: &BTreeMap<String, String>, body: &Bytes) -> Result<HttpAnswer, HttpAnswer> {
+/// Returns a secret by its name or ARN. As on AWS, the ARN has six characters after the name.
+pub(super) fn get(
+    secrets: &BTreeMap<String, String>,
+    body: &Bytes,
+) -> Result<ServiceResponse, ServiceResponse> {
     let request: Get = read(body)?;
     let arn = |name: &str| format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT_ID}:secret:{name}-000000");
     let found =

@@ -1,9 +1,9 @@
-//! The services of which a few actions are enough: KMS, SNS and Secrets Manager.
+//! The required actions of KMS, SNS and Secrets Manager.
 //!
-//! | service | actions | what is there |
+//! | service | actions | content |
 //! | --- | --- | --- |
 //! | KMS | `Encrypt`, `Decrypt` | one key, [`KMS_KEY_ID`], that belongs to the data directory |
-//! | SNS | `Publish` | every topic of the account; what is published is logged and kept for tests |
+//! | SNS | `Publish` | every topic of the account; published messages are logged and kept for tests |
 //! | Secrets Manager | `GetSecretValue` | the secrets in [`EmbeddedOptions::secrets`](crate::EmbeddedOptions::secrets) |
 
 mod kms;
@@ -16,10 +16,10 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 pub use kms::KMS_KEY_ID;
-pub use sns::Published;
+pub use sns::PublishedMessage;
 
 use crate::calls::Service;
-use crate::http_answer::HttpAnswer;
+use crate::service_response::ServiceResponse;
 
 const KMS_PREFIX: &str = "TrentService.";
 const SECRETS_PREFIX: &str = "secretsmanager.";
@@ -30,13 +30,13 @@ const JSON: &str = "application/x-amz-json-1.1";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SmallCall {
     pub(crate) service: Service,
-    /// Empty for SNS, which names it in the body.
+    /// Empty for SNS, whose requests name the action in the body.
     action: String,
 }
 
 impl SmallCall {
-    /// Reads the headers; `None` for a call of another service.
-    pub(crate) fn of(target: Option<&str>, content_type: Option<&str>) -> Option<Self> {
+    /// Parses the headers; `None` for a call of another service.
+    pub(crate) fn from_headers(target: Option<&str>, content_type: Option<&str>) -> Option<Self> {
         let call = |service, action: &str| Some(Self { service, action: action.to_owned() });
         match target {
             Some(target) => {
@@ -50,31 +50,31 @@ impl SmallCall {
         }
     }
 
-    /// The action and what it is about, for who observes calls.
-    pub(crate) fn about(&self, body: &Bytes) -> (String, Option<String>) {
+    /// Returns the action and its resource, for observers of calls.
+    pub(crate) fn describe(&self, body: &Bytes) -> (String, Option<String>) {
         match self.service {
-            Service::Sns => sns::about(body),
+            Service::Sns => sns::describe(body),
             Service::Kms => (self.action.clone(), member(body, "KeyId").map(|id| kms::id_of(&id).to_owned())),
             _ => (self.action.clone(), member(body, "SecretId")),
         }
     }
 }
 
-/// The services.
+/// The three services.
 #[derive(Debug)]
-pub(crate) struct Small {
+pub(crate) struct SmallServices {
     kms: kms::Kms,
     pub(crate) sns: sns::Sns,
     secrets: BTreeMap<String, String>,
 }
 
-impl Small {
-    /// `material` is what the key's bytes are made from.
+impl SmallServices {
+    /// Creates the services. The bytes of the KMS key are derived from `material`.
     pub(crate) fn new(material: &[u8], secrets: BTreeMap<String, String>) -> Self {
         Self { kms: kms::Kms::new(material), sns: sns::Sns::default(), secrets }
     }
 
-    pub(crate) fn call(&self, call: &SmallCall, body: &Bytes) -> HttpAnswer {
+    pub(crate) fn call(&self, call: &SmallCall, body: &Bytes) -> ServiceResponse {
         let answer = match (call.service, call.action.as_str()) {
             (Service::Sns, _) => return self.sns.call(body),
             (Service::Kms, "Encrypt") => self.kms.encrypt(body),
@@ -88,15 +88,15 @@ impl Small {
     }
 }
 
-fn json(body: &serde_json::Value) -> HttpAnswer {
-    HttpAnswer { content_type: JSON, ..HttpAnswer::json_1_0(200, body.to_string()) }
+fn json(body: &serde_json::Value) -> ServiceResponse {
+    ServiceResponse { content_type: JSON, ..ServiceResponse::json_1_0(200, body.to_string()) }
 }
 
-fn error(kind: &str, message: &str) -> HttpAnswer {
-    HttpAnswer { content_type: JSON, ..HttpAnswer::json_error(400, kind, message) }
+fn error(kind: &str, message: &str) -> ServiceResponse {
+    ServiceResponse { content_type: JSON, ..ServiceResponse::json_error(400, kind, message) }
 }
 
-fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, HttpAnswer> {
+fn read<T: DeserializeOwned>(body: &Bytes) -> Result<T, ServiceResponse> {
     serde_json::from_slice(body).map_err(|problem| error("SerializationException", &problem.to_string()))
 }
 
