@@ -19,7 +19,7 @@ use crate::progress::{Progress, Step};
 const FILE_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
 /// Maximum size of all files of a dataset.
 const DATASET_BYTES_MAX: u64 = 48 * 1024 * 1024 * 1024;
-/// Downloads of a file with a wrong checksum before the download fails.
+/// Number of downloads with a wrong checksum after which a file fails.
 const CHECKSUM_FAILURES_MAX: u32 = 2;
 
 /// A file that was downloaded and verified.

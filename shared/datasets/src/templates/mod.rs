@@ -219,7 +219,7 @@ fn describe_missing(specs: &[&TemplateSpec]) -> String {
     consequences.collect::<Vec<_>>().join(", ")
 }
 
-/// Downloads a file, or returns the reason reason it isn't available.
+/// Downloads a file, or returns the reason why it isn't available.
 async fn download(
     hub: &Hub,
     dataset: &str,
