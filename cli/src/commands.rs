@@ -12,6 +12,7 @@ mod keys;
 mod models;
 mod ops;
 pub(crate) mod options;
+pub(crate) mod order_settings;
 mod rejudge;
 mod requeue;
 mod run;

@@ -10,7 +10,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::find_benchmark;
-use super::run::parse_temperature;
+use super::order_settings::parse_temperature;
 use crate::exit::Problem;
 use crate::judge_name::{MODEL_VARIABLE, NamedJudge, named_judge};
 use crate::output;

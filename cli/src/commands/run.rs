@@ -24,8 +24,8 @@ use serde_json::Value;
 
 use self::budget::BudgetArgs;
 use self::interrupt::Interrupt;
+pub(crate) use self::order::preselected;
 use self::order::{OrderArgs, Plan, Resolved};
-pub(crate) use self::order::{parse_temperature, preselected};
 use self::watch::Watched;
 use super::interrupted;
 use super::judge::judge_key;

@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::args::{AddArgs, EditArgs};
+use super::order_settings::OrderSettings;
 use super::{Api, warn_of_ignored};
 use crate::client::{ServerArgs, encode};
 use crate::data_dir::DataArgs;
@@ -124,9 +125,8 @@ struct Schedule {
     subset_count: Option<u64>,
     subset_seed: Option<String>,
     items: Vec<String>,
-    samples: Option<u32>,
-    temperature: Option<f64>,
-    max_tokens: Option<u32>,
+    #[serde(flatten)]
+    settings: OrderSettings,
     demo: bool,
     #[serde(default)]
     protocols: std::collections::BTreeMap<String, String>,

@@ -85,7 +85,7 @@ async fn show(
         progress.clear();
         match outlined? {
             Ok(outline) => {
-                let samples = plan.samples.unwrap_or(ordered.benchmark.facts().samples_per_item);
+                let samples = plan.settings.samples.unwrap_or(ordered.benchmark.facts().samples_per_item);
                 let shown = Shown { benchmark: ordered.benchmark, outline: &outline, samples, json };
                 tell_note(&shown, plan.demo);
                 problems += shown.items(stack, &cache).await?;

@@ -9,7 +9,7 @@ use bench_api::default_benchmarks;
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
 use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
-use bench_domain::{BenchmarkName, Generation, Price, RunId, Secret, Subset};
+use bench_domain::{BenchmarkName, Price, RunId, Secret, Subset};
 use bench_inference::ModelSource;
 use bench_items::{ItemNames, NameProblems};
 use bench_runs::{Kind, Order, Orderer, Trusted};
@@ -25,6 +25,7 @@ use super::responses;
 use crate::client::Client;
 use crate::commands::judge::{Judge, JudgeArgs, judge_key, protocols};
 use crate::commands::options::{ByBenchmark, options, ordered, ordered_with};
+use crate::commands::order_settings::{OrderSettings, parse_temperature, with_variable};
 use crate::commands::{check_exists, find_benchmark, warn_of_ignored};
 use crate::exit::Problem;
 use crate::output;
@@ -35,8 +36,13 @@ use bench_stack::Stack;
 /// Characters of a file's digest that are shown.
 const DIGEST_CHARS: usize = 12;
 
+/// Help of an option that has another default than in schedules.
+const TEMPERATURE_HELP: &str =
+    "Randomness of the answers, 0 to 2 [default: DEFAULT_TEMPERATURE, else the benchmark's own]";
+
 /// What is ordered. A run that goes on has its own.
 #[derive(Debug, Args)]
+#[command(mut_args = with_variable, mut_arg("temperature", |arg| arg.help(TEMPERATURE_HELP)))]
 pub(crate) struct OrderArgs {
     /// The model; repeat for several runs side by side [default: DEFAULT_MODEL]
     #[arg(long, short, env = "BENCH_MODEL", value_name = "MODEL")]
@@ -65,15 +71,8 @@ pub(crate) struct OrderArgs {
     /// What the choice of a subset depends on: the same seed gives the same items
     #[arg(long, env = "BENCH_SEED", value_name = "TEXT")]
     pub(super) seed: Option<String>,
-    /// How often each item is asked [default: the benchmark's own]
-    #[arg(long, env = "BENCH_SAMPLES", value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub(super) samples: Option<u32>,
-    /// Randomness of the answers, 0 to 2 [default: DEFAULT_TEMPERATURE, else the benchmark's own]
-    #[arg(long, env = "BENCH_TEMPERATURE", value_name = "T", value_parser = parse_temperature)]
-    pub(super) temperature: Option<f64>,
-    /// Upper bound of an answer in tokens, reasoning included [default: the benchmark's own]
-    #[arg(long, env = "BENCH_MAX_TOKENS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    pub(super) max_tokens: Option<u32>,
+    #[command(flatten)]
+    pub(super) settings: OrderSettings,
     /// Where the provider answers, when that is not its usual address
     #[arg(long, env = "BENCH_BASE_URL", value_name = "URL")]
     pub(super) base_url: Option<String>,
@@ -101,8 +100,7 @@ pub(super) struct Plan {
     pub(super) benchmarks: Vec<String>,
     pub(super) items: Vec<String>,
     pub(super) subset: Subset,
-    pub(super) samples: Option<u32>,
-    generation: Generation,
+    pub(super) settings: OrderSettings,
     pub(super) base_url: Option<String>,
     datasets: Vec<(BenchmarkName, PathBuf)>,
     /// Whether demo data was asked for.
@@ -124,12 +122,6 @@ pub(super) struct Resolved {
     pub(super) key: Option<Secret>,
     /// The key for the judge.
     pub(super) judge_key: Option<Secret>,
-}
-
-/// Reads a temperature.
-pub(crate) fn parse_temperature(text: &str) -> Result<f64, String> {
-    let temperature = text.trim().parse::<f64>().ok().filter(|temperature| (0.0..=2.0).contains(temperature));
-    temperature.ok_or_else(|| "it must be a number from 0 to 2".to_owned())
 }
 
 /// Refuses arguments that would change what was ordered.
@@ -201,11 +193,9 @@ pub(super) fn plan(args: &RunArgs) -> anyhow::Result<Plan> {
             .filter(|item| !item.is_empty())
             .collect(),
         subset: subset(args)?,
-        samples: args.order.samples,
-        generation: Generation {
-            temperature: temperature(args.order.temperature)?,
-            max_tokens: args.order.max_tokens,
-            ..Generation::default()
+        settings: OrderSettings {
+            temperature: temperature(args.order.settings.temperature)?,
+            ..args.order.settings.clone()
         },
         base_url: args.order.base_url.clone().filter(|url| !url.trim().is_empty()),
         models: models(&args.order.model, args.dry_run, remote)?,
@@ -401,13 +391,11 @@ impl Plan {
                 }
             };
             let is_remote = model.is_remote();
-            let order = Order {
+            let mut order = Order {
                 model: model.name.clone(),
                 subset: self.subset.clone(),
                 benchmarks: Some(self.benchmarks.clone()),
                 items: self.items.clone(),
-                samples: self.samples,
-                generation: self.generation.clone(),
                 demo: self.demo,
                 budget: self.budget.budget(),
                 protocols: self.protocols.clone(),
@@ -423,6 +411,7 @@ impl Plan {
                 },
                 ..Order::default()
             };
+            self.settings.set_in(&mut order);
             // A key is for a provider: none is asked for the others.
             let orderer = if is_remote { orderer.clone() } else { local.clone() };
             let created = stack.orders.create(order, orderer).await;
@@ -478,9 +467,6 @@ impl Plan {
         optional("subset_pct", json!((self.subset.pct != 100).then_some(self.subset.pct)));
         optional("subset_count", json!(self.subset.count));
         optional("subset_seed", json!(self.subset.seed));
-        optional("samples", json!(self.samples));
-        optional("temperature", json!(self.generation.temperature));
-        optional("max_tokens", json!(self.generation.max_tokens));
         optional("items", json!(self.items));
         optional("demo", json!(self.demo));
         optional("protocols", json!((!self.protocols.is_empty()).then_some(&self.protocols)));
@@ -488,6 +474,7 @@ impl Plan {
         optional("judge", json!(self.judge.body()));
         optional("budget_usd", json!(self.budget.budget_usd));
         optional("budget_tokens", json!(self.budget.budget_tokens));
+        body.extend(self.settings.fields());
         Value::Object(body)
     }
 }

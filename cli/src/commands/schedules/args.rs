@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::commands::find_benchmark;
 use crate::commands::judge::{JudgeArgs, protocols};
 use crate::commands::options::options;
+use crate::commands::order_settings::OrderSettings;
 use crate::commands::run::budget::BudgetArgs;
 use crate::commands::run::preselected;
 use crate::exit::Problem;
@@ -87,15 +88,8 @@ struct WhatArgs {
     /// What the choice of a subset depends on [default: the schedule's id]
     #[arg(long, value_name = "TEXT")]
     seed: Option<String>,
-    /// How often each item is asked [default: the benchmark's own]
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    samples: Option<u32>,
-    /// Randomness of the answers, 0 to 2 [default: the benchmark's own]
-    #[arg(long, value_name = "T")]
-    temperature: Option<f64>,
-    /// Upper bound of an answer in tokens, reasoning included [default: the benchmark's own]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
-    max_tokens: Option<u32>,
+    #[command(flatten)]
+    settings: OrderSettings,
     /// The protocol of a benchmark that is not to be run by its default one; repeat for several. The name can be
     /// left out when one benchmark is given with it
     #[arg(long, value_name = "[NAME=]PROTOCOL", value_delimiter = ',')]
@@ -136,9 +130,6 @@ impl WhatArgs {
         given("subset_count", self.subset_pct.map(|_| Value::Null));
         given("subset_count", self.subset_count.map(|count| json!(count)));
         given("subset_seed", self.seed.as_ref().map(|seed| json!(seed)));
-        given("samples", self.samples.map(|samples| json!(samples)));
-        given("temperature", self.temperature.map(|temperature| json!(temperature)));
-        given("max_tokens", self.max_tokens.map(|tokens| json!(tokens)));
         given("demo", self.demo.then_some(json!(true)));
         let protocols = protocols(&self.protocol, &self.benchmark, true)?;
         given("protocols", (!protocols.is_empty()).then(|| json!(protocols)));
@@ -147,6 +138,7 @@ impl WhatArgs {
         given("judge", self.judge.judge(true)?.body());
         given("budget_usd", self.budget.budget_usd.map(|usd| json!(usd)));
         given("budget_tokens", self.budget.budget_tokens.map(|tokens| json!(tokens)));
+        fields.extend(self.settings.fields());
         Ok(fields)
     }
 }
@@ -228,7 +220,36 @@ fn zone_here() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn every_field_of_an_order_can_be_given() {
+        let protocol = bench_benchmarks::find("mmlu_pro").unwrap().facts().protocol_name;
+        let text = |text: &str| Some(text.to_owned());
+        let all = WhatArgs {
+            time_zone: text("UTC"),
+            model: text("chutes/a/b"),
+            benchmark: vec!["mmlu_pro".into()],
+            item: vec!["#1".into()],
+            subset_pct: Some(50),
+            subset_count: Some(5),
+            seed: text("s"),
+            settings: OrderSettings { samples: Some(3), temperature: Some(0.5), max_tokens: Some(4096) },
+            protocol: vec![protocol.into()],
+            option: vec!["a=b".into()],
+            judge: JudgeArgs { judge_model: text("oracle"), ..JudgeArgs::default() },
+            demo: true,
+            budget: BudgetArgs { budget_usd: Some(1.0), budget_tokens: Some(1) },
+        };
+        let given: BTreeSet<String> = all.fields(true).unwrap().into_iter().map(|(name, _)| name).collect();
+        let order = &bench_api::document()["components"]["schemas"]["Order"]["properties"];
+        let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
+        assert!(documented.remove("config"), "it is for programs");
+        assert!(documented.insert("time_zone".into()), "it is a schedule's");
+        assert_eq!(given, documented);
+    }
 
     #[test]
     fn models_are_named_as_in_a_run() {

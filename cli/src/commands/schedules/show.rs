@@ -59,9 +59,9 @@ pub(super) fn detail(schedule: &Schedule) -> String {
             (named, _, _) => Some(format::plural(named, "named item")),
         },
     );
-    field("samples", schedule.samples.map(|samples| samples.to_string()));
-    field("temperature", schedule.temperature.map(|temperature| temperature.to_string()));
-    field("max tokens", schedule.max_tokens.map(|tokens| format::count(tokens.into())));
+    for (name, value) in schedule.settings.shown() {
+        field(name, value);
+    }
     let protocols = schedule.protocols.iter().map(|(name, protocol)| format!("{name}={protocol}"));
     let protocols: Vec<String> = protocols.collect();
     field("protocols", (!protocols.is_empty()).then(|| protocols.join(", ")));
