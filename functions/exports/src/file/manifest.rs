@@ -4,8 +4,9 @@ use serde_json::{Map, Value, json};
 
 use crate::context::ExportsConfig;
 use crate::file::facts::{BenchmarkFacts, REPORTED_MODELS_MAX, RunFacts};
+use crate::file::ordered::ordered;
 use crate::file::results::{
-    DEMO_NOTICE, dataset, generation, judge, judge_ordered, object, options, protocol_name, software,
+    DEMO_NOTICE, dataset, generation, judge, object, options, protocol_name, software,
 };
 
 /// Items that are named in the manifest; with more their number is told, and the results have them all.
@@ -15,6 +16,9 @@ const SELECTED_ITEMS_MAX: usize = 100;
 pub(crate) fn additional(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
     let spec = &facts.run.spec;
     let selected = (1..=SELECTED_ITEMS_MAX).contains(&spec.items.len()).then_some(&spec.items);
+    let mut sampling = ordered(spec);
+    sampling.insert("selected_items".to_owned(), json!(selected));
+    sampling.insert("selected_items_count".to_owned(), json!(spec.items.len()));
     let mut fields = object(json!({
         "software": software(config),
         "run_status": facts.run.state.status(),
@@ -29,17 +33,7 @@ pub(crate) fn additional(facts: &RunFacts, config: &ExportsConfig) -> Map<String
             "endpoint_host": spec.model.endpoint_host,
             "reported": facts.models().into_iter().take(REPORTED_MODELS_MAX).collect::<Vec<_>>(),
         },
-        "sampling": {
-            "subset_pct": spec.subset.pct,
-            "subset_count": spec.subset.count,
-            "subset_seed": spec.subset.seed,
-            "samples": spec.samples,
-            "selected_items": selected,
-            "selected_items_count": spec.items.len(),
-            "generation": generation(&spec.generation),
-            "protocols": spec.protocols,
-            "judge": judge_ordered(spec),
-        },
+        "sampling": sampling,
         "rejudges": spec.rejudges,
         "benchmarks": facts.benchmarks.iter().map(benchmark).collect::<Vec<_>>(),
     }));

@@ -6,6 +6,7 @@ mod facts;
 pub(crate) mod format;
 mod item;
 mod manifest;
+mod ordered;
 mod results;
 mod samples;
 mod table;

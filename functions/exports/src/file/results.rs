@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use bench_domain::{Generation, RunSpec, Timestamp};
+use bench_domain::{Generation, Timestamp};
 use bench_signing::{CanonicalError, CanonicalStream, SCHEMA_VERSION};
 use bench_state::RunRecord;
 use bench_web::views::{JudgeView, metrics};
@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::context::ExportsConfig;
 use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::item::ItemRow;
+use crate::file::ordered::ordered;
 
 /// What demo data means for a result, wherever it is named.
 pub(crate) const DEMO_NOTICE: &str =
@@ -178,9 +179,6 @@ fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
         "model_id": spec.model.id,
         "model_slug": spec.model.slug,
         "provider": spec.model.provider,
-        "subset_pct": spec.subset.pct,
-        "subset_count": spec.subset.count,
-        "subset_seed": spec.subset.seed,
         "status": run.state.status(),
         "selected_benchmarks": spec.selected_benchmarks,
         "overall_score": run.state.overall_score(),
@@ -198,10 +196,6 @@ fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
         "software": software(config),
         "planned_by": spec.software,
         "selected_items": if spec.items.is_empty() { Value::Null } else { json!(spec.items) },
-        "samples": spec.samples,
-        "generation": generation(&spec.generation),
-        "protocols": spec.protocols,
-        "judge": judge_ordered(spec),
         "rejudges": spec.rejudges,
         "generation_number": run.generation,
         "price": spec.price,
@@ -211,6 +205,7 @@ fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
         "endpoint_host": spec.model.endpoint_host,
         "overall_score_label": facts.overall_score_label,
     }));
+    fields.extend(ordered(spec));
     // Only where there are any: runs without keep the bytes that they have.
     if let Some(code) = run.state.error_code() {
         fields.insert("error_code".to_owned(), json!(code));
@@ -262,18 +257,6 @@ pub(crate) fn protocol_name(benchmark: &BenchmarkFacts) -> Option<&str> {
 /// The judge exactly as it was used; null where nobody had to judge.
 pub(crate) fn judge(benchmark: &BenchmarkFacts) -> Option<JudgeView> {
     benchmark.plan().and_then(|plan| plan.judge.as_ref()).map(JudgeView::from)
-}
-
-/// The judge as it was ordered, without its address but for the host.
-pub(crate) fn judge_ordered(spec: &RunSpec) -> Value {
-    spec.judge.as_ref().map_or(Value::Null, |judge| {
-        json!({
-            "model": judge.model.qualified(),
-            "endpoint_host": judge.model.endpoint_host,
-            "generation": generation(&judge.generation),
-            "price": judge.price,
-        })
-    })
 }
 
 /// Sampling settings of the model, every one named; null leaves it to the provider.
