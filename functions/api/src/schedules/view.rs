@@ -7,7 +7,7 @@ use bench_domain::schedule::{
     BenchmarkDifference, Comparison, Delivery, Firing, FiringState, Notice, Schedule,
 };
 use bench_domain::statistics::Interval;
-use bench_domain::{ModelId, RunId, RunStatus, ScheduleId, Timestamp};
+use bench_domain::{ModelId, RunId, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
 use bench_web::views::JudgeOrderView;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -179,7 +179,25 @@ pub struct DeliveryView {
 impl ScheduleView {
     /// A schedule as somebody sees it who may change it, or may not.
     pub(super) fn new(schedule: &Schedule, last: Option<&Firing>, is_owner: bool, now: Timestamp) -> Self {
-        let run = &schedule.run;
+        // Named one by one: a new field of orders is shown, or is left out on purpose.
+        let RunTemplate {
+            model,
+            benchmarks,
+            selected_benchmarks,
+            subset: Subset { pct, count, seed },
+            items,
+            item_naming: _,
+            samples,
+            generation,
+            datasets,
+            protocols,
+            options,
+            judge,
+            config: _,
+            coverage_min: _,
+            price: _,
+            budget,
+        } = &schedule.run;
         let next_times =
             if schedule.enabled { schedule.timing.upcoming(now, NEXT_TIMES) } else { Vec::new() };
         Self {
@@ -189,33 +207,31 @@ impl ScheduleView {
             time_zone: schedule.timing.time_zone().to_owned(),
             enabled: schedule.enabled,
             next_times,
-            model: run.model.qualified(),
-            model_id: run.model.id,
-            model_slug: run.model.slug.clone(),
-            provider: run.model.provider.clone(),
-            benchmarks: run.benchmarks.iter().map(ToString::to_string).collect(),
-            selected_benchmarks: run.selected_benchmarks.clone(),
-            subset_pct: run.subset.pct,
-            subset_count: run.subset.count,
-            subset_seed: run.subset.seed.clone(),
-            items: run.items.clone(),
-            samples: run.samples,
-            temperature: run.generation.temperature,
-            max_tokens: run.generation.max_tokens,
-            demo: run.datasets.values().any(|choice| *choice == DatasetChoice::Demo),
-            protocols: run
-                .protocols
+            model: model.qualified(),
+            model_id: model.id,
+            model_slug: model.slug.clone(),
+            provider: model.provider.clone(),
+            benchmarks: benchmarks.iter().map(ToString::to_string).collect(),
+            selected_benchmarks: selected_benchmarks.clone(),
+            subset_pct: *pct,
+            subset_count: *count,
+            subset_seed: seed.clone(),
+            items: items.clone(),
+            samples: *samples,
+            temperature: generation.temperature,
+            max_tokens: generation.max_tokens,
+            demo: datasets.values().any(|choice| *choice == DatasetChoice::Demo),
+            protocols: protocols
                 .iter()
                 .map(|(name, protocol)| (name.to_string(), protocol.clone()))
                 .collect(),
-            benchmark_options: run
-                .options
+            benchmark_options: options
                 .iter()
                 .map(|(name, options)| (name.to_string(), options.clone()))
                 .collect(),
-            judge: run.judge.as_ref().map(JudgeOrderView::from),
-            budget_usd: run.budget.usd,
-            budget_tokens: run.budget.tokens,
+            judge: judge.as_ref().map(JudgeOrderView::from),
+            budget_usd: budget.usd,
+            budget_tokens: budget.tokens,
             own_key: schedule.auth == AuthMode::ApiKey,
             has_webhook: schedule.webhook.is_some(),
             webhook_url: schedule

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use bench_domain::eta::{EtaBenchmark, EtaRun};
 use bench_domain::run::{DatasetChoice, RunStatus};
-use bench_domain::{BenchmarkName, Code, FailureReason, ModelId, RunId, RunSpec, Timestamp};
+use bench_domain::{
+    BenchmarkName, Code, FailureReason, ModelId, RunId, RunSpec, RunTemplate, Subset, Timestamp,
+};
 use bench_state::{RunWithBenchmarks, ShardCount};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -155,6 +157,25 @@ impl RunView {
     ) -> Self {
         let run = &found.run;
         let (spec, state) = (&run.spec, &run.state);
+        // Named one by one: a new field of orders is shown, or is left out on purpose.
+        let RunTemplate {
+            model,
+            benchmarks: _,
+            selected_benchmarks,
+            subset: Subset { pct, count, seed },
+            items,
+            item_naming: _,
+            samples,
+            generation,
+            datasets,
+            protocols,
+            options,
+            judge,
+            config: _,
+            coverage_min,
+            price,
+            budget,
+        } = &spec.template;
         let none = ShardCount::default();
         let benchmarks: Vec<RunBenchmarkView> = found
             .benchmarks
@@ -171,33 +192,33 @@ impl RunView {
         let (input_tokens, output_tokens) = (sum(|b| b.input_tokens), sum(|b| b.output_tokens));
         let mut view = Self {
             id: spec.id,
-            model_id: spec.model.id,
-            model_slug: spec.model.slug.clone(),
-            provider: spec.model.provider.clone(),
-            subset_pct: spec.subset.pct,
-            subset_count: spec.subset.count,
-            subset_seed: spec.subset.seed.clone(),
+            model_id: model.id,
+            model_slug: model.slug.clone(),
+            provider: model.provider.clone(),
+            subset_pct: *pct,
+            subset_count: *count,
+            subset_seed: seed.clone(),
             status: state.status(),
-            selected_benchmarks: spec.selected_benchmarks.clone(),
+            selected_benchmarks: selected_benchmarks.clone(),
             overall_score: state.overall_score(),
             error_message: state.error().map(str::to_owned),
             provider_metadata: None,
             started_at: state.started_at(),
             completed_at: state.completed_at(),
             created_at: spec.created_at,
-            model: spec.model.qualified(),
-            endpoint_host: spec.model.endpoint_host.clone(),
+            model: model.qualified(),
+            endpoint_host: model.endpoint_host.clone(),
             overall_score_label: found.overall_score_label(),
-            demo: spec.datasets.values().any(|choice| *choice == DatasetChoice::Demo)
+            demo: datasets.values().any(|choice| *choice == DatasetChoice::Demo)
                 || benchmarks.iter().any(|benchmark| benchmark.demo),
             coverage: share(sum(|benchmark| benchmark.graded_samples), planned),
-            coverage_min: spec.coverage_min,
-            items: (!spec.items.is_empty()).then(|| spec.items.clone()),
-            samples: spec.samples,
-            generation: GenerationView::from(&spec.generation),
-            protocols: by_name(&spec.protocols),
-            benchmark_options: by_name(&spec.options),
-            judge: spec.judge.as_ref().map(JudgeOrderView::from),
+            coverage_min: *coverage_min,
+            items: (!items.is_empty()).then(|| items.clone()),
+            samples: *samples,
+            generation: GenerationView::from(generation),
+            protocols: by_name(protocols),
+            benchmark_options: by_name(options),
+            judge: judge.as_ref().map(JudgeOrderView::from),
             rejudges: spec.rejudges.map(RejudgesView::from),
             generation_number: run.generation,
             interrupted: false,
@@ -207,10 +228,10 @@ impl RunView {
             eta_seconds: None,
             input_tokens,
             output_tokens,
-            cost: CostView::new(spec.price, input_tokens, output_tokens).filter(|_| planned > 0),
+            cost: CostView::new(*price, input_tokens, output_tokens).filter(|_| planned > 0),
             failure_reason: state.failure_reason(),
             error_code: state.error_code(),
-            budget: BudgetView::of(spec.budget),
+            budget: BudgetView::of(*budget),
             spent: SpentView::of(counts, spec.prices()),
             software: spec.software.clone(),
             benchmarks,
