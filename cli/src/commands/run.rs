@@ -7,6 +7,7 @@ pub(crate) mod failure;
 pub(crate) mod interrupt;
 mod models;
 mod order;
+mod place;
 mod responses;
 pub(crate) mod results;
 mod watch;
@@ -24,8 +25,8 @@ use serde_json::Value;
 
 use self::budget::BudgetArgs;
 use self::interrupt::Interrupt;
-pub(crate) use self::order::preselected;
 use self::order::{OrderArgs, Plan, Resolved};
+pub(crate) use self::place::preselected;
 use self::watch::Watched;
 use super::interrupted;
 use super::judge::judge_key;

@@ -1,40 +1,25 @@
 //! From the command line to orders.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_api::default_benchmarks;
 use bench_benchmarks::{Benchmark, Judge as Judging, Options, SandboxFacts};
-use bench_datasets::Prepared;
-use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, Price, RunId, Secret, Subset};
-use bench_inference::ModelSource;
-use bench_items::{ItemNames, NameProblems};
-use bench_runs::{Kind, Order, Orderer, Trusted};
 use clap::Args;
 use clap::builder::BoolishValueParser;
-use serde_json::{Map, Value, json};
 
 use super::RunArgs;
 use super::budget::{BudgetArgs, parse_price};
 use super::checks::{check_judge, check_providers};
-use super::models::{Model, Responses, models};
-use super::responses;
-use crate::client::Client;
+use super::models::{Model, models};
 use crate::commands::judge::{Judge, JudgeArgs, judge_key, protocols};
 use crate::commands::options::{ByBenchmark, options, ordered, ordered_with};
 use crate::commands::order_settings::{OrderSettings, parse_temperature, with_variable};
-use crate::commands::{check_exists, find_benchmark, warn_of_ignored};
+use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
-use crate::output;
-use crate::progress::DatasetProgress;
-use crate::views::Run;
-use bench_stack::Stack;
-
-/// Characters of a file's digest that are shown.
-const DIGEST_CHARS: usize = 12;
 
 /// Help of an option that has another default than in schedules.
 const TEMPERATURE_HELP: &str =
@@ -102,15 +87,15 @@ pub(super) struct Plan {
     pub(super) subset: Subset,
     pub(super) settings: OrderSettings,
     pub(super) base_url: Option<String>,
-    datasets: Vec<(BenchmarkName, PathBuf)>,
+    pub(super) datasets: Vec<(BenchmarkName, PathBuf)>,
     /// Whether demo data was asked for.
     pub(super) demo: bool,
-    budget: BudgetArgs,
-    price: Option<Price>,
+    pub(super) budget: BudgetArgs,
+    pub(super) price: Option<Price>,
     /// The protocols that were chosen, by benchmark.
-    protocols: BTreeMap<String, String>,
+    pub(super) protocols: BTreeMap<String, String>,
     /// The benchmarks' own settings that were given.
-    options: ByBenchmark,
+    pub(super) options: ByBenchmark,
     pub(super) judge: Judge,
     pub(super) judge_base_url: Option<String>,
 }
@@ -316,184 +301,4 @@ impl Plan {
     pub(super) fn ordered_with(&self, name: &str) -> anyhow::Result<(&'static dyn Benchmark, Options)> {
         ordered_with(name, &self.protocols, &self.options)
     }
-
-    /// Says before a run is made that a dataset lacks items that were named.
-    fn check_items(&self, benchmark: &dyn Benchmark, dataset: &Prepared) -> anyhow::Result<()> {
-        if self.items.is_empty() {
-            return Ok(());
-        }
-        let names = ItemNames::of(&dataset.index.items);
-        let mut problems = NameProblems::default();
-        for item in &self.items {
-            if let Err(error) = names.find(item) {
-                problems.add(item, 1, &error);
-            }
-        }
-        if problems.is_empty() {
-            return Ok(());
-        }
-        let told = problems.of_items(self.items.len() as u64, benchmark.name());
-        let problem = Problem::usage(format!("--item: {told}; its items are from {}", dataset.used.id));
-        Err(match problems.hint(benchmark) {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
-        .into())
-    }
-
-    /// Takes in the files that were given, and says what they lack.
-    pub(super) async fn take_in(
-        &self,
-        stack: &Stack,
-        progress: &DatasetProgress,
-    ) -> anyhow::Result<BTreeMap<BenchmarkName, DatasetChoice>> {
-        let mut datasets = BTreeMap::new();
-        for (name, file) in &self.datasets {
-            let benchmark = self.ordered(name.as_str())?;
-            let prepared = stack.library.import_local(benchmark, file, progress).await?;
-            let revision = prepared.used.revision.clone();
-            self.check_items(benchmark, &prepared)?;
-            if let Some(beside) = beside(&prepared) {
-                output::note(&format!("{name}: items from {}, with {beside}", prepared.used.id));
-            }
-            datasets.insert(name.clone(), DatasetChoice::Local { revision });
-        }
-        if self.demo && !self.items.is_empty() {
-            for name in &self.benchmarks {
-                let benchmark = self.ordered(name)?;
-                let prepared = stack.library.prepare(benchmark, &DatasetChoice::Demo, progress).await?;
-                self.check_items(benchmark, &prepared)?;
-            }
-        }
-        Ok(datasets)
-    }
-
-    /// Orders the runs in this process: files are taken in first.
-    pub(super) async fn order_here(
-        &self,
-        stack: &Stack,
-        key: Option<Secret>,
-        judge_key: Option<Secret>,
-        progress: &DatasetProgress,
-    ) -> anyhow::Result<Vec<RunId>> {
-        let datasets = self.take_in(stack, progress).await?;
-        responses::check(self, stack, &datasets, progress).await?;
-        let local = Orderer { judge_key, ..Orderer::local() };
-        let orderer = Orderer { owner: Owner::Local, api_key: key, ..local.clone() };
-        let mut runs = Vec::with_capacity(self.models.len());
-        for model in &self.models {
-            let replay_key = match &model.replay {
-                None => None,
-                Some(Responses { text, .. }) => {
-                    let object = format!("uploads/{}.json.zst", RunId::random());
-                    stack.blobs.put_json(&object, text).await?;
-                    Some(object)
-                }
-            };
-            let is_remote = model.is_remote();
-            let mut order = Order {
-                model: model.name.clone(),
-                subset: self.subset.clone(),
-                benchmarks: Some(self.benchmarks.clone()),
-                items: self.items.clone(),
-                demo: self.demo,
-                budget: self.budget.budget(),
-                protocols: self.protocols.clone(),
-                options: self.options.clone(),
-                judge: self.judge.order(),
-                trusted: Trusted {
-                    base_url: self.base_url.clone().filter(|_| is_remote),
-                    judge_base_url: self.judge_base_url.clone(),
-                    replay_key,
-                    datasets: datasets.clone(),
-                    coverage_min: None,
-                    price: self.price.filter(|_| is_remote),
-                },
-                ..Order::default()
-            };
-            self.settings.set_in(&mut order);
-            // A key is for a provider: none is asked for the others.
-            let orderer = if is_remote { orderer.clone() } else { local.clone() };
-            let created = stack.orders.create(order, orderer).await;
-            let created = created.map_err(|error| {
-                let message = format!("{}: {error}", model.name);
-                match error.kind() {
-                    Kind::Invalid | Kind::NotFound | Kind::OutOfBounds => Problem::usage(message),
-                    _ => Problem::failure(message),
-                }
-            })?;
-            let run = created.run.run.spec.id;
-            output::note(&format!("Run {run}: {} on {}", model.name, self.benchmarks.join(", ")));
-            runs.push(run);
-        }
-        Ok(runs)
-    }
-
-    /// Orders the runs at a server. `own_key` says that the caller's key is to be used at the provider.
-    pub(super) async fn order_at(&self, client: &Client, own_key: bool) -> anyhow::Result<Vec<RunId>> {
-        let path = if own_key { "/api/runs/api" } else { "/api/runs" };
-        let benchmarks = match self.benchmarks.is_empty() {
-            true => preselected(client).await?,
-            false => self.benchmarks.clone(),
-        };
-        let mut runs = Vec::with_capacity(self.models.len());
-        for model in &self.models {
-            let created: Value =
-                client.post(path, Some(&self.body(model, &benchmarks))).await.context(model.name.clone())?;
-            warn_of_ignored(&created);
-            let created: Run =
-                serde_json::from_value(created).context("the server's answer is not the one expected")?;
-            let run: RunId = created.id.parse().context("the server's answer names no run")?;
-            let at = client.address().unwrap_or_default();
-            let named = created.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str());
-            let named = named.collect::<Vec<_>>().join(", ");
-            output::note(&format!("Run {run} at {at}: {} on {named}", created.model()));
-            runs.push(run);
-        }
-        Ok(runs)
-    }
-
-    fn body(&self, model: &Model, benchmarks: &[String]) -> Value {
-        let mut body = Map::new();
-        body.insert("model_id".into(), json!(model.slug));
-        body.insert("selected_benchmarks".into(), json!(benchmarks));
-        let mut optional = |name: &str, value: Value| {
-            if !matches!(&value, Value::Null | Value::Bool(false)) && value != json!([]) {
-                body.insert(name.to_owned(), value);
-            }
-        };
-        optional("provider", json!(model.source.map(ModelSource::as_str)));
-        // A server takes all items where nothing is said, and warns of a share that something else replaces.
-        optional("subset_pct", json!((self.subset.pct != 100).then_some(self.subset.pct)));
-        optional("subset_count", json!(self.subset.count));
-        optional("subset_seed", json!(self.subset.seed));
-        optional("items", json!(self.items));
-        optional("demo", json!(self.demo));
-        optional("protocols", json!((!self.protocols.is_empty()).then_some(&self.protocols)));
-        optional("benchmark_options", json!((!self.options.is_empty()).then_some(&self.options)));
-        optional("judge", json!(self.judge.body()));
-        optional("budget_usd", json!(self.budget.budget_usd));
-        optional("budget_tokens", json!(self.budget.budget_tokens));
-        body.extend(self.settings.fields());
-        Value::Object(body)
-    }
-}
-
-/// The files that were taken in beside the items, each with the beginning of its digest.
-fn beside(dataset: &Prepared) -> Option<String> {
-    let taken: HashSet<&str> = dataset.used.attachments.values().map(|file| file.sha256.as_str()).collect();
-    let files = dataset.index.files.iter().filter(|file| taken.contains(file.sha256.as_str()));
-    let named = files.map(|file| {
-        format!("{} (SHA-256 {}…)", file.name, file.sha256.get(..DIGEST_CHARS).unwrap_or(&file.sha256))
-    });
-    Some(named.collect::<Vec<_>>().join(", ")).filter(|named| !named.is_empty())
-}
-
-/// The benchmarks that are run when none is named.
-pub(crate) async fn preselected(client: &Client) -> anyhow::Result<Vec<String>> {
-    let answer: Value = client.get("/api/benchmarks").await?;
-    let all = answer.get("benchmarks").and_then(Value::as_array).into_iter().flatten();
-    let is_preselected = |benchmark: &&Value| benchmark.get("default_selected") == Some(&Value::Bool(true));
-    let names = all.filter(is_preselected).filter_map(|benchmark| benchmark.get("name")?.as_str());
-    Ok(names.map(str::to_owned).collect())
 }

@@ -1,0 +1,254 @@
+//! Orders, placed: in this process, or at a server.
+
+use std::collections::{BTreeMap, HashSet};
+
+use anyhow::Context;
+use bench_benchmarks::Benchmark;
+use bench_datasets::Prepared;
+use bench_domain::run::{DatasetChoice, Owner};
+use bench_domain::{BenchmarkName, RunId, Secret};
+use bench_inference::ModelSource;
+use bench_items::{ItemNames, NameProblems};
+use bench_runs::{Kind, Order, Orderer, Trusted};
+use bench_stack::Stack;
+use serde_json::{Map, Value, json};
+
+use super::models::{Model, Responses};
+use super::order::Plan;
+use super::responses;
+use crate::client::Client;
+use crate::commands::warn_of_ignored;
+use crate::exit::Problem;
+use crate::output;
+use crate::progress::DatasetProgress;
+use crate::views::Run;
+
+/// Characters of a file's digest that are shown.
+const DIGEST_CHARS: usize = 12;
+
+impl Plan {
+    /// Says before a run is made that a dataset lacks items that were named.
+    fn check_items(&self, benchmark: &dyn Benchmark, dataset: &Prepared) -> anyhow::Result<()> {
+        if self.items.is_empty() {
+            return Ok(());
+        }
+        let names = ItemNames::of(&dataset.index.items);
+        let mut problems = NameProblems::default();
+        for item in &self.items {
+            if let Err(error) = names.find(item) {
+                problems.add(item, 1, &error);
+            }
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        let told = problems.of_items(self.items.len() as u64, benchmark.name());
+        let problem = Problem::usage(format!("--item: {told}; its items are from {}", dataset.used.id));
+        Err(match problems.hint(benchmark) {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+        .into())
+    }
+
+    /// Takes in the files that were given, and says what they lack.
+    pub(super) async fn take_in(
+        &self,
+        stack: &Stack,
+        progress: &DatasetProgress,
+    ) -> anyhow::Result<BTreeMap<BenchmarkName, DatasetChoice>> {
+        let mut datasets = BTreeMap::new();
+        for (name, file) in &self.datasets {
+            let benchmark = self.ordered(name.as_str())?;
+            let prepared = stack.library.import_local(benchmark, file, progress).await?;
+            let revision = prepared.used.revision.clone();
+            self.check_items(benchmark, &prepared)?;
+            if let Some(beside) = beside(&prepared) {
+                output::note(&format!("{name}: items from {}, with {beside}", prepared.used.id));
+            }
+            datasets.insert(name.clone(), DatasetChoice::Local { revision });
+        }
+        if self.demo && !self.items.is_empty() {
+            for name in &self.benchmarks {
+                let benchmark = self.ordered(name)?;
+                let prepared = stack.library.prepare(benchmark, &DatasetChoice::Demo, progress).await?;
+                self.check_items(benchmark, &prepared)?;
+            }
+        }
+        Ok(datasets)
+    }
+
+    /// Orders the runs in this process: files are taken in first.
+    pub(super) async fn order_here(
+        &self,
+        stack: &Stack,
+        key: Option<Secret>,
+        judge_key: Option<Secret>,
+        progress: &DatasetProgress,
+    ) -> anyhow::Result<Vec<RunId>> {
+        let datasets = self.take_in(stack, progress).await?;
+        responses::check(self, stack, &datasets, progress).await?;
+        let local = Orderer { judge_key, ..Orderer::local() };
+        let orderer = Orderer { owner: Owner::Local, api_key: key, ..local.clone() };
+        let mut runs = Vec::with_capacity(self.models.len());
+        for model in &self.models {
+            let replay_key = match &model.replay {
+                None => None,
+                Some(Responses { text, .. }) => {
+                    let object = format!("uploads/{}.json.zst", RunId::random());
+                    stack.blobs.put_json(&object, text).await?;
+                    Some(object)
+                }
+            };
+            let is_remote = model.is_remote();
+            let mut order = Order {
+                model: model.name.clone(),
+                subset: self.subset.clone(),
+                benchmarks: Some(self.benchmarks.clone()),
+                items: self.items.clone(),
+                demo: self.demo,
+                budget: self.budget.budget(),
+                protocols: self.protocols.clone(),
+                options: self.options.clone(),
+                judge: self.judge.order(),
+                trusted: Trusted {
+                    base_url: self.base_url.clone().filter(|_| is_remote),
+                    judge_base_url: self.judge_base_url.clone(),
+                    replay_key,
+                    datasets: datasets.clone(),
+                    coverage_min: None,
+                    price: self.price.filter(|_| is_remote),
+                },
+                ..Order::default()
+            };
+            self.settings.set_in(&mut order);
+            // A key is for a provider: none is asked for the others.
+            let orderer = if is_remote { orderer.clone() } else { local.clone() };
+            let created = stack.orders.create(order, orderer).await;
+            let created = created.map_err(|error| {
+                let message = format!("{}: {error}", model.name);
+                match error.kind() {
+                    Kind::Invalid | Kind::NotFound | Kind::OutOfBounds => Problem::usage(message),
+                    _ => Problem::failure(message),
+                }
+            })?;
+            let run = created.run.run.spec.id;
+            output::note(&format!("Run {run}: {} on {}", model.name, self.benchmarks.join(", ")));
+            runs.push(run);
+        }
+        Ok(runs)
+    }
+
+    /// Orders the runs at a server. `own_key` says that the caller's key is to be used at the provider.
+    pub(super) async fn order_at(&self, client: &Client, own_key: bool) -> anyhow::Result<Vec<RunId>> {
+        let path = if own_key { "/api/runs/api" } else { "/api/runs" };
+        let benchmarks = match self.benchmarks.is_empty() {
+            true => preselected(client).await?,
+            false => self.benchmarks.clone(),
+        };
+        let mut runs = Vec::with_capacity(self.models.len());
+        for model in &self.models {
+            let created: Value =
+                client.post(path, Some(&self.body(model, &benchmarks))).await.context(model.name.clone())?;
+            warn_of_ignored(&created);
+            let created: Run =
+                serde_json::from_value(created).context("the server's answer is not the one expected")?;
+            let run: RunId = created.id.parse().context("the server's answer names no run")?;
+            let at = client.address().unwrap_or_default();
+            let named = created.benchmarks.iter().map(|benchmark| benchmark.benchmark_name.as_str());
+            let named = named.collect::<Vec<_>>().join(", ");
+            output::note(&format!("Run {run} at {at}: {} on {named}", created.model()));
+            runs.push(run);
+        }
+        Ok(runs)
+    }
+
+    fn body(&self, model: &Model, benchmarks: &[String]) -> Value {
+        let mut body = Map::new();
+        body.insert("model_id".into(), json!(model.slug));
+        body.insert("selected_benchmarks".into(), json!(benchmarks));
+        let mut optional = |name: &str, value: Value| {
+            if !matches!(&value, Value::Null | Value::Bool(false)) && value != json!([]) {
+                body.insert(name.to_owned(), value);
+            }
+        };
+        optional("provider", json!(model.source.map(ModelSource::as_str)));
+        // A server takes all items where nothing is said, and warns of a share that something else replaces.
+        optional("subset_pct", json!((self.subset.pct != 100).then_some(self.subset.pct)));
+        optional("subset_count", json!(self.subset.count));
+        optional("subset_seed", json!(self.subset.seed));
+        optional("items", json!(self.items));
+        optional("demo", json!(self.demo));
+        optional("protocols", json!((!self.protocols.is_empty()).then_some(&self.protocols)));
+        optional("benchmark_options", json!((!self.options.is_empty()).then_some(&self.options)));
+        optional("judge", json!(self.judge.body()));
+        optional("budget_usd", json!(self.budget.budget_usd));
+        optional("budget_tokens", json!(self.budget.budget_tokens));
+        body.extend(self.settings.fields());
+        Value::Object(body)
+    }
+}
+
+/// The files that were taken in beside the items, each with the beginning of its digest.
+fn beside(dataset: &Prepared) -> Option<String> {
+    let taken: HashSet<&str> = dataset.used.attachments.values().map(|file| file.sha256.as_str()).collect();
+    let files = dataset.index.files.iter().filter(|file| taken.contains(file.sha256.as_str()));
+    let named = files.map(|file| {
+        format!("{} (SHA-256 {}…)", file.name, file.sha256.get(..DIGEST_CHARS).unwrap_or(&file.sha256))
+    });
+    Some(named.collect::<Vec<_>>().join(", ")).filter(|named| !named.is_empty())
+}
+
+/// The benchmarks that are run when none is named.
+pub(crate) async fn preselected(client: &Client) -> anyhow::Result<Vec<String>> {
+    let answer: Value = client.get("/api/benchmarks").await?;
+    let all = answer.get("benchmarks").and_then(Value::as_array).into_iter().flatten();
+    let is_preselected = |benchmark: &&Value| benchmark.get("default_selected") == Some(&Value::Bool(true));
+    let names = all.filter(is_preselected).filter_map(|benchmark| benchmark.get("name")?.as_str());
+    Ok(names.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use bench_domain::Subset;
+
+    use super::*;
+    use crate::commands::judge::JudgeArgs;
+    use crate::commands::order_settings::OrderSettings;
+    use crate::commands::run::budget::BudgetArgs;
+
+    #[test]
+    fn every_field_of_an_order_is_sent() {
+        let judge = JudgeArgs { judge_model: Some("oracle".into()), ..JudgeArgs::default() };
+        let all = Plan {
+            models: Vec::new(),
+            benchmarks: Vec::new(),
+            items: vec!["#1".into()],
+            subset: Subset { pct: 50, count: Some(5), seed: Some("s".into()) },
+            settings: OrderSettings { samples: Some(3), temperature: Some(0.5), max_tokens: Some(4096) },
+            base_url: None,
+            datasets: Vec::new(),
+            demo: true,
+            budget: BudgetArgs { budget_usd: Some(1.0), budget_tokens: Some(1) },
+            price: None,
+            protocols: BTreeMap::from([("a".into(), "b".into())]),
+            options: BTreeMap::from([("a".into(), BTreeMap::new())]),
+            judge: judge.judge(true).unwrap(),
+            judge_base_url: None,
+        };
+        let model = Model {
+            name: "chutes/a/b".into(),
+            source: ModelSource::from_name("chutes"),
+            slug: "a/b".into(),
+            replay: None,
+        };
+        let body = all.body(&model, &["mmlu_pro".to_owned()]);
+        let sent: BTreeSet<String> = body.as_object().unwrap().keys().cloned().collect();
+        let order = &bench_api::document()["components"]["schemas"]["Order"]["properties"];
+        let mut documented: BTreeSet<String> = order.as_object().unwrap().keys().cloned().collect();
+        assert!(documented.remove("config"), "it is for programs");
+        assert_eq!(sent, documented);
+    }
+}
