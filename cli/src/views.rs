@@ -189,7 +189,7 @@ pub(crate) struct Dataset {
 
 /// A page of runs.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Runs {
+pub(crate) struct RunsPage {
     pub(crate) runs: Vec<Run>,
     pub(crate) total: u64,
 }

@@ -14,7 +14,7 @@ use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem};
 use crate::refused::Refused;
 use crate::show::number;
-use crate::views::{Event, Item, Judgings, Run, Runs};
+use crate::views::{Event, Item, Judgings, Run, RunsPage};
 use crate::{format, output, show};
 
 pub(crate) const EXAMPLES: &str = "\
@@ -129,7 +129,8 @@ async fn newest(api: &Api, args: &RunsArgs) -> anyhow::Result<(Vec<Run>, u64)> {
     loop {
         let offset = runs.len() as u64;
         let limit = (args.limit - offset).min(RUNS_PAGE);
-        let page: Runs = api.client.get(&format!("/api/runs?limit={limit}&offset={offset}{filter}")).await?;
+        let page: RunsPage =
+            api.client.get(&format!("/api/runs?limit={limit}&offset={offset}{filter}")).await?;
         let is_last = page.runs.is_empty();
         runs.extend(page.runs);
         let have = runs.len() as u64;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bench_benchmarks::AnswerTime;
 use bench_domain::run::COVERAGE_MIN_DEFAULT;
 use bench_inference::{InferenceConfig, ModelName, ModelSource};
-use bench_runs::{OrdersConfig, RunsConfig};
+use bench_runs::{OrdersConfig, RunCreatorConfig};
 use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
 use bench_web::{SecretLimits, ServerConfig};
@@ -44,7 +44,7 @@ pub struct ApiConfig {
     /// The operator's secret.
     pub admin_secret: Option<String>,
     /// Who may order how much, and which providers there are.
-    pub runs: RunsConfig,
+    pub runs: RunCreatorConfig,
     /// What orders mean that leave something out.
     pub orders: OrdersConfig,
     /// Treatment of wrong admin secrets.
@@ -96,7 +96,7 @@ impl ApiConfig {
             maintenance_mode: flag("MAINTENANCE_MODE")?,
             maintenance_message: var("MAINTENANCE_MESSAGE").unwrap_or_else(|| MAINTENANCE_MESSAGE.to_owned()),
             admin_secret: var("ADMIN_SECRET"),
-            runs: RunsConfig {
+            runs: RunCreatorConfig {
                 software: software.into(),
                 local,
                 policy: AccessPolicy::from_vars(var, local)?,

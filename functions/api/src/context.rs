@@ -9,7 +9,7 @@ use bench_blobs::Blobs;
 use bench_datasets::Library;
 use bench_domain::RunId;
 use bench_queue::Queues;
-use bench_runs::{Orders, Runs};
+use bench_runs::{Orders, RunCreator};
 use bench_sandy::Sandy;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
@@ -79,7 +79,7 @@ impl Api {
         let access =
             Access { local: config.server.local, admin_secret: config.admin_secret.clone(), owner_key };
         let library = Arc::new(library);
-        let runs = Runs {
+        let runs = RunCreator {
             state: state.clone(),
             queues: queues.clone(),
             credentials: credentials.clone(),

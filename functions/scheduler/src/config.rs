@@ -1,7 +1,7 @@
 //! What the scheduler needs to know.
 
 use bench_inference::{ChatClient, ConfigError, InferenceConfig};
-use bench_runs::RunsConfig;
+use bench_runs::RunCreatorConfig;
 use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
 
@@ -21,7 +21,7 @@ use bench_state::access::{AccessPolicy, OrderLimits};
 pub struct SchedulerConfig {
     /// Who may order how much, and which providers there are: a schedule makes no run that its owner could not order.
     /// Where `local` is set the server is this machine's own: webhooks may be plain HTTP and may be on this machine.
-    pub runs: RunsConfig,
+    pub runs: RunCreatorConfig,
     /// Why no run may be made at present, if so.
     pub maintenance: Option<String>,
     /// Whether the provider's list of models is asked for.
@@ -66,7 +66,7 @@ impl SchedulerConfig {
             chat: std::sync::Arc::new(ChatClient::new(inference.http_options())),
             topic: text("BENCH_TOPIC_ARN").map(|arn| Topic { client: aws_sdk_sns::Client::new(sdk), arn }),
             sandy: SandyConfig::from_vars(&var).map_err(|told| unusable("SANDY_BASE_URL", &told))?,
-            runs: RunsConfig {
+            runs: RunCreatorConfig {
                 software: software.to_owned(),
                 local,
                 policy: AccessPolicy::from_vars(text, local)

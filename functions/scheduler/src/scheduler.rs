@@ -1,7 +1,7 @@
 //! What every task works with.
 
 use bench_queue::Queues;
-use bench_runs::Runs;
+use bench_runs::RunCreator;
 use bench_sandy::Sandy;
 use bench_state::State;
 use bench_state::credentials::Credentials;
@@ -16,7 +16,7 @@ pub struct Scheduler {
     /// The queues.
     pub queues: Queues,
     pub(crate) credentials: Credentials,
-    pub(crate) runs: Runs,
+    pub(crate) runs: RunCreator,
     pub(crate) config: SchedulerConfig,
     pub(crate) webhooks: WebhookClient,
     pub(crate) sandy: Sandy,
@@ -27,7 +27,7 @@ impl Scheduler {
     pub fn new(state: State, queues: Queues, credentials: Credentials, config: SchedulerConfig) -> Self {
         let webhooks = WebhookClient::new(config.runs.local);
         let sandy = Sandy::new(config.sandy.clone());
-        let runs = Runs {
+        let runs = RunCreator {
             state: state.clone(),
             queues: queues.clone(),
             credentials: credentials.clone(),

@@ -3,9 +3,9 @@
 use bench_domain::{RunId, RunSpec};
 use bench_state::{Creation, Idempotency, RunWithBenchmarks};
 
+use crate::creator::FIRST_GENERATION;
 use crate::order::{idempotency_name, no_effect};
-use crate::runs::FIRST_GENERATION;
-use crate::{FoundModel, Keys, Order, Ordered, Orderer, Orders, RunError};
+use crate::{CallerKeys, FoundModel, Order, Ordered, Orderer, Orders, RunError};
 
 /// A run that an order led to.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,7 +107,7 @@ impl Orders {
             software: self.runs.config.software.clone(),
             created_at: bench_clock::now(),
         };
-        let keys = Keys { own: orderer.api_key, judge: judge_key };
+        let keys = CallerKeys { own: orderer.api_key, judge: judge_key };
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;
         match self.runs.write(&spec, &ignored, idempotency.as_ref(), sealed).await? {
             Creation::Done => Ok(Created { warnings, ..self.runs.announce(&spec, ignored).await? }),
@@ -117,7 +117,7 @@ impl Orders {
     }
 }
 
-impl crate::Runs {
+impl crate::RunCreator {
     /// Sends a new run on its way.
     pub(crate) async fn announce(&self, spec: &RunSpec, ignored: Vec<String>) -> Result<Created, RunError> {
         let run = self.state.run_with_benchmarks(spec.id).await?;

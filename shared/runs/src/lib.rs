@@ -9,7 +9,7 @@
 //! | `benchmarks`, [`protocols`], [`options`], `choice` | what is run, and how |
 //! | `template` | an order with all of that looked up |
 //! | `create`, `rejudge`, [`scheduled`] | a run from an order, from another run's answers, from a schedule |
-//! | [`runs`] | [`Runs`]: the write that all of them end with |
+//! | `creator` | [`RunCreator`]: the write that all of them end with |
 //! | `access` | what the access policy lets a caller order |
 //! | `limits` | how much may be ordered |
 //!
@@ -20,11 +20,12 @@
 mod access;
 mod availability;
 mod benchmarks;
+mod caller_keys;
 mod choice;
 mod create;
+mod creator;
 mod error;
 mod judge;
-mod keys;
 mod limits;
 mod model;
 pub mod options;
@@ -34,19 +35,18 @@ pub mod orders;
 mod price;
 pub mod protocols;
 mod rejudge;
-pub mod runs;
 pub mod scheduled;
 mod template;
 
 pub use access::NotAllowed;
+pub use caller_keys::CallerKeys;
 pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
 pub use create::{Created, Placed, Ready};
+pub use creator::{RunCreator, RunCreatorConfig};
 pub use error::{Kind, RunError};
-pub use keys::Keys;
 pub use model::FoundModel;
 pub use order::{JudgeOrder, Order, RejudgeOrder, Trusted};
 pub use orderer::{Orderer, Permissions, Standing};
 pub use orders::{DatasetCheck, Orders, OrdersConfig};
-pub use runs::{Runs, RunsConfig};
 pub use scheduled::NotMade;
 pub use template::Ordered;

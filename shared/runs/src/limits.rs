@@ -7,9 +7,9 @@ use bench_domain::run::{DatasetChoice, Owner};
 use bench_domain::{BenchmarkName, RunTemplate};
 use bench_state::access::Reached;
 
-use crate::{RunError, Runs};
+use crate::{RunCreator, RunError};
 
-impl Runs {
+impl RunCreator {
     /// Counts an order in this minute.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ use bench_inference::{ChatClient, ModelName};
 use bench_state::credentials::OwnerKey;
 use bench_state::{ModelRecord, StateError};
 
-use crate::Runs;
+use crate::RunCreator;
 
 /// Tells whether the items of a benchmark can be had, as far as that is known without a request; a sentence if not.
 pub type DatasetCheck = Box<dyn Fn(&dyn Benchmark, &DatasetChoice) -> Result<(), String> + Send + Sync>;
@@ -38,7 +38,7 @@ pub struct OrdersConfig {
 /// Turns orders into runs.
 pub struct Orders {
     /// Where the runs are made.
-    pub runs: Runs,
+    pub runs: RunCreator,
     /// Asks providers for their lists.
     pub chat: ChatClient,
     /// Makes the hash by which the holder of a key is known.
@@ -58,7 +58,12 @@ impl fmt::Debug for Orders {
 
 impl Orders {
     /// Orders whose runs are made by `runs`.
-    pub fn new(runs: Runs, owner_key: Arc<OwnerKey>, datasets: DatasetCheck, config: OrdersConfig) -> Self {
+    pub fn new(
+        runs: RunCreator,
+        owner_key: Arc<OwnerKey>,
+        datasets: DatasetCheck,
+        config: OrdersConfig,
+    ) -> Self {
         let chat = ChatClient::new(runs.config.inference.http_options());
         Self { runs, chat, owner_key, config, datasets, offers: Mutex::default(), synced: Mutex::default() }
     }

@@ -7,11 +7,11 @@ use bench_domain::run::{AuthMode, Owner, Plan};
 use bench_domain::{BenchmarkName, RunId, RunSpec, RunTemplate};
 use bench_state::{BenchmarkRecord, Idempotency, Rejudged, RunWithBenchmarks};
 
+use crate::creator::FIRST_GENERATION;
 use crate::judge::JudgedRun;
 use crate::limits::refuse_samples;
 use crate::order::idempotency_name;
-use crate::runs::FIRST_GENERATION;
-use crate::{Created, JudgeOrder, Keys, Orderer, Orders, RejudgeOrder, RunError, Standing};
+use crate::{CallerKeys, Created, JudgeOrder, Orderer, Orders, RejudgeOrder, RunError, Standing};
 
 impl Orders {
     /// Judges the answers of a run again, whoever asks.
@@ -96,7 +96,7 @@ impl Orders {
             software: self.runs.config.software.clone(),
             created_at: bench_clock::now(),
         };
-        let keys = Keys { own: None, judge: judge.key };
+        let keys = CallerKeys { own: None, judge: judge.key };
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;
         let made = state.create_rejudging(first, &mut spec, idempotency.as_ref(), sealed, Some(&limits));
         match made.await? {

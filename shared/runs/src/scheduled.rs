@@ -8,8 +8,8 @@ use bench_inference::{EndpointError, ModelSource};
 use bench_state::access::{AccessKind, Reached};
 use bench_state::{Creation, StateError};
 
-use crate::runs::FIRST_GENERATION;
-use crate::{Keys, NotAllowed, Permissions, Runs, Standing};
+use crate::creator::FIRST_GENERATION;
+use crate::{CallerKeys, NotAllowed, Permissions, RunCreator, Standing};
 
 /// Why a schedule's run was not made.
 #[derive(Debug, thiserror::Error)]
@@ -102,7 +102,7 @@ impl NotMade {
     }
 }
 
-impl Runs {
+impl RunCreator {
     /// The run of a schedule for a planned time, queued: made now, or made before. `maintenance` says why no run may be
     /// made at present.
     ///
@@ -139,8 +139,8 @@ impl Runs {
     }
 
     /// The schedule's own keys.
-    async fn keys_of(&self, schedule: &Schedule) -> Result<Keys, NotMade> {
-        let mut keys = Keys::default();
+    async fn keys_of(&self, schedule: &Schedule) -> Result<CallerKeys, NotMade> {
+        let mut keys = CallerKeys::default();
         if schedule.auth == AuthMode::ApiKey {
             keys.own = Some(self.credentials.get_for(schedule.id).await?.ok_or(NotMade::KeyGone)?);
         }

@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::{Budget, Code, RunId, RunSpec, Secret};
 use bench_queue::Message;
-use bench_runs::Keys;
+use bench_runs::CallerKeys;
 use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, TakenUp, Transition};
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
@@ -215,7 +215,7 @@ pub(crate) async fn post_requeue(
     let judge = judge_key(headers)?;
     let what = read_requeue(headers, body).await?;
     let orderer = admission::admit_again(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
-    requeue_run_keyed(&api, run, Keys { own: key, judge }, what, Some(&orderer.owner)).await?;
+    requeue_run_keyed(&api, run, CallerKeys { own: key, judge }, what, Some(&orderer.owner)).await?;
     Ok(done("Run requeued"))
 }
 
@@ -280,12 +280,12 @@ pub async fn requeue_run_with(
     key: Option<Secret>,
     what: impl Into<Requeue>,
 ) -> Result<(), ApiError> {
-    requeue_run_keyed(api, run, Keys { own: key, judge: None }, what.into(), None).await
+    requeue_run_keyed(api, run, CallerKeys { own: key, judge: None }, what.into(), None).await
 }
 
 /// The keys that a run needs anew to be taken up again.
-fn keys_again(spec: &RunSpec, given: &Keys) -> Result<Keys, ApiError> {
-    let mut keys = Keys::default();
+fn keys_again(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, ApiError> {
+    let mut keys = CallerKeys::default();
     if spec.auth == AuthMode::ApiKey {
         keys.own = Some(given.own.clone().ok_or_else(|| {
             ApiError::new(Code::KeyRequired,
@@ -350,7 +350,7 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
 async fn requeue_run_keyed(
     api: &Api,
     run: RunId,
-    given: Keys,
+    given: CallerKeys,
     what: Requeue,
     mut counted: Option<&Owner>,
 ) -> Result<(), ApiError> {

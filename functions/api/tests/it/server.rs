@@ -19,7 +19,7 @@ use bench_domain::{
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
-use bench_runs::RunsConfig;
+use bench_runs::RunCreatorConfig;
 use bench_state::access::{AccessEntry, AccessKind};
 use bench_state::credentials::{Credentials, LocalKey, OwnerKey};
 use bench_state::{BodyRef, Claim, EventKind, Finished, NewEvent, PlannedSample, SampleRecord, State};
@@ -156,7 +156,7 @@ impl Server {
         let var = |name: &str| vars.get(name).map(|value| (*value).to_owned());
         let read = ApiConfig::from_vars(var, api.config.server.local, "9.8.7").unwrap();
         let config = ApiConfig {
-            runs: RunsConfig {
+            runs: RunCreatorConfig {
                 policy: read.runs.policy,
                 limits: read.runs.limits,
                 ..api.config.runs.clone()

@@ -6,14 +6,14 @@ use bench_state::credentials::{Credentials, SealedKey};
 
 /// The caller's own keys for a run.
 #[derive(Debug, Clone, Default)]
-pub struct Keys {
+pub struct CallerKeys {
     /// For the model.
     pub own: Option<Secret>,
     /// For the judge.
     pub judge: Option<Secret>,
 }
 
-impl Keys {
+impl CallerKeys {
     /// The keys, to be stored in one write with the run in this generation; `None` when there are none.
     ///
     /// # Errors

@@ -15,7 +15,7 @@ pub(crate) const FIRST_GENERATION: u32 = 1;
 
 /// Settings of whatever makes runs.
 #[derive(Debug, Clone)]
-pub struct RunsConfig {
+pub struct RunCreatorConfig {
     /// Version of this program, as runs name it.
     pub software: String,
     /// Whether orders come from this machine only.
@@ -30,7 +30,7 @@ pub struct RunsConfig {
 
 /// Where runs are made.
 #[derive(Debug)]
-pub struct Runs {
+pub struct RunCreator {
     /// Runs and samples.
     pub state: State,
     /// Where messages go.
@@ -38,10 +38,10 @@ pub struct Runs {
     /// Callers' keys.
     pub credentials: Credentials,
     /// Settings.
-    pub config: RunsConfig,
+    pub config: RunCreatorConfig,
 }
 
-impl Runs {
+impl RunCreator {
     /// The limits of orders of this owner.
     pub fn limits(&self, owner: &Owner) -> OrderLimits {
         self.config.limits.of(owner, self.config.local)
