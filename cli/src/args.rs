@@ -26,7 +26,7 @@ const STYLES: Styles = Styles::styled()
 
 /// Measures language models on benchmarks and hands out results that others can check.
 #[derive(Debug, Parser)]
-#[command(name = "bench", version, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
+#[command(name = "bench", version = crate::VERSION, styles = STYLES, max_term_width = 100, after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

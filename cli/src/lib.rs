@@ -34,6 +34,9 @@ use std::process::ExitCode;
 
 use crate::exit::ExitStatus;
 
+/// Version of the command and the commit it was built from, as `bench --version` prints them.
+pub(crate) const VERSION: &str = env!("BENCH_VERSION");
+
 /// Runs the command that the process was started with.
 #[must_use]
 pub fn main() -> ExitCode {

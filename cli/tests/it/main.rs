@@ -23,3 +23,4 @@ mod settings;
 mod support;
 mod usage;
 mod verify;
+mod version;
