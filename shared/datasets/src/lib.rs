@@ -52,6 +52,7 @@ pub use attachments::{ATTACHMENT_READ_BYTES_MAX, read_attachment};
 pub use cached::CachedDataset;
 pub use config::{LibraryConfig, Token};
 pub use error::{ContentError, DatasetError};
+pub use hub::ask_hub;
 pub use index::{FileInfo, Index, SupportEntry, load_item, load_support};
 pub use library::{Library, Prepared, check};
 pub use progress::{NoProgress, Progress, Step};

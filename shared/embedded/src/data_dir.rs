@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::EmbeddedError;
 use crate::private::{private_file, secure_data_dir};
 
-const LOCK_FILE: &str = "lock";
+pub(crate) const LOCK_FILE: &str = "lock";
 const CREDENTIALS_FILE: &str = "credentials.json";
 const EPOCH_FILE: &str = "epoch";
 /// Maximum size of the small files in this directory, in bytes.
@@ -99,7 +99,7 @@ fn lock(dir: &Path) -> Result<File, EmbeddedError> {
     Ok(file)
 }
 
-fn read_pid(file: &mut File) -> Option<u32> {
+pub(crate) fn read_pid(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(32).read_to_string(&mut text).ok()?;
     text.trim().parse().ok()

@@ -65,8 +65,16 @@ pub(crate) fn private_file(path: &Path) -> Result<(), EmbeddedError> {
     if path.is_file() { restrict(path, 0o600) } else { Ok(()) }
 }
 
-#[cfg(unix)]
 fn restrict_data_dir(path: &Path) -> Result<(), EmbeddedError> {
+    if must_restrict(path)? { set_mode(path, 0o700) } else { Ok(()) }
+}
+
+/// Returns true if others can access a data directory, and it is the user's own to restrict.
+///
+/// # Errors
+/// [`EmbeddedError::NotOwn`] if others can access it, and it isn't.
+#[cfg(unix)]
+pub(crate) fn must_restrict(path: &Path) -> Result<bool, EmbeddedError> {
     use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
     const READ_OR_WRITE: u32 = 0o066;
@@ -75,7 +83,7 @@ fn restrict_data_dir(path: &Path) -> Result<(), EmbeddedError> {
     let metadata = fs::metadata(path).map_err(|source| EmbeddedError::file("read", path, source))?;
     let mode = metadata.permissions().mode();
     if mode & READ_OR_WRITE == 0 {
-        return Ok(());
+        return Ok(false);
     }
     let not_own = |reason| Err(EmbeddedError::NotOwn { dir: path.to_owned(), reason });
     if metadata.uid() != rustix::process::geteuid().as_raw() {
@@ -88,13 +96,13 @@ fn restrict_data_dir(path: &Path) -> Result<(), EmbeddedError> {
     if entries.next().is_some() && !MARKER_FILES.iter().any(|name| path.join(name).exists()) {
         return not_own("it holds other files");
     }
-    set_mode(path, 0o700)
+    Ok(true)
 }
 
 /// Other systems use access lists that are inherited from the user's own folder.
 #[cfg(not(unix))]
-fn restrict_data_dir(_path: &Path) -> Result<(), EmbeddedError> {
-    Ok(())
+pub(crate) fn must_restrict(_path: &Path) -> Result<bool, EmbeddedError> {
+    Ok(false)
 }
 
 #[cfg(unix)]
@@ -116,6 +124,11 @@ fn set_mode(path: &Path, mode: u32) -> Result<(), EmbeddedError> {
 
     let set = fs::set_permissions(path, fs::Permissions::from_mode(mode));
     set.map_err(|source| EmbeddedError::file("change the permissions of", path, source))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_path: &Path, _mode: u32) -> Result<(), EmbeddedError> {
+    Ok(())
 }
 
 #[cfg(unix)]

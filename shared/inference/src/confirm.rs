@@ -62,6 +62,35 @@ impl ChatClient {
         }
     }
 
+    /// Asks a provider whether the endpoint's key is valid, without asking a model, which would cost tokens.
+    ///
+    /// `account` as for [`ChatClient::confirm_key`]. Without one, asks for the list of models, with the key and with an
+    /// invented one.
+    ///
+    /// # Errors
+    /// [`Failure`] when the provider could not be asked, and when it answers 403 at its account address, which may mean
+    /// that the key is restricted to some models.
+    pub async fn check_key(&self, endpoint: &Endpoint, account: Option<Url>) -> Result<KeyCheck, Failure> {
+        let protocol = endpoint.provider().protocol;
+        if let Some(account) = account {
+            return match self.look(endpoint, protocol.get_request(endpoint.target(), account)).await {
+                Ok(()) => Ok(KeyCheck::Confirmed),
+                Err(failure) if failure.status == Some(401) => Ok(KeyCheck::Refused),
+                Err(failure) => Err(failure),
+            };
+        }
+        let models = |endpoint: &Endpoint| protocol.models_request(endpoint.target(), None);
+        if let Err(failure) = self.look(endpoint, models(endpoint)).await {
+            return refused(failure);
+        }
+        let stranger = stranger(endpoint)?;
+        match self.look(&stranger, models(&stranger)).await {
+            Ok(()) => Ok(KeyCheck::AnyKey),
+            Err(failure) if is_refusal(&failure) => Ok(KeyCheck::Confirmed),
+            Err(failure) => Err(failure),
+        }
+    }
+
     async fn look(&self, endpoint: &Endpoint, request: Result<Request, RequestError>) -> Result<(), Failure> {
         let request = request.map_err(|error| unbuilt(endpoint.provider(), &error))?;
         match self.fetch(endpoint.provider(), request, endpoint.keys()).await {

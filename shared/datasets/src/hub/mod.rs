@@ -129,6 +129,17 @@ impl Hub {
         Err(Failure::transient(format!("more than {REDIRECTS_MAX} redirects")))
     }
 
+    /// Asks for a dataset's newest revision once, without a retry.
+    pub(crate) async fn try_once(&self, dataset: &str) -> Result<(), DatasetError> {
+        let url =
+            self.url(["api", "datasets"].into_iter().chain(dataset.split('/')).chain(["revision", "main"]))?;
+        match self.get(dataset, url, None).await {
+            Ok(_) => Ok(()),
+            Err(Failure::Permanent(error)) => Err(error),
+            Err(Failure::Transient { problem, .. }) => Err(self.unreachable(problem)),
+        }
+    }
+
     /// Downloads a whole file of at most `limit_bytes`, by the segments of its path.
     pub(crate) async fn download_small_file(
         &self,
@@ -241,6 +252,14 @@ impl FileHeaders {
         let bare = etag.strip_prefix("W/").unwrap_or(etag).trim_matches('"').to_lowercase();
         (bare.len() == 64 && bare.bytes().all(|b| b.is_ascii_hexdigit())).then_some(bare)
     }
+}
+
+/// Asks the hub for a dataset's newest revision, once and with the configured token. Nothing is downloaded.
+///
+/// # Errors
+/// [`DatasetError`] as a download would end with it, without its retries.
+pub async fn ask_hub(config: LibraryConfig, dataset: &str) -> Result<(), DatasetError> {
+    Hub::new(config).try_once(dataset).await
 }
 
 fn build_client(config: &LibraryConfig) -> Result<(Client, Url), String> {

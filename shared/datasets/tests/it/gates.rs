@@ -1,6 +1,6 @@
 //! Gated datasets, tokens and refusals.
 
-use bench_datasets::{DatasetError, NoProgress};
+use bench_datasets::{DatasetError, NoProgress, ask_hub};
 use bench_domain::run::DatasetChoice;
 
 use crate::hub_server::{Fault, Repository, TestHub};
@@ -88,4 +88,26 @@ async fn a_firewall_is_not_the_hub() {
     let prepared = bench.library(&hub).prepare(&Quiz::OPEN, &DatasetChoice::Hub, &NoProgress).await.unwrap();
     assert!(prepared.used.is_demo());
     assert!(prepared.used.note.unwrap().contains("403"));
+}
+
+#[tokio::test]
+async fn a_hub_is_asked_once_and_its_refusals_are_told_apart() {
+    let (bench, hub) = (Bench::new().await, TestHub::start().await);
+    hub.publish("org/quiz", repository());
+    let mut config = bench.config(&hub.url);
+    token(&mut config);
+    ask_hub(config.clone(), "org/quiz").await.unwrap();
+    let asked = hub.requests();
+    assert_eq!((asked.len(), asked[0].path.as_str()), (1, "/api/datasets/org/quiz/revision/main"));
+    assert_eq!(asked[0].authorization.as_deref(), Some("Bearer hf_secret"));
+
+    hub.fail("revision", [Fault::Status(401, vec![]), Fault::Status(503, vec![])]);
+    let error = ask_hub(config.clone(), "org/quiz").await.unwrap_err();
+    assert!(matches!(&error, DatasetError::TokenRefused { .. }), "{error}");
+    let error = ask_hub(config.clone(), "org/quiz").await.unwrap_err();
+    assert!(matches!(&error, DatasetError::Unreachable { .. }), "{error}");
+    assert_eq!(hub.requests().len(), 2, "nothing is repeated");
+    let error = ask_hub(config, "org/other").await.unwrap_err();
+    assert!(matches!(&error, DatasetError::NotFound { .. }), "{error}");
+    assert!(bench.downloads().is_empty());
 }

@@ -6,6 +6,7 @@
 mod answers;
 mod broken;
 mod catalogue;
+mod keys;
 mod refusals;
 mod server;
 
