@@ -5,6 +5,7 @@ mod benchmarks;
 mod cancel;
 mod compare;
 mod datasets;
+mod doctor;
 mod export;
 mod interrupted;
 pub(crate) mod judge;
@@ -87,6 +88,9 @@ pub(crate) enum Command {
     /// Say who may order runs at a server: access tokens, and callers with permissions
     #[command(after_help = access::EXAMPLES)]
     Access(access::AccessArgs),
+    /// Check what works on this machine, and say how to fix what doesn't
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(doctor::DoctorArgs),
     /// Serve sandboxes on this machine: programs that models write run there
     #[command(after_help = sandy::EXAMPLES)]
     Sandy(Box<sandy::SandyArgs>),
@@ -114,6 +118,7 @@ pub(crate) async fn run(command: Command) -> anyhow::Result<ExitStatus> {
         Command::Datasets(args) => datasets::run(args).await,
         Command::Keys(args) => keys::run(args).await,
         Command::Access(args) => access::run(args).await,
+        Command::Doctor(args) => doctor::run(args).await,
         Command::Sandy(args) => sandy::run(*args).await,
         Command::Ops(args) => ops::run(args).await,
     }

@@ -13,6 +13,9 @@ use http::StatusCode;
 use crate::output;
 use crate::refused::Refused;
 
+/// What to do while another process uses the data directory.
+pub(crate) const IN_USE_HINT: &str = "wait until it is done, use another --data-dir, or give the address of a running `bench serve` with --server";
+
 /// How a command ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitStatus {
@@ -86,9 +89,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
             "BENCH_API_KEY is for an access token or a provider's key, BENCH_ADMIN_SECRET for the operator's secret",
         ),
         None if is_unusable_python(error) => Some("`bench sandy setup` makes one"),
-        None if in_use => Some(
-            "wait until it is done, use another --data-dir, or give the address of a running `bench serve` with --server",
-        ),
+        None if in_use => Some(IN_USE_HINT),
         None => None,
     };
     output::error(&sentence(error));

@@ -1,6 +1,6 @@
 //! `bench sandy`: the sandbox host by itself.
 
-mod setup;
+pub(super) mod setup;
 
 use std::env;
 use std::net::SocketAddr;
@@ -34,6 +34,9 @@ Ctrl-C ends all sandboxes.";
 
 /// Variable with the key that callers show.
 const KEY_VARIABLE: &str = "SANDY_API_KEY";
+/// What to do about a machine on which nothing safe is possible.
+pub(super) const UNSAFE_MACHINE_HINT: &str =
+    "run it on a Linux machine or in a container that allows user namespaces or landlock";
 /// How long answers on their way may take after Ctrl-C.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -171,9 +174,9 @@ fn key(no_key: bool, local: bool, variable: Option<&str>) -> anyhow::Result<Opti
 /// A machine on which nothing safe is possible, in one sentence.
 fn unsafe_machine(error: SandboxesError) -> anyhow::Error {
     match error {
-        SandboxesError::Isolation(reason) => Problem::failure(reason.to_string())
-            .hint("run it on a Linux machine or in a container that allows user namespaces or landlock")
-            .into(),
+        SandboxesError::Isolation(reason) => {
+            Problem::failure(reason.to_string()).hint(UNSAFE_MACHINE_HINT).into()
+        }
         error => error.into(),
     }
 }

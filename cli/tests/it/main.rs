@@ -4,6 +4,7 @@
 
 mod access;
 mod budget;
+mod doctor;
 mod dry;
 mod earlier;
 mod interrupted;

@@ -7,15 +7,19 @@ use std::path::{Path, PathBuf};
 use crate::support::{Done, Place};
 
 /// Names in the sources that are not settings of this program.
-const NOT_SETTINGS: [&str; 18] = [
-    // Of the Lambda runtime, of cargo, of Python and of the base directories.
+const NOT_SETTINGS: [&str; 22] = [
+    // Of the Lambda runtime, of cargo and build scripts, of Python, of container engines and of the base directories.
     "AWS_LAMBDA_FUNCTION_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
+    "BENCH_VERSION",
     "CARGO_MANIFEST_DIR",
     "CARGO_PKG_VERSION",
+    "CONTAINER_HOST",
+    "DOCKER_HOST",
     "OUT_DIR",
     "VIRTUAL_ENV",
     "XDG_DATA_HOME",
+    "XDG_RUNTIME_DIR",
     // What programs in sandboxes find in their environment.
     "SANDY_ALLOW_LANDLOCK",
     "SANDY_FILES",

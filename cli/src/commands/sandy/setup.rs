@@ -209,14 +209,7 @@ async fn try_in_sandbox(place: &Path, settings: &SandboxSettings) -> anyhow::Res
     };
     let config = settings.config(None);
     let sandbox = isolation.create(&config.limits).await?;
-    let exec = Exec {
-        command: format!("python3 -I -c \"{IMPORTS}\""),
-        cwd: None,
-        env: BTreeMap::new(),
-        timeout: TRY_TIMEOUT,
-        output_bytes_max: 64 << 10,
-    };
-    let tried = sandbox.exec(&exec).await?;
+    let tried = sandbox.exec(&trial(TRY_TIMEOUT)).await?;
     sandbox.end().await;
     match tried.exit_code {
         Some(0) => Ok(()),
@@ -228,6 +221,22 @@ async fn try_in_sandbox(place: &Path, settings: &SandboxSettings) -> anyhow::Res
                 .into())
         }
     }
+}
+
+/// The command that loads and uses each package in a sandbox.
+pub(in crate::commands) fn trial(timeout: Duration) -> Exec {
+    Exec {
+        command: format!("python3 -I -c \"{IMPORTS}\""),
+        cwd: None,
+        env: BTreeMap::new(),
+        timeout,
+        output_bytes_max: 64 << 10,
+    }
+}
+
+/// Says why no environment can be made with the machine's own Python; `None` where one can.
+pub(in crate::commands) async fn obstacle() -> Option<anyhow::Error> {
+    find_program(None).await.err()
 }
 
 /// Whether the environment that is used was made of the same.

@@ -1,0 +1,118 @@
+//! `bench doctor`: what works on this machine, and how to fix what doesn't.
+//!
+//! Every check has a time limit, runs beside the others, and changes nothing: sandboxes are tried in a temporary folder,
+//! no model is asked, and keys are sent to their own provider only.
+
+mod clock;
+mod containers;
+mod data_dir;
+mod finding;
+mod hub;
+mod limits;
+mod providers;
+mod python;
+mod sandboxes;
+mod show;
+
+use std::collections::BTreeMap;
+
+use bench_inference::{ConfigError, InferenceConfig};
+use clap::Args;
+use futures_util::future::{BoxFuture, FutureExt, join_all};
+
+use self::finding::{Finding, Status};
+use crate::commands::run::interrupt::Interrupt;
+use crate::data_dir::DataArgs;
+use crate::exit::ExitStatus;
+use crate::output;
+
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  bench doctor                          sandboxes, Python, hub, keys, disk, clock
+  bench doctor --offline                only what needs no network
+  bench doctor --json | jq '.checks[] | select(.status != \"ok\")'
+  bench doctor --data-dir /srv/bench    with another data directory
+
+Statuses:
+  ok            it works
+  warning       it works, with a limit
+  problem       it doesn't work
+  not set up    optional: set it up when you need it
+  skipped       it wasn't checked
+
+Below the table is a line with what to do for each check that isn't ok. Nothing is
+changed, no model is asked, and keys are never shown. The exit code is 1 if there is a
+problem, else 0.";
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Skip the checks that use the network
+    #[arg(long)]
+    offline: bool,
+    #[command(flatten)]
+    data: DataArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Settings that the checks share.
+struct Machine {
+    /// Variables of this process that are text and not empty.
+    vars: BTreeMap<String, String>,
+    inference: Result<InferenceConfig, ConfigError>,
+    offline: bool,
+}
+
+impl Machine {
+    fn from_process(offline: bool) -> Self {
+        let vars = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Self::new(vars.collect(), offline)
+    }
+
+    fn new(mut vars: BTreeMap<String, String>, offline: bool) -> Self {
+        vars.retain(|_, value| !value.trim().is_empty());
+        let inference = InferenceConfig::from_vars(|name| vars.get(name).cloned());
+        Self { vars, inference, offline }
+    }
+
+    fn var(&self, name: &str) -> Option<String> {
+        self.vars.get(name).cloned()
+    }
+
+    /// Returns whether `HF_HUB_OFFLINE` says that the hub must not be asked.
+    fn hub_is_off(&self) -> bool {
+        hub::config(self).is_ok_and(|config| config.offline)
+    }
+}
+
+pub(crate) async fn run(args: DoctorArgs) -> anyhow::Result<ExitStatus> {
+    let machine = Machine::from_process(args.offline);
+    if output::is_terminal() {
+        output::note("Checking this machine: a few seconds, 90 at most");
+    }
+    let data_dir = args.data.path();
+    let checks: Vec<BoxFuture<'_, Vec<Finding>>> = vec![
+        data_dir::check(&data_dir).boxed(),
+        sandboxes::check(&machine, data_dir.as_deref().ok()).boxed(),
+        async { vec![limits::open_files()] }.boxed(),
+        containers::check(&machine).boxed(),
+        hub::check(&machine).boxed(),
+        providers::check(&machine).boxed(),
+        clock::check(&machine).boxed(),
+    ];
+    let interrupt = Interrupt::listen();
+    let findings: Vec<Finding> = tokio::select! {
+        findings = join_all(checks) => findings.into_iter().flatten().collect(),
+        // Ends sandboxes and removes the temporary folder.
+        () = interrupt.wait() => return Ok(ExitStatus::Interrupted),
+    };
+    if args.json {
+        output::json(&show::Report::new(&findings))?;
+    } else {
+        show::print(&findings)?;
+    }
+    let has_problem = findings.iter().any(|finding| finding.status == Status::Problem);
+    Ok(if has_problem { ExitStatus::Failure } else { ExitStatus::Success })
+}

@@ -1,0 +1,123 @@
+//! The result of a check.
+
+use std::future::Future;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// Maximum length of a fact, in characters.
+const FACT_CHARS_MAX: usize = 300;
+
+/// How a check ended. The names are part of `--json`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Status {
+    /// It works.
+    Ok,
+    /// It works, with a limit.
+    Warning,
+    /// It doesn't work.
+    Problem,
+    /// It is optional, and isn't there.
+    NotSetUp,
+    /// It wasn't checked.
+    Skipped,
+}
+
+impl Status {
+    /// The status in tables.
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "problem",
+            Self::NotSetUp => "not set up",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    /// Stable name, for programs.
+    pub(super) name: String,
+    /// The same for people.
+    #[serde(skip)]
+    pub(super) title: String,
+    pub(super) status: Status,
+    /// What was found, as a short phrase.
+    pub(super) fact: String,
+    /// What to do, for each status but `ok` and `skipped`.
+    pub(super) fix: Option<String>,
+}
+
+/// The name of a check, for programs and for people.
+#[derive(Debug, Clone)]
+pub(super) struct Check {
+    name: String,
+    title: String,
+}
+
+impl Check {
+    pub(super) fn new(name: impl Into<String>, title: impl Into<String>) -> Self {
+        Self { name: name.into(), title: title.into() }
+    }
+
+    pub(super) fn ok(&self, fact: impl Into<String>) -> Finding {
+        self.finding(Status::Ok, fact.into(), None)
+    }
+
+    pub(super) fn skipped(&self, fact: impl Into<String>) -> Finding {
+        self.finding(Status::Skipped, fact.into(), None)
+    }
+
+    pub(super) fn warning(&self, fact: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.finding(Status::Warning, fact.into(), Some(fix.into()))
+    }
+
+    pub(super) fn problem(&self, fact: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.finding(Status::Problem, fact.into(), Some(fix.into()))
+    }
+
+    pub(super) fn not_set_up(&self, fact: impl Into<String>, fix: impl Into<String>) -> Finding {
+        self.finding(Status::NotSetUp, fact.into(), Some(fix.into()))
+    }
+
+    fn finding(&self, status: Status, fact: String, fix: Option<String>) -> Finding {
+        Finding { name: self.name.clone(), title: self.title.clone(), status, fact: one_line(&fact), fix }
+    }
+}
+
+/// A fact in one line without a final period, cut where a server sent a long text.
+fn one_line(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if text.chars().count() > FACT_CHARS_MAX {
+        return text.chars().take(FACT_CHARS_MAX).chain(['…']).collect();
+    }
+    text.trim_end_matches('.').to_owned()
+}
+
+/// Waits for a result as long as the limit allows; `None` after that.
+pub(super) async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
+    tokio::time::timeout(limit, work).await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fact_is_one_line() {
+        let check = Check::new("x", "X");
+        assert_eq!(check.ok("Could not read\n  it.").fact, "Could not read it");
+        assert_eq!(check.ok("x".repeat(1_000)).fact.chars().count(), FACT_CHARS_MAX + 1);
+        assert_eq!(check.problem("no answer", "wait").fix.as_deref(), Some("wait"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_that_hangs_is_given_up() {
+        assert_eq!(within(Duration::from_secs(5), std::future::pending::<()>()).await, None);
+        assert_eq!(within(Duration::from_secs(5), async { 7 }).await, Some(7));
+    }
+}

@@ -1,0 +1,166 @@
+//! The Python that programs in sandboxes find, and the packages that graders need.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use bench_sandbox::isolation::{Exec, Isolation, IsolationError, Limits, Output};
+use bench_stack::sandboxes::python::{PythonEnvironment, PythonEnvironmentError};
+
+use super::finding::{Check, Finding, within};
+use crate::commands::sandy::setup;
+use crate::exit::sentence;
+
+/// Time for Python to tell its version.
+const LOOK_LIMIT: Duration = Duration::from_secs(15);
+/// Time for the packages to be loaded and used.
+const TRY_LIMIT: Duration = Duration::from_secs(30);
+/// Extra time to create and remove the sandbox.
+const SPARE: Duration = Duration::from_secs(10);
+/// Maximum number of output bytes to read.
+const OUTPUT_BYTES_MAX: usize = 16 << 10;
+/// Prints the version and the packages that can't be found. No quotation mark that a shell would read.
+const LOOK: &str = "import sys; from importlib.util import find_spec; print(sys.version.split()[0], \
+                    *[name for name in sys.argv[1:] if find_spec(name) is None])";
+/// Exit code of a shell for an unknown command.
+const NOT_FOUND: i32 = 127;
+
+fn python_check() -> Check {
+    Check::new("python", "Python in sandboxes")
+}
+
+/// Reports that a sandbox service brings its own Python.
+pub(super) fn elsewhere() -> Finding {
+    python_check().skipped("the sandbox service has its own")
+}
+
+/// Reports that Python was not tried, because no sandbox could be made.
+pub(super) fn untried() -> Finding {
+    python_check().skipped("there is no sandbox to try it in")
+}
+
+pub(super) async fn check(
+    isolation: &dyn Isolation,
+    limits: &Limits,
+    environment: Result<Option<PythonEnvironment>, PythonEnvironmentError>,
+) -> Finding {
+    let check = python_check();
+    let is_own = match environment {
+        Ok(environment) => environment.is_some(),
+        Err(error) => {
+            let fix =
+                "`bench sandy setup` makes one; BENCH_SANDBOX_PYTHON must name a Python environment (venv)";
+            return check.problem(error.to_string(), fix);
+        }
+    };
+    let packages: BTreeSet<&str> = graders().flat_map(|(_, packages)| packages).copied().collect();
+    let look = format!("python3 -I -c \"{LOOK}\" {}", packages.into_iter().collect::<Vec<_>>().join(" "));
+    let busy = "try again when the machine is less busy";
+    let output = match within(LOOK_LIMIT + SPARE, run(isolation, limits, exec(look, LOOK_LIMIT))).await {
+        None => return check.problem("no sandbox could be used in time", busy),
+        Some(Err(error)) => return check.problem(error.to_string(), busy),
+        Some(Ok(output)) => output,
+    };
+    let (version, missing) = match (output.exit_code, parse(&output.stdout)) {
+        (Some(0), Some(found)) => found,
+        (Some(NOT_FOUND), _) => {
+            let fix =
+                "install Python 3 (Debian: apt install python3 python3-venv), then run `bench sandy setup`";
+            return check.not_set_up(format!("no python3; {} can't be graded", names(|_| true)), fix);
+        }
+        (None, _) => return check.problem("it doesn't start in time", busy),
+        _ => {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            let complaint =
+                complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it says nothing");
+            return check.problem(format!("python3 doesn't work: {complaint}"), "install Python 3 again");
+        }
+    };
+    if !missing.is_empty() {
+        let affected =
+            names(|packages| packages.iter().any(|package| missing.iter().any(|it| it == package)));
+        let fact = format!("Python {version} without {}, which {affected} needs", missing.join(", "));
+        return check.not_set_up(fact, setup_fix(is_own).await);
+    }
+    match within(TRY_LIMIT + SPARE, run(isolation, limits, setup::trial(TRY_LIMIT))).await {
+        Some(Ok(Output { exit_code: Some(0), .. })) => {
+            check.ok(format!("Python {version} with all packages"))
+        }
+        Some(Ok(Output { exit_code: Some(_), stderr, .. })) => {
+            let complaint = String::from_utf8_lossy(&stderr);
+            let complaint =
+                complaint.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("no reason is given");
+            let fact = format!("Python {version}, whose packages don't work: {complaint}");
+            check.problem(fact, "run `bench sandy setup --again`")
+        }
+        Some(Err(error)) => check.problem(error.to_string(), busy),
+        Some(Ok(Output { exit_code: None, .. })) | None => {
+            check.warning(format!("Python {version}, whose packages load slowly"), busy)
+        }
+    }
+}
+
+/// Says how to install missing packages, and what `bench sandy setup` lacks for it.
+async fn setup_fix(is_own: bool) -> String {
+    let again = if is_own { " --again" } else { "" };
+    match within(LOOK_LIMIT, setup::obstacle()).await.flatten() {
+        None => format!("run `bench sandy setup{again}`"),
+        Some(error) => {
+            format!("run `bench sandy setup{again}` once there is a Python for it: {}", sentence(&error))
+        }
+    }
+}
+
+/// Lists the benchmarks that run programs, with the Python packages that each needs.
+fn graders() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    bench_benchmarks::all()
+        .iter()
+        .filter_map(|benchmark| Some((benchmark.name(), benchmark.sandbox()?.facts().packages)))
+}
+
+fn names(affected: impl Fn(&[&str]) -> bool) -> String {
+    graders().filter(|(_, packages)| affected(packages)).map(|(name, _)| name).collect::<Vec<_>>().join(", ")
+}
+
+/// Parses the version and the missing packages.
+fn parse(stdout: &[u8]) -> Option<(String, Vec<String>)> {
+    let text = String::from_utf8_lossy(stdout);
+    let mut words = text.split_whitespace().map(str::to_owned);
+    let version = words.next().filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
+    Some((version, words.collect()))
+}
+
+fn exec(command: String, timeout: Duration) -> Exec {
+    Exec { command, cwd: None, env: BTreeMap::new(), timeout, output_bytes_max: OUTPUT_BYTES_MAX }
+}
+
+/// Runs a command in a sandbox of its own.
+async fn run(isolation: &dyn Isolation, limits: &Limits, exec: Exec) -> Result<Output, IsolationError> {
+    let sandbox = isolation.create(limits).await?;
+    let output = sandbox.exec(&exec).await;
+    sandbox.end().await;
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_and_missing_packages_are_read() {
+        let parse = |text: &str| parse(text.as_bytes());
+        assert_eq!(parse("3.13.5\n"), Some(("3.13.5".into(), vec![])));
+        assert_eq!(
+            parse("3.12.1 numpy h5py\n"),
+            Some(("3.12.1".into(), vec!["numpy".into(), "h5py".into()]))
+        );
+        assert_eq!(parse("Traceback"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn benchmarks_are_named_by_what_they_need() {
+        assert_eq!(names(|_| true), "livecodebench, scicode");
+        assert_eq!(names(|packages| packages.contains(&"numpy")), "scicode");
+        assert!(!LOOK.contains(['"', '$', '`']));
+    }
+}

@@ -1,0 +1,268 @@
+//! `bench doctor`, against servers of its own.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::serve::Server;
+use crate::support::{Done, Place};
+
+const KEY: &str = "sk-doctor-4711";
+const TOKEN: &str = "hf_doctor_4711";
+
+/// A request: its first line, and its key.
+type Asked = (String, Option<String>);
+/// Status, `Date` header and body of an answer.
+type Answer = (u16, String, &'static str);
+
+/// The hub and every provider at one address.
+struct World {
+    address: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl World {
+    fn start(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (noted, answer) = (Arc::clone(&asked), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (noted, answer) = (Arc::clone(&noted), Arc::clone(&answer));
+                std::thread::spawn(move || serve(stream, &noted, answer.as_ref()));
+            }
+        });
+        Self { address, asked }
+    }
+
+    /// The command with this world as its hub, and as two providers with keys.
+    fn doctor(&self, place: &Place, args: &[&str]) -> Done {
+        let mut command = place.command(&[&["doctor"], args].concat());
+        let base = format!("{}/v1", self.address);
+        command
+            .env_remove("HF_HUB_OFFLINE")
+            .env("HF_ENDPOINT", &self.address)
+            .env("HF_TOKEN", TOKEN)
+            .env("CHUTES_API_KEY", KEY)
+            .env("CHUTES_API_BASE_URL", &base)
+            .env("CHUTES_MODELS_API_URL", &self.address)
+            .env("OPENAI_COMPATIBLE_API_KEY", KEY)
+            .env("OPENAI_COMPATIBLE_BASE_URL", &base);
+        Done::of(&command.output().unwrap())
+    }
+}
+
+fn serve(mut stream: TcpStream, noted: &Mutex<Vec<Asked>>, answer: &impl Fn(&Asked) -> Answer) {
+    let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+    let Some(first) = lines.next() else { return };
+    let headers: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let key = headers.iter().find_map(|line| {
+        let (name, value) = line.split_once(": ")?;
+        name.eq_ignore_ascii_case("authorization").then(|| value.to_owned())
+    });
+    let asked = (first, key);
+    let (status, date, body) = answer(&asked);
+    noted.lock().unwrap().push(asked.clone());
+    let head = format!(
+        "HTTP/1.1 {status} X\r\ndate: {date}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    );
+    let body = if asked.0.starts_with("HEAD ") { "" } else { body };
+    let _ = stream.write_all(format!("{head}{body}").as_bytes());
+}
+
+/// The time so many seconds from now, as servers tell it.
+fn date(seconds: i64) -> String {
+    let time = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(seconds);
+    time.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string()
+}
+
+/// Answers as hub and providers do that know the keys.
+fn well((first, key): &Asked) -> Answer {
+    let is_right = [KEY, TOKEN].iter().any(|right| key.as_deref() == Some(&format!("Bearer {right}")));
+    match first.split(' ').nth(1).unwrap_or_default() {
+        "/v1/models" if is_right => (200, date(0), r#"{"data":[{"id":"a"},{"id":"b"}]}"#),
+        _ if is_right || first.starts_with("HEAD ") => (200, date(0), "{}"),
+        _ => (401, date(0), "{}"),
+    }
+}
+
+/// Each check by its name, and the exit code.
+fn checks(done: &Done) -> impl Fn(&str) -> Value + use<> {
+    let report: Value =
+        serde_json::from_str(&done.out).unwrap_or_else(|error| panic!("{error}: {}{}", done.out, done.err));
+    let all = report["checks"].as_array().unwrap().clone();
+    let has_problem = all.iter().any(|check| check["status"] == "problem");
+    assert_eq!(done.code, i32::from(has_problem), "{}", done.out);
+    for check in &all {
+        let needs_fix = !["ok", "skipped"].contains(&check["status"].as_str().unwrap());
+        assert_eq!(check["fix"].is_string(), needs_fix, "{check}");
+    }
+    move |name| all.iter().find(|check| check["name"] == name).unwrap_or_else(|| panic!("no {name}")).clone()
+}
+
+#[track_caller]
+fn expect(check: &Value, status: &str, part: &str) {
+    let fact = check["fact"].as_str().unwrap();
+    assert!(check["status"] == status && fact.contains(part), "{status}, {part}: {check}");
+}
+
+#[test]
+fn nothing_needs_to_be_set_and_nothing_is_made() {
+    let place = Place::new();
+    let done = place.bench(&["doctor", "--offline", "--json"]);
+    let check = checks(&done);
+    expect(&check("data-directory"), "ok", "which the first run creates");
+    expect(&check("hub"), "skipped", "huggingface.co");
+    expect(&check("hub-token"), "not-set-up", "HF_TOKEN is not set");
+    expect(&check("provider-chutes"), "not-set-up", "CHUTES_API_KEY is not set");
+    expect(&check("provider-openai-compatible"), "not-set-up", "OPENAI_COMPATIBLE_BASE_URL is not set");
+    expect(&check("provider-lmstudio"), "skipped", "127.0.0.1:1234");
+    expect(&check("clock"), "skipped", "no server was asked");
+    for name in ["disk", "sandboxes", "python", "memory", "open-files", "container-engine"] {
+        check(name);
+    }
+    assert!(!place.path("data").exists() && !place.path("home").exists());
+
+    let done = place.bench(&["doctor", "--offline"]);
+    let version = place.bench(&["--version"]).out;
+    assert!(done.out.starts_with(&version), "{}", done.out);
+    assert!(
+        done.out.contains("│ data directory") && done.out.contains("not set up: hub token: "),
+        "{}",
+        done.out
+    );
+}
+
+#[test]
+fn hub_and_providers_that_accept_their_keys_are_ok() {
+    let (place, world) = (Place::new(), World::start(well));
+    let done = world.doctor(&place, &["--json"]);
+    let check = checks(&done);
+    let host = world.address.trim_start_matches("http://");
+    expect(&check("hub"), "ok", host);
+    expect(&check("hub-token"), "ok", "HF_TOKEN is accepted");
+    expect(&check("provider-chutes"), "ok", "accepts the key; models: 2");
+    expect(&check("provider-openai-compatible"), "ok", "accepts the key; models: 2");
+    expect(&check("clock"), "ok", host);
+    let asked = world.asked.lock().unwrap();
+    assert!(asked.iter().all(|(line, _)| line.starts_with("GET ") || line.starts_with("HEAD ")), "{asked:?}");
+    let to_hub = asked.iter().filter(|(line, _)| line.contains("/api/datasets/"));
+    assert!(
+        to_hub.clone().count() == 1
+            && to_hub.clone().all(|(_, key)| key.as_deref() == Some(&format!("Bearer {TOKEN}")))
+    );
+    assert!(asked.iter().filter(|(line, _)| line.starts_with("HEAD ")).all(|(_, key)| key.is_none()));
+    assert!(!(done.out.clone() + &done.err).contains("4711"));
+}
+
+#[test]
+fn refused_keys_are_problems_and_are_not_shown() {
+    let place = Place::new();
+    let world =
+        World::start(|_| (401, date(0), r#"{"error":{"message":"bad key sk-doctor-4711 hf_doctor_4711"}}"#));
+    let done = world.doctor(&place, &["--json"]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    let check = checks(&done);
+    expect(&check("hub"), "ok", "127.0.0.1");
+    expect(&check("hub-token"), "problem", "HF_TOKEN is refused");
+    expect(&check("provider-chutes"), "problem", "refuses the key in CHUTES_API_KEY");
+    expect(&check("provider-openai-compatible"), "problem", "OPENAI_COMPATIBLE_API_KEY");
+    assert!(!(done.out.clone() + &done.err).contains("4711"), "{}", done.out);
+}
+
+#[test]
+fn a_server_that_hands_its_list_to_everyone_confirms_no_key() {
+    let place = Place::new();
+    let world = World::start(|_| (200, date(0), r#"{"data":[]}"#));
+    let done = world.doctor(&place, &["--json"]);
+    let check = checks(&done);
+    expect(&check("provider-openai-compatible"), "ok", "answers, whatever the key");
+}
+
+#[test]
+fn a_clock_that_is_minutes_off_is_a_problem() {
+    let place = Place::new();
+    for (seconds, status, fact) in
+        [(-600, "problem", "ahead of"), (600, "problem", "behind"), (-60, "warning", "ahead of")]
+    {
+        let world = World::start(move |asked| (well(asked).0, date(seconds), well(asked).2));
+        let done = world.doctor(&place, &["--json"]);
+        expect(&checks(&done)("clock"), status, fact);
+    }
+    let world = World::start(|asked| (well(asked).0, date(-600), well(asked).2));
+    let done = world.doctor(&place, &[]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    assert!(done.out.contains("\nproblem: clock: set it by NTP"), "{}", done.out);
+}
+
+#[test]
+fn servers_that_keep_silent_end_as_problems() {
+    let place = Place::new();
+    let world = World::start(|_| {
+        loop {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+    });
+    let began = Instant::now();
+    let done = world.doctor(&place, &["--json"]);
+    // Each check has a limit of some seconds, and they run at once.
+    assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
+    let check = checks(&done);
+    for name in ["hub", "provider-chutes", "provider-openai-compatible"] {
+        assert_eq!(check(name)["status"], "problem", "{}", check(name));
+    }
+    expect(&check("clock"), "skipped", "could be reached");
+    expect(&check("hub-token"), "skipped", "HF_TOKEN is set");
+}
+
+#[test]
+fn settings_that_cannot_be_used_are_findings() {
+    let place = Place::new();
+    let doctor = |name: &str, value: &str| {
+        let mut command = place.command(&["doctor", "--json", "--offline"]);
+        Done::of(&command.env(name, value).output().unwrap())
+    };
+    for (variable, value, name) in [
+        ("HF_ENDPOINT", "nonsense", "hub"),
+        ("CHUTES_API_BASE_URL", "nonsense", "providers"),
+        ("BENCH_SANDBOX_SLOTS", "0", "sandboxes"),
+        ("SANDY_BASE_URL", "nonsense", "sandboxes"),
+        ("BENCH_SANDBOX_PYTHON", "/etc", "python"),
+    ] {
+        let done = doctor(variable, value);
+        let found = checks(&done)(name);
+        assert_eq!(found["status"], "problem", "{variable}: {found}");
+        if variable != "BENCH_SANDBOX_PYTHON" {
+            expect(&found, "problem", variable);
+        }
+    }
+    let check = checks(&doctor("SANDY_BASE_URL", "http://sandy.example"));
+    expect(&check("sandboxes"), "skipped", "sandy.example");
+    expect(&check("python"), "skipped", "the sandbox service has its own");
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_a_problem() {
+    let place = Place::new();
+    place.write("data", "a file");
+    let done = place.bench(&["doctor", "--offline", "--json"]);
+    assert_eq!(done.code, 1, "{}", done.out);
+    expect(&checks(&done)("data-directory"), "problem", "not a directory");
+    let mut command = place.command(&["doctor", "--offline", "--json"]);
+    let done = Done::of(&command.env_remove("HOME").env_remove("BENCH_HOME").output().unwrap());
+    expect(&checks(&done)("data-directory"), "problem", "no home directory");
+}
+
+#[test]
+fn a_server_that_holds_the_data_directory_is_named_and_goes_on() {
+    let place = Place::new();
+    let _server = Server::start(&place, &[]);
+    let done = place.bench(&["doctor", "--offline", "--json"]);
+    expect(&checks(&done)("data-directory"), "warning", "in use by process ");
+    place.bench(&["runs"]).refused(1, "is in use by");
+}
