@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bench_domain::sample::Effort;
-use bench_domain::{SampleBody, SampleRef, Stage, Timestamp};
+use bench_domain::{SampleRef, Stage, Timestamp};
 use bench_items::Item;
 use bench_lambda::Deadline;
 use bench_queue::{DELAY_MAX, Message};
@@ -12,10 +12,8 @@ use bench_state::{Claim, ClaimedRecord, SampleRecord};
 use tokio::sync::OnceCell;
 
 use crate::Pipeline;
-use crate::commit::StoredBody;
 use crate::error::PipelineError;
-use crate::load::benchmark::BenchmarkContext;
-use crate::load::run::RunContext;
+use crate::load::{BenchmarkContext, RunContext};
 
 /// A sample that this attempt may work on until its deadline, with everything that is known of it.
 pub(crate) struct ClaimedSample {
@@ -85,19 +83,6 @@ impl Pipeline {
             // Perhaps by an attempt that was killed before it could say that the run is complete.
             Claim::Over => self.finish_if_complete(sample.run).await?,
             Claim::Gone => tracing::warn!(run.id = %sample.run, "There is no sample {sample}"),
-        }
-        Ok(None)
-    }
-
-    /// Finds what an earlier attempt stored that ended between storing and committing it.
-    pub(crate) async fn stored_body(
-        &self,
-        claimed: &ClaimedSample,
-    ) -> Result<Option<(SampleBody, StoredBody)>, PipelineError> {
-        for attempt in (claimed.record.cleared + 1..claimed.attempt).rev() {
-            if let Some((body, sha256)) = self.blobs.get_body(&claimed.sample, attempt, None).await? {
-                return Ok(Some((body, StoredBody { attempt, sha256 })));
-            }
         }
         Ok(None)
     }

@@ -1,4 +1,4 @@
-//! Stores what came back, ends samples, and writes progress events.
+//! Stores what came back, ends samples and counts them, and sends for the finisher.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -35,6 +35,19 @@ impl From<StoredBody> for BodyRef {
 }
 
 impl Pipeline {
+    /// Finds what an earlier attempt stored that ended between storing and committing it.
+    pub(crate) async fn stored_body(
+        &self,
+        claimed: &ClaimedSample,
+    ) -> Result<Option<(SampleBody, StoredBody)>, PipelineError> {
+        for attempt in (claimed.record.cleared + 1..claimed.attempt).rev() {
+            if let Some((body, sha256)) = self.blobs.get_body(&claimed.sample, attempt, None).await? {
+                return Ok(Some((body, StoredBody { attempt, sha256 })));
+            }
+        }
+        Ok(None)
+    }
+
     /// Stores what came back under this attempt, before anything else is done with it.
     pub(crate) async fn store(
         &self,

@@ -2,14 +2,16 @@
 //!
 //! A [`Pipeline`] receives batches of messages and takes each sample through the same steps:
 //!
-//! 1. [`claim`]: the sample becomes this attempt's, with its run and its benchmark.
-//! 2. [`load`]: the run, its sources and keys are loaded once for all samples; the item once for the attempt.
-//! 3. The sample's stage, chosen in [`pipeline`]: [`answer`] asks one of the sources and grades, [`judge`] asks a model
+//! 1. [`claim`]: the sample becomes this attempt's, with its run and its benchmark, which [`load`] reads once for all
+//!    samples of the run.
+//! 2. The sample's stage, chosen in [`pipeline`]: [`answer`] asks one of the sources and grades, [`judge`] asks a model
 //!    what the answer is worth, [`job`] runs the answer in a sandbox. Another kind of work is another module.
-//! 4. [`commit`]: what was received is stored before anything else is done with it; the verdict ends the sample.
+//! 3. [`commit`]: what was received is stored before anything else is done with it; the verdict ends the sample. A stage
+//!    that has no verdict hands the sample over ([`hand_over`]) or puts it off ([`claim`]).
 //!
-//! [`provider`] asks model providers and says what their failures mean for sample and run, [`budget`] counts what a run
-//! has spent, [`end_run`] stops a run whose next request would fail as well.
+//! [`model`] asks models and says what the failures of their providers mean for sample and run, [`budget`] counts what
+//! a run has spent, [`end_run`] stops a run whose next request would fail as well. `ARCHITECTURE.md` lists the files in the
+//! order in which a sample passes them.
 
 mod activity;
 mod answer;
@@ -23,8 +25,8 @@ mod hand_over;
 mod job;
 mod judge;
 mod load;
+mod model;
 mod pipeline;
-mod provider;
 mod responses;
 mod services;
 
@@ -32,8 +34,8 @@ pub use activity::WorkerIdentity;
 pub use budget::ledger::Ledgers;
 pub use config::PipelineConfig;
 pub use job::SandboxHost;
-pub use load::material::{MaterialLoader, SUPPORT_BYTES_MAX};
+pub use load::{MaterialLoader, SUPPORT_BYTES_MAX};
+pub use model::refusals::REFUSED_SAMPLES;
 pub use pipeline::Pipeline;
-pub use provider::refusals::REFUSED_SAMPLES;
 pub use responses::{NamedItem, RecordedResponses, ResponsesError};
 pub use services::Services;

@@ -13,7 +13,8 @@ use futures_util::FutureExt;
 use crate::activity::{self, Activity};
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
-use crate::load::runs::Runs;
+use crate::load::Runs;
+use crate::model::ModelClients;
 use crate::{PipelineConfig, SandboxHost, Services};
 
 /// Takes samples from message to score. Both queues of samples can be driven by one pipeline or by several.
@@ -23,6 +24,7 @@ pub struct Pipeline {
     pub(crate) blobs: Blobs,
     pub(crate) chat: ChatClient,
     pub(crate) runs: Runs,
+    pub(crate) clients: ModelClients,
     pub(crate) sandboxes: SandboxHost,
     pub(crate) activity: Activity,
     pub(crate) config: PipelineConfig,
@@ -33,9 +35,10 @@ impl Pipeline {
     pub fn new(services: Services, config: PipelineConfig) -> Self {
         let Services { state, queues, blobs, credentials, chat, inference, ledgers, sandboxes } = services;
         let operator_keys = inference.keys().and(&config.keys);
-        let runs = Runs::new(state.clone(), credentials, inference, operator_keys, ledgers);
+        let runs = Runs::new(state.clone(), credentials, operator_keys, ledgers);
+        let clients = ModelClients::new(inference);
         let activity = Activity::new(state.clone(), config.identity.clone());
-        Self { state, queues, blobs, chat, runs, sandboxes, activity, config }
+        Self { state, queues, blobs, chat, runs, clients, sandboxes, activity, config }
     }
 
     /// Handles a batch of messages from `queue`, all of them at once: waiting for ten answers costs one invocation.

@@ -5,21 +5,62 @@
 //! asks the next one.
 
 mod earlier_run;
-mod grade;
+mod model;
 pub(crate) mod oracle;
-mod provider;
-mod question;
 pub(crate) mod recorded;
-pub(crate) mod source;
 
-use bench_domain::SampleBody;
+use bench_benchmarks::{Grading, ItemProblem, NextQuestion, next_question};
+use bench_domain::sampling::item_hash;
+use bench_domain::{Answer, Code, Finish, Prompt, SampleBody, Stage, Step, Usage, Verdict};
+use bench_inference::tokens::usage_or_estimate;
+use bench_items::{Item, identity};
+use bench_state::{Answered, Finished};
 
-use self::source::AnswerSource;
+use self::earlier_run::EarlierRun;
+use self::recorded::{Recorded, outdated_responses};
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::commit::StoredBody;
 use crate::error::PipelineError;
-use crate::provider::Unavailable;
+use crate::load::RunContext;
+use crate::model::{Key, ModelClient, ModelClients, Role, Unavailable};
+
+/// The source of a run's answers.
+pub(crate) enum AnswerSource {
+    /// A model at a provider.
+    Model(Box<ModelClient>),
+    /// The dataset itself.
+    Oracle,
+    /// Responses from a file.
+    Recorded(Recorded),
+    /// The answers of an earlier run, which this one judges anew.
+    EarlierRun(EarlierRun),
+    /// None: the run fails.
+    Unavailable(Unavailable),
+}
+
+/// The question that is asked now.
+struct NextPrompt {
+    prompt: Prompt,
+    /// Name of the step; `None` for an item that takes one question.
+    step: Option<String>,
+    /// The steps that were answered.
+    earlier: Vec<Step>,
+    item_id: String,
+    /// The expected answer, for the stored body.
+    expected: String,
+}
+
+impl NextPrompt {
+    /// Makes the body to store of an answer.
+    fn answered(self, answer: Answer) -> SampleBody {
+        let Self { prompt, step, earlier: mut steps, item_id, expected } = self;
+        if let Some(name) = step {
+            steps.push(Step { name, prompt: prompt.clone(), answer: answer.clone() });
+        }
+        SampleBody { steps, ..SampleBody::new(item_id, prompt, answer, expected) }
+    }
+}
 
 impl Pipeline {
     /// Gets an answer and grades it. `stored` is what an earlier attempt stored and did not commit.
@@ -31,9 +72,10 @@ impl Pipeline {
         if let Some((body, stored)) = stored {
             return self.grade(claimed, body, stored).await;
         }
+        let source = self.answer_source(claimed);
         // `None`: the sample was ended, put off or given back.
-        let body = match &claimed.run.answers {
-            AnswerSource::Provider(provider) => self.ask_model(claimed, provider).await?,
+        let body = match source {
+            AnswerSource::Model(client) => self.ask_model(claimed, client).await?,
             AnswerSource::Oracle => self.ask_oracle(claimed).await?,
             AnswerSource::Recorded(recorded) => self.look_up_response(claimed, recorded).await?,
             AnswerSource::EarlierRun(earlier) => self.take_over_answer(claimed, earlier).await?,
@@ -42,7 +84,7 @@ impl Pipeline {
             }
         };
         let Some(body) = body else { return Ok(()) };
-        let receipt = claimed.run.receive(claimed.run.answers.spent_on(&body).into());
+        let receipt = claimed.run.receive(source.spent_on(&body).into());
         let stored = self.store(claimed, &body).await?;
         let graded = self.grade(claimed, body, stored).await;
         // After an error, too: it may have come behind the commit.
@@ -50,5 +92,154 @@ impl Pipeline {
             receipt.committed();
         }
         graded
+    }
+
+    /// Goes on with a stored answer: the next question, a verdict, or the next stage.
+    async fn grade(
+        &self,
+        claimed: &ClaimedSample,
+        body: SampleBody,
+        stored: StoredBody,
+    ) -> Result<(), PipelineError> {
+        let (source, item) = (self.answer_source(claimed), claimed.item(self).await?);
+        // An answer that was counted, and is graded again after a requeue, costs nothing more.
+        let counted = claimed.record.counted == Some(stored.attempt);
+        let spent = if counted { Usage::default() } else { source.spent_on(&body) };
+        // For operators: those of an item's earlier questions were counted with them.
+        let was_asked = !matches!(source, AnswerSource::EarlierRun(_));
+        let tokens = body.answer.usage.filter(|_| was_asked && !counted);
+        let answered = answered(claimed, source, item, &body, stored);
+        let benchmark = claimed.benchmark.benchmark;
+        if let Some(steps) = benchmark.steps() {
+            let material = claimed.benchmark.material(&self.blobs, item).await?;
+            // A question that can't be asked ends the sample in the attempt that would ask it: by then this answer is
+            // counted.
+            if !matches!(steps.next(item, &material, &body.steps), Ok(None)) {
+                return self.hand_over(claimed, Stage::Answer, &answered, spent, tokens).await;
+            }
+        }
+        let verdict = match benchmark.grade(item, &body.answer) {
+            Grading::Done(verdict) => verdict,
+            Grading::NeedsTurn(stage) => {
+                return self.hand_over(claimed, stage, &answered, spent, tokens).await;
+            }
+        };
+        let Answered { body: stored, item_hash, truncated, latency_ms, usage, model } = answered;
+        let finished = Finished {
+            verdict,
+            body: Some(stored),
+            item_hash,
+            truncated,
+            latency_ms,
+            usage,
+            model,
+            judge_usage: None,
+            judge_latency_ms: None,
+            judge_model: None,
+            at: bench_clock::now(),
+        };
+        self.commit(claimed, &finished, spent.into(), tokens).await
+    }
+
+    /// Returns the source of the run's answers, made for its first sample.
+    fn answer_source<'a>(&self, claimed: &'a ClaimedSample) -> &'a AnswerSource {
+        let run = &claimed.run;
+        run.answers.get_or_init(|| AnswerSource::new(run, &self.clients))
+    }
+
+    /// Makes the next prompt about the sample's item. Ends the sample and returns `None` if there can't be one.
+    async fn next_prompt(&self, claimed: &ClaimedSample) -> Result<Option<NextPrompt>, PipelineError> {
+        let problem = match self.try_next_prompt(claimed).await? {
+            Ok(next) => return Ok(Some(next)),
+            Err(problem) => problem,
+        };
+        self.end(claimed, Verdict::ungraded(Code::InvalidItem, problem.to_string())).await?;
+        Ok(None)
+    }
+
+    async fn try_next_prompt(
+        &self,
+        claimed: &ClaimedSample,
+    ) -> Result<Result<NextPrompt, ItemProblem>, PipelineError> {
+        let benchmark = claimed.benchmark.benchmark;
+        let item = claimed.item(self).await?;
+        let material = claimed.benchmark.material(&self.blobs, item).await?;
+        let mut earlier = Vec::new();
+        if benchmark.steps().is_some()
+            && let Some(turn) = &claimed.record.turn
+        {
+            let stored = &turn.answer.body;
+            let found = self.blobs.get_body(&claimed.sample, stored.attempt, Some(&stored.sha256)).await?;
+            let Some((body, _)) = found else {
+                let gone = "the stored answers to the item's earlier questions are gone".to_owned();
+                return Ok(Err(ItemProblem::Content(gone)));
+            };
+            earlier = body.steps;
+        }
+        Ok(match next_question(benchmark, item, &material, &earlier) {
+            Ok(Some(NextQuestion { step, prompt })) => {
+                let item_id = claimed.record.item_id.clone();
+                Ok(NextPrompt { prompt, step, earlier, item_id, expected: benchmark.expected(item) })
+            }
+            Ok(None) => Err(ItemProblem::no_question()),
+            Err(problem) => Err(problem),
+        })
+    }
+}
+
+impl AnswerSource {
+    /// Returns the source that a run was ordered with. Calls no service.
+    fn new(run: &RunContext, clients: &ModelClients) -> Self {
+        let spec = &run.spec;
+        if let Some(rejudges) = &spec.rejudges {
+            return Self::EarlierRun(EarlierRun::new(rejudges.run));
+        }
+        if let Some(why) = outdated_responses(spec) {
+            return Self::Unavailable(Unavailable::new(Code::StoredDataMissing, why));
+        }
+        match spec.model.provider.as_str() {
+            oracle::NAME => Self::Oracle,
+            recorded::NAME => Self::Recorded(Recorded::new(spec.model.replay_key.as_deref())),
+            _ => {
+                let missing = Unavailable::new(Code::KeyRequired, "Run is missing API key credentials");
+                let key = Key::new(spec.auth, run.caller_keys.model.clone(), missing);
+                let client = clients.client(run, Role::Model, &spec.model, key);
+                client.map_or_else(Self::Unavailable, Self::Model)
+            }
+        }
+    }
+
+    /// Returns the tokens that an answer cost: none where no provider was asked.
+    fn spent_on(&self, body: &SampleBody) -> Usage {
+        match self {
+            Self::Model(_) => usage_or_estimate(&body.prompt, &body.answer),
+            _ => Usage::default(),
+        }
+    }
+}
+
+/// Returns what the record keeps of an answer, all questions of its item together.
+fn answered(
+    claimed: &ClaimedSample,
+    source: &AnswerSource,
+    item: &Item,
+    body: &SampleBody,
+    stored: StoredBody,
+) -> Answered {
+    let last = std::slice::from_ref(&body.answer);
+    let answers =
+        || body.steps.iter().map(|step| &step.answer).chain(if body.steps.is_empty() { last } else { &[] });
+    let usage = match source {
+        // The run that asked the model has paid for it.
+        AnswerSource::EarlierRun(_) => Some(Usage::default()),
+        _ => answers().filter_map(|answer| answer.usage).reduce(Usage::plus),
+    };
+    Answered {
+        body: stored.into(),
+        item_hash: Some(item_hash(&identity(claimed.benchmark.benchmark, item))),
+        truncated: answers().any(|answer| answer.finish == Finish::Length),
+        latency_ms: Some(answers().map(|answer| answer.latency_ms).sum()),
+        usage,
+        model: body.answer.model.clone(),
     }
 }

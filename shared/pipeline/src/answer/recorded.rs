@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use bench_domain::{Code, SampleBody, Verdict};
+use bench_domain::run::ItemNaming;
+use bench_domain::{Code, RunSpec, SampleBody, Verdict};
 use bench_items::ROW_SIGN;
 use tokio::sync::OnceCell;
 
@@ -70,5 +71,47 @@ impl Pipeline {
         };
         claimed.run.keys.redact_answer(&mut answer);
         Ok(Some(next.answered(answer)))
+    }
+}
+
+/// Returns why stored responses that an older program took in are not used: it took their ids for indices of rows, so that
+/// part of the run may be graded against other items than the rest would be.
+pub(super) fn outdated_responses(spec: &RunSpec) -> Option<&'static str> {
+    let is_outdated = spec.model.replay_key.is_some() && spec.item_naming == ItemNaming::RowIndex;
+    is_outdated.then_some(
+        "this run was ordered by an older version, which took the ids of stored responses for indices of rows: order it \
+         again",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::run::{AuthMode, Owner};
+    use bench_domain::{RunId, Timestamp};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stored_responses_of_an_older_program_are_not_used() {
+        let spec = |replay_key: Option<&str>, item_naming: Option<&str>| -> RunSpec {
+            let mut spec = json!({
+                "id": RunId::random(), "benchmarks": ["mmlu_pro"], "selected_benchmarks": null,
+                "model": {
+                    "id": bench_domain::ModelId::of("replay", "a.jsonl"), "provider": "replay", "slug": "a.jsonl",
+                    "replay_key": replay_key,
+                },
+                "subset": bench_domain::Subset::default(), "owner": Owner::Local, "auth": AuthMode::System,
+                "coverage_min": 0.9, "software": "0.1.0", "created_at": Timestamp::default(),
+            });
+            if let Some(naming) = item_naming {
+                spec["item_naming"] = naming.into();
+            }
+            serde_json::from_value(spec).unwrap()
+        };
+        let why = outdated_responses(&spec(Some("uploads/a"), None)).unwrap();
+        assert!(why.ends_with("order it again"), "{why}");
+        assert_eq!(outdated_responses(&spec(Some("uploads/a"), Some("source-id"))), None);
+        assert_eq!(outdated_responses(&spec(None, None)), None, "a model that is asked");
     }
 }

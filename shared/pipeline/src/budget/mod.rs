@@ -14,7 +14,7 @@ use bench_inference::tokens::estimate_prompt;
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
-use crate::provider::Role;
+use crate::model::Role;
 
 /// How soon answers that are being committed are looked for again.
 const COMMITS_TAKE: Duration = Duration::from_millis(50);

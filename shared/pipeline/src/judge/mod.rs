@@ -6,7 +6,6 @@
 //! its own provider, key, waits, tokens and cost. What goes wrong with it is an infrastructure-error of the sample or the
 //! end of the run, never a verdict.
 
-pub(crate) mod source;
 mod verdict;
 
 use bench_benchmarks::Judge;
@@ -17,13 +16,23 @@ use bench_inference::{Failure, FailureKind, TooLong};
 use bench_items::Item;
 use bench_state::Turn;
 
-use self::source::JudgeSource;
 use crate::Pipeline;
-use crate::answer::oracle;
+use crate::answer::{oracle, recorded};
 use crate::claim::ClaimedSample;
 use crate::commit::StoredBody;
 use crate::error::PipelineError;
-use crate::provider::{Asked, Provider, Question, Role, Unavailable};
+use crate::load::RunContext;
+use crate::model::{Asked, Key, ModelClient, ModelClients, Question, Role, Unavailable};
+
+/// The source of the replies of a run's judge.
+pub(crate) enum JudgeSource {
+    /// A model at a provider.
+    Model(Box<ModelClient>),
+    /// The dataset itself: what a perfect judge would say.
+    Oracle,
+    /// None: a sample that needs it fails the run.
+    Unavailable(Unavailable),
+}
 
 /// A claimed sample with its judge and its item.
 #[derive(Clone, Copy)]
@@ -70,7 +79,7 @@ impl Pipeline {
                 return self.end_without_verdict(claimed, Code::InvalidItem, &problem.to_string()).await;
             }
         };
-        let (model, reply, usage) = match &claimed.run.judge {
+        let (model, reply, usage) = match self.judge_source(claimed) {
             JudgeSource::Oracle => {
                 let reply = Answer::local(judge.oracle(case.item, &body.answer));
                 (oracle::NAME.to_owned(), reply, Usage::ZERO)
@@ -78,10 +87,10 @@ impl Pipeline {
             JudgeSource::Unavailable(Unavailable { code, why }) => {
                 return self.fail_run(claimed, *code, why).await;
             }
-            JudgeSource::Provider(provider) => {
-                let Some(reply) = self.ask_judge(case, provider, &prompt).await? else { return Ok(()) };
+            JudgeSource::Model(client) => {
+                let Some(reply) = self.ask_judge(case, client, &prompt).await? else { return Ok(()) };
                 let usage = usage_or_estimate(&prompt, &reply);
-                (provider.model.qualified(), reply, usage)
+                (client.model.qualified(), reply, usage)
             }
         };
         let receipt = claimed.run.receive(Role::Judge.spending(usage));
@@ -96,11 +105,17 @@ impl Pipeline {
         read
     }
 
+    /// Returns the source of the judge's replies, made for the run's first sample that needs it.
+    fn judge_source<'a>(&self, claimed: &'a ClaimedSample) -> &'a JudgeSource {
+        let run = &claimed.run;
+        run.judge.get_or_init(|| JudgeSource::new(run, &self.clients))
+    }
+
     /// Asks a model for a verdict. Returns `None` without a reply: the sample was then ended, put off or given back.
     async fn ask_judge(
         &self,
         case: Case<'_>,
-        provider: &Provider,
+        client: &ModelClient,
         prompt: &Prompt,
     ) -> Result<Option<Answer>, PipelineError> {
         let claimed = case.claimed;
@@ -117,13 +132,13 @@ impl Pipeline {
         };
         let schema = case.judge.reply_schema();
         let question = Question { prompt, generation, reply_schema: schema.as_ref() };
-        match self.ask_provider(claimed, provider, &question).await? {
+        match self.ask(claimed, client, &question).await? {
             Asked::Answer(reply) => return Ok(Some(*reply)),
             Asked::RunOver => self.give_back(claimed).await?,
             Asked::Failed(failure) => {
-                self.count_failed(claimed, provider.role, prompt, &failure).await;
+                self.count_failed(claimed, client.role, prompt, &failure).await;
                 let failure = claimed.benchmark.without_quotes(prompt, failure);
-                self.judge_failed(claimed, provider, &failure).await?;
+                self.judge_failed(claimed, client, &failure).await?;
             }
         }
         Ok(None)
@@ -133,12 +148,12 @@ impl Pipeline {
     async fn judge_failed(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
         match failure.kind {
-            FailureKind::TooLong(TooLong::Time) => self.retry(claimed, provider, failure).await,
-            _ => self.provider_failed(claimed, provider, failure).await,
+            FailureKind::TooLong(TooLong::Time) => self.retry(claimed, client, failure).await,
+            _ => self.provider_failed(claimed, client, failure).await,
         }
     }
 
@@ -150,5 +165,33 @@ impl Pipeline {
         why: &str,
     ) -> Result<(), PipelineError> {
         self.end(claimed, Verdict::ungraded(code, why)).await
+    }
+}
+
+impl JudgeSource {
+    /// Returns the source that a run was ordered with. Calls no service.
+    fn new(run: &RunContext, clients: &ModelClients) -> Self {
+        let could_not = |Unavailable { code, why }: Unavailable| {
+            Self::Unavailable(Unavailable { code: code.of_judge(), why: Role::Judge.explain(&why) })
+        };
+        let Some(judge) = &run.spec.judge else {
+            return could_not(Unavailable::new(Code::JudgeMissing, "the run has no judge"));
+        };
+        match judge.model.provider.as_str() {
+            oracle::NAME => Self::Oracle,
+            recorded::NAME => Self::Unavailable(Unavailable::new(
+                Code::JudgeNotUsable,
+                "the judge must be a model or `oracle`",
+            )),
+            _ => {
+                let missing = Unavailable::new(
+                    Code::JudgeKeyRequired,
+                    "Run is missing API key credentials of its judge",
+                );
+                let key = Key::new(judge.auth, run.caller_keys.judge.clone(), missing);
+                let client = clients.client(run, Role::Judge, &judge.model, key);
+                client.map_or_else(could_not, Self::Model)
+            }
+        }
     }
 }

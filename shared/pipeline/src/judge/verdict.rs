@@ -9,13 +9,12 @@ use bench_inference::tokens::usage_or_estimate;
 use bench_lambda::metrics;
 use bench_state::{Finished, HandedOver, Reply};
 
-use super::Case;
-use super::source::JudgeSource;
+use super::{Case, JudgeSource};
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::commit::StoredBody;
 use crate::error::PipelineError;
-use crate::provider::Role;
+use crate::model::Role;
 
 /// Maximum number of characters of a reply that a reason quotes.
 const QUOTED_CHARS_MAX: usize = 200;
@@ -33,9 +32,9 @@ impl Pipeline {
         let Judgement { model, prompt, reply } = judgement;
         // A reply that was counted, and is read again after a requeue, costs nothing more.
         let counted = claimed.record.counted == Some(stored.attempt);
-        let (spent, usage) = match &claimed.run.judge {
+        let (spent, usage) = match self.judge_source(claimed) {
             _ if counted => (Usage::ZERO, turn.usage),
-            JudgeSource::Provider(_) => (usage_or_estimate(prompt, reply), sum(turn.usage, reply.usage)),
+            JudgeSource::Model(_) => (usage_or_estimate(prompt, reply), sum(turn.usage, reply.usage)),
             JudgeSource::Oracle | JudgeSource::Unavailable(_) => (Usage::ZERO, sum(turn.usage, reply.usage)),
         };
         let tokens = reply.usage.filter(|_| !counted);

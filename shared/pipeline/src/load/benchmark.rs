@@ -1,21 +1,22 @@
-//! One benchmark of a run.
+//! One benchmark of a run: its items, and what its prompts need besides them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use bench_benchmarks::{Benchmark, Material, Templates};
 use bench_blobs::Blobs;
-use bench_datasets::{SupportCache, load_item, load_templates};
-use bench_domain::run::Plan;
+use bench_datasets::{DatasetError, SupportCache, load_item, load_templates};
+use bench_domain::run::{DatasetUse, Plan};
 use bench_domain::{Prompt, RunSpec};
 use bench_inference::Failure;
 use bench_items::Item;
 use bench_state::{BenchmarkRecord, SampleRecord};
+use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::error::PipelineError;
-use crate::load::material::MaterialLoader;
 
 /// One benchmark of a run, loaded once for all of its samples.
 pub(crate) struct BenchmarkContext {
@@ -91,5 +92,36 @@ impl BenchmarkContext {
     pub(crate) async fn templates(&self, blobs: &Blobs) -> Result<&Templates, PipelineError> {
         let load = || async { Ok(load_templates(blobs, &self.plan.templates).await?) };
         self.templates.get_or_try_init(load).await
+    }
+}
+
+/// Maximum size in bytes of the documents that prompts need besides their items, kept for all runs together: those of
+/// more than a hundred prompts of 100,000 tokens.
+pub const SUPPORT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Loads what the prompts of a dataset need besides their items.
+pub struct MaterialLoader<'a> {
+    /// The store with the dataset's values.
+    pub blobs: &'a Blobs,
+    /// Values that were loaded.
+    pub cache: &'a SupportCache,
+    /// The dataset.
+    pub dataset: &'a DatasetUse,
+    /// The official texts.
+    pub templates: &'a Templates,
+}
+
+impl MaterialLoader<'_> {
+    /// Loads what the prompt of `item` needs. A value that the dataset doesn't have is null.
+    ///
+    /// # Errors
+    /// When the store fails or has a value no more.
+    pub async fn load(&self, benchmark: &dyn Benchmark, item: &Item) -> Result<Material, DatasetError> {
+        let mut support = BTreeMap::new();
+        for name in benchmark.support_of(item) {
+            let value = self.cache.get(self.blobs, self.dataset, &name).await?;
+            support.insert(name, value.map_or(Value::Null, |value| (*value).clone()));
+        }
+        Ok(Material { support, templates: self.templates.clone() })
     }
 }

@@ -1,7 +1,249 @@
-//! What an attempt needs before it can ask: the run, the benchmark, the item and what its prompt needs besides it.
+//! Loads a run once for all of its samples, and looks whether it is still open.
 
-pub(crate) mod benchmark;
-mod keys;
-pub(crate) mod material;
-pub(crate) mod run;
-pub(crate) mod runs;
+mod benchmark;
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use bench_datasets::SupportCache;
+use bench_domain::run::AuthMode;
+use bench_domain::{BenchmarkName, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp};
+use bench_inference::Keys;
+use bench_state::credentials::Credentials;
+use bench_state::{State, StateError, TakenUp};
+
+pub(crate) use self::benchmark::BenchmarkContext;
+pub use self::benchmark::{MaterialLoader, SUPPORT_BYTES_MAX};
+use crate::answer::AnswerSource;
+use crate::budget::ledger::{Ledger, Ledgers, Receipt};
+use crate::claim::ClaimedSample;
+use crate::error::PipelineError;
+use crate::judge::JudgeSource;
+
+/// Maximum age of the knowledge that a run is open.
+const OPEN_FOR: Duration = Duration::from_secs(1);
+/// Maximum number of runs that are kept; the least recently used one goes first.
+const RUNS_MAX: usize = 64;
+
+/// One run, loaded once for all of its samples.
+pub(crate) struct RunContext {
+    /// The order.
+    pub(crate) spec: RunSpec,
+    /// Its generation when it was loaded.
+    pub(crate) generation: u32,
+    /// When the run was last taken up again, if it was.
+    pub(crate) taken_up: Option<TakenUp>,
+    /// Keys that its caller gave.
+    pub(crate) caller_keys: CallerKeys,
+    /// Source of its answers, once stage `answer` has made it.
+    pub(crate) answers: OnceLock<AnswerSource>,
+    /// Source of its judge's replies, once stage `judge` has made it.
+    pub(crate) judge: OnceLock<JudgeSource>,
+    /// Keys that are removed from every text that is stored: the run's own, its judge's and the operator's.
+    pub(crate) keys: Keys,
+    /// What it has spent, if it has a budget.
+    pub(crate) ledger: Option<Arc<Ledger>>,
+    /// Its planned benchmarks.
+    benchmarks: BTreeMap<BenchmarkName, Arc<BenchmarkContext>>,
+    /// Time at which the run was last seen open, in microseconds; 0 once it was seen over.
+    seen_open: AtomicI64,
+    /// Order of the last use among the runs of this process.
+    used: AtomicU64,
+}
+
+impl RunContext {
+    /// Returns the benchmark of a sample, if the sample belongs to its current plan.
+    fn benchmark_of(&self, sample: &SampleRef) -> Option<&Arc<BenchmarkContext>> {
+        self.benchmarks.get(&sample.benchmark).filter(|found| found.plan.attempt == sample.plan)
+    }
+
+    /// Returns the number of planned samples; `None` until all benchmarks are planned.
+    pub(crate) fn samples(&self) -> Option<u64> {
+        let is_planned = self.benchmarks.len() == self.spec.benchmarks.len();
+        is_planned.then(|| {
+            let samples = self.benchmarks.values().map(|benchmark| benchmark.plan.samples());
+            samples.fold(0, u64::saturating_add)
+        })
+    }
+
+    /// Counts tokens of an answer from its receipt on, if the run has a budget.
+    pub(crate) fn receive(&self, spent: Spending) -> Option<Receipt<'_>> {
+        self.ledger.as_ref().map(|ledger| ledger.receive(spent))
+    }
+}
+
+/// Keys that callers gave for a run.
+#[derive(Debug, Default)]
+pub(crate) struct CallerKeys {
+    /// For the model that is measured.
+    pub(crate) model: Option<Secret>,
+    /// For the judge.
+    pub(crate) judge: Option<Secret>,
+}
+
+impl CallerKeys {
+    /// Loads both keys whatever the stage: neither may be in a stored text.
+    async fn load(credentials: &Credentials, spec: &RunSpec) -> Result<Self, StateError> {
+        let mut keys = Self::default();
+        if spec.auth == AuthMode::ApiKey {
+            keys.model = credentials.get(spec.id).await?;
+        }
+        if spec.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey) {
+            keys.judge = credentials.judge(spec.id).await?;
+        }
+        Ok(keys)
+    }
+}
+
+/// The runs that this process works on.
+pub(crate) struct Runs {
+    state: State,
+    credentials: Credentials,
+    operator_keys: Keys,
+    loaded: Mutex<HashMap<RunId, Arc<RunContext>>>,
+    support: Arc<SupportCache>,
+    /// Ledgers outlive the contexts of their runs, for as long as an attempt works on one.
+    ledgers: Ledgers,
+    clock: AtomicU64,
+    /// One reader at a time: the others find what it has read.
+    loading: tokio::sync::Mutex<()>,
+}
+
+impl Runs {
+    pub(crate) fn new(state: State, credentials: Credentials, operator_keys: Keys, ledgers: Ledgers) -> Self {
+        Self {
+            state,
+            credentials,
+            operator_keys,
+            loaded: Mutex::default(),
+            support: Arc::new(SupportCache::new(SUPPORT_BYTES_MAX)),
+            ledgers,
+            clock: AtomicU64::new(0),
+            loading: tokio::sync::Mutex::new(()),
+        }
+    }
+
+    /// Returns the run of a sample in this generation or a later one, and the sample's benchmark. `None` when the message
+    /// is not needed: the run is over, or the sample is not in its plans.
+    pub(crate) async fn open(
+        &self,
+        sample: &SampleRef,
+        generation: u32,
+    ) -> Result<Option<(Arc<RunContext>, Arc<BenchmarkContext>)>, PipelineError> {
+        // What is known may be from before a benchmark was planned or the run was requeued: look again.
+        for _ in 0..2 {
+            let Some(run) = self.get(sample.run).await? else { return Ok(None) };
+            if run.generation >= generation
+                && let Some(benchmark) = run.benchmark_of(sample).cloned()
+                && self.check_open(&run).await?
+            {
+                return Ok(Some((run, benchmark)));
+            }
+            self.forget(sample.run);
+        }
+        Ok(None)
+    }
+
+    /// Returns whether the run of a claimed sample is still open. Looks at most once a second.
+    pub(crate) async fn is_open(&self, claimed: &ClaimedSample) -> Result<bool, PipelineError> {
+        let found = self.open(&claimed.sample, claimed.run.generation).await?;
+        Ok(found.is_some_and(|(run, _)| run.generation == claimed.run.generation))
+    }
+
+    /// Returns whether the answer to a question that was asked is still wanted. It is when the run was stopped by its
+    /// budget or by refusals meanwhile: the answer is being paid for.
+    pub(crate) async fn wants_answers(&self, run: RunId) -> Result<bool, PipelineError> {
+        if let Some(known) = self.known(run)
+            && self.check_open(&known).await?
+        {
+            return Ok(true);
+        }
+        // Forgotten, or of an older generation: a requeued run still needs the answer.
+        let found = self.state.run(run).await?;
+        Ok(found.is_some_and(|found| found.state.status().is_open() || found.state.is_stopped()))
+    }
+
+    /// Drops what is known of a run, so that it is loaded anew.
+    pub(crate) fn forget(&self, run: RunId) {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner).remove(&run);
+    }
+
+    fn known(&self, run: RunId) -> Option<Arc<RunContext>> {
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = loaded.get(&run).cloned()?;
+        found.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        Some(found)
+    }
+
+    async fn get(&self, run: RunId) -> Result<Option<Arc<RunContext>>, PipelineError> {
+        if let Some(found) = self.known(run) {
+            return Ok(Some(found));
+        }
+        let _one = self.loading.lock().await;
+        if let Some(found) = self.known(run) {
+            return Ok(Some(found));
+        }
+        let Some(context) = self.load(run).await? else { return Ok(None) };
+        let context = Arc::new(context);
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.len() >= RUNS_MAX {
+            let oldest =
+                loaded.iter().min_by_key(|(_, known)| known.used.load(Ordering::Relaxed)).map(|(id, _)| *id);
+            oldest.map(|id| loaded.remove(&id));
+        }
+        loaded.insert(run, Arc::clone(&context));
+        Ok(Some(context))
+    }
+
+    /// Returns whether the run is still open. Looks at most once a second; a run of another generation is loaded anew.
+    async fn check_open(&self, run: &Arc<RunContext>) -> Result<bool, PipelineError> {
+        let fresh = |seen: i64| bench_clock::now().since(Timestamp::from_micros(seen)) < OPEN_FOR;
+        match run.seen_open.load(Ordering::Relaxed) {
+            0 => return Ok(false),
+            seen if fresh(seen) => return Ok(true),
+            _ => {}
+        }
+        let _one = self.loading.lock().await;
+        if fresh(run.seen_open.load(Ordering::Relaxed)) {
+            return Ok(true);
+        }
+        let found = self.state.run(run.spec.id).await?;
+        let open =
+            found.is_some_and(|found| found.generation == run.generation && found.state.status().is_open());
+        run.seen_open.store(if open { bench_clock::now().as_micros() } else { 0 }, Ordering::Relaxed);
+        if !open {
+            self.forget(run.spec.id);
+        }
+        Ok(open)
+    }
+
+    async fn load(&self, run: RunId) -> Result<Option<RunContext>, PipelineError> {
+        let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(None) };
+        let record = found.run;
+        if !record.state.status().is_open() {
+            return Ok(None);
+        }
+        let caller_keys = CallerKeys::load(&self.credentials, &record.spec).await?;
+        let CallerKeys { model, judge } = &caller_keys;
+        let keys = self.operator_keys.and(&Keys::new(model.iter().chain(judge)));
+        let benchmarks = found.benchmarks.into_iter().filter_map(|benchmark| {
+            let name = benchmark.name.clone();
+            Some((name, Arc::new(BenchmarkContext::new(&record.spec, benchmark, &self.support)?)))
+        });
+        Ok(Some(RunContext {
+            benchmarks: benchmarks.collect(),
+            generation: record.generation,
+            taken_up: record.taken_up,
+            caller_keys,
+            answers: OnceLock::new(),
+            judge: OnceLock::new(),
+            keys,
+            ledger: record.spec.budget.is_set().then(|| self.ledgers.of(run)),
+            spec: record.spec,
+            seen_open: AtomicI64::new(bench_clock::now().as_micros()),
+            used: AtomicU64::new(0),
+        }))
+    }
+}

@@ -1,4 +1,4 @@
-//! From the model of an order to a provider that can be asked.
+//! Makes clients of the models that runs ask.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -7,11 +7,11 @@ use std::time::Duration;
 use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::{Code, RunId, Secret};
 use bench_inference::{Endpoint, InferenceConfig};
-use bench_state::RunRecord;
 
 use super::refusals::Refusals;
 use super::wait::Wait;
-use super::{Provider, Role};
+use super::{ModelClient, Role};
+use crate::load::RunContext;
 
 /// The key that pays for the requests to a model.
 #[derive(Debug)]
@@ -48,29 +48,29 @@ impl Unavailable {
     }
 }
 
-/// The providers that runs can ask.
-pub(crate) struct Providers {
+/// Makes clients of the models that runs ask.
+pub(crate) struct ModelClients {
     inference: InferenceConfig,
     /// Refusals outlive the contexts of their runs: a request that is under way belongs to them.
     refusals: Mutex<HashMap<(RunId, u32, Role), Weak<Refusals>>>,
 }
 
-impl Providers {
+impl ModelClients {
     pub(crate) fn new(inference: InferenceConfig) -> Self {
         Self { inference, refusals: Mutex::default() }
     }
 
-    /// Returns the provider of a model. Calls nothing.
+    /// Makes the client of a run's model. Calls no service.
     ///
     /// # Errors
-    /// Why nobody can be asked: the run fails with it.
-    pub(crate) fn resolve(
+    /// Why the model can't be asked: the run fails with it.
+    pub(crate) fn client(
         &self,
-        run: &RunRecord,
+        run: &RunContext,
         role: Role,
         model: &ModelRef,
         key: Key,
-    ) -> Result<Box<Provider>, Unavailable> {
+    ) -> Result<Box<ModelClient>, Unavailable> {
         let provider = bench_inference::Provider::from_name(&model.provider).ok_or_else(|| {
             Unavailable::new(Code::UnsupportedProvider, format!("provider `{}` is unknown", model.provider))
         })?;
@@ -90,7 +90,7 @@ impl Providers {
         let address = model.base_url.as_deref().unwrap_or_default();
         let wait = Wait::new(credential(run, role), format!("{}@{address}", model.qualified()));
         let refusals = self.refusals(run.spec.id, run.generation, role);
-        Ok(Box::new(Provider { role, model: model.clone(), endpoint, refusals, wait }))
+        Ok(Box::new(ModelClient { role, model: model.clone(), endpoint, refusals, wait }))
     }
 
     /// How long a provider is left alone that is busy and doesn't say for how long.
@@ -112,7 +112,7 @@ impl Providers {
 }
 
 /// Names whose key pays, so that its waits are shared: never a key.
-fn credential(run: &RunRecord, role: Role) -> String {
+fn credential(run: &RunContext, role: Role) -> String {
     let owner = match &run.spec.owner {
         Owner::Key(hash) => hash.as_str(),
         Owner::Local => "local",

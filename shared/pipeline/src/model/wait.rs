@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench_domain::Timestamp;
 use bench_inference::{Failure, FailureKind, GaveUpBy};
 
-use super::Provider;
+use super::ModelClient;
 use crate::Pipeline;
 use crate::error::PipelineError;
 
@@ -35,10 +35,10 @@ impl Pipeline {
     /// Returns the failure that stands for a request while the provider's wait lasts. Reads at most once a second.
     pub(super) async fn told_to_wait(
         &self,
-        provider: &Provider,
+        client: &ModelClient,
         now: Timestamp,
     ) -> Result<Option<Failure>, PipelineError> {
-        let wait = &provider.wait;
+        let wait = &client.wait;
         let read_at = Timestamp::from_micros(wait.read_at.load(Ordering::Relaxed));
         if now.since(read_at) >= READ_EVERY {
             wait.read_at.store(now.as_micros(), Ordering::Relaxed);
@@ -60,10 +60,10 @@ impl Pipeline {
     /// Makes every process with the same credential and model wait.
     pub(super) async fn share_wait(
         &self,
-        provider: &Provider,
+        client: &ModelClient,
         duration: Duration,
     ) -> Result<(), PipelineError> {
-        let (wait, now) = (&provider.wait, bench_clock::now());
+        let (wait, now) = (&client.wait, bench_clock::now());
         wait.until.fetch_max(now.plus(duration).as_micros(), Ordering::Relaxed);
         Ok(self.state.wait_for(&wait.credential, &wait.model, now, duration).await?)
     }

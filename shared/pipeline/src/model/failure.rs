@@ -7,7 +7,7 @@ use bench_domain::{Code, Verdict};
 use bench_inference::{Failure, FailureKind};
 use bench_lambda::metrics;
 
-use super::{Provider, Role};
+use super::{ModelClient, Role};
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
@@ -22,23 +22,23 @@ impl Pipeline {
     pub(crate) async fn provider_failed(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
         match failure.kind {
             FailureKind::FatalForRun(_) => {
-                let hint = provider.model_hint(failure).map(|hint| format!("; {hint}")).unwrap_or_default();
-                let why = format!("{}{hint}", provider.role.explain(&failure.cause));
-                self.fail_run(claimed, provider.role.code(failure), &why).await
+                let hint = client.model_hint(failure).map(|hint| format!("; {hint}")).unwrap_or_default();
+                let why = format!("{}{hint}", client.role.explain(&failure.cause));
+                self.fail_run(claimed, client.role.code(failure), &why).await
             }
-            FailureKind::RateLimited => self.wait_for_provider(claimed, provider, failure).await,
-            FailureKind::Transient => self.retry(claimed, provider, failure).await,
-            FailureKind::Bad => self.refused(claimed, provider, failure).await,
+            FailureKind::RateLimited => self.wait_for_provider(claimed, client, failure).await,
+            FailureKind::Transient => self.retry(claimed, client, failure).await,
+            FailureKind::Bad => self.refused(claimed, client, failure).await,
             FailureKind::TooLong(_) | FailureKind::Refused | FailureKind::Unsupported => {
-                let why = provider.role.explain(&failure.cause);
-                self.end(claimed, Verdict::ungraded(provider.role.code(failure), why)).await
+                let why = client.role.explain(&failure.cause);
+                self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await
             }
-            FailureKind::AnswerTooLarge => self.end_too_large(claimed, provider, failure).await,
+            FailureKind::AnswerTooLarge => self.end_too_large(claimed, client, failure).await,
         }
     }
 
@@ -46,15 +46,15 @@ impl Pipeline {
     pub(crate) async fn retry(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
         let effort = claimed.record.effort;
         let failures = effort.failures + 1;
         if failures >= self.config.attempts_max {
-            let cause = provider.role.explain(&failure.cause);
+            let cause = client.role.explain(&failure.cause);
             let why = format!("{cause} (after {failures} attempts; {})", failure.gave_up_by);
-            return self.end(claimed, Verdict::ungraded(provider.role.code(failure), why)).await;
+            return self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await;
         }
         let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures)));
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
@@ -66,39 +66,39 @@ impl Pipeline {
     async fn end_too_large(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
-        let why = provider.role.explain(&failure.cause);
-        let (sample, code) = (&claimed.sample, provider.role.code(failure));
+        let why = client.role.explain(&failure.cause);
+        let (sample, code) = (&claimed.sample, client.role.code(failure));
         tracing::warn!(run.id = %sample.run, error.code = %code, "Sample {sample} ended: {why}");
         let verdict = Verdict::ungraded(code, why);
         let mut finished = claimed.record.ended(verdict, bench_clock::now());
         let usage = failure.usage.filter(|usage| usage.estimated_tokens == 0);
-        let sum = match provider.role {
+        let sum = match client.role {
             Role::Model => &mut finished.usage,
             Role::Judge => &mut finished.judge_usage,
         };
         *sum = sum.map_or(usage, |sum| Some(sum.plus(usage.unwrap_or_default())));
         // A run with a budget has counted it when it came.
         let spent = usage.filter(|_| claimed.run.ledger.is_none()).unwrap_or_default();
-        self.commit(claimed, &finished, provider.role.spending(spent), usage).await
+        self.commit(claimed, &finished, client.role.spending(spent), usage).await
     }
 
     /// Puts the sample off for as long as the provider asked: bounded by the time since the first wait, not by number.
     async fn wait_for_provider(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
-        let asked = failure.retry_after.unwrap_or(self.runs.providers.rate_limit_sleep()).min(WAIT_MAX);
+        let asked = failure.retry_after.unwrap_or(self.clients.rate_limit_sleep()).min(WAIT_MAX);
         let patience = self.config.patience;
         if failure.status.is_some() && !is_out_of_patience(&claimed.record.effort, patience) {
-            self.share_wait(provider, asked).await?;
+            self.share_wait(client, asked).await?;
         }
-        let why = provider.role.explain(&failure.cause);
-        self.wait_or_end(claimed, provider.role.code(failure), &why, asked, patience).await
+        let why = client.role.explain(&failure.cause);
+        self.wait_or_end(claimed, client.role.code(failure), &why, asked, patience).await
     }
 
     /// Puts the sample off for about `wait`, at most an hour, since something that it needs isn't available now. Ends it as

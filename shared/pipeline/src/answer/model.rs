@@ -6,14 +6,14 @@ use bench_inference::{Failure, FailureKind, TooLong};
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
-use crate::provider::{Asked, Provider, Question};
+use crate::model::{Asked, ModelClient, Question};
 
 impl Pipeline {
     /// Asks the model. Returns `None` without an answer: the sample was then ended, put off or given back.
     pub(super) async fn ask_model(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
     ) -> Result<Option<SampleBody>, PipelineError> {
         let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
         if !self.budget_allows(claimed).await? {
@@ -21,13 +21,13 @@ impl Pipeline {
         }
         let generation = &claimed.benchmark.plan.generation;
         let question = Question { prompt: &next.prompt, generation, reply_schema: None };
-        match self.ask_provider(claimed, provider, &question).await? {
+        match self.ask(claimed, client, &question).await? {
             Asked::Answer(answer) => return Ok(Some(next.answered(*answer))),
             Asked::RunOver => self.give_back(claimed).await?,
             Asked::Failed(failure) => {
-                self.count_failed(claimed, provider.role, &next.prompt, &failure).await;
+                self.count_failed(claimed, client.role, &next.prompt, &failure).await;
                 let failure = claimed.benchmark.without_quotes(&next.prompt, failure);
-                self.model_failed(claimed, provider, &failure).await?;
+                self.model_failed(claimed, client, &failure).await?;
             }
         }
         Ok(None)
@@ -37,7 +37,7 @@ impl Pipeline {
     async fn model_failed(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
         let cause = &failure.cause;
@@ -57,7 +57,7 @@ impl Pipeline {
                 let verdict = Verdict::wrong(Outcome::Refused, cause.clone());
                 return self.end(claimed, Verdict { code: Some(failure.code()), ..verdict }).await;
             }
-            _ => return self.provider_failed(claimed, provider, failure).await,
+            _ => return self.provider_failed(claimed, client, failure).await,
         };
         self.end(claimed, Verdict::ungraded(failure.code(), why)).await
     }

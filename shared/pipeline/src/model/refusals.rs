@@ -21,7 +21,7 @@ use bench_inference::{Failure, FailureKind, GaveUpBy};
 use bench_state::{Refusals as Noted, Shards};
 use sha2::{Digest, Sha256};
 
-use super::{Provider, Role};
+use super::{ModelClient, Role};
 use crate::Pipeline;
 use crate::claim::ClaimedSample;
 use crate::error::PipelineError;
@@ -145,21 +145,21 @@ impl Pipeline {
     pub(super) async fn refused(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
         failure: &Failure,
     ) -> Result<(), PipelineError> {
         let now = bench_clock::now();
         if failure.gave_up_by == GaveUpBy::Provider
-            && let Some(digest) = provider.refusals.refused(&claimed.sample, &failure.cause, now)
+            && let Some(digest) = client.refusals.refused(&claimed.sample, &failure.cause, now)
         {
             let since = claimed.run.taken_up.map_or(Timestamp::default(), |taken_up| taken_up.at);
-            let stage = provider.role.stage();
+            let stage = client.role.stage();
             let noted = self.state.note_refusal(stage, &claimed.sample, since, &digest, now).await?;
-            provider.refusals.noted(&digest, noted);
-            self.stop_if_refused(claimed, provider).await?;
+            client.refusals.noted(&digest, noted);
+            self.stop_if_refused(claimed, client).await?;
         }
-        let why = provider.role.explain(&failure.cause);
-        self.end(claimed, Verdict::ungraded(provider.role.code(failure), why)).await
+        let why = client.role.explain(&failure.cause);
+        self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await
     }
 
     /// Returns what keeps a request from being sent: nothing, a wait while the provider has only refused so far, or the
@@ -167,13 +167,13 @@ impl Pipeline {
     pub(super) async fn held_up(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
     ) -> Result<Option<HeldUp>, PipelineError> {
-        let refusals = &provider.refusals;
+        let refusals = &client.refusals;
         if refusals.meaning(refused_samples(claimed), bench_clock::now()) == Meaning::Nothing {
             return Ok(None);
         }
-        if self.stop_if_refused(claimed, provider).await? {
+        if self.stop_if_refused(claimed, client).await? {
             return Ok(Some(HeldUp::RunOver));
         }
         if refusals.book().answered {
@@ -195,19 +195,19 @@ impl Pipeline {
     async fn stop_if_refused(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
     ) -> Result<bool, PipelineError> {
-        let meaning = provider.refusals.meaning(refused_samples(claimed), bench_clock::now());
+        let meaning = client.refusals.meaning(refused_samples(claimed), bench_clock::now());
         let Meaning::Alike { cause, samples } = meaning else { return Ok(false) };
-        if self.has_answers(claimed, provider.role).await? {
-            provider.refusals.answered();
+        if self.has_answers(claimed, client.role).await? {
+            client.refusals.answered();
             return Ok(false);
         }
-        let who = match provider.role {
+        let who = match client.role {
             Role::Model => "the provider",
             Role::Judge => "the judge's provider",
         };
-        let hint = hint(&cause, provider.role.as_str());
+        let hint = hint(&cause, client.role.as_str());
         let alike = match samples {
             1 => format!("{who} refused the only sample"),
             _ => format!("{who} refused the first {samples} samples alike"),
@@ -233,7 +233,7 @@ impl Pipeline {
     }
 }
 
-impl Provider {
+impl ModelClient {
     /// Returns what to do about a model that the provider doesn't have.
     pub(super) fn model_hint(&self, failure: &Failure) -> Option<String> {
         let is_refused =

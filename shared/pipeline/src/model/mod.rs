@@ -1,7 +1,7 @@
-//! A model provider, asked for answers or as the judge, for as long as the run wants the answer.
+//! Asks a model at a provider, for answers or as the judge, for as long as the run wants the answer.
 
+mod clients;
 mod failure;
-mod providers;
 pub(crate) mod refusals;
 mod wait;
 
@@ -14,7 +14,7 @@ use bench_inference::{ChatRequest, Endpoint, Failure};
 use serde_json::Value;
 use tokio::time::Instant;
 
-pub(crate) use self::providers::{Key, Providers, Unavailable};
+pub(crate) use self::clients::{Key, ModelClients, Unavailable};
 use self::refusals::{HeldUp, Refusals};
 use self::wait::Wait;
 use crate::Pipeline;
@@ -76,7 +76,7 @@ impl Role {
 }
 
 /// A model at a provider, as one run asks it.
-pub(crate) struct Provider {
+pub(crate) struct ModelClient {
     /// What the run asks it for.
     pub(crate) role: Role,
     /// The model.
@@ -87,7 +87,7 @@ pub(crate) struct Provider {
     wait: Wait,
 }
 
-/// A question to a provider.
+/// A question to a model.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Question<'a> {
     /// What the model is shown.
@@ -110,18 +110,18 @@ pub(crate) enum Asked {
 }
 
 impl Pipeline {
-    /// Asks a provider once, unless it has to be left alone now. Ends early when the run does. Removes the run's keys from
+    /// Asks a model once, unless its provider has to be left alone now. Ends early when the run does. Removes the run's keys from
     /// what comes back.
-    pub(crate) async fn ask_provider(
+    pub(crate) async fn ask(
         &self,
         claimed: &ClaimedSample,
-        provider: &Provider,
+        client: &ModelClient,
         question: &Question<'_>,
     ) -> Result<Asked, PipelineError> {
-        if let Some(failure) = self.told_to_wait(provider, bench_clock::now()).await? {
+        if let Some(failure) = self.told_to_wait(client, bench_clock::now()).await? {
             return Ok(Asked::Failed(failure));
         }
-        match self.held_up(claimed, provider).await? {
+        match self.held_up(claimed, client).await? {
             Some(HeldUp::Wait(failure)) => return Ok(Asked::Failed(failure)),
             Some(HeldUp::RunOver) => return Ok(Asked::RunOver),
             None => {}
@@ -129,16 +129,16 @@ impl Pipeline {
         let limit = self.config.answer_time.of(claimed.benchmark.benchmark);
         let time = claimed.deadline.left(self.config.reserve).min(limit);
         let Question { prompt, generation, reply_schema } = *question;
-        let request = ChatRequest { model: &provider.model.slug, prompt, generation, reply_schema };
-        let call = self.chat.complete(&provider.endpoint, &request, Some(Instant::now() + time));
+        let request = ChatRequest { model: &client.model.slug, prompt, generation, reply_schema };
+        let call = self.chat.complete(&client.endpoint, &request, Some(Instant::now() + time));
         tokio::pin!(call);
-        let _asking = provider.refusals.ask();
+        let _asking = client.refusals.ask();
         let keys = &claimed.run.keys;
         loop {
             tokio::select! {
                 done = &mut call => return Ok(match done {
                     Ok(mut answer) => {
-                        provider.refusals.answered();
+                        client.refusals.answered();
                         keys.redact_answer(&mut answer);
                         Asked::Answer(Box::new(answer))
                     }
