@@ -1,9 +1,9 @@
-//! How long a sandbox takes to start, how many small programs run in a second, and what idle sandboxes hold, for each
-//! form that this machine allows, against bare processes of the same program.
+//! Measures how long a sandbox takes to start, how many small programs run per second, and how much memory idle
+//! sandboxes use, for each form that this machine allows, compared with plain processes that run the same program.
 //!
 //! `cargo bench -p bench-sandbox --bench startup`
 
-#![allow(clippy::expect_used, reason = "a benchmark that cannot go on measures nothing")]
+#![allow(clippy::expect_used, reason = "a benchmark that can't continue has no result")]
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 use bench_sandbox::isolation::{Exec, Isolation, IsolationOptions, Limits, forms};
 
-/// Starts measured, of which the middle one is told.
+/// Number of starts measured; the median is reported.
 const STARTS: usize = 50;
-/// Programs run for the throughput.
+/// Number of programs run to measure the throughput.
 const PROGRAMS: usize = 200;
-/// Sandboxes that only are.
+/// Number of idle sandboxes whose memory is measured.
 const IDLE: usize = 50;
-/// A program that does a little.
+/// A program that computes for a few milliseconds.
 const SMALL: &str = "print(sum(i * i for i in range(200000)))";
 
 fn main() {
@@ -41,7 +41,7 @@ fn main() {
 
 async fn measure(isolation: Arc<dyn Isolation>) -> String {
     let (mut bare, mut made, mut both, mut warm, mut ended) = (vec![], vec![], vec![], vec![], vec![]);
-    // In turns, so that other work on the machine bears on both alike.
+    // The two measurements alternate, so that other load on the machine affects both alike.
     for _ in 0..STARTS {
         bare.push(timed(|| run_bare("")).1);
         let began = Instant::now();
@@ -65,9 +65,9 @@ async fn measure(isolation: Arc<dyn Isolation>) -> String {
     let reused = throughput(&isolation, slots, false).await;
     let (resident, shared) = idle(&isolation).await;
     format!(
-        "{}: start of a sandbox and python3 {:.1} ms, bare python3 {:.1} ms: {:.1} ms above it ({:.2} times)\n\
-         {}: making {:.1} ms, python3 in one that is there {:.1} ms, ending {:.1} ms\n\
-         {}: {PROGRAMS} small programs, each in a new sandbox, {slots} at once: {:.1} a second, bare {:.1}: {:.0} %; in one sandbox a slot {:.1}: {:.0} %\n\
+        "{}: start of a sandbox and python3 {:.1} ms, python3 alone {:.1} ms: {:.1} ms more ({:.2} times)\n\
+         {}: create {:.1} ms, python3 in an existing sandbox {:.1} ms, end {:.1} ms\n\
+         {}: {PROGRAMS} small programs, each in a new sandbox, {slots} at once: {:.1} per second, without sandbox {:.1}: {:.0}%; in one sandbox per slot {:.1}: {:.0}%\n\
          {}: {IDLE} idle sandboxes: {:.1} MB resident, {:.1} MB with shared pages counted once ({:.2} MB each)",
         isolation.form().name,
         ms(both),
@@ -101,7 +101,7 @@ fn python(program: &str) -> Exec {
     }
 }
 
-/// The same program, shell included, with the same system's Python.
+/// Runs the same shell and Python program without a sandbox.
 fn run_bare(program: &str) {
     let status = Command::new("/bin/bash")
         .args(["-c", &format!("exec python3 -c '{program}'")])
@@ -132,7 +132,8 @@ async fn bare_throughput(slots: usize) -> f64 {
     PROGRAMS as f64 / began.elapsed().as_secs_f64()
 }
 
-/// With a new sandbox for each program, or one for all programs of a slot.
+/// Runs the programs and returns how many finished per second. If `each` is true, every program gets a new sandbox;
+/// otherwise each slot uses one sandbox for all its programs.
 async fn throughput(isolation: &Arc<dyn Isolation>, slots: usize, each: bool) -> f64 {
     let next = Arc::new(AtomicUsize::new(0));
     let began = Instant::now();
@@ -158,7 +159,8 @@ async fn throughput(isolation: &Arc<dyn Isolation>, slots: usize, each: bool) ->
     PROGRAMS as f64 / began.elapsed().as_secs_f64()
 }
 
-/// Memory of all processes of idle sandboxes, in bytes: resident, and with shared pages counted once.
+/// Returns the memory of all processes of idle sandboxes, in bytes: resident memory, and the same with shared pages
+/// counted once.
 async fn idle(isolation: &Arc<dyn Isolation>) -> (u64, u64) {
     let mut sandboxes = Vec::new();
     for _ in 0..IDLE {

@@ -1,6 +1,6 @@
-//! The sandbox host: Sandy's API on one machine, over isolated processes.
+//! The sandbox host: serves Sandy's API on one machine, with isolated processes as sandboxes.
 //!
-//! [`isolation`] makes sandboxes; [`host`] serves them over HTTP.
+//! [`isolation`] creates sandboxes; [`host`] serves them over HTTP.
 
 pub mod host;
 pub mod isolation;

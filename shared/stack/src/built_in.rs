@@ -1,5 +1,5 @@
-//! The sandbox host of the stack: on a loopback port of its own, behind a key that nobody else has, so that it is used as
-//! any other Sandy server is. It is made when it is first asked for something: most commands never run code.
+//! The sandbox host of the stack: on a loopback port of its own, behind a key that nobody else has, so that it is used
+//! as any other Sandy server is. It is made when it is first asked for something: most commands never run code.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ impl Lazy {
     async fn answer(self: Arc<Self>, request: Request) -> Response {
         if !self.key.is_shown_by(request.headers()) {
             // Whoever else sits at this machine does not start it.
-            let detail = "This sandbox host is used with its key: send it as `Authorization: Bearer KEY`.";
+            let detail = "This sandbox host requires a key: send it as `Authorization: Bearer KEY`.";
             return ApiError::new(Code::MissingCredentials, detail).into_response();
         }
         let made = self.made.get_or_try_init(|| async {

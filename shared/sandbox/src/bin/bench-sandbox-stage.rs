@@ -1,4 +1,5 @@
-//! The helper program by itself, for tests and benchmarks of this crate. The product's command is its own helper.
+//! The helper program as a separate binary, for tests and benchmarks of this crate. In the product, the `bench` command
+//! is its own helper.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Bounds of a host.
+//! Configuration of a sandbox host.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,32 +12,32 @@ use subtle::ConstantTimeEq;
 
 use crate::isolation::Limits;
 
-/// Sandboxes at once for each slot, idle ones included, unless said otherwise.
+/// Default number of sandboxes per slot, idle ones included.
 const SANDBOXES_PER_SLOT: usize = 8;
-/// And at least so many.
+/// Minimum of the default for [`HostConfig::sandboxes_max`].
 const SANDBOXES_MAX_LEAST: usize = 64;
 
-/// The key that callers show. Only its digest is kept.
+/// The key that callers send. Only its digest is kept in memory.
 #[derive(Clone)]
 pub struct ApiKey([u8; 32]);
 
 impl ApiKey {
-    /// A key; `None` when it is empty or blank.
+    /// Creates a key; `None` if it is empty or blank.
     pub fn new(key: &str) -> Option<Self> {
         let key = key.trim();
         (!key.is_empty()).then(|| Self(Sha256::digest(key.as_bytes()).into()))
     }
 
-    /// Whether a request shows this key: `Authorization: Bearer KEY`, once.
+    /// Returns true if the request has exactly one `Authorization` header and it is `Bearer KEY` with this key.
     pub fn is_shown_by(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
-        // Two keys are none.
+        // Reject requests with two headers.
         let (Some(value), None) = (values.next(), values.next()) else { return false };
         let Some((scheme, key)) = value.as_bytes().split_at_checked(7) else { return false };
         scheme.eq_ignore_ascii_case(b"Bearer ") && self.is(key.trim_ascii())
     }
 
-    /// Whether this is the key, in a time that does not depend on where they differ.
+    /// Compares in a time that doesn't depend on where the keys differ.
     fn is(&self, shown: &[u8]) -> bool {
         let shown: [u8; 32] = Sha256::digest(shown).into();
         self.0.ct_eq(&shown).into()
@@ -50,48 +50,50 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// How many sandboxes there may be, what each may use, and how long things may take.
+/// Limits of a sandbox host: number of sandboxes, resources of each, and time limits.
 #[derive(Debug, Clone)]
 pub struct HostConfig {
-    /// Sandboxes that may work at once. Default: the number of processors, since graders measure time by the clock on the
-    /// wall and two programs on one processor would each take twice as long.
+    /// Maximum number of sandboxes that work at once. Default: the number of processors. Graders measure wall-clock
+    /// time, and two programs on one processor would each take twice as long.
     pub slots: usize,
-    /// Sandboxes at once, those included that lent their slot to others. Default: 8 per slot and at least 64.
+    /// Maximum number of sandboxes, including those that lent their slot to others. Default: 8 per slot and at least
+    /// 64.
     pub sandboxes_max: usize,
-    /// What each sandbox may use.
+    /// Resource limits of each sandbox.
     pub limits: Limits,
-    /// How long a creation waits for a place, and a command for a slot, until 503. Default: 20 s.
+    /// Maximum time that a creation waits for room, and a command for a slot, before the host answers with 503.
+    /// Default: 20 s.
     pub create_wait: Duration,
-    /// A sandbox that neither ran a command nor got a file for so long is ended. Default: 30 min.
+    /// Time without a command or a written file after which a sandbox is ended. Default: 30 min.
     pub idle_timeout: Duration,
-    /// A sandbox that is so old is ended. Default: 6 h.
+    /// Maximum age of a sandbox. Default: 6 h.
     pub lease_max: Duration,
-    /// A sandbox that ran no command for so long, and uses no processor either, lends its slot to who waits for one.
-    /// Default: 10 s.
+    /// Time without a command after which a sandbox lends its slot to waiting requests, if its background processes
+    /// don't use a processor either. Default: 10 s.
     pub lend_after: Duration,
-    /// How long a command may take that does not say so itself. Default: 30 s. More than [`HostConfig::lease_max`] is
-    /// never given.
+    /// Time limit of commands whose request has none. Default: 30 s. No limit exceeds [`HostConfig::lease_max`].
     pub exec_timeout: Duration,
-    /// Commands at once in one sandbox. Default: 16.
+    /// Maximum number of concurrent commands in one sandbox. Default: 16.
     pub execs_max: usize,
-    /// Bytes kept of a command's standard output and of its standard error, each. Default: 1 MiB.
+    /// Maximum number of bytes kept of a command's standard output and of its standard error, each. Default: 1 MiB.
     pub output_bytes_max: usize,
-    /// Bytes of a request's body. Default: 16 MiB.
+    /// Maximum size of a request's body, in bytes. Default: 16 MiB.
     pub body_bytes_max: usize,
-    /// Bytes of all requests' bodies that are in memory at once, besides 64 KiB of each. Default: 256 MiB.
+    /// Maximum memory for the bodies of all concurrent requests, in bytes, not counting the first 64 KiB of each.
+    /// Default: 256 MiB.
     pub bodies_bytes_max: usize,
-    /// How long the body of a request may take to arrive. Default: 60 s.
+    /// Maximum time until the body of a request has arrived. Default: 60 s.
     pub body_timeout: Duration,
-    /// Creations and commands that wait at once; whoever comes later is told 429. Default: 1,000.
+    /// Maximum number of creations and commands that wait; further ones get 429. Default: 1,000.
     pub waiting_max: usize,
-    /// Memory of the machine that must be free for another sandbox to be made, in bytes. When less than half of it is
-    /// left, the sandbox that uses most is ended. Default: 5 % of the memory, 256 MiB at least and 1 GiB at most.
+    /// Memory of the machine that must be free to create another sandbox, in bytes. When less than half of it is left,
+    /// the host ends the sandbox that uses most. Default: 5% of the memory, at least 256 MiB and at most 1 GiB.
     pub memory_reserve_bytes: u64,
-    /// Variables that every command has, beside those of its caller, such as `SANDY_FILES`.
+    /// Environment variables of every command, besides those of its caller, such as `SANDY_FILES`.
     pub env: BTreeMap<String, String>,
-    /// A folder on the disk that is told of in resources and metrics.
+    /// A folder on the disk whose usage resources and metrics report.
     pub disk_folder: PathBuf,
-    /// The key that every request must show; without one everybody who can reach the host may use it.
+    /// The key that every request must send. If `None`, everyone who can reach the host may use it.
     pub key: Option<ApiKey>,
 }
 
@@ -102,7 +104,7 @@ impl Default for HostConfig {
 }
 
 impl HostConfig {
-    /// The defaults for so many slots; at least one.
+    /// Returns the defaults for this number of slots; at least one.
     pub fn with_slots(slots: usize) -> Self {
         let slots = slots.max(1);
         Self {
@@ -128,7 +130,7 @@ impl HostConfig {
     }
 }
 
-/// Memory that is kept free on a machine with so much of it, where that is known.
+/// Returns the memory to keep free on a machine with this much memory; `None` if the total isn't known.
 fn reserve_of(total_bytes: Option<u64>) -> u64 {
     const LEAST: u64 = 256 << 20;
     const MOST: u64 = 1 << 30;

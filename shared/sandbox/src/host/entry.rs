@@ -1,4 +1,4 @@
-//! One sandbox, as its host knows it.
+//! Entries of the host's table of sandboxes.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,7 +13,7 @@ use super::room::Number;
 use super::why::Why;
 use crate::isolation::Sandbox;
 
-/// What is known of one sandbox.
+/// One sandbox of the host.
 pub(super) struct Entry {
     pub(super) id: String,
     pub(super) priority: Priority,
@@ -21,28 +21,28 @@ pub(super) struct Entry {
     pub(super) sandbox: Arc<dyn Sandbox>,
     pub(super) created: Instant,
     pub(super) created_at: Timestamp,
-    /// Cancelled as soon as it is being ended.
+    /// Canceled as soon as the host starts to end the sandbox.
     pub(super) ended: CancellationToken,
-    /// Why it was ended.
+    /// Reason for which the sandbox was ended.
     pub(super) why: OnceLock<Why>,
-    /// Cancelled when it is gone.
+    /// Canceled when the processes and files of the sandbox are gone.
     pub(super) gone: CancellationToken,
     place: Place,
     activity: Mutex<Activity>,
 }
 
-/// How a sandbox was used.
+/// Records when a sandbox was used.
 #[derive(Debug)]
 pub(super) struct Activity {
-    /// When it was last used.
+    /// Time of the last use.
     pub(super) used: Instant,
-    /// The same by the calendar.
+    /// Wall-clock time of the last use.
     pub(super) used_at: Timestamp,
-    /// Commands that run now.
+    /// Number of running commands.
     pub(super) running: usize,
-    /// Its CPU seconds when whether it is idle was last looked at.
+    /// Time of the last check for idleness, and the CPU seconds used until then.
     pub(super) looked: Option<(Instant, f64)>,
-    /// Its CPU seconds when they were last told in statistics.
+    /// Time of the last statistics, and the CPU seconds used until then.
     pub(super) told: Option<(Instant, f64)>,
 }
 
@@ -80,17 +80,17 @@ impl Entry {
         self.place.number
     }
 
-    /// Gives its place up.
+    /// Releases the sandbox's slot and room on the host.
     pub(super) fn leave(&self) {
         self.place.leave();
     }
 
     pub(super) fn activity(&self) -> MutexGuard<'_, Activity> {
-        // Nothing in it can be half changed.
+        // A panic can't leave the value half changed.
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that it is being used, until the answer is dropped.
+    /// Marks the sandbox as in use until the returned guard is dropped.
     pub(super) fn in_use(self: &Arc<Self>) -> InUse {
         let mut activity = self.activity();
         activity.running += 1;
@@ -106,7 +106,7 @@ impl fmt::Debug for Entry {
     }
 }
 
-/// A use of a sandbox: it is not idle.
+/// Guard that keeps a sandbox from counting as idle.
 #[derive(Debug)]
 pub(super) struct InUse(Arc<Entry>);
 

@@ -1,53 +1,53 @@
-//! Why a request came to nothing.
+//! Errors of the sandbox host.
 
 use std::time::Duration;
 
 use crate::isolation::IsolationError;
 
-/// Why the host did not do what was asked. Each is one sentence for the caller.
+/// Errors of requests to the sandbox host. Each message is one sentence for the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// The request makes no sense, field by field.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// It makes sense, but not on this host.
+    /// The request is valid, but this host doesn't support it.
     #[error("{0}")]
     NotHere(String),
-    /// There is no such sandbox, or no more.
+    /// The sandbox doesn't exist, or no longer exists.
     #[error("There is no sandbox `{0}`: it was never made here, or it was ended or preempted.")]
     Gone(String),
-    /// There was such a sandbox: its programs went over a limit, and it was ended for it.
+    /// The sandbox was ended because its programs exceeded a limit.
     #[error("The sandbox `{id}` was ended: {limit}.")]
     OverLimit {
-        /// Which sandbox.
+        /// Id of the sandbox.
         id: String,
-        /// What its programs did.
+        /// Description of the exceeded limit.
         limit: String,
     },
-    /// As the files in the sandbox are, it cannot be done.
+    /// The files in the sandbox don't allow the operation.
     #[error("{0}")]
     Conflict(String),
-    /// Too many requests of this caller, or of all, are waiting.
+    /// Too many requests are waiting, of this caller or in total.
     #[error("{0}")]
     TooMany(String),
-    /// No place came free in time, or the machine has nothing left.
+    /// No slot became free in time, or the machine is out of resources.
     #[error("{reason}")]
     Full {
-        /// One sentence.
+        /// Reason, in one sentence.
         reason: String,
-        /// When it is worth asking again.
+        /// Time after which callers may try again.
         retry_after: Duration,
     },
-    /// The host makes no sandboxes, now or ever again.
+    /// The host can't create sandboxes, and retrying doesn't help.
     #[error("{0}")]
     Unable(String),
-    /// Something went wrong inside. Whether a command was started is not known.
+    /// An internal error. A command may or may not have been started.
     #[error("{0}")]
     Failed(String),
 }
 
 impl HostError {
-    /// As an error of a sandbox that exists is told.
+    /// Converts an error of an existing sandbox.
     pub(super) fn of_sandbox(error: IsolationError, id: &str) -> Self {
         match error {
             IsolationError::Gone => Self::Gone(id.to_owned()),
@@ -57,7 +57,7 @@ impl HostError {
         }
     }
 
-    /// As an error of making one is told.
+    /// Converts an error of creating a sandbox.
     pub(super) fn of_making(error: &IsolationError) -> Self {
         match error {
             IsolationError::Unsafe(_) => Self::Unable(sentence(error)),
@@ -66,7 +66,7 @@ impl HostError {
     }
 }
 
-/// The error as a sentence: a capital letter first, a full stop last.
+/// Formats an error as a sentence, with a capital letter and a period.
 pub(super) fn sentence(error: &impl std::fmt::Display) -> String {
     let text = error.to_string();
     let mut chars = text.trim().trim_end_matches('.').chars();

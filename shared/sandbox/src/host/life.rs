@@ -1,4 +1,4 @@
-//! The host: which sandboxes there are, and how they end.
+//! The sandbox host: keeps the table of sandboxes and ends them.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -21,38 +21,39 @@ use super::why::Why;
 use super::{HostConfig, HostError, SandboxView};
 use crate::isolation::{Form, Isolation};
 
-/// Sandboxes whose use is measured at once.
+/// Maximum number of sandboxes whose usage is measured concurrently.
 pub(super) const MEASURED_AT_ONCE: usize = 16;
-/// Bytes of a body that one permit of [`SandboxHost::bodies`] stands for.
+/// Bytes of a body that one permit of [`SandboxHost::bodies`] covers.
 pub(super) const BODY_PERMIT_BYTES: usize = 1 << 10;
-/// Sandboxes that were ended for a limit are told from others that are gone, so many of them.
+/// Maximum number of sandboxes for which the host remembers the limit that they were ended for.
 const OVER_LIMIT_KEPT: usize = 1_024;
-/// How long the end of a sandbox that ended by itself is waited for, to be told why.
+/// Maximum time to wait for the cleanup of a sandbox that ended by itself, which yields the reason.
 const OVER_WAIT: Duration = Duration::from_secs(35);
-/// How often it is looked which sandboxes are over, expired or idle.
+/// Interval between checks for ended, expired and idle sandboxes.
 const TICK: Duration = Duration::from_secs(1);
-/// How often it is looked whether the machine has memory left.
+/// Interval between checks of the machine's free memory.
 const MEMORY_TICK: Duration = Duration::from_millis(250);
-/// A sandbox is ended when less than this share of the reserve is left. Above it, no more are made.
+/// Divisor of the memory reserve: if less than this part of it is free, the host ends a sandbox. Below the whole
+/// reserve, it only stops creating new ones.
 const RESERVE_SHARE: u64 = 2;
-/// Ending a sandbox that uses less than this share of the reserve would not help.
+/// Divisor of the memory reserve: ending a sandbox that uses less than this part of it wouldn't help.
 const USE_SHARE: u64 = 4;
-/// How long the end of a sandbox is waited for before another one is ended for its memory.
+/// Maximum time to wait for one sandbox to end before another one is ended for its memory.
 const MEMORY_WAIT_MAX: Duration = Duration::from_secs(5);
-/// Ticks between two entries of the metrics: a minute.
+/// Number of [`TICK`]s between two metrics: a minute.
 const TICKS_PER_METRIC: u64 = 60;
-/// How long a sandbox is watched before it counts as idle.
+/// Time over which CPU usage is measured before a sandbox counts as idle.
 const IDLE_WATCH: Duration = Duration::from_secs(3);
-/// Processors that an idle sandbox uses at most.
+/// Maximum CPU usage of an idle sandbox, in processors.
 const IDLE_CORES_MAX: f64 = 0.02;
 
-/// The sandboxes of this machine: makes them, hands commands on to them, ends them.
+/// Creates sandboxes on this machine, runs commands in them, and ends them.
 pub struct SandboxHost {
     pub(super) config: HostConfig,
     pub(super) isolation: Arc<dyn Isolation>,
     pub(super) machine: Machine,
     pub(super) series: Series,
-    /// Memory for requests' bodies, in permits of [`BODY_PERMIT_BYTES`].
+    /// Memory for the bodies of requests, in permits of [`BODY_PERMIT_BYTES`].
     pub(super) bodies: Arc<Semaphore>,
     pub(super) tasks: TaskTracker,
     pub(super) runtime: Handle,
@@ -60,16 +61,17 @@ pub struct SandboxHost {
     pub(super) this: Weak<Self>,
     room: Mutex<Room>,
     entries: Mutex<HashMap<String, Arc<Entry>>>,
-    /// Sandboxes that ended by themselves, while they are being removed.
+    /// Sandboxes that ended by themselves and are still being removed.
     ending: Mutex<HashMap<String, Arc<Entry>>>,
-    /// Sandboxes that were ended for a limit, and for which; the oldest first.
+    /// Ids of sandboxes that were ended for a limit, each with the description of the limit; oldest first.
     over_limit: Mutex<VecDeque<(String, String)>>,
 }
 
 impl SandboxHost {
-    /// A host over an isolation. Call it within a Tokio runtime, which carries its clock for as long as the host lives.
+    /// Creates a host. Must be called within a Tokio runtime, which runs the host's maintenance task until the host is
+    /// dropped.
     pub fn new(isolation: Arc<dyn Isolation>, config: HostConfig) -> Arc<Self> {
-        // The largest body fits in any case.
+        // The largest allowed body always fits.
         let body_bytes = config.bodies_bytes_max.max(config.body_bytes_max);
         let host = Arc::new_cyclic(|this| Self {
             room: Mutex::new(Room::new(config.slots, config.sandboxes_max)),
@@ -86,22 +88,22 @@ impl SandboxHost {
             isolation,
             config,
         });
-        // Not one of `tasks`: nobody has to wait for it.
+        // Not part of `tasks`, since shutdown doesn't wait for it.
         host.runtime.spawn(clock(Arc::downgrade(&host), host.closed.clone()));
         host
     }
 
-    /// How sandboxes are kept apart.
+    /// Returns the form of isolation that this host uses.
     pub fn form(&self) -> &Form {
         self.isolation.form()
     }
 
-    /// Its bounds.
+    /// Returns the configuration.
     pub fn config(&self) -> &HostConfig {
         &self.config
     }
 
-    /// A sandbox.
+    /// Returns a sandbox.
     ///
     /// # Errors
     /// [`HostError::Gone`] and [`HostError::OverLimit`].
@@ -109,33 +111,33 @@ impl SandboxHost {
         Ok(self.view(&*self.entry(id).await?))
     }
 
-    /// Ends a sandbox; returns when its processes and files are gone.
+    /// Ends a sandbox and waits until its processes and files are gone.
     ///
     /// # Errors
-    /// [`HostError::Gone`] when it is over already.
+    /// [`HostError::Gone`] if the sandbox has already ended.
     pub async fn terminate(&self, id: &str) -> Result<(), HostError> {
         let entry = self.entry(id).await?;
         match self.end(&entry, Why::Terminated) {
-            // It goes on when the caller does not wait for it.
+            // Cleanup continues even if the caller stops waiting.
             Some(ending) => {
-                ending.await.map_err(|error| HostError::Failed(format!("Ending it failed: {error}")))
+                ending.await.map_err(|error| HostError::Failed(format!("Ending the sandbox failed: {error}.")))
             }
             None => Err(HostError::Gone(id.to_owned())),
         }
     }
 
-    /// Ends all sandboxes and makes no more; returns when they are gone. Whoever waits is told.
+    /// Ends all sandboxes, refuses new ones, and waits until all are gone. Waiting requests fail.
     pub async fn shut_down(&self) {
         self.closed.cancel();
         self.change_room(Room::close);
         let endings: Vec<_> = self.all().iter().filter_map(|entry| self.end(entry, Why::Shutdown)).collect();
         join_all(endings).await;
-        // Those that were being made are ended as soon as they are.
+        // Sandboxes that are still being created end as soon as they exist.
         self.tasks.close();
         self.tasks.wait().await;
     }
 
-    /// Changes who has which place, and carries out what follows.
+    /// Changes the slot pool, assigns free slots, and ends preempted sandboxes.
     pub(super) fn change_room<T>(&self, change: impl FnOnce(&mut Room) -> T) -> T {
         let (changed, victims) = {
             let mut room = self.room();
@@ -144,7 +146,7 @@ impl SandboxHost {
         };
         if !victims.is_empty() {
             for entry in self.all().iter().filter(|entry| victims.contains(&entry.number())) {
-                // It goes on by itself.
+                // Cleanup continues in the background.
                 let _ = self.end(entry, Why::Preempted);
             }
         }
@@ -152,7 +154,7 @@ impl SandboxHost {
     }
 
     pub(super) fn room(&self) -> MutexGuard<'_, Room> {
-        // Every change of it is complete before it can fail.
+        // A panic can't leave the value half changed.
         self.room.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -160,14 +162,14 @@ impl SandboxHost {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All sandboxes, the oldest first.
+    /// Returns all sandboxes, oldest first.
     pub(super) fn all(&self) -> Vec<Arc<Entry>> {
         let mut all: Vec<_> = self.entries().values().cloned().collect();
         all.sort_unstable_by_key(|entry| entry.number());
         all
     }
 
-    /// A sandbox that is not over. For one that has ended by itself it waits until it is known why.
+    /// Returns a sandbox that hasn't ended. For one that has ended by itself, waits until the reason is known.
     ///
     /// # Errors
     /// [`HostError::Gone`] and [`HostError::OverLimit`].
@@ -184,9 +186,9 @@ impl SandboxHost {
         }
     }
 
-    /// Why there is no such sandbox.
+    /// Returns the error for a sandbox that doesn't exist.
     fn gone(&self, id: &str) -> HostError {
-        // Nothing in it can be half changed.
+        // A panic can't leave the value half changed.
         let ended = self.over_limit.lock().unwrap_or_else(PoisonError::into_inner);
         match ended.iter().find(|(ended, _)| ended == id) {
             Some((id, limit)) => HostError::OverLimit { id: id.clone(), limit: limit.clone() },
@@ -194,10 +196,11 @@ impl SandboxHost {
         }
     }
 
-    /// The same for a command that has lost its sandbox: where it has ended by itself, its guard is asked why.
+    /// Returns the error for a command that lost its sandbox. If the sandbox ended by itself, waits for its guard to
+    /// report the reason.
     pub(super) async fn lost(&self, entry: &Arc<Entry>) -> HostError {
         if entry.sandbox.is_over() {
-            // Nothing is done where somebody else has ended it before.
+            // Does nothing if another task has already ended it.
             let _ = self.end(entry, Why::Over);
         }
         if entry.why.get() == Some(&Why::Over) {
@@ -222,8 +225,8 @@ impl SandboxHost {
         ended.push_back((entry.id.clone(), limit.to_owned()));
     }
 
-    /// Ends a sandbox: it is not found from now on, and its place comes free when it is gone. `None` when somebody else
-    /// does that already.
+    /// Ends a sandbox: removes it from the table, and releases its slot when it is gone. Returns `None` if another task
+    /// is already ending it.
     pub(super) fn end(&self, entry: &Arc<Entry>, why: Why) -> Option<tokio::task::JoinHandle<()>> {
         {
             let mut entries = self.entries();
@@ -233,7 +236,7 @@ impl SandboxHost {
                 self.ending().insert(entry.id.clone(), Arc::clone(entry));
             }
         }
-        // First of all, so that whoever waits for it hears of nothing else.
+        // Canceled first, so that waiting commands see this error and no other.
         entry.ended.cancel();
         self.room().leaving(entry.number());
         let age_s = entry.created.elapsed().as_secs();
@@ -248,7 +251,7 @@ impl SandboxHost {
                     host.ending().remove(&entry.id);
                 }
                 entry.gone.cancel();
-                // Whoever still holds the entry, such as a command that is told of the end, holds no place with it.
+                // Other holders of the entry, such as a command that is just failing, must not keep the slot.
                 entry.leave();
             },
             &self.runtime,
@@ -271,7 +274,7 @@ impl SandboxHost {
         }
     }
 
-    /// Ends what is over, expired or unused.
+    /// Ends sandboxes whose first process is gone, whose lease has expired, or that are unused.
     fn sweep(&self) {
         for entry in self.all() {
             let quiet = {
@@ -291,8 +294,8 @@ impl SandboxHost {
         }
     }
 
-    /// Ends the sandbox that uses most memory when so little of the machine's is left: the kernel would otherwise end
-    /// whatever process it chooses, the host's own among them.
+    /// Ends the sandbox that uses most memory if the machine is nearly out of it. Otherwise the kernel would kill a
+    /// process of its choice, possibly the host.
     pub(super) async fn keep_reserve(&self, available_bytes: Option<u64>) {
         let reserve = self.config.memory_reserve_bytes;
         if available_bytes.is_none_or(|available| available >= reserve / RESERVE_SHARE) {
@@ -307,12 +310,12 @@ impl SandboxHost {
         if bytes >= reserve / USE_SHARE
             && let Some(ending) = self.end(&entry, Why::Memory)
         {
-            // It goes on by itself where it takes longer.
+            // Cleanup continues in the background if it takes longer.
             let _ = tokio::time::timeout(MEMORY_WAIT_MAX, ending).await;
         }
     }
 
-    /// Takes their slots from idle sandboxes, if anybody waits for one.
+    /// Takes slots from idle sandboxes if any request waits for one.
     async fn lend(&self) {
         if self.room().waiting() == 0 {
             return;
@@ -325,7 +328,7 @@ impl SandboxHost {
             if !is_quiet(&entry) || !self.room().has_slot(entry.number()) {
                 continue;
             }
-            // Where the time of its processes cannot be told, it may be working.
+            // Without its CPU time, a sandbox may be working.
             let Some(cpu) = entry.sandbox.usage().await.cpu_seconds else { continue };
             let now = Instant::now();
             let looked = entry.activity().looked;
@@ -350,12 +353,12 @@ impl fmt::Debug for SandboxHost {
     }
 }
 
-/// An id as an error repeats it.
+/// Returns an id in the form that errors repeat: short and without control characters.
 pub(super) fn shown_id(id: &str) -> String {
     id.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
-/// Looks after the sandboxes of a host until it is dropped or shut down.
+/// Runs the periodic checks of a host until it is dropped or shut down.
 async fn clock(host: Weak<SandboxHost>, closed: CancellationToken) {
     let (mut ticks, mut memory_ticks) = (tokio::time::interval(TICK), tokio::time::interval(MEMORY_TICK));
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

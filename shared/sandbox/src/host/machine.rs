@@ -1,4 +1,4 @@
-//! What this machine has and uses, as the kernel tells it. What is not told is left out.
+//! Capacity and usage of this machine, as the kernel reports them. Values that the kernel doesn't report are `None`.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -9,34 +9,34 @@ use tokio::time::Instant;
 
 use super::Metric;
 
-/// Two readings of the processors' times that are closer than this say nothing.
+/// Minimum time between two readings of CPU times; closer ones are too imprecise.
 const CPU_WINDOW_MIN: Duration = Duration::from_millis(250);
 
-/// Where the kernel tells of memory.
+/// The kernel's report on memory.
 const MEMORY: &str = "/proc/meminfo";
 
-/// The machine.
+/// Reads capacity and usage of this machine.
 #[derive(Debug)]
 pub(super) struct Machine {
     disk_folder: PathBuf,
     cpu: Mutex<CpuMeter>,
 }
 
-/// Use of the processors between two readings.
+/// Measures CPU usage between two readings.
 #[derive(Debug, Default)]
 struct CpuMeter {
     last: Option<(Instant, CpuTimes)>,
     ratio: Option<f64>,
 }
 
-/// What the processors did since the machine began, in ticks.
+/// CPU time of all processors since boot, in ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CpuTimes {
     all: u64,
     idle: u64,
 }
 
-/// Bytes there are, and how many of them are free for use.
+/// Total and free space of memory or a disk, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Space {
     pub(super) total: u64,
@@ -48,13 +48,13 @@ impl Space {
         self.total.saturating_sub(self.free)
     }
 
-    /// 0 to 1.
+    /// Share in use, 0 to 1.
     pub(super) fn used_ratio(self) -> Option<f64> {
         ratio(self.used(), self.total)
     }
 }
 
-/// A share, if there is something to share.
+/// Returns `part / whole`, or `None` if the whole is 0.
 #[allow(clippy::cast_precision_loss)] // bytes and ticks of one machine are far below 2^53
 pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| (part as f64 / whole as f64).clamp(0.0, 1.0))
@@ -63,7 +63,7 @@ pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
 impl Machine {
     pub(super) fn new(disk_folder: PathBuf) -> Self {
         let machine = Self { disk_folder, cpu: Mutex::default() };
-        // From here on there is something to compare with.
+        // The first reading is the baseline for the next.
         machine.cpu_ratio();
         machine
     }
@@ -72,7 +72,7 @@ impl Machine {
         std::thread::available_parallelism().ok().map(NonZeroUsize::get)
     }
 
-    /// Use of all processors since the last time that was asked, 0 to 1.
+    /// Returns the usage of all processors since the last call, 0 to 1.
     pub(super) fn cpu_ratio(&self) -> Option<f64> {
         let now = (Instant::now(), read("/proc/stat", cpu_times)?);
         let mut meter = self.cpu.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,7 +85,7 @@ impl Machine {
             }
             Some(_) => {}
             None => {
-                // Since the machine began, until there is something newer.
+                // Use the average since boot until there is a second reading.
                 meter.ratio = ratio(now.1.all.saturating_sub(now.1.idle), now.1.all);
                 meter.last = Some(now);
             }
@@ -101,14 +101,14 @@ impl Machine {
         self.memory().map(|memory| memory.free)
     }
 
-    /// The disk that holds the host's folder, as an unprivileged user may fill it.
+    /// Returns the space of the disk with the host's folder; free is what an unprivileged user may use.
     pub(super) fn disk(&self) -> Option<Space> {
         let told = rustix::fs::statvfs(nearest(&self.disk_folder)).ok()?;
         let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
         Some(Space { total: bytes(told.f_blocks), free: bytes(told.f_bavail) })
     }
 
-    /// Load averages over 1, 5 and 15 minutes.
+    /// Returns the load averages over 1, 5 and 15 minutes.
     pub(super) fn load(&self) -> Option<[f64; 3]> {
         read("/proc/loadavg", load)
     }
@@ -123,12 +123,12 @@ impl Machine {
     }
 }
 
-/// Memory of this machine, in bytes.
+/// Returns the total memory of this machine, in bytes.
 pub(super) fn memory_bytes() -> Option<u64> {
     read(MEMORY, memory).map(|memory| memory.total)
 }
 
-/// The folder, or the nearest one above it that is there.
+/// Returns the folder, or its nearest ancestor that exists.
 fn nearest(folder: &Path) -> &Path {
     folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"))
 }
@@ -140,7 +140,7 @@ fn read<T>(path: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
 fn cpu_times(text: &str) -> Option<CpuTimes> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let times: Vec<u64> = line.split_whitespace().map_while(|time| time.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal; guest times are within user's already.
+    // user nice system idle iowait irq softirq steal; guest times are already part of user.
     let idle = times.get(3)?.saturating_add(times.get(4).copied().unwrap_or(0));
     Some(CpuTimes { all: times.iter().take(8).sum(), idle })
 }

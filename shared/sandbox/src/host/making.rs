@@ -1,4 +1,4 @@
-//! Making sandboxes: waiting for a place, and handing over what was made.
+//! Creation of sandboxes: waits for a slot, and hands the new sandbox to its caller.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,25 +14,26 @@ use super::room::Room;
 use super::why::Why;
 use super::{HostError, Priority, SandboxHost, SandboxView};
 
-/// A sandbox that is asked for. Fields that are not known are passed over, as clients of other hosts send them.
+/// Request for a sandbox. Unknown fields are ignored, since clients of other hosts send them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewSandbox {
-    /// 0 critical, 1 high, 2 normal (unless said otherwise), 3 low.
+    /// Priority: 0 critical, 1 high, 2 normal (default), 3 low.
     #[serde(default)]
     pub priority: Option<u64>,
-    /// Whether it gives way to sandboxes of higher priority. Not unless said so.
+    /// True if sandboxes of higher priority may take its slot. Default: false.
     #[serde(default)]
     pub preemptable: Option<bool>,
-    /// Whether programs in it may use the machine's container engine. Never on this host.
+    /// True if programs should have access to the machine's container engine, which this host never allows.
     #[serde(default)]
     pub enable_docker_socket: Option<bool>,
-    /// Which engine that would be; without one it means nothing.
+    /// Address of the container engine; ignored.
     #[serde(default)]
     pub upstream: Option<String>,
 }
 
-/// A sandbox on its way to who asked for it. Whoever does not take it has gone away: then it is ended.
+/// A new sandbox on its way to the caller. If the caller has gone away and doesn't take it, dropping it ends the
+/// sandbox.
 struct Handover {
     host: Arc<SandboxHost>,
     entry: Option<Arc<Entry>>,
@@ -47,31 +48,31 @@ impl Handover {
 impl Drop for Handover {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
-            // It goes on by itself.
+            // Cleanup continues in the background.
             let _ = self.host.end(&entry, Why::Unclaimed);
         }
     }
 }
 
 impl SandboxHost {
-    /// Makes a sandbox, once there is a place for it. When the call is dropped, its place in the line is given up; what
-    /// was made for it is ended.
+    /// Creates a sandbox as soon as there is a slot for it. If the call is dropped, its request is withdrawn and a
+    /// sandbox that was already created for it is ended.
     ///
     /// # Errors
-    /// Each of [`HostError`] but [`HostError::Gone`] and [`HostError::Conflict`].
+    /// All of [`HostError`] except [`HostError::Gone`] and [`HostError::Conflict`].
     pub async fn create(&self, asked: &NewSandbox) -> Result<SandboxView, HostError> {
         let priority = match asked.priority {
             None => Priority::Normal,
             Some(number) => Priority::of_number(number).ok_or_else(|| {
                 HostError::Invalid(
-                    "The priority is 0 (critical), 1 (high), 2 (normal) or 3 (low).".to_owned(),
+                    "The priority must be 0 (critical), 1 (high), 2 (normal) or 3 (low).".to_owned(),
                 )
             })?,
         };
         if asked.enable_docker_socket == Some(true) {
             return Err(HostError::NotHere(
                 "This sandbox host gives no access to a container engine, since that would be access to the whole \
-                 machine: ask without enableDockerSocket, or use a host that has engines."
+                 machine: omit enableDockerSocket, or use a host that has engines."
                     .to_owned(),
             ));
         }
@@ -80,14 +81,15 @@ impl SandboxHost {
         self.check_memory()?;
         let (hand_over, taken) = oneshot::channel();
         let host = self.this.upgrade().ok_or_else(shut_down)?;
-        // To its end also when nobody waits for it any more: half a sandbox is worse than a whole one.
+        // Runs to its end even if the caller stops waiting, since a half-made sandbox is harder to clean up than a
+        // whole one.
         let making = async move {
             let made = host.make(priority, preemptable, place).await;
-            // An answer that nobody takes is dropped, and with it the sandbox is ended.
+            // If the caller is gone, the unsent sandbox is dropped, which ends it.
             let _ = hand_over.send(made.map(|entry| Handover { host, entry: Some(entry) }));
         };
         self.tasks.spawn_on(making, &self.runtime);
-        let made = taken.await.map_err(|_| HostError::Failed("Making the sandbox failed.".to_owned()))??;
+        let made = taken.await.map_err(|_| HostError::Failed("Creating the sandbox failed.".to_owned()))??;
         let entry = made.take().ok_or_else(shut_down)?;
         Ok(self.view(&entry))
     }
@@ -112,24 +114,24 @@ impl SandboxHost {
             Ok(Err(_)) => Err(shut_down()),
             Err(_) => {
                 let wait = self.config.create_wait.as_secs();
-                // It does not count itself among those who wait.
+                // Withdraw this request first, so that the message doesn't count it as waiting.
                 drop(place);
-                let why = self.room().why_full().unwrap_or_else(|| "There was no place.".to_owned());
+                let why = self.room().why_full().unwrap_or_else(|| "There was no free slot.".to_owned());
                 Err(HostError::Full {
-                    reason: format!("No place for a sandbox came free within {wait} s. {why}"),
+                    reason: format!("No room for a sandbox became free within {wait} s. {why}"),
                     retry_after: Duration::from_secs(5),
                 })
             }
         }
     }
 
-    /// That not too many wait.
+    /// Fails if too many requests are waiting.
     pub(super) fn check_waiting(&self, room: &Room) -> Result<(), HostError> {
         if room.waiting() < self.config.waiting_max {
             return Ok(());
         }
         let waiting = room.waiting();
-        Err(HostError::TooMany(format!("{waiting} requests wait for a place already: come again later.")))
+        Err(HostError::TooMany(format!("{waiting} requests are already waiting for a slot: try again later.")))
     }
 
     pub(super) fn check_memory(&self) -> Result<(), HostError> {
@@ -155,7 +157,7 @@ impl SandboxHost {
     ) -> Result<Arc<Entry>, HostError> {
         let made = self.isolation.create(&self.config.limits).await;
         let sandbox = made.map_err(|error| {
-            tracing::warn!(%error, "A sandbox could not be made: {error}");
+            tracing::warn!(%error, "Could not create a sandbox: {error}");
             HostError::of_making(&error)
         })?;
         let id = format!("sb-{}", Uuid::new_v4().simple());
@@ -167,14 +169,14 @@ impl SandboxHost {
             return Err(shut_down());
         }
         let priority = priority.as_str();
-        tracing::info!(sandbox.id = entry.id, priority, preemptable, "Made sandbox {}", entry.id);
-        // From now on it may have to leave for others.
+        tracing::info!(sandbox.id = entry.id, priority, preemptable, "Created sandbox {}", entry.id);
+        // From now on, the sandbox may be preempted.
         self.change_room(|room| room.made(number));
         Ok(entry)
     }
 }
 
-/// What is told while the host ends.
+/// Returns the error for requests during shutdown.
 pub(super) fn shut_down() -> HostError {
     HostError::Full {
         reason: "The sandbox host is being shut down.".to_owned(),

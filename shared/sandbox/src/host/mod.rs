@@ -1,23 +1,23 @@
-//! Sandboxes for whoever asks over HTTP: Sandy's API on this machine.
+//! The sandbox host: Sandy's HTTP API on this machine.
 //!
-//! | module | what for |
+//! | module | purpose |
 //! | --- | --- |
-//! | [`SandboxHost`] | the sandboxes that there are: made, used, ended |
-//! | [`HostConfig`] | its bounds, each with its default |
-//! | `room` | who gets a place, in which order, and who has to leave for it; no clock, no processes |
-//! | `machine` | what this machine has and uses |
+//! | [`SandboxHost`] | creates, uses and ends sandboxes |
+//! | [`HostConfig`] | limits of the host, each with its default |
+//! | `slot_pool` | assigns slots by priority, and chooses which sandboxes to preempt; knows neither time nor processes |
+//! | `machine` | capacity and usage of this machine |
 //! | [`router`] | the HTTP API: keys, bodies, answers |
 //!
-//! What holds here:
-//! - At most [`HostConfig::slots`] sandboxes work at once, by default as many as the machine has processors: graders measure
-//!   time by the clock on the wall, and a program that has to share a processor would fail tests that it passes alone. A
-//!   sandbox has its slot from the beginning. One that neither runs a command nor uses a processor for a while lends its
-//!   slot to who waits for one, and waits for another when it is used again.
-//! - Whoever waits is served by priority, then in the order of coming. Who has a higher priority than a preemptable sandbox
-//!   takes its place; the youngest has the least to lose.
-//! - No sandbox lives forever: not one that nobody uses, not one that is older than a lease, not one whose maker went away
-//!   before it heard of it.
-//! - Nothing that runs in a sandbox is logged above debug level, and no key ever.
+//! Invariants:
+//! - At most [`HostConfig::slots`] sandboxes work at once, by default as many as the machine has processors: graders
+//!   measure wall-clock time, and a program that has to share a processor would fail tests that it passes alone. A sandbox
+//!   has its slot from the beginning. One that neither runs a command nor uses a processor for a while lends its slot to a
+//!   waiting request, and waits for another slot when it is used again.
+//! - Waiting requests are served by priority, then in the order of arrival. A request takes the slot of a preemptable
+//!   sandbox of lower priority; the youngest is chosen, since it has the least work to lose.
+//! - Every sandbox ends: when it is unused, when it is older than its lease, and when its caller went away before it
+//!   received the sandbox's id.
+//! - Commands and their output are logged at debug level at most, and keys never.
 
 mod config;
 mod entry;

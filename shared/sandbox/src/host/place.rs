@@ -1,11 +1,12 @@
-//! A sandbox's place in the room.
+//! Reservation of a slot for one sandbox.
 
 use super::room::Number;
 
-/// A place in the room, from the wish for it on. It comes free when this is dropped.
+/// A request in the slot pool, and later the sandbox made for it. Dropping it withdraws the request or releases the
+/// slot.
 pub(super) struct Place {
     pub(super) number: Number,
-    /// Frees it.
+    /// Releases the reservation.
     leave: Box<dyn Fn(Number) + Send + Sync>,
 }
 
@@ -14,7 +15,7 @@ impl Place {
         Self { number, leave: Box::new(leave) }
     }
 
-    /// Gives it up. It does not matter how often.
+    /// Releases the reservation. Repeated calls have no effect.
     pub(super) fn leave(&self) {
         (self.leave)(self.number);
     }

@@ -2,34 +2,34 @@
 
 use serde::{Serialize, Serializer};
 
-/// How urgent a sandbox is.
+/// Priority of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// 0: before all others.
+    /// 0: served before all others.
     Critical,
     /// 1.
     High,
-    /// 2: unless said otherwise.
+    /// 2: the default.
     Normal,
-    /// 3: batches.
+    /// 3: batch work.
     Low,
 }
 
 impl Priority {
-    /// The most urgent first.
+    /// All priorities, most urgent first.
     pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
 
-    /// The priority of that number, 0 to 3.
+    /// Returns the priority with this number, 0 to 3.
     pub fn of_number(number: u64) -> Option<Self> {
         Self::ALL.get(usize::try_from(number).ok()?).copied()
     }
 
-    /// 0 to 3.
+    /// Returns the number, 0 to 3.
     pub const fn number(self) -> u64 {
         self as u64
     }
 
-    /// Its name.
+    /// Returns the name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Critical => "critical",

@@ -1,4 +1,4 @@
-//! Where nothing safe is possible: a host that says so.
+//! Isolation for machines that allow no safe form: every creation fails with the reason.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use crate::isolation::{Form, Isolation, IsolationError, Limits, Sandbox};
 
-/// Name of the form that is none.
+/// Name of the form if the machine allows none.
 pub(super) const NO_FORM: &str = "none";
 
 struct Refusing {
@@ -14,8 +14,8 @@ struct Refusing {
     reason: IsolationError,
 }
 
-/// Makes no sandbox and says why, each time: for a host on a machine that allows no form, or whose probe failed. What is
-/// said does not get better by asking again.
+/// Returns an isolation whose creations all fail with this reason, for a machine that allows no form or whose probe
+/// failed. The error tells callers that retrying doesn't help.
 pub fn refusing(reason: &IsolationError) -> Arc<dyn Isolation> {
     let reason = match reason {
         IsolationError::Unsafe(why) => IsolationError::Unsafe(why.clone()),

@@ -1,4 +1,4 @@
-//! What the host tells of itself: what it has, how busy it was, what each sandbox uses.
+//! Reports on the host: its resources, its metrics, and the usage of each sandbox.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,41 +17,41 @@ use super::{HostError, SandboxHost};
 use crate::isolation::Limits;
 
 const GIB: f64 = 1_073_741_824.0;
-/// Two readings of a sandbox's CPU time that are closer than this, in seconds, say nothing.
+/// Minimum time between two readings of a sandbox's CPU time, in seconds; closer ones are too imprecise.
 const CPU_WINDOW_MIN_S: f64 = 0.25;
 
-/// What the host has and whether another sandbox fits. What the machine does not tell is `null`.
+/// Resources of the host, and whether it can create another sandbox. Values that the machine doesn't report are `null`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ResourcesView {
-    /// Whether another sandbox can be made at once.
+    /// True if another sandbox can be created now.
     #[serde(rename = "canCreateSandbox")]
     pub can_create_sandbox: bool,
-    /// Why not, in one sentence.
+    /// Reason for which no sandbox can be created, in one sentence.
     #[serde(rename = "rejectReason")]
     pub reject_reason: Option<String>,
-    /// The host's bounds, by name; the unit is in the name.
+    /// Limits of the host, by name; each name contains its unit.
     pub limits: BTreeMap<&'static str, Option<u64>>,
-    /// Sandboxes by priority: `critical`, `high`, `normal`, `low`.
+    /// Number of sandboxes by priority: `critical`, `high`, `normal`, `low`.
     #[serde(rename = "priorityBreakdown")]
     pub priority_breakdown: BTreeMap<&'static str, usize>,
-    /// Sandboxes that hold a slot.
+    /// Number of slots in use.
     #[serde(rename = "slotsUsed")]
     pub slots_used: usize,
-    /// Creations and commands that wait for one.
+    /// Number of creations and commands that wait for a slot.
     pub waiting: usize,
-    /// How sandboxes are kept apart.
+    /// Form of isolation.
     pub isolation: IsolationView,
-    /// Use of all processors, in percent.
+    /// Usage of all processors, in percent.
     pub cpu_percent: Option<f64>,
-    /// Use of the memory, in percent.
+    /// Usage of the memory, in percent.
     pub memory_percent: Option<f64>,
-    /// Memory, in GiB.
+    /// Total memory, in GiB.
     pub memory_total_gb: Option<f64>,
-    /// Memory that is free for use, in GiB.
+    /// Available memory, in GiB.
     pub memory_available_gb: Option<f64>,
-    /// Use of the disk, 0 to 1.
+    /// Usage of the disk, 0 to 1.
     pub disk_used_ratio: Option<f64>,
-    /// Processors.
+    /// Number of processors.
     #[serde(rename = "cpuCount")]
     pub cpu_count: Option<usize>,
     /// Load average over 1 minute.
@@ -60,67 +60,67 @@ pub struct ResourcesView {
     pub load5: Option<f64>,
     /// Load average over 15 minutes.
     pub load15: Option<f64>,
-    /// Memory, in bytes.
+    /// Total memory, in bytes.
     #[serde(rename = "memoryTotalBytes")]
     pub memory_total_bytes: Option<u64>,
     /// Memory in use, in bytes.
     #[serde(rename = "memoryUsedBytes")]
     pub memory_used_bytes: Option<u64>,
-    /// Memory that is free for use, in bytes.
+    /// Available memory, in bytes.
     #[serde(rename = "memoryAvailableBytes")]
     pub memory_available_bytes: Option<u64>,
-    /// Disk, in bytes.
+    /// Size of the disk, in bytes.
     #[serde(rename = "diskTotalBytes")]
     pub disk_total_bytes: Option<u64>,
-    /// Disk in use, in bytes.
+    /// Used space of the disk, in bytes.
     #[serde(rename = "diskUsedBytes")]
     pub disk_used_bytes: Option<u64>,
-    /// Disk that is free, in bytes.
+    /// Free space of the disk, in bytes.
     #[serde(rename = "diskFreeBytes")]
     pub disk_free_bytes: Option<u64>,
-    /// Use of the disk, 0 to 1.
+    /// The same as `disk_used_ratio`, under the name that other hosts use.
     #[serde(rename = "diskUsedRatio")]
     pub disk_used_ratio_as_told: Option<f64>,
 }
 
-/// How sandboxes are kept apart.
+/// Form of isolation, for callers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct IsolationView {
-    /// The form's name; `none` where the machine allows none.
+    /// Name of the form; `none` if the machine allows none.
     pub form: &'static str,
-    /// Everything that holds.
+    /// Protections that this form has.
     pub holds: Vec<String>,
-    /// What a stronger form would hold and this one does not, in one sentence each.
+    /// Protections that a stronger form would have and this one lacks, one sentence each.
     pub lacks: Vec<String>,
 }
 
-/// What one sandbox uses.
+/// Usage of one sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatsView {
-    /// The sandbox.
+    /// Id of the sandbox.
     pub sandbox_id: String,
-    /// Always `null`: there are no containers.
+    /// Always `null`, since this host has no containers.
     pub container_id: Option<String>,
-    /// Use of its processors since that was last asked, 0 to 1.
+    /// CPU usage since the last request for statistics, 0 to 1.
     pub cpu_ratio: Option<f64>,
-    /// Processors in use since that was last asked.
+    /// CPU usage since the last request for statistics, in processors.
     pub cpu_cores_used: Option<f64>,
-    /// Processors it may use: all of the machine.
+    /// Number of processors that the sandbox may use: all of the machine.
     pub cpu_cores_total: Option<usize>,
     /// Memory in use, in bytes.
     pub memory_usage_bytes: Option<u64>,
-    /// Memory it may use, in bytes.
+    /// Memory limit, in bytes.
     pub memory_limit_bytes: Option<u64>,
-    /// Use of its memory, 0 to 1.
+    /// Usage of its memory limit, 0 to 1.
     pub memory_ratio: Option<f64>,
-    /// What its working folder holds, in bytes.
+    /// Size of the files in its working folder, in bytes.
     pub disk_bytes: Option<u64>,
-    /// When this was measured.
+    /// Time of the measurement.
     pub updated_at: Option<Timestamp>,
 }
 
 impl SandboxHost {
-    /// What the host has and whether another sandbox fits.
+    /// Returns the resources of the host, and whether it can create another sandbox.
     #[allow(clippy::cast_precision_loss)] // bytes of one machine are far below 2^53
     pub fn resources(&self) -> ResourcesView {
         let reject_reason = self.reject_reason();
@@ -164,18 +164,18 @@ impl SandboxHost {
         }
     }
 
-    /// How busy the machine was in the last hours, once a minute.
+    /// Returns the usage of the machine over the last hours, one entry per minute.
     ///
     /// # Errors
-    /// [`HostError::Invalid`] for other than 1 to 48 hours.
+    /// [`HostError::Invalid`] if `hours` isn't between 1 and 48.
     pub fn metrics(&self, hours: u64) -> Result<Vec<Metric>, HostError> {
         if !(1..=HOURS_MAX).contains(&hours) {
-            return Err(HostError::Invalid(format!("hours is a whole number from 1 to {HOURS_MAX}.")));
+            return Err(HostError::Invalid(format!("hours must be a whole number from 1 to {HOURS_MAX}.")));
         }
         Ok(self.series.since(bench_clock::now(), hours))
     }
 
-    /// What sandboxes use: those with these ids that there are, or all, the oldest first.
+    /// Returns the usage of the sandboxes with these ids, or of all; oldest first. Ids that don't exist are left out.
     pub async fn stats(&self, ids: Option<&[&str]>) -> Vec<StatsView> {
         let mut entries = self.all();
         if let Some(ids) = ids {

@@ -1,6 +1,7 @@
-//! Who gets a place, in which order, and who has to leave for it.
+//! Assigns slots to requests, and chooses which sandboxes to preempt.
 //!
-//! No clock and no processes: what is decided here is carried out elsewhere.
+//! Makes decisions only: it knows neither time nor processes, and [`SandboxHost`](super::SandboxHost) carries the
+//! decisions out.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,16 +9,16 @@ use tokio::sync::oneshot;
 
 use super::Priority;
 
-/// Number of a creation, and of the sandbox that comes of it. Later ones are larger.
+/// Identifies a request for a sandbox, and later the sandbox itself. Newer ones are larger.
 pub(super) type Number = u64;
 
-/// Places and who has them, wishes and who has them.
+/// The slots, the sandboxes that hold them, and the requests that wait.
 #[derive(Debug)]
 pub(super) struct Room {
     slots: usize,
     sandboxes_max: usize,
     tenants: HashMap<Number, Tenant>,
-    /// In the order in which they are served.
+    /// Waiting requests, in the order in which they are served.
     wishes: BTreeMap<(Priority, Number), Wish>,
     next: Number,
 }
@@ -27,17 +28,17 @@ struct Tenant {
     priority: Priority,
     preemptable: bool,
     has_slot: bool,
-    /// It can be used, hence preempted: it is not being made any more.
+    /// True once the sandbox exists: it can be used, and preempted.
     made: bool,
-    /// It is being ended; its slot comes free soon.
+    /// True if the sandbox is being ended and will soon release its slot.
     leaving: bool,
 }
 
 #[derive(Debug)]
 enum Wish {
-    /// Another sandbox.
+    /// A request to create a sandbox.
     Place { preemptable: bool, granted: oneshot::Sender<()> },
-    /// A slot for a sandbox that lent its own. Several commands may wait for it.
+    /// A request for a slot for a sandbox that lent its own. Several commands may wait for it.
     Slot { granted: Vec<oneshot::Sender<()>> },
 }
 
@@ -53,14 +54,14 @@ impl Wish {
     }
 }
 
-/// What a command finds that asks for its sandbox's slot.
+/// Result of a command's request for a slot of its sandbox.
 #[derive(Debug)]
 pub(super) enum SlotAnswer {
-    /// The sandbox has one.
+    /// The sandbox has a slot.
     Has,
-    /// It will hear of one.
+    /// The receiver completes when the sandbox gets a slot.
     Wait(oneshot::Receiver<()>),
-    /// The sandbox is no more.
+    /// The sandbox has ended.
     Gone,
 }
 
@@ -75,7 +76,7 @@ impl Room {
         }
     }
 
-    /// Wishes for another sandbox. [`Room::settle`] decides.
+    /// Adds a request for another sandbox. [`Room::settle`] decides on it.
     pub(super) fn wish_place(
         &mut self,
         priority: Priority,
@@ -88,7 +89,7 @@ impl Room {
         (number, hears)
     }
 
-    /// Wishes for a slot for a sandbox that may have lent its own. [`Room::settle`] decides.
+    /// Requests a slot for a sandbox that may have lent its own. [`Room::settle`] decides on it.
     pub(super) fn wish_slot(&mut self, number: Number) -> SlotAnswer {
         let Some(tenant) = self.tenants.get(&number).filter(|tenant| !tenant.leaving) else {
             return SlotAnswer::Gone;
@@ -100,27 +101,27 @@ impl Room {
         let wish = self.wishes.entry((tenant.priority, number));
         match wish.or_insert_with(|| Wish::Slot { granted: Vec::new() }) {
             Wish::Slot { granted: all } => all.push(granted),
-            // Numbers are given once: a tenant's wish for a place was granted when it became one.
+            // Unreachable: ids are unique, and a sandbox's request for creation was granted when it became a holder.
             Wish::Place { .. } => return SlotAnswer::Gone,
         }
         SlotAnswer::Wait(hears)
     }
 
-    /// The sandbox can be used from now on.
+    /// Marks a sandbox as usable.
     pub(super) fn made(&mut self, number: Number) {
         if let Some(tenant) = self.tenants.get_mut(&number) {
             tenant.made = true;
         }
     }
 
-    /// The sandbox is idle: it lends its slot.
+    /// Takes the slot from an idle sandbox.
     pub(super) fn lend(&mut self, number: Number) {
         if let Some(tenant) = self.tenants.get_mut(&number).filter(|tenant| tenant.made && !tenant.leaving) {
             tenant.has_slot = false;
         }
     }
 
-    /// The sandbox is being ended: nobody else has to leave for who waits for its place.
+    /// Marks a sandbox as ending, so that no other one is preempted for the slot that it will release.
     pub(super) fn leaving(&mut self, number: Number) {
         if let Some(tenant) = self.tenants.get_mut(&number) {
             tenant.leaving = true;
@@ -128,18 +129,19 @@ impl Room {
         self.wishes.retain(|(_, wisher), wish| *wisher != number || matches!(wish, Wish::Place { .. }));
     }
 
-    /// The sandbox is no more, or its creation was given up.
+    /// Removes a sandbox that is gone, or a request that was withdrawn.
     pub(super) fn gone(&mut self, number: Number) {
         self.tenants.remove(&number);
         self.wishes.retain(|(_, wisher), _| *wisher != number);
     }
 
-    /// Nobody is served any more.
+    /// Drops all waiting requests.
     pub(super) fn close(&mut self) {
         self.wishes.clear();
     }
 
-    /// Gives what is free to who comes first. Returns the sandboxes that have to leave for those who still wait.
+    /// Assigns free slots to the first requests. Returns the sandboxes that must end to make room for the remaining
+    /// ones.
     #[must_use = "these sandboxes have to be ended"]
     pub(super) fn settle(&mut self) -> Vec<Number> {
         self.wishes.retain(|_, wish| !wish.is_given_up());
@@ -154,7 +156,7 @@ impl Room {
                 return;
             }
             let (priority, number) = key;
-            // Who wants another sandbox may have to wait for room where a slot alone is to be had.
+            // At the limit of sandboxes, requests for a slot alone can still be served.
             let is_place = matches!(self.wishes.get(&key), Some(Wish::Place { .. }));
             if is_place && self.tenants.len() >= self.sandboxes_max {
                 continue;
@@ -172,7 +174,7 @@ impl Room {
                         tenant.has_slot = true;
                     }
                     for granted in granted {
-                        // Who gave up meanwhile does not want to know; the sandbox lends it again.
+                        // A command that stopped waiting doesn't receive it; the sandbox lends its slot again.
                         let _ = granted.send(());
                     }
                 }
@@ -183,7 +185,7 @@ impl Room {
 
     fn preempt(&mut self) -> Vec<Number> {
         let leaving = self.tenants.values().filter(|tenant| tenant.leaving);
-        // What comes free without anybody else leaving, and is spoken for by who comes first.
+        // Slots and room that become free without further preemption; they go to the first requests.
         let mut slots = self.slots_free() + leaving.clone().filter(|tenant| tenant.has_slot).count();
         let mut places = self.places_free() + leaving.count();
         let mut victims = Vec::new();
@@ -221,22 +223,23 @@ impl Room {
         self.sandboxes_max.saturating_sub(self.tenants.len())
     }
 
-    /// How many wait.
+    /// Returns the number of waiting requests.
     pub(super) fn waiting(&self) -> usize {
         self.wishes.len()
     }
 
-    /// Sandboxes that have a slot.
+    /// Returns the number of slots in use.
     pub(super) fn working(&self) -> usize {
         self.tenants.values().filter(|tenant| tenant.has_slot).count()
     }
 
-    /// Whether a sandbox has a slot.
+    /// Returns true if the sandbox has a slot.
     pub(super) fn has_slot(&self, number: Number) -> bool {
         self.tenants.get(&number).is_some_and(|tenant| tenant.has_slot)
     }
 
-    /// Sandboxes by priority, those that are being made included and those that are being ended not.
+    /// Returns the number of sandboxes by priority, including those that are being created and excluding those that are
+    /// being ended.
     pub(super) fn by_priority(&self) -> BTreeMap<Priority, usize> {
         let mut counts: BTreeMap<_, _> = Priority::ALL.into_iter().map(|priority| (priority, 0)).collect();
         for tenant in self.tenants.values().filter(|tenant| !tenant.leaving) {
@@ -245,7 +248,7 @@ impl Room {
         counts
     }
 
-    /// Why another sandbox would have to wait now; `None` when it would not.
+    /// Returns the reason for which another sandbox would have to wait; `None` if it wouldn't.
     pub(super) fn why_full(&self) -> Option<String> {
         if self.tenants.len() >= self.sandboxes_max {
             return Some(format!("All {} sandboxes are in use.", self.sandboxes_max));
@@ -253,7 +256,7 @@ impl Room {
         if self.slots_free() <= self.wishes.len() {
             let waiting = match self.wishes.len() {
                 0 => String::new(),
-                waiting => format!("; {waiting} wait for one already"),
+                waiting => format!("; {waiting} are already waiting for one"),
             };
             return Some(match self.slots {
                 1 => format!("The only slot is in use{waiting}."),

@@ -1,4 +1,4 @@
-//! How busy the machine was: once a minute, for two days.
+//! History of metrics: one entry per minute, for two days.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -8,17 +8,17 @@ use bench_domain::Timestamp;
 
 use super::Metric;
 
-/// How long entries are kept, in hours.
+/// Maximum age of entries, in hours.
 pub(super) const HOURS_MAX: u64 = 48;
-/// How many are kept: one a minute.
+/// Maximum number of entries, at one per minute.
 const ENTRIES_MAX: usize = HOURS_MAX as usize * 60;
 
-/// The entries, the oldest first.
+/// Metrics, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Series(Mutex<VecDeque<Metric>>);
 
 impl Series {
-    /// Adds one; drops the oldest where there are too many.
+    /// Adds an entry, and drops the oldest one if there are too many.
     pub(super) fn add(&self, metric: Metric) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if entries.len() >= ENTRIES_MAX {
@@ -27,7 +27,7 @@ impl Series {
         entries.push_back(metric);
     }
 
-    /// Those of the last hours.
+    /// Returns the entries of the last `hours` before `now`.
     pub(super) fn since(&self, now: Timestamp, hours: u64) -> Vec<Metric> {
         let entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let window = Duration::from_secs(hours * 3_600);

@@ -1,4 +1,4 @@
-//! Using a sandbox: commands and files.
+//! Runs commands and writes files in sandboxes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,61 +14,61 @@ use super::room::SlotAnswer;
 use super::{HostError, SandboxHost};
 use crate::isolation::{Exec, IsolationError};
 
-/// Bytes of a command: the kernel takes no longer argument.
+/// Maximum length of a command, in bytes, set by the kernel's limit for one argument.
 const COMMAND_BYTES_MAX: usize = 128 * 1024 - 1;
-/// Bytes of all variables of a command together.
+/// Maximum length of all environment variables of a command together, in bytes.
 const ENV_BYTES_MAX: usize = 128 * 1024;
-/// Variables of a command.
+/// Maximum number of environment variables of a command.
 const ENV_ENTRIES_MAX: usize = 256;
-/// Bytes of a path.
+/// Maximum length of a path, in bytes.
 const PATH_BYTES_MAX: usize = 4_095;
-/// Exit code of a command whose time was up, as `timeout` has it.
+/// Exit code of a command that ran out of time, as reported by `timeout`.
 const EXIT_TIMED_OUT: i32 = 124;
 
-/// A command that is asked for.
+/// Request to run a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecAsk {
-    /// Given to `bash -c`; at most 128 KiB.
+    /// Command line for `bash -c`; at most 128 KiB.
     pub command: String,
-    /// Folder, `/workspace` unless said otherwise.
+    /// Working folder; `/workspace` if not set.
     #[serde(default)]
     pub cwd: Option<String>,
-    /// Variables beside those that every command has. `SANDY_ALLOW_LANDLOCK=1` allows Landlock to the command, which others
-    /// lack where no cgroup counts memory.
+    /// Environment variables, besides those that every command has. `SANDY_ALLOW_LANDLOCK=1` allows the command to use
+    /// Landlock, which others can't use on machines where no cgroup counts memory.
     #[serde(default)]
     pub env: Option<BTreeMap<String, String>>,
-    /// How long it may take, in milliseconds; the host's default where it is not said.
+    /// Time limit in milliseconds; the host's default if not set.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
 }
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecView {
-    /// Beginning of its standard output; what is no UTF-8 is replaced.
+    /// Beginning of its standard output; invalid UTF-8 is replaced.
     pub stdout: String,
-    /// Beginning of its standard error; what is no UTF-8 is replaced.
+    /// Beginning of its standard error; invalid UTF-8 is replaced.
     pub stderr: String,
-    /// Its exit code, always there: 128 + N by signal N, 124 when its time was up.
+    /// Exit code: 128 + N if signal N ended it, 124 if it ran out of time.
     pub exit_code: i32,
-    /// Whether its time was up.
+    /// True if the command ran out of time.
     pub timed_out: bool,
-    /// Bytes of either output that were dropped.
+    /// Number of bytes of both outputs that were dropped.
     pub dropped_bytes: u64,
-    /// How long it took, in milliseconds; waiting for a slot is not counted.
+    /// Duration in milliseconds, without the wait for a slot.
     pub duration_ms: u64,
 }
 
 impl SandboxHost {
-    /// Runs a command to its end, or until its time is up. It goes on when the call is dropped: whoever lost the connection
-    /// and asks again may run it twice.
+    /// Runs a command until it ends or its time is up. The command keeps running if the call is dropped, so a caller
+    /// that repeats it after a lost connection may run it twice.
     ///
     /// # Errors
-    /// [`HostError::Gone`] also when the sandbox ends while the command runs, [`HostError::Full`] when its slot is lent and
-    /// none came free in time (then nothing was run), [`HostError::TooMany`] for too many at once,
-    /// [`HostError::Invalid`], [`HostError::Failed`].
+    /// [`HostError::Gone`], also if the sandbox ends while the command runs; [`HostError::Full`] if the sandbox lent
+    /// its slot and none became free in time (the command wasn't run); [`HostError::TooMany`] if too many commands run;
+    /// [`HostError::Invalid`]; [`HostError::Failed`].
     pub async fn exec(&self, id: &str, asked: ExecAsk) -> Result<ExecView, HostError> {
         let exec = self.exec_of(id, asked)?;
         let (entry, in_use) = self.entry_for_use(id).await?;
@@ -84,7 +84,7 @@ impl SandboxHost {
                 let started = Instant::now();
                 let output = tokio::select! {
                     biased;
-                    // A command that was killed with its sandbox says nothing of value.
+                    // The output of a command that was killed with its sandbox is of no use.
                     () = entry.ended.cancelled() => Err(IsolationError::Gone),
                     output = entry.sandbox.exec(&exec) => output,
                 };
@@ -110,18 +110,18 @@ impl SandboxHost {
         })
     }
 
-    /// Writes a file in the working folder, and the folders above it; an older one is replaced.
+    /// Writes a file in the working folder, creating the folders above it and replacing an existing file.
     ///
     /// # Errors
-    /// [`HostError::Gone`], [`HostError::Invalid`] for a path that leads elsewhere, [`HostError::Conflict`] when it cannot
-    /// be written, [`HostError::Failed`].
+    /// [`HostError::Gone`]; [`HostError::Invalid`] for a path that leads out of the working folder;
+    /// [`HostError::Conflict`] if the file can't be written; [`HostError::Failed`].
     pub async fn write_file(&self, id: &str, path: &str, content: &[u8]) -> Result<(), HostError> {
         if path.is_empty() || path.len() > PATH_BYTES_MAX || path.contains('\0') {
             return Err(HostError::Invalid(format!(
-                "The path has between 1 and {PATH_BYTES_MAX} bytes, none of them NUL."
+                "The path must have 1 to {PATH_BYTES_MAX} bytes, none of them NUL."
             )));
         }
-        // Nothing of it takes long: no slot is needed.
+        // Writing is quick, so it needs no slot.
         let (entry, _in_use) = self.entry_for_use(id).await?;
         let written = entry.sandbox.write(path, content).await;
         if entry.ended.is_cancelled() || written == Err(IsolationError::Gone) {
@@ -136,14 +136,14 @@ impl SandboxHost {
         let running = entry.activity().running;
         if running > self.config.execs_max {
             return Err(HostError::TooMany(format!(
-                "{} commands run in this sandbox already: wait for one of them.",
+                "{} commands are already running in this sandbox: wait for one of them.",
                 self.config.execs_max
             )));
         }
         Ok((entry, in_use))
     }
 
-    /// Waits until the sandbox has a slot, which it has unless it was idle and lent it.
+    /// Waits until the sandbox has a slot. It has one unless it was idle and lent it.
     async fn wait_for_slot(&self, entry: &Arc<Entry>) -> Result<(), HostError> {
         let gone = || HostError::Gone(shown_id(&entry.id));
         let granted = self.change_room(|room| {
@@ -167,7 +167,7 @@ impl SandboxHost {
             Ok(Err(_)) => Err(shut_down()),
             Err(_) => Err(HostError::Full {
                 reason: format!(
-                    "This sandbox was idle and lent its slot; none came free within {} s. Nothing was run.",
+                    "This sandbox was idle and lent its slot; none became free within {} s. The command was not run.",
                     self.config.create_wait.as_secs()
                 ),
                 retry_after: Duration::from_secs(5),
@@ -175,7 +175,7 @@ impl SandboxHost {
         }
     }
 
-    /// The command as it is run, if it can be.
+    /// Checks a request and converts it into the command to run.
     fn exec_of(&self, id: &str, asked: ExecAsk) -> Result<Exec, HostError> {
         let invalid = |text: String| Err(HostError::Invalid(text));
         if asked.command.trim().is_empty() {
@@ -183,20 +183,20 @@ impl SandboxHost {
         }
         if asked.command.len() > COMMAND_BYTES_MAX {
             return invalid(format!(
-                "The command has more than {COMMAND_BYTES_MAX} bytes: write it into a file and run that."
+                "The command has more than {COMMAND_BYTES_MAX} bytes: write it to a file and run that."
             ));
         }
         if asked.command.contains('\0') {
-            return invalid("The command contains NUL, which no command can.".to_owned());
+            return invalid("The command contains a NUL byte.".to_owned());
         }
         let cwd = asked.cwd.filter(|cwd| !cwd.is_empty());
         if cwd.as_ref().is_some_and(|cwd| cwd.len() > PATH_BYTES_MAX || cwd.contains('\0')) {
-            return invalid(format!("cwd has at most {PATH_BYTES_MAX} bytes, none of them NUL."));
+            return invalid(format!("cwd must have at most {PATH_BYTES_MAX} bytes, none of them NUL."));
         }
         let mut env = asked.env.unwrap_or_default();
         let bytes: usize = env.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
         if env.len() > ENV_ENTRIES_MAX || bytes > ENV_BYTES_MAX {
-            return invalid(format!("env has at most {ENV_ENTRIES_MAX} entries and {ENV_BYTES_MAX} bytes."));
+            return invalid(format!("env must have at most {ENV_ENTRIES_MAX} entries and {ENV_BYTES_MAX} bytes."));
         }
         let usable = |(name, value): (&String, &String)| {
             !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
@@ -211,8 +211,8 @@ impl SandboxHost {
         env.insert("SANDY_ISOLATION".to_owned(), self.isolation.form().name.to_owned());
         let timeout = match asked.timeout_ms {
             None => self.config.exec_timeout,
-            Some(0) => return invalid("timeoutMs is at least 1.".to_owned()),
-            // It ends with its sandbox at the latest.
+            Some(0) => return invalid("timeoutMs must be at least 1.".to_owned()),
+            // No command outlives its sandbox.
             Some(ms) => Duration::from_millis(ms).min(self.config.lease_max),
         };
         let output_bytes_max = self.config.output_bytes_max;

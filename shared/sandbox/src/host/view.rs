@@ -1,32 +1,32 @@
-//! A sandbox as its callers see it.
+//! Sandboxes in the API.
 
 use bench_domain::Timestamp;
 use serde::Serialize;
 
 use super::priority::Priority;
 
-/// A sandbox as its callers see it.
+/// A sandbox, as the API shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SandboxView {
-    /// Its id.
+    /// Id of the sandbox.
     pub sandbox_id: String,
-    /// `running`: what is over is not found.
+    /// Always `running`, since ended sandboxes aren't found.
     pub status: &'static str,
-    /// 0 to 3.
+    /// Priority, 0 to 3.
     pub priority: Priority,
-    /// Whether it gives way to sandboxes of higher priority.
+    /// True if sandboxes of higher priority may take its slot.
     pub preemptable: bool,
-    /// How it is kept apart.
+    /// Name of the form of isolation.
     pub isolation: &'static str,
-    /// Whether it holds a slot; an idle one may have lent it to others.
+    /// True if it holds a slot; an idle sandbox may have lent its own.
     pub has_slot: bool,
-    /// Commands that run in it now and were not left in the background.
+    /// Number of running commands, not counting background processes.
     pub commands: usize,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last used, by the end of a command or a file.
+    /// Time at which the last command ended or the last file was written.
     pub used_at: Timestamp,
-    /// When it is ended at the latest.
+    /// Time at which the host ends it at the latest.
     pub expires_at: Timestamp,
 }

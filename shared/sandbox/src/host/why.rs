@@ -1,6 +1,6 @@
-//! Causes of a sandbox's end.
+//! Reasons for which sandboxes end.
 
-/// Why a sandbox ended.
+/// Reason for which a sandbox ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Terminated,
@@ -18,12 +18,12 @@ impl Why {
         match self {
             Self::Terminated => "it was terminated",
             Self::Preempted => "it was preempted",
-            Self::Idle => "nobody used it",
-            Self::Lease => "its lease is over",
+            Self::Idle => "it was not used",
+            Self::Lease => "its lease expired",
             Self::Over => "its first process is gone",
-            Self::Memory => "the machine has hardly any memory left, and it uses most",
-            Self::Unclaimed => "whoever asked for it went away",
-            Self::Shutdown => "the host ends",
+            Self::Memory => "the machine is nearly out of memory, and this sandbox uses most",
+            Self::Unclaimed => "its caller went away",
+            Self::Shutdown => "the host is shutting down",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a sandbox holds on the machine besides its processes.
+//! Resources that a sandbox uses on the machine.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -12,46 +12,46 @@ use super::slots::Slot;
 use super::stage::OVER_LIMIT;
 use super::wire::REASON_BYTES_MAX;
 
-/// The guard ends by itself when the host lets go; after this time it is killed.
+/// Maximum time for the guard to exit after the host closes its pipe; then it is killed.
 const END_MAX: Duration = Duration::from_secs(30);
-/// Between two looks at it.
+/// Interval between checks for the guard's exit.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// Processes, cgroups, files and user of a sandbox. To be closed; blocks while it is.
+/// Processes, cgroups, files and user of a sandbox. Must be closed; closing blocks until everything is gone.
 #[derive(Debug)]
 pub(crate) struct Cell {
-    /// Closed to tell the guard that the host lets go.
+    /// Pipe to the guard; closing it tells the guard to end the sandbox.
     pub(crate) life: Option<OwnedFd>,
-    /// The guard.
+    /// Process of the guard.
     pub(crate) child: Option<Child>,
-    /// What the guard says when it fails.
+    /// Standard error of the guard, for its error messages.
     pub(crate) errors: OwnedFd,
     pub(crate) slot: Option<Slot>,
     pub(crate) group: Group,
-    /// Its files, where it has no file system of its own.
+    /// Folder of its files, if it has no file system of its own.
     pub(crate) folder: Option<PathBuf>,
-    /// Outlives its sandboxes.
+    /// Keeps the host's instance alive as long as its sandboxes.
     pub(crate) _instance: Arc<Instance>,
 }
 
 impl Cell {
-    /// The guard's process.
+    /// Returns the process id of the guard.
     pub(crate) fn guard(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Ends all processes and removes all files. The other end of the talk must be closed before. Gives the limit that the
-    /// guard has ended the sandbox for, if it has.
+    /// Ends all processes and removes all files. The host's end of the stage channel must be closed first. Returns the
+    /// limit that the guard ended the sandbox for, if any.
     pub(crate) fn close(mut self) -> Option<String> {
         let code = self.clear().and_then(|status| status.code());
         let complaints = super::wire::reason(&self.complaints());
         if !complaints.is_empty() {
-            tracing::warn!("A sandbox was ended: {complaints}");
+            tracing::warn!("A sandbox ended: {complaints}");
         }
         (code == Some(i32::from(OVER_LIMIT))).then_some(complaints)
     }
 
-    /// The same for a sandbox that was never ready; gives the reason when there is one.
+    /// Closes a sandbox that never became ready, and returns the error that its stages reported, if any.
     pub(crate) fn close_failed(mut self) -> Option<String> {
         self.clear();
         let complaints = self.complaints();
@@ -59,17 +59,17 @@ impl Cell {
         Some(reason.trim_start_matches("hakoniwa: ").to_owned())
     }
 
-    /// What the stages have said; empty when all went well.
+    /// Returns the error messages of the stages; empty if there are none.
     fn complaints(&self) -> String {
         let mut text = vec![0; REASON_BYTES_MAX];
-        // Nobody is waited for: whoever had something to say is gone.
+        // Doesn't block, since all writers have exited.
         let bytes = rustix::io::ioctl_fionbio(&self.errors, true)
             .and_then(|()| rustix::io::read(&self.errors, &mut text));
         text.truncate(bytes.unwrap_or_default());
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// Gives how the guard ended.
+    /// Ends everything, and returns the guard's exit status.
     fn clear(&mut self) -> Option<ExitStatus> {
         drop(self.life.take());
         let status = self.child.take().and_then(|mut child| wait(&mut child));
@@ -83,7 +83,7 @@ impl Cell {
 
 impl Drop for Cell {
     fn drop(&mut self) {
-        // Nothing is left to do after `close`.
+        // After `close`, there is nothing left to do.
         if self.child.is_some() {
             self.clear();
         }
@@ -96,9 +96,9 @@ fn wait(child: &mut Child) -> Option<ExitStatus> {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
             Ok(None) if Instant::now() < until => std::thread::sleep(LOOK_EVERY),
-            // The kernel kills the sandbox's first process with its guard.
+            // The kernel kills the sandbox's first process together with its guard.
             Ok(None) | Err(_) => {
-                tracing::warn!(guard = child.id(), "The guard of a sandbox did not end and is killed");
+                tracing::warn!(guard = child.id(), "The guard of a sandbox did not exit and is killed");
                 let _ = child.kill();
                 return child.wait().ok();
             }

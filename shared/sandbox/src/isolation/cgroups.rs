@@ -1,5 +1,5 @@
-//! Cgroups, written by hand: limits for all processes of a sandbox together. Both versions of the interface; used where
-//! this process may make groups, and done without elsewhere.
+//! Cgroups, through their files: limits on all processes of a sandbox together. Supports versions 1 and 2 of the
+//! interface. Machines where this process can't create groups do without.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,36 +8,36 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::Limits;
 
-/// Maximum number of our own processes and threads in each sandbox. In namespaces: the guard, a thread of it that looks at
-/// everything but memory, hakoniwa's, and the second stage with a thread that starts commands. Without: the guard with its
-/// thread, and the second stage with two such threads.
+/// Maximum number of our own processes and threads in each sandbox. In namespaces: the guard, its thread that scans
+/// everything except memory, hakoniwa's process, and the second stage with a thread that starts commands. Without
+/// namespaces: the guard with its thread, and the second stage with two such threads.
 pub(crate) const OWN_PROCESSES: u64 = 5;
-/// Groups are removed when their last process is; it is waited for so long.
+/// Maximum time to wait until the last process of a group is gone and the group can be removed.
 const REMOVAL_MAX: Duration = Duration::from_secs(10);
 
-/// Ends the name of the group that the host's own processes move to. It is none of the groups that the next host removes.
+/// Suffix of the group that the host's own processes move to. The next host doesn't remove groups with this suffix.
 const LEAF: &str = ".host";
-/// Looks for processes that are to move there.
+/// Maximum number of passes that move processes to that group.
 const LEAF_LOOKS: u32 = 10;
 
-/// For memory, processes and CPU time.
+/// Controllers of version 1 for memory, processes and CPU time.
 const CONTROLLERS_ONE: [&str; 3] = ["memory", "pids", "cpuacct"];
 
-/// What each version calls things.
+/// Version of the cgroup interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
     Two,
 }
 
-/// A folder in which groups may be made.
+/// A cgroup folder with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     version: Version,
     folder: PathBuf,
 }
 
-/// Where groups of this host are made.
+/// The groups of this host, in which it creates groups for its sandboxes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cgroups {
     memory: Option<Place>,
@@ -50,23 +50,23 @@ pub(crate) struct Cgroups {
 pub(crate) struct Group {
     memory: Option<Place>,
     cpu: Option<Place>,
-    /// Every folder of it, once.
+    /// All folders of the group, without duplicates.
     folders: Vec<Place>,
 }
 
 impl Cgroups {
-    /// Makes a folder for this host wherever this process may.
+    /// Creates a group for this host in every hierarchy where this process may.
     pub(crate) fn find(name: &str) -> Self {
         let (mounts, own) = hierarchies();
         Self::find_in(&mounts, &own, name)
     }
 
-    /// The same for these mounts and groups of this process.
+    /// Does the same for the given mounts and groups of this process.
     fn find_in(mounts: &str, own: &str, name: &str) -> Self {
         let places = places_two(mounts, own);
         let made = places.iter().find_map(|place| make_two(place, name));
-        // A group that was handed to this process, as a scope or service with `Delegate=yes` is: it may hand its
-        // controllers down when its processes are in a group below it.
+        // A group that was delegated to this process, such as a scope or service with `Delegate=yes`, can enable its
+        // controllers for child groups once its own processes have moved to a child group.
         let made = made.or_else(|| {
             let own = places.first()?;
             leave_for_leaf(own, name).then(|| make_two(own, name)).flatten()
@@ -77,14 +77,14 @@ impl Cgroups {
         }
         let [memory, processes, cpu] = CONTROLLERS_ONE.map(|controller| {
             let folder = place_one(mounts, own, controller)?.join(name);
-            // Several controllers may share a hierarchy.
+            // Several controllers may share a hierarchy, so the folder may already exist.
             (folder.is_dir() || std::fs::create_dir(&folder).is_ok())
                 .then_some(Place { version: Version::One, folder })
         });
         Self { memory, processes, cpu }
     }
 
-    /// Every folder that [`Self::find`] may make.
+    /// Returns every folder that [`Self::find`] may create.
     pub(crate) fn possible(name: &str) -> Vec<PathBuf> {
         let (mounts, own) = hierarchies();
         let one = CONTROLLERS_ONE.iter().filter_map(|controller| place_one(&mounts, &own, controller));
@@ -99,7 +99,7 @@ impl Cgroups {
         self.processes.is_some()
     }
 
-    /// The folders of this host.
+    /// Returns the folders of this host.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let mut folders: Vec<PathBuf> = [&self.memory, &self.processes, &self.cpu]
             .into_iter()
@@ -111,7 +111,7 @@ impl Cgroups {
         folders
     }
 
-    /// Groups with these limits for one sandbox.
+    /// Creates groups with these limits for one sandbox.
     pub(crate) fn make(&self, name: &str, limits: &Limits) -> std::io::Result<Group> {
         let mut group = Group::default();
         let made = self.fill(&mut group, name, limits);
@@ -136,7 +136,7 @@ impl Cgroups {
             match place.version {
                 Version::One => {
                     set("memory.limit_in_bytes", &bytes)?;
-                    // Only where swap is counted.
+                    // Exists only if the kernel counts swap.
                     let _ = set("memory.memsw.limit_in_bytes", &bytes);
                 }
                 Version::Two => {
@@ -156,12 +156,12 @@ impl Cgroups {
 }
 
 impl Group {
-    /// Whoever writes its number to these files is in the group.
+    /// Returns the files to which a process writes its id to join the group.
     pub(crate) fn joins(&self) -> Vec<PathBuf> {
         self.folders.iter().map(|place| place.folder.join("cgroup.procs")).collect()
     }
 
-    /// CPU time so far, in seconds.
+    /// Returns the CPU time used so far, in seconds.
     pub(crate) fn cpu_seconds(&self) -> Option<f64> {
         let place = self.cpu.as_ref()?;
         Some(match place.version {
@@ -170,7 +170,7 @@ impl Group {
         })
     }
 
-    /// Memory in use, in bytes. Files of the machine that are only kept to be read again do not count.
+    /// Returns the memory in use, in bytes, without the inactive page cache.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
         let place = self.memory.as_ref()?;
         let (usage, idle) = match place.version {
@@ -181,13 +181,13 @@ impl Group {
         Some(number(&place.folder.join(usage))?.saturating_sub(idle))
     }
 
-    /// Kills everything in the group and removes it. Tries for a while: processes take a moment to go.
+    /// Kills all processes in the group and removes it. Retries for a while, since processes take a moment to exit.
     pub(crate) fn remove(&self) {
         remove(self.folders.iter().map(|place| place.folder.clone()).collect());
     }
 }
 
-/// Kills everything in these groups and those below them, and removes them.
+/// Kills all processes in these groups and the groups below them, and removes the groups.
 pub(crate) fn remove(folders: Vec<PathBuf>) {
     let until = Instant::now() + REMOVAL_MAX;
     let mut left = folders;
@@ -204,7 +204,7 @@ pub(crate) fn remove(folders: Vec<PathBuf>) {
     }
 }
 
-/// Whether the group is gone.
+/// Returns true if the group is gone.
 fn remove_once(folder: &Path) -> bool {
     if let Ok(entries) = std::fs::read_dir(folder) {
         for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
@@ -231,7 +231,7 @@ fn kill_all(folder: &Path) {
         list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
     };
     for pid in members().into_iter().filter_map(Pid::from_raw) {
-        // Held, so that its number cannot become another's, and then looked up again.
+        // The pidfd keeps the id from being reused, so that the second look-up is reliable.
         let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { continue };
         if members().contains(&pid.as_raw_nonzero().get()) {
             let _ = rustix::process::pidfd_send_signal(held, Signal::KILL);
@@ -239,13 +239,13 @@ fn kill_all(folder: &Path) {
     }
 }
 
-/// The mounts that this process sees, and its groups.
+/// Returns the mounts that this process sees, and its groups.
 fn hierarchies() -> (String, String) {
     let read = |file| std::fs::read_to_string(file).unwrap_or_default();
     (read("/proc/self/mountinfo"), read("/proc/self/cgroup"))
 }
 
-/// The folder of this process' group in the hierarchy of a version 1 controller.
+/// Returns the folder of this process's group in the hierarchy of a version 1 controller.
 fn place_one(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -259,8 +259,8 @@ fn place_one(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
     })
 }
 
-/// Folders of the version 2 hierarchy to try: this process' own group, then those above it, as far as a service manager
-/// has handed them to this user, up to the top, which root may use.
+/// Returns the folders of the version 2 hierarchy to try: this process's own group, then its ancestors as far as a
+/// service manager has delegated them to this user, up to the root group, which root may use.
 fn places_two(mounts: &str, own: &str) -> Vec<PathBuf> {
     let Some(mount) = mounts.lines().filter_map(Mount::parse).find(|mount| mount.kind == "cgroup2") else {
         return Vec::new();
@@ -277,8 +277,9 @@ fn places_two(mounts: &str, own: &str) -> Vec<PathBuf> {
     places
 }
 
-/// Moves the processes of a group into one below it, where they stay: the kernel lets no group with processes of its own
-/// hand its controllers down. The limits of the group hold for them as before. `false` where that is not allowed.
+/// Moves the processes of a group into a child group, where they stay: the kernel doesn't let a group with processes of
+/// its own enable controllers for its children. The limits of the group still apply to them. Returns false if that
+/// isn't permitted.
 fn leave_for_leaf(place: &Path, name: &str) -> bool {
     let has_memory = std::fs::read_to_string(place.join("cgroup.controllers"))
         .is_ok_and(|names| names.split_whitespace().any(|name| name == "memory"));
@@ -286,7 +287,7 @@ fn leave_for_leaf(place: &Path, name: &str) -> bool {
     if !has_memory || !may_move(place) || std::fs::create_dir(&leaf).is_err() {
         return false;
     }
-    // Those that are started meanwhile are found by another look.
+    // Another pass finds processes that were started in the meantime.
     for _ in 0..LEAF_LOOKS {
         let members = std::fs::read_to_string(place.join("cgroup.procs")).unwrap_or_default();
         let mut has_moved = false;
@@ -300,14 +301,14 @@ fn leave_for_leaf(place: &Path, name: &str) -> bool {
     let is_empty = |group: &Path| {
         std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|members| members.trim().is_empty())
     };
-    // An empty one is removed; one with processes is where this one lives from now on.
+    // An empty child group is removed; otherwise this process lives in it from now on.
     if is_empty(&leaf) {
         let _ = std::fs::remove_dir(&leaf);
     }
     is_empty(place)
 }
 
-/// A folder for this host with both controllers; `None` where they cannot be had.
+/// Creates a group for this host with both controllers; `None` if they aren't available.
 fn make_two(place: &Path, name: &str) -> Option<PathBuf> {
     const CONTROLLERS: [&str; 2] = ["memory", "pids"];
     let has = |file: PathBuf| {
@@ -318,7 +319,7 @@ fn make_two(place: &Path, name: &str) -> Option<PathBuf> {
         return None;
     }
     let hand_down = |folder: &Path| {
-        // A group that has processes itself may not: then this fails.
+        // Fails for a group that has processes itself.
         has(folder.join("cgroup.subtree_control"))
             || std::fs::write(folder.join("cgroup.subtree_control"), "+memory +pids").is_ok()
     };
@@ -334,12 +335,12 @@ fn make_two(place: &Path, name: &str) -> Option<PathBuf> {
     Some(folder)
 }
 
-/// Moving a process needs leave to write the list of the group that both places are below.
+/// Returns true if this process may move processes below this group, which requires write access to the group's list.
 fn may_move(place: &Path) -> bool {
     rustix::fs::access(place.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// A line of `/proc/self/mountinfo`.
+/// An entry of `/proc/self/mountinfo`.
 struct Mount {
     root: String,
     point: PathBuf,
@@ -360,7 +361,7 @@ impl Mount {
         })
     }
 
-    /// Where a path of the hierarchy is in the file system.
+    /// Returns the location of a hierarchy's path in the file system.
     fn folder(&self, path: &str) -> Option<PathBuf> {
         let below = Path::new(path).strip_prefix(&self.root).ok()?;
         Some(self.point.join(below))
@@ -415,7 +416,7 @@ mod tests {
         assert_eq!(entry(&file, "user_usec"), None);
     }
 
-    /// A folder that stands for a group: what the kernel would make of what is written is not looked at.
+    /// Creates a folder that stands in for a group. It stores what is written to it and doesn't act like a kernel.
     fn stand_in(controllers: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("cgroup.controllers"), controllers).unwrap();
@@ -453,12 +454,12 @@ mod tests {
         assert_eq!(cgroups.folders(), [folder]);
     }
 
-    /// What a host sees whose version 2 hierarchy is this folder.
+    /// Returns the mounts of a machine whose version 2 hierarchy is this folder.
     fn hierarchy(top: &Path) -> String {
         format!("30 23 0:26 / {} rw - cgroup2 cgroup2 rw\n", top.display())
     }
 
-    /// Makes a group that stands in a hierarchy.
+    /// Creates a stand-in for a group in a hierarchy.
     fn group(at: &Path, controllers: &str, handed_down: &str) {
         std::fs::create_dir_all(at).unwrap();
         std::fs::write(at.join("cgroup.controllers"), controllers).unwrap();
@@ -471,7 +472,7 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let slice = top.path().join("user.slice/user@1000.service/app.slice");
         group(&slice, "cpu memory pids", "memory pids");
-        // The own group has neither controller: its slice keeps them.
+        // The process's own group has neither controller: its slice keeps them.
         group(&slice.join("run.scope"), "cpu", "");
         let own = "0::/user.slice/user@1000.service/app.slice/run.scope\n";
         let found = Cgroups::find_in(&hierarchy(top.path()), own, "bench-sandbox-x");
@@ -485,12 +486,13 @@ mod tests {
         let scope = top.path().join("run.scope");
         group(&scope, "memory pids", "");
         std::fs::write(scope.join("cgroup.procs"), "41\n42\n").unwrap();
-        // The stand-in keeps its list, so it counts as not empty; each of its processes was written to the other's.
+        // The stand-in keeps its list of processes, so it doesn't count as empty; each process was written to the child
+        // group's list.
         assert!(!leave_for_leaf(&scope, "bench-sandbox-x"));
         let leaf = scope.join("bench-sandbox-x.host");
         assert_eq!(std::fs::read_to_string(leaf.join("cgroup.procs")).unwrap(), "42");
 
-        // One without controllers is left alone.
+        // A group without controllers is left alone.
         let other = top.path().join("other.scope");
         group(&other, "cpu", "");
         assert!(!leave_for_leaf(&other, "bench-sandbox-x") && !other.join("bench-sandbox-x.host").exists());

@@ -1,22 +1,22 @@
-//! What holds in a form, in words.
+//! Describes the protections of a form of isolation.
 
 use std::path::PathBuf;
 
 use super::Form;
 use super::wire::{Kind, Ready};
 
-/// What is known of the host.
+/// Properties of the host that the description depends on.
 pub(crate) struct Facts {
     pub(crate) own_user: bool,
     pub(crate) bounds_memory: bool,
     pub(crate) bounds_processes: bool,
     pub(crate) yields: bool,
     pub(crate) allow_network: bool,
-    /// Shared folders that are not where they were asked to be.
+    /// Shared folders that programs don't see at the requested path.
     pub(crate) moved: Vec<PathBuf>,
 }
 
-/// Of a form that was tried.
+/// Describes a form after a trial sandbox was created.
 pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
     let mut form = Form { name: kind.name(), holds: Vec::new(), lacks: Vec::new() };
     let mut say = |holds: bool, what: &str, lack: &str| {
@@ -34,15 +34,15 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
     say(
         spaces,
         "sized working folder",
-        "The working folder is no file system of its own: it is watched, files that are deleted while open included, and \
-         the sandbox ends when it holds too much.",
+        "The working folder is not a separate file system: the guard measures it, including deleted files that are \
+         still open, and ends the sandbox when it exceeds its limit.",
     );
-    say(spaces, "", "The working folder is not at /workspace: $HOME names it.");
-    say(spaces, "", "Programs share no memory or semaphores by name.");
+    say(spaces, "", "The working folder is not at /workspace: $HOME contains its path.");
+    say(spaces, "", "Programs cannot share named memory or named semaphores.");
     say(
         ready.landlock > 0,
         &format!("landlock {}", ready.landlock),
-        "The kernel has no landlock; files are closed by the mount namespace alone.",
+        "The kernel has no Landlock; only the mount namespace protects files.",
     );
     say(true, "seccomp", "");
     say(true, "limits of each process", "");
@@ -50,43 +50,43 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
         facts.own_user,
         "uid per sandbox",
         if spaces {
-            "The host is not root: programs are its user, in a user namespace."
+            "The host is not root: programs run as its user, in a user namespace."
         } else {
-            "The host is not root: programs are its user, and only landlock and seccomp keep them from its processes."
+            "The host is not root: programs run as its user, and only Landlock and seccomp keep them from its processes."
         },
     );
     say(
         spaces || facts.own_user,
         "",
         "Programs cannot change modes, owners, times and extended attributes of files, not even of their own: the kernel \
-         would let them do so with every file of the host's user. What a linker makes there is therefore not executable.",
+         would let them change every file of the host's user. Programs that a linker creates are therefore not executable.",
     );
     say(
         facts.bounds_memory,
         "memory cgroup",
-        "No memory cgroup may be made: each process is bounded, and what all use together, with files in memory, sockets and \
-         pipes, is watched. System V shared memory, files without a name, shared memory of no file, \
-         larger buffers of sockets and pipes, listeners of seccomp, and Landlock (for commands without \
+        "The host cannot create a memory cgroup: the kernel limits each process, and the guard watches the total, including \
+         files in memory, sockets and pipes. System V shared memory, anonymous files, anonymous shared memory, \
+         larger buffers of sockets and pipes, seccomp listeners, and Landlock (for commands without \
          SANDY_ALLOW_LANDLOCK=1) are refused.",
     );
     say(
         !facts.yields,
         "",
-        "The host may not raise its priority: that of programs is lowered, so that their memory is looked at in time. Where \
-         the kernel shares processors out by session (autogroups), a sandbox ends when its programs are in more than 32 \
+        "The host cannot raise its priority: the priority of programs is lowered, so that the guard measures their memory in \
+         time. On kernels with autogroups, which schedule by session, a sandbox ends when its programs are in more than 32 \
          sessions.",
     );
     say(
         facts.bounds_processes,
         "pids cgroup",
         if spaces || facts.own_user {
-            "No pids cgroup may be made: processes are counted by user."
+            "The host cannot create a pids cgroup: processes are counted by user."
         } else {
-            "No pids cgroup may be made: processes are watched, and the sandbox ends when there are too many."
+            "The host cannot create a pids cgroup: processes are watched, and the sandbox ends when there are too many."
         },
     );
     if facts.allow_network {
-        say(false, "", "Programs reach what this machine reaches, itself included.");
+        say(false, "", "Programs can reach every address that this machine can reach, including its own.");
     } else {
         say(true, "no network", "");
     }
@@ -94,15 +94,15 @@ pub(crate) fn describe(kind: Kind, ready: &Ready, facts: &Facts) -> Form {
         say(
             ready.landlock >= 9,
             "",
-            "Programs reach sockets in the machine's file system that every user may write to.",
+            "Programs can reach sockets in the machine's file system that every user may write to.",
         );
     }
-    say(ready.unix_sockets, "", "Programs make no sockets, not even to talk to each other.");
+    say(ready.unix_sockets, "", "Programs cannot create sockets, not even to talk to each other.");
     for folder in &facts.moved {
         say(
             false,
             "",
-            &format!("The shared folder {} is seen where it is on the machine.", folder.display()),
+            &format!("The shared folder {} is visible at its path on the machine.", folder.display()),
         );
     }
     form.holds.retain(|what| !what.is_empty());

@@ -1,5 +1,5 @@
-//! What one host keeps on the machine while it lives: a private folder and cgroups. What a killed host left is removed
-//! by the next one that uses the same folder; what root's hosts left by the next of root's, wherever their folders are.
+//! Private folder and cgroups of one host. A host removes what killed hosts left behind: those that used the same
+//! folder, and, if both ran as root, those of any folder.
 
 use std::fs::{DirBuilder, File, Permissions};
 use std::io::{self, Write};
@@ -11,33 +11,35 @@ use rustix::fs::{FlockOperation, flock};
 use super::cgroups::{self, Cgroups};
 use super::slots;
 
-/// Held while a host moves in or cleans up.
+/// Name of the lock file that a host holds while it starts or cleans up.
 const DOOR: &str = "lock";
-/// In a host's folder: held while it lives, and lists what it has made elsewhere.
+/// Name of the record in a host's folder. The host holds its lock while it lives, and lists in it what it has created
+/// elsewhere.
 const ALIVE: &str = "alive";
-/// The same for all of root's hosts on this machine, whose folders may vanish with what they list.
+/// Folder with the records of all hosts on this machine that run as root, since their own folders may disappear
+/// together with their records.
 const HOSTS: &str = "/run/bench-sandbox/hosts";
-/// What our folders and groups in places of others begin with.
+/// Prefix of the names of our folders and groups in shared places.
 const NAME: &str = "bench-sandbox-";
-/// An empty folder to mount on.
+/// Name of an empty folder to mount on.
 const STAGING: &str = "staging";
-/// Where a folder is made that other users must be able to enter.
+/// Candidates for a folder that other users must be able to enter.
 const ENTERED_BY_ALL: [&str; 3] = ["/var/tmp", "/tmp", "/run"];
 
-/// A host's place on the machine. Removed when dropped.
+/// Folders and cgroups of one host. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct Instance {
     folder: PathBuf,
-    /// Sandboxes' folders, where they have no file systems of their own.
+    /// Folder for the files of sandboxes that have no file system of their own.
     work: PathBuf,
     cgroups: Cgroups,
-    /// What is made elsewhere is listed in them, and they are locked.
+    /// Locked records that list what this host has created elsewhere.
     records: Vec<Record>,
 }
 
 impl Instance {
-    /// Moves in, after what dead hosts left is removed. With `others`, users of sandboxes must be able to enter the
-    /// folder of their files.
+    /// Removes what dead hosts left behind, then creates folders and cgroups for this host. If `others` is true, the
+    /// users of sandboxes must be able to enter the folder of their files.
     pub(crate) fn new(folder: &Path, others: bool) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let folder = folder.canonicalize()?;
@@ -56,12 +58,12 @@ impl Instance {
         if others && !is_entered_by_all(&own) {
             let place = ENTERED_BY_ALL.map(Path::new).into_iter().find(|place| is_entered_by_all(place));
             let place =
-                place.ok_or_else(|| io::Error::other("there is no folder that other users may enter"))?;
+                place.ok_or_else(|| io::Error::other("no folder is accessible to other users"))?;
             work = place.join(format!("{NAME}{id}"));
         }
         let name = format!("{NAME}{id}");
         for record in &mut records {
-            // Before any of it is made; what is not there need not be removed.
+            // Listed before creation; removing entries that don't exist does no harm.
             record.list("folder", &work)?;
             for group in Cgroups::possible(&name) {
                 record.list("group", &group)?;
@@ -80,7 +82,7 @@ impl Instance {
         self.folder.join(STAGING)
     }
 
-    /// Where the files of a sandbox are that has no file system of its own.
+    /// Returns the folder for the files of a sandbox without a file system of its own.
     pub(crate) fn folder_of(&self, id: &str) -> PathBuf {
         self.work.join(short(id))
     }
@@ -97,7 +99,7 @@ impl Drop for Instance {
     }
 }
 
-/// A locked list of what a host has made.
+/// A locked list of what a host has created.
 #[derive(Debug)]
 struct Record {
     path: PathBuf,
@@ -115,7 +117,7 @@ impl Record {
     }
 }
 
-/// Waits until no other host moves in or cleans up there.
+/// Waits until no other host is starting or cleaning up in this folder.
 fn open_door(folder: &Path) -> io::Result<File> {
     let door =
         File::options().create(true).truncate(false).write(true).mode(0o600).open(folder.join(DOOR))?;
@@ -123,8 +125,8 @@ fn open_door(folder: &Path) -> io::Result<File> {
     Ok(door)
 }
 
-/// A record where all of root's hosts look, after the dead among them are removed. `None` where there is no such place:
-/// then only hosts of the same folder know of each other.
+/// Removes what dead hosts of root left behind, and creates a record for this host in [`HOSTS`]. Returns `None` if that
+/// isn't possible; then only hosts with the same folder clean up after each other.
 fn among_all_hosts(id: &str) -> Option<Record> {
     if !nix::unistd::Uid::effective().is_root() {
         return None;
@@ -144,12 +146,12 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
         .unwrap_or_default()
 }
 
-/// Enough of an identifier for a folder: sockets in it have paths of 107 bytes at most.
+/// Shortens an identifier for use in a path: socket paths have at most 107 bytes.
 fn short(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
-/// Removes what a host left that is no more; nothing when it lives, for then it holds its record.
+/// Removes what a dead host left behind. Does nothing if the host is alive, since then it holds the lock of its record.
 fn remove_dead(record: &Path) {
     if !record.is_file() {
         return;
@@ -158,7 +160,7 @@ fn remove_dead(record: &Path) {
     let text = std::fs::read_to_string(record).unwrap_or_default();
     for (kind, path) in text.lines().filter_map(|line| line.split_once(' ')) {
         let path = Path::new(path);
-        // Only what bears the name that we give, or a record of ours: a damaged list does no harm.
+        // Remove only paths that have our prefix or contain one of our records, so that a damaged list does no harm.
         let named = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(NAME.as_bytes()));
         match kind {
             "group" if named => cgroups::remove(vec![path.to_owned()]),
@@ -169,12 +171,12 @@ fn remove_dead(record: &Path) {
     let _ = std::fs::remove_file(record);
 }
 
-/// Whether any user may enter the folder: it and all above it let others through.
+/// Returns true if every user may enter the folder and all its ancestors.
 fn is_entered_by_all(folder: &Path) -> bool {
     folder.ancestors().all(|folder| std::fs::metadata(folder).is_ok_and(|about| about.mode() & 0o001 != 0))
 }
 
-/// Removes a folder with everything in it, also folders that were closed to their own user. Links are not followed.
+/// Removes a folder with its content, including folders whose permissions exclude their owner. Doesn't follow links.
 pub(crate) fn remove_tree(folder: &Path) {
     if std::fs::remove_dir_all(folder).is_ok() || !folder.exists() {
         return;
@@ -185,7 +187,7 @@ pub(crate) fn remove_tree(folder: &Path) {
     }
 }
 
-/// Lets the owner into folders again. No process of the sandbox lives any more that could put a link in the way.
+/// Gives the owner access to all folders below. No process of the sandbox is left that could insert a link.
 fn open_folders(folder: &Path) {
     let mut left = vec![folder.to_owned()];
     while let Some(folder) = left.pop() {
@@ -204,7 +206,7 @@ fn open_folders(folder: &Path) {
 mod tests {
     use super::*;
 
-    /// What a killed process leaves: everything but its locks.
+    /// Simulates a killed host, which leaves everything but its locks. Returns the folders that it leaves.
     fn kill(host: Instance) -> Vec<PathBuf> {
         let mut left = host.cgroups.folders();
         left.push(host.folder.clone());

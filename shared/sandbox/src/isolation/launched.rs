@@ -1,11 +1,11 @@
-//! What making a sandbox gives.
+//! Result of creating a sandbox.
 
 use std::os::fd::OwnedFd;
 
 use super::cell::Cell;
 use super::wire::Ready;
 
-/// A sandbox that was made, and its end of the talk.
+/// A new sandbox and the host's end of its stage channel.
 pub(crate) struct Launched {
     pub(crate) control: OwnedFd,
     pub(crate) ready: Ready,

@@ -1,4 +1,4 @@
-//! Makes sandboxes on this machine.
+//! Creates sandboxes on this machine.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -25,23 +25,23 @@ use super::stage::{
 use super::wire::{self, AgentPlan, Kind, LimitsPlan, Plan, Ready, Tell};
 use super::{Form, Isolation, IsolationError, IsolationOptions, Limits, Sandbox};
 
-/// A sandbox is made within this time, or not at all.
+/// Maximum time to create a sandbox.
 const START_MAX: Duration = Duration::from_secs(60);
-/// Programs of the system, after those of the options.
+/// The system's folders of programs; those of the options come first.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-/// Processes that a user may have started after a sandbox was made without keeping it from starting its own.
+/// Margin of `RLIMIT_NPROC` for processes that the same user may start outside of the sandbox.
 const PROCESSES_OF_OTHERS: u64 = 1_024;
-/// From this kernel on, processes are counted by user namespace and not by user alone.
+/// First kernel version that counts processes by user namespace instead of by user alone.
 const COUNTED_BY_NAMESPACE_SINCE: (u32, u32) = (5, 14);
 
-/// Whether this process and its children may raise their priority. Tried in a thread, which has a priority of its own: a
-/// capability may be one of a user namespace, which does not count.
+/// True if this process and its children may raise their priority. A thread tries it, since it has its own priority: a
+/// capability may belong to a user namespace, where it doesn't count.
 static MAY_RAISE_PRIORITY: LazyLock<bool> = LazyLock::new(|| {
     let tried = std::thread::spawn(|| rustix::process::setpriority_process(None, GUARD_PRIORITY).is_ok());
     tried.join().unwrap_or(false)
 });
 
-/// Makes sandboxes of one form.
+/// Creates sandboxes of one form.
 pub(crate) struct Local {
     kind: Kind,
     form: Form,
@@ -51,20 +51,20 @@ pub(crate) struct Local {
 }
 
 impl Local {
-    /// Tries the form by making a sandbox of it. The reason why it is not possible is one sentence.
+    /// Creates a trial sandbox to find out whether this machine allows the form. The error is one sentence.
     pub(crate) fn new(kind: Kind, options: &IsolationOptions) -> Result<Self, String> {
         let slots = slots_for(kind, &options.folder)?;
         for shared in &options.shared {
             if !shared.inside.is_absolute() || shared.inside == Path::new("/") {
-                return Err(format!("{} is no place for a shared folder", shared.inside.display()));
+                return Err(format!("`{}` cannot be the path of a shared folder", shared.inside.display()));
             }
             if !shared.host.exists() {
-                return Err(format!("the shared folder {} is missing", shared.host.display()));
+                return Err(format!("the shared folder `{}` is missing", shared.host.display()));
             }
         }
         let others = slots.is_some() && kind == Kind::Confined;
         let instance = Instance::new(&options.folder, others)
-            .map_err(|error| format!("the folder {} cannot be used: {error}", options.folder.display()))?;
+            .map_err(|error| format!("cannot use the folder `{}`: {error}", options.folder.display()))?;
         let mut local = Self {
             kind,
             form: Form { name: kind.name(), holds: Vec::new(), lacks: Vec::new() },
@@ -96,19 +96,19 @@ impl Local {
         }
     }
 
-    /// Makes a sandbox; blocks until it is ready.
+    /// Creates a sandbox and blocks until it is ready.
     pub(crate) fn launch(&self, limits: &Limits) -> Result<Launched, String> {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let doing = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
-        let slot = self.slots.as_ref().map(Slots::take).transpose().map_err(doing("no user is free"))?;
-        let group = self.instance.cgroups().make(&id, limits).map_err(doing("its cgroups cannot be made"))?;
+        let slot = self.slots.as_ref().map(Slots::take).transpose().map_err(doing("no user for a sandbox is free"))?;
+        let group = self.instance.cgroups().make(&id, limits).map_err(doing("cannot create its cgroups"))?;
         let folder = self.instance.folder_of(&id);
         let plan = self.plan(&id, limits, slot.as_ref(), &group, &folder);
 
-        let (control, theirs) = wire::pair().map_err(|error| format!("no socket can be made: {error}"))?;
+        let (control, theirs) = wire::pair().map_err(|error| format!("cannot create a socket: {error}"))?;
         let pipe = || {
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
-                .map_err(|error| format!("no pipe can be made: {error}"))
+                .map_err(|error| format!("cannot create a pipe: {error}"))
         };
         let ((alive, life), (errors, complaints)) = (pipe()?, pipe()?);
         let mut cell = Cell {
@@ -122,16 +122,16 @@ impl Local {
         };
         if self.kind == Kind::Confined {
             make_folders(&folder, &plan.agent, cell.slot.as_ref())
-                .map_err(doing("its folder cannot be made"))?;
+                .map_err(doing("cannot create its folder"))?;
             cell.folder = Some(folder);
         }
-        // Both plans are waiting when the stages begin to read.
+        // Both plans are sent before the stages start to read.
         let texts =
             wire::anonymous_json(&plan).and_then(|first| Ok((first, wire::anonymous_json(&plan.agent)?)));
-        let (first, second) = texts.map_err(doing("the plan cannot be written"))?;
+        let (first, second) = texts.map_err(doing("cannot write the plan"))?;
         wire::send(control.as_fd(), &(), &[first.as_fd(), alive.as_fd()])
             .and_then(|()| wire::send(control.as_fd(), &(), &[second.as_fd()]))
-            .map_err(|error| format!("the plan cannot be sent: {error}"))?;
+            .map_err(|error| format!("cannot send the plan: {error}"))?;
         drop(alive);
         cell.child = Some(self.start(theirs, complaints)?);
         match await_ready(&control) {
@@ -143,7 +143,7 @@ impl Local {
         }
     }
 
-    /// Starts the first stage. Nothing of this process' environment goes along.
+    /// Starts the first stage with an empty environment.
     fn start(&self, control: OwnedFd, complaints: OwnedFd) -> Result<Child, String> {
         Command::new(&self.options.helper)
             .args([STAGE_ARGUMENT, LAUNCH])
@@ -154,7 +154,7 @@ impl Local {
             .stderr(complaints)
             .spawn()
             .map_err(|error| {
-                format!("the helper {} cannot be started: {error}", self.options.helper.display())
+                format!("cannot start the helper `{}`: {error}", self.options.helper.display())
             })
     }
 
@@ -167,7 +167,7 @@ impl Local {
             disk_bytes: limits.disk_bytes,
             open_files: limits.open_files,
             memory_is_bounded: cgroups.bounds_memory(),
-            // The kernel counts by user, and by user namespace.
+            // The kernel counts processes by user, and by user namespace.
             processes_are_bounded: cgroups.bounds_processes()
                 || uid.is_some()
                 || self.kind == Kind::Namespaces,
@@ -176,7 +176,7 @@ impl Local {
         let files = files_of(self.kind, folder, readable, self.options.allow_network);
         let agent = AgentPlan {
             kind: self.kind,
-            // In namespaces the first stage becomes the user: they are made by it.
+            // In namespaces, the first stage already becomes the user and creates them as that user.
             uid: uid.filter(|_| self.kind == Kind::Confined),
             limits,
             processes_max: self.processes_max(&limits, uid),
@@ -201,24 +201,24 @@ impl Local {
         }
     }
 
-    /// Whether programs must come after the guard, and it can't come before them.
+    /// Returns true if the priority of programs must be lowered because the guard can't raise its own.
     fn yields(&self) -> bool {
         !self.instance.cgroups().bounds_memory() && !*MAY_RAISE_PRIORITY
     }
 
-    /// Priority of programs: this process' own, or less.
+    /// Returns the priority of programs: this process's own, or a lower one.
     fn priority(&self, uid: Option<u32>) -> i32 {
         let own = rustix::process::getpriority_process(None).unwrap_or_default();
         match (self.yields(), uid) {
             (false, _) => own,
-            // A guard that is another user could not lower it further, once there are many.
+            // A guard with another uid couldn't lower it further once there are many processes.
             (true, Some(_)) if self.kind == Kind::Confined => LOWEST_PRIORITY,
             (true, _) => own.max(YIELDING_PRIORITY),
         }
     }
 
-    /// `RLIMIT_NPROC`, for which the kernel counts all processes of a user: also those outside of the sandbox, where it
-    /// has no user or user namespace of its own.
+    /// Returns `RLIMIT_NPROC`. The kernel counts all processes of a user for it, including those outside of a sandbox
+    /// that has neither a user nor a user namespace of its own.
     fn processes_max(&self, limits: &LimitsPlan, uid: Option<u32>) -> u64 {
         let own = limits.processes.saturating_add(OWN_PROCESSES);
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -227,7 +227,8 @@ impl Local {
         if is_counted_apart {
             return own;
         }
-        // Room for what the user and other sandboxes start later; the guard counts what is this sandbox's.
+        // Leaves a margin for what the user and other sandboxes start later; the guard counts the processes of this
+        // sandbox.
         own.saturating_add(threads_of_user(nix::unistd::Uid::current().as_raw()))
             .saturating_add(PROCESSES_OF_OTHERS)
     }
@@ -254,7 +255,7 @@ impl Local {
         environment
     }
 
-    /// Where a path inside is found: without a mount namespace, shared folders are where they are.
+    /// Returns where programs find a path: without a mount namespace, shared folders are at their path on the machine.
     fn seen(&self, inside: &Path) -> PathBuf {
         if self.kind == Kind::Namespaces {
             return inside.to_owned();
@@ -275,7 +276,7 @@ impl Isolation for Arc<Local> {
 
     async fn create(&self, limits: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError> {
         let (local, limits) = (self.clone(), limits.clone());
-        // When nobody waits any more, what was made is dropped, and with it the sandbox.
+        // If the caller stops waiting, the result is dropped, which ends the sandbox.
         let launched = tokio::task::spawn_blocking(move || local.launch(&limits))
             .await
             .map_err(|error| IsolationError::Failed(error.to_string()))?
@@ -284,33 +285,34 @@ impl Isolation for Arc<Local> {
     }
 }
 
-/// Users for sandboxes, which only root can give out; without them programs are the host's user.
+/// Returns the pool of users for sandboxes, which only root can assign; otherwise programs run as the host's user.
 fn slots_for(kind: Kind, folder: &Path) -> Result<Option<Slots>, String> {
     if !nix::unistd::Uid::effective().is_root() {
         return Ok(None);
     }
-    match Slots::find(folder).map_err(|error| format!("users for sandboxes cannot be given out: {error}"))? {
+    match Slots::find(folder).map_err(|error| format!("cannot assign users to sandboxes: {error}"))? {
         Some(slots) => Ok(Some(slots)),
-        // In namespaces of their own programs are not even root by name.
+        // Without a uid to spare, programs in namespaces are still not root: this host is root only in its user
+        // namespace.
         None if kind == Kind::Namespaces && slots::is_root_by_map() => Ok(None),
         None => Err("the host is root and its user namespace has no users to spare for sandboxes".to_owned()),
     }
 }
 
-/// The second stage's first words; otherwise that there were none.
+/// Waits for the second stage's first message.
 fn await_ready(control: &OwnedFd) -> Result<Ready, String> {
     match wire::wait_readable(control.as_fd(), START_MAX) {
         Ok(true) => {}
-        Ok(false) => return Err("it was not ready in time".to_owned()),
-        Err(error) => return Err(format!("it cannot be waited for: {error}")),
+        Ok(false) => return Err("the sandbox was not ready in time".to_owned()),
+        Err(error) => return Err(format!("cannot wait for the sandbox: {error}")),
     }
     match wire::receive::<Tell>(control.as_fd()) {
         Ok(Some(parcel)) => match parcel.message {
             Tell::Ready(ready) => Ok(ready),
-            _ => Err("its first word is not understood".to_owned()),
+            _ => Err("the sandbox sent an unexpected first message".to_owned()),
         },
-        Ok(None) => Err("it ended without a word".to_owned()),
-        Err(error) => Err(format!("its first word is not understood: {error}")),
+        Ok(None) => Err("the sandbox exited without a message".to_owned()),
+        Err(error) => Err(format!("cannot read the first message of the sandbox: {error}")),
     }
 }
 
@@ -325,7 +327,7 @@ fn make_folders(folder: &Path, agent: &AgentPlan, slot: Option<&Slot>) -> std::i
     Ok(())
 }
 
-/// Major and minor number of a kernel's release; zeros where there are none.
+/// Returns the major and minor version of a kernel release; zeros if it can't be parsed.
 fn version(release: &str) -> (u32, u32) {
     let mut numbers =
         release.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse().unwrap_or_default());

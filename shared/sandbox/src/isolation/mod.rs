@@ -1,4 +1,4 @@
-//! Sandboxes: processes that are kept apart from the machine and from each other.
+//! Sandboxes: processes that are isolated from the machine and from each other.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,17 +25,17 @@ pub use options::{IsolationOptions, SharedFolder};
 pub use probe::{FormOutcome, forms, probe};
 pub use stage::stage_main;
 
-/// What one sandbox may use.
+/// Resource limits of one sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Memory of all its processes together, files in its memory included, in bytes. Where no memory cgroup may be made,
-    /// each process is bounded by it and the sum is watched.
+    /// Memory of all its processes together, including files in memory, in bytes. Without a memory cgroup, the kernel
+    /// applies the limit to each process and the guard watches the sum.
     pub memory_bytes: u64,
-    /// Processes and threads at once.
+    /// Maximum number of processes and threads.
     pub processes: u64,
-    /// What its working folder holds, in bytes.
+    /// Maximum size of the files in its working folder, in bytes.
     pub disk_bytes: u64,
-    /// Open files of one process.
+    /// Maximum number of open files of one process.
     pub open_files: u64,
 }
 
@@ -45,108 +45,111 @@ impl Default for Limits {
     }
 }
 
-/// A command for a sandbox.
+/// A command to run in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exec {
-    /// Given to `bash -c`.
+    /// Command line for `bash -c`.
     pub command: String,
-    /// Folder; relative to the working folder. The working folder itself when `None`.
+    /// Folder to run it in, relative to the working folder; the working folder itself if `None`.
     pub cwd: Option<String>,
-    /// Variables beside those that every command has. [`ALLOW_LANDLOCK`](bench_domain::job::ALLOW_LANDLOCK) is one that the
-    /// sandbox itself reads.
+    /// Environment variables, besides those that every command has. The sandbox itself reads
+    /// [`ALLOW_LANDLOCK`](bench_domain::job::ALLOW_LANDLOCK).
     pub env: BTreeMap<String, String>,
-    /// After so long the command's process group is killed. What it left in the background goes on.
+    /// Time limit, after which the command's process group is killed. Background processes outside of the group
+    /// continue.
     pub timeout: Duration,
-    /// Bytes kept of standard output and of standard error, each. What is beyond is read and dropped.
+    /// Maximum number of bytes kept of standard output and of standard error, each. The rest is read and dropped.
     pub output_bytes_max: usize,
 }
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// Beginning of standard output.
     pub stdout: Vec<u8>,
     /// Beginning of standard error.
     pub stderr: Vec<u8>,
-    /// Bytes that were dropped of either.
+    /// Number of bytes of both outputs that were dropped.
     pub dropped_bytes: u64,
-    /// Exit code; 128 + N by signal N; `None` when the time was up.
+    /// Exit code; 128 + N if signal N ended it; `None` if the time was up.
     pub exit_code: Option<i32>,
 }
 
-/// What a sandbox uses now.
+/// Current usage of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
-    /// CPU time of its processes since it began, in seconds; `None` where it cannot be told.
+    /// CPU time of its processes since it was created, in seconds; `None` if unknown.
     pub cpu_seconds: Option<f64>,
-    /// Memory in bytes.
+    /// Memory in use, in bytes.
     pub memory_bytes: Option<u64>,
-    /// What its working folder holds, in bytes.
+    /// Size of the files in its working folder, in bytes.
     pub disk_bytes: Option<u64>,
 }
 
-/// How sandboxes are kept apart on this machine.
+/// A form of isolation, as this machine provides it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Form {
-    /// `namespaces` (of processes, files, network, users) or `confined` (the same user-level bounds without namespaces).
+    /// `namespaces` (separate processes, files, network and users) or `confined` (the same limits on programs, without
+    /// namespaces).
     pub name: &'static str,
-    /// Everything that holds, such as `pid namespace`, `landlock 7`, `seccomp`, `memory cgroup`, `uid per sandbox`.
+    /// Protections that the form has, such as `pid namespace`, `landlock 7`, `seccomp`, `memory cgroup`, `uid per
+    /// sandbox`.
     pub holds: Vec<String>,
-    /// What a stronger form would hold and this one does not, in one sentence each.
+    /// Protections that a stronger form would have and this one lacks, one sentence each.
     pub lacks: Vec<String>,
 }
 
-/// Why there is no sandbox.
+/// Errors of sandboxes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IsolationError {
-    /// This machine allows no form that is safe.
+    /// This machine allows no safe form.
     #[error("this machine cannot keep programs apart: {0}")]
     Unsafe(String),
-    /// A sandbox could not be made now.
-    #[error("the sandbox could not be made: {0}")]
+    /// A sandbox could not be created, or an operation in it failed.
+    #[error("the sandbox failed: {0}")]
     Failed(String),
-    /// The sandbox is over.
+    /// The sandbox has ended.
     #[error("the sandbox is gone")]
     Gone,
-    /// The path is none in the working folder, or leads out of it.
-    #[error("`{0}` is no path of a file in the working folder")]
+    /// The path isn't the path of a file in the working folder.
+    #[error("`{0}` is not the path of a file in the working folder")]
     Path(String),
-    /// A file could not be written, such as into a full working folder.
+    /// A file could not be written, for example because the working folder is full.
     #[error("the file could not be written: {0}")]
     Write(String),
 }
 
-/// Makes sandboxes of one form.
+/// Creates sandboxes of one form.
 #[async_trait]
 pub trait Isolation: Send + Sync {
-    /// The form.
+    /// Returns the form.
     fn form(&self) -> &Form;
 
-    /// A new sandbox with an empty working folder.
+    /// Creates a sandbox with an empty working folder.
     async fn create(&self, limits: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError>;
 }
 
-/// One sandbox. When the last reference is dropped, all its processes and files are gone.
+/// One sandbox. Dropping the last reference ends all its processes and removes its files.
 #[async_trait]
 pub trait Sandbox: Send + Sync {
-    /// Runs a command to its end. Several may run at once. Processes that it leaves in the background live as long as
-    /// the sandbox.
+    /// Runs a command until it ends. Several may run concurrently. Background processes live as long as the sandbox.
     async fn exec(&self, exec: &Exec) -> Result<Output, IsolationError>;
 
-    /// Writes a file, and the folders above it; an older one is replaced. The path is in the working folder, which
-    /// commands see as `/workspace`: relative, or below `/workspace`. Links are not followed.
+    /// Writes a file, creating the folders above it and replacing an existing file. The path is in the working folder,
+    /// which commands see as `/workspace`: relative, or below `/workspace`. Doesn't follow links.
     async fn write(&self, path: &str, content: &[u8]) -> Result<(), IsolationError>;
 
-    /// What it uses now.
+    /// Returns the current usage.
     async fn usage(&self) -> Usage;
 
-    /// Whether it is over, by [`Sandbox::end`] or because its first process was killed.
+    /// Returns true if the sandbox has ended, by [`Sandbox::end`] or because its first process was killed.
     fn is_over(&self) -> bool;
 
-    /// Kills its processes and removes its files. Does nothing when it is over.
+    /// Kills its processes and removes its files. Does nothing if the sandbox has already ended.
     async fn end(&self);
 
-    /// The limit that it was ended for, because its programs went over it; known when [`Sandbox::end`] is through.
+    /// Returns the limit that the sandbox was ended for, if its programs exceeded one. Known when [`Sandbox::end`] has
+    /// finished.
     fn over_limit(&self) -> Option<&str> {
         None
     }

@@ -1,27 +1,27 @@
-//! What a host tells its isolation.
+//! Options of the isolation.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How sandboxes are made here.
+/// Options for the sandboxes of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IsolationOptions {
-    /// Program to run as `helper __sandbox …`; its `main` calls [`stage_main`](super::stage_main) first.
+    /// Program to run as `helper __sandbox …`; its `main` must call [`stage_main`](super::stage_main) first.
     pub helper: PathBuf,
-    /// A private folder for what sandboxes need outside; made when missing. Several hosts may share one.
+    /// Private folder for the host's files; created if missing. Several hosts may share one.
     pub folder: PathBuf,
-    /// Folders that all sandboxes may read. The first is named by `SANDY_FILES`.
+    /// Folders that all sandboxes may read. `SANDY_FILES` contains the path of the first.
     pub shared: Vec<SharedFolder>,
-    /// Folders of programs, as seen inside, that come before the system's.
+    /// Folders of programs that come before the system's in `PATH`, as paths inside the sandbox.
     pub path_prefix: Vec<PathBuf>,
-    /// Whether programs reach what this machine reaches, its own loopback addresses included. Off unless a benchmark
-    /// needs it.
+    /// If true, programs can reach what this machine can reach, including its loopback addresses. Off unless a
+    /// benchmark needs it.
     pub allow_network: bool,
 }
 
 impl IsolationOptions {
-    /// Options with nothing shared and no network.
+    /// Returns options without shared folders and without network.
     #[must_use]
     pub fn new(helper: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> Self {
         Self {
@@ -37,9 +37,9 @@ impl IsolationOptions {
 /// A folder of the machine that sandboxes may read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedFolder {
-    /// Where it is.
+    /// Path on the machine.
     pub host: PathBuf,
-    /// Where commands see it: an absolute path, not below a folder that sandboxes have themselves (`/workspace`,
-    /// `/tmp`, `/proc`, `/dev`). Without namespaces they see it where it is.
+    /// Path inside the sandbox: absolute, and not below a folder that sandboxes have themselves (`/workspace`, `/tmp`,
+    /// `/proc`, `/dev`). Without namespaces, commands see the folder at its path on the machine.
     pub inside: PathBuf,
 }

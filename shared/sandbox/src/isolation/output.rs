@@ -1,4 +1,4 @@
-//! What a command writes, of which the beginning is kept.
+//! Captures the beginning of a command's output.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -7,12 +7,13 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 
-/// Read at once, in bytes.
+/// Size of one read, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
-/// What background processes write after their command's end is dropped, at no more than a chunk in this time.
+/// Interval between reads of output that background processes write after their command has ended. It is dropped, at
+/// most one chunk per interval.
 const DRAIN_EVERY: Duration = Duration::from_millis(20);
 
-/// Reads one stream of a command.
+/// Reads one output stream of a command.
 pub(crate) struct Capture {
     pipe: Option<Receiver>,
     pub(crate) kept: Vec<u8>,
@@ -22,7 +23,7 @@ pub(crate) struct Capture {
 }
 
 impl Capture {
-    /// Reads from the pipe and keeps so many bytes.
+    /// Creates a capture that keeps at most `bytes_max` bytes.
     pub(crate) fn new(pipe: OwnedFd, bytes_max: usize) -> io::Result<Self> {
         Ok(Self {
             pipe: Some(Receiver::from_owned_fd(pipe)?),
@@ -33,12 +34,12 @@ impl Capture {
         })
     }
 
-    /// Whether every writer is gone.
+    /// Returns true if all writers have closed the stream.
     pub(crate) fn is_over(&self) -> bool {
         self.pipe.is_none()
     }
 
-    /// Reads once. Waits for ever when all is read. Nothing is lost when the wait is given up.
+    /// Reads once. Waits forever when everything is read. Canceling the wait loses no data.
     pub(crate) async fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return std::future::pending().await };
         match pipe.read(&mut self.chunk).await {
@@ -51,13 +52,14 @@ impl Capture {
         }
     }
 
-    /// The pipe, when background processes still hold its other end.
+    /// Returns the kept output, the number of dropped bytes, and the pipe if background processes still hold its other
+    /// end.
     pub(crate) fn into_rest(self) -> (Vec<u8>, u64, Option<Receiver>) {
         (self.kept, self.dropped_bytes, self.pipe)
     }
 }
 
-/// Reads on for background processes, slowly, so that they are not killed for writing and do not keep us busy.
+/// Keeps reading slowly for background processes, so that writing doesn't kill them and they don't keep the host busy.
 pub(crate) async fn drain(mut pipe: Receiver) {
     let mut chunk = vec![0; CHUNK_BYTES];
     while matches!(pipe.read(&mut chunk).await, Ok(1..)) {

@@ -1,4 +1,4 @@
-//! Which forms this machine allows.
+//! Finds out which forms this machine allows.
 
 use std::sync::Arc;
 
@@ -6,17 +6,18 @@ use super::local::Local;
 use super::wire::Kind;
 use super::{Isolation, IsolationError, IsolationOptions};
 
-/// A form, or its name and why this machine does not allow it.
+/// A form, or its name and the reason for which this machine doesn't allow it.
 pub type FormOutcome = Result<Arc<dyn Isolation>, (&'static str, String)>;
 
-/// From the strongest to the weakest.
+/// All forms, strongest first.
 const KINDS: [Kind; 2] = [Kind::Namespaces, Kind::Confined];
 
-/// The strongest form that this machine allows. Each is tried by making a sandbox; blocks meanwhile.
+/// Returns the strongest form that this machine allows. Creates a trial sandbox of each form to find out, and blocks
+/// meanwhile.
 ///
 /// # Errors
 ///
-/// [`IsolationError::Unsafe`] where none is possible, with what is missing.
+/// [`IsolationError::Unsafe`] with the reasons if the machine allows none.
 pub fn probe(options: &IsolationOptions) -> Result<Arc<dyn Isolation>, IsolationError> {
     let mut reasons = Vec::new();
     for kind in KINDS {
@@ -28,7 +29,7 @@ pub fn probe(options: &IsolationOptions) -> Result<Arc<dyn Isolation>, Isolation
     Err(IsolationError::Unsafe(reasons.join("; ")))
 }
 
-/// Every form, from the strongest to the weakest. Blocks while they are tried.
+/// Tries all forms, strongest first. Blocks meanwhile.
 #[must_use]
 pub fn forms(options: &IsolationOptions) -> Vec<FormOutcome> {
     KINDS.into_iter().map(|kind| try_form(kind, options)).collect()

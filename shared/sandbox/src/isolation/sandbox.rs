@@ -1,4 +1,4 @@
-//! A sandbox, seen from the host.
+//! The host's side of a sandbox.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -24,20 +24,20 @@ use super::stage::{descendants, folder_bytes, relative, used};
 use super::wire::{self, Ask, ExecBody, Refusal, Tell, WriteBody, WriteRefusal};
 use super::{Exec, IsolationError, Output, Sandbox, Usage};
 
-/// After a command's end its output is read on for so long when background processes hold its pipes.
+/// Time for which output is still read after a command has ended, if background processes hold its pipes.
 const SETTLE: Duration = Duration::from_millis(50);
-/// A command that was killed is over within this time, or reported without waiting longer.
+/// Maximum time to wait for the exit of a killed command before reporting it.
 const KILL_WAIT: Duration = Duration::from_secs(10);
-/// Pipes that are drained for background processes of one sandbox, at most; the oldest is closed for a new one.
+/// Maximum number of pipes that are drained for background processes of one sandbox; the oldest is closed to make room.
 const DRAINS_MAX: usize = 64;
 
-/// One sandbox of this machine.
+/// One sandbox on this machine.
 pub(crate) struct LocalSandbox {
     talk: Arc<Talk>,
     reader: JoinHandle<()>,
     cell: tokio::sync::Mutex<Option<Cell>>,
     over_limit: Arc<OnceLock<String>>,
-    /// Its files, where it has no file system of its own.
+    /// Folder of its files, if it has no file system of its own.
     folder: Option<PathBuf>,
     drains: Mutex<VecDeque<AbortHandle>>,
 }
@@ -63,7 +63,7 @@ impl LocalSandbox {
         })
     }
 
-    /// Lets background processes write on.
+    /// Keeps the pipes of background processes open and drops what they write.
     fn drain(&self, pipes: impl IntoIterator<Item = Receiver>) {
         let mut drains = lock(&self.drains);
         drains.retain(|drain| !drain.is_finished());
@@ -77,7 +77,7 @@ impl LocalSandbox {
         }
     }
 
-    /// Takes leave of the second stage, which ends with its sandbox.
+    /// Disconnects from the second stage, which ends with its sandbox.
     fn hang_up(&self) {
         self.talk.hang_up();
         self.reader.abort();
@@ -194,10 +194,10 @@ impl Sandbox for LocalSandbox {
 
     async fn end(&self) {
         self.hang_up();
-        // A second caller waits until the first is through.
+        // A concurrent caller waits until the first has finished.
         let mut held = self.cell.lock().await;
         if let Some(cell) = held.take() {
-            // A caller that gives up leaves the work to its thread.
+            // If the caller stops waiting, the thread still finishes.
             let over_limit = self.over_limit.clone();
             let close = move || cell.close().map(|limit| over_limit.set(limit));
             let _ = tokio::task::spawn_blocking(close).await;
@@ -213,22 +213,22 @@ impl Drop for LocalSandbox {
     fn drop(&mut self) {
         self.hang_up();
         if let Some(cell) = self.cell.get_mut().take() {
-            // Takes a moment, and whoever drops us may be in a hurry.
+            // Closing takes a moment, so a thread does it.
             let closes = std::thread::Builder::new().name("sandbox-end".to_owned());
-            // Without a thread to be had, what was handed to it is dropped here, which closes it.
+            // If no thread can be started, the closure is dropped here, which closes the sandbox as well.
             let _ = closes.spawn(move || drop(cell.close()));
         }
     }
 }
 
-/// Both outputs of a command.
+/// Both output streams of a command.
 struct Streams {
     out: Capture,
     err: Capture,
 }
 
 impl Streams {
-    /// Reads until the answer is there; `None` when the time is up before.
+    /// Reads until the answer arrives; `None` if the time is up first.
     async fn read_until(
         &mut self,
         answer: &mut oneshot::Receiver<Tell>,
@@ -252,7 +252,7 @@ impl Streams {
         }
     }
 
-    /// Reads what was written before the end, and for a moment what background processes add.
+    /// Reads what was written before the end, and briefly what background processes add.
     async fn settle(&mut self) {
         let moment = tokio::time::sleep(SETTLE);
         tokio::pin!(moment);
@@ -266,9 +266,10 @@ impl Streams {
     }
 }
 
-/// The talk with the second stage.
+/// Connection to the second stage.
 struct Talk {
-    /// Of messages that keep apart, and connected: tokio has no type of its own for it, and waits for it the same way.
+    /// A connected socket that preserves message boundaries (`SOCK_SEQPACKET`). Tokio has no type for it; waiting on a
+    /// datagram socket works the same way.
     control: UnixDatagram,
     waiting: Mutex<BTreeMap<u64, oneshot::Sender<Tell>>>,
     next: AtomicU64,
@@ -276,7 +277,7 @@ struct Talk {
 }
 
 impl Talk {
-    /// Hands answers to those who wait for them, until the sandbox is gone.
+    /// Delivers answers to the waiting requests until the sandbox is gone.
     async fn listen(self: Arc<Self>) {
         let receive = || Ok(wire::receive::<Tell>(self.control.as_fd())?);
         while let Ok(Some(parcel)) = self.control.async_io(Interest::READABLE, receive).await {
@@ -289,7 +290,7 @@ impl Talk {
                 continue;
             };
             if let Some(waiting) = lock(&self.waiting).remove(id) {
-                // Nobody to tell when the caller gave up.
+                // The send fails if the caller has stopped waiting.
                 let _ = waiting.send(parcel.message);
             }
         }
@@ -305,7 +306,7 @@ impl Talk {
         let (sender, answer) = oneshot::channel();
         lock(&self.waiting).insert(id, sender);
         let asked = Asked { talk: self.clone(), id, answer, is_done: false };
-        // After the insertion: whoever hangs up either finds it there or is seen here.
+        // Checked after the insertion: a concurrent `hang_up` either finds the request or is seen here.
         if self.over.load(Ordering::Acquire) {
             return Err(IsolationError::Gone);
         }
@@ -328,7 +329,7 @@ impl Talk {
     }
 }
 
-/// Something asked. A command whose caller gives up is killed.
+/// A request that waits for its answer. Dropping it early kills its command.
 struct Asked {
     talk: Arc<Talk>,
     id: u64,
@@ -341,7 +342,7 @@ impl Asked {
         self.talk.send(&Ask::Kill { id: self.id }, &[]).await
     }
 
-    /// Nobody waits any more.
+    /// Marks the request as finished.
     fn done(&mut self) {
         self.is_done = true;
         lock(&self.talk.waiting).remove(&self.id);
@@ -352,13 +353,13 @@ impl Drop for Asked {
     fn drop(&mut self) {
         if !self.is_done {
             self.done();
-            // A full socket means a second stage that hangs, which ends with its sandbox.
+            // If the socket is full, the second stage hangs and will end with its sandbox.
             let _ = wire::send(self.talk.control.as_fd(), &Ask::Kill { id: self.id }, &[]);
         }
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is locked is whole between any two steps.
+    // A panic can't leave the values half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
-//! Users for sandboxes: one for each that runs, so that limits by user (processes) are by sandbox, and none may touch
-//! what is another's. Only root may give them out.
+//! Users for sandboxes. Each running sandbox has its own uid, so that per-user limits (processes) apply per sandbox,
+//! and sandboxes can't touch each other's files and processes. Only root can assign them.
 
 use std::fs::File;
 use std::ops::Range;
@@ -8,25 +8,25 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-/// Numbers that no distribution, no container manager and no service manager gives to anybody. The second range is for
-/// containers that know of 65536 users only.
+/// Uids that distributions, container managers and service managers don't assign. The second range is for containers
+/// that have only 65,536 users.
 const RANGES: [Range<u32>; 2] = [0x7000_0000..0x7000_1000, 60_600..61_100];
-/// For all hosts of this machine, so that no two take the same user.
+/// Lock files of all hosts on this machine, so that no two take the same uid.
 const LOCKS: &str = "/run/bench-sandbox/users";
 
-/// Whether sandboxes may be this user.
+/// Returns true if this uid is reserved for sandboxes.
 pub(crate) fn is_ours(uid: u32) -> bool {
     RANGES.iter().any(|range| range.contains(&uid))
 }
 
-/// Gives out users.
+/// Assigns uids to sandboxes.
 #[derive(Debug)]
 pub(crate) struct Slots {
     range: Range<u32>,
     locks: PathBuf,
 }
 
-/// A user that is taken while this lives, by all hosts of the machine.
+/// A uid that is reserved on this machine until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
     uid: u32,
@@ -40,10 +40,10 @@ impl Slot {
 }
 
 impl Slots {
-    /// Users of this machine; `None` where its user namespace has none to spare.
+    /// Finds a range of uids; `None` if the machine's user namespace has none to spare.
     ///
-    /// Where the machine has no place for the locks, they are in this host's `folder`, and other hosts may take the same
-    /// users.
+    /// If the machine has no place for the lock files, they are in this host's `folder`, and other hosts may take the
+    /// same uids.
     pub(crate) fn find(folder: &Path) -> std::io::Result<Option<Self>> {
         let maps =
             [std::fs::read_to_string("/proc/self/uid_map")?, std::fs::read_to_string("/proc/self/gid_map")?];
@@ -53,7 +53,7 @@ impl Slots {
         };
         let make = |locks: PathBuf| -> std::io::Result<PathBuf> {
             std::fs::DirBuilder::new().recursive(true).mode(0o755).create(&locks)?;
-            // A folder that is there may still be on a file system that is not to be written.
+            // The folder may exist on a read-only file system.
             File::options().create(true).truncate(false).write(true).mode(0o600).open(locks.join("lock"))?;
             Ok(locks)
         };
@@ -61,18 +61,18 @@ impl Slots {
         Ok(Some(Self { range, locks }))
     }
 
-    /// A user that no other sandbox is.
+    /// Reserves a uid that no other sandbox has.
     pub(crate) fn take(&self) -> std::io::Result<Slot> {
         for uid in self.range.clone() {
             if let Some(lock) = lock(&self.locks.join(uid.to_string()))? {
                 return Ok(Slot { uid, _lock: lock });
             }
         }
-        Err(std::io::Error::other("every user for sandboxes is taken"))
+        Err(std::io::Error::other("all users for sandboxes are taken"))
     }
 }
 
-/// Locks a file for this process; `None` when another has it.
+/// Locks a file for this process; `None` if another process holds the lock.
 pub(crate) fn lock(path: &Path) -> std::io::Result<Option<File>> {
     let file = File::options().create(true).truncate(false).write(true).mode(0o600).open(path)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -82,7 +82,7 @@ pub(crate) fn lock(path: &Path) -> std::io::Result<Option<File>> {
     }
 }
 
-/// Whether root is root of a user namespace only, and outside of it somebody else.
+/// Returns true if this process is root only within its user namespace, and another user outside of it.
 pub(crate) fn is_root_by_map() -> bool {
     std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| is_other_outside(&map))
 }
@@ -94,7 +94,7 @@ fn is_other_outside(map: &str) -> bool {
     })
 }
 
-/// Whether a user namespace's map has the whole range.
+/// Returns true if a user namespace maps the whole range.
 fn is_mapped(map: &str, range: &Range<u32>) -> bool {
     map.lines().any(|line| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();

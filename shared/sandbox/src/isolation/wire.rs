@@ -1,7 +1,7 @@
-//! What the host and the stages of a sandbox tell each other.
+//! Messages between the host and the stages of a sandbox.
 //!
-//! They talk over a socket that keeps messages apart (`SOCK_SEQPACKET`). A message is a short JSON text; what may be
-//! long (a command, a file's content) is in an anonymous file that travels with it.
+//! They use a socket that preserves message boundaries (`SOCK_SEQPACKET`). A message is a short JSON text; contents
+//! that may be long (a command, a file's content) are in an anonymous file that is sent with it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -21,14 +21,14 @@ use serde::{Deserialize, Serialize};
 
 use super::options::SharedFolder;
 
-/// The longest message, in bytes.
+/// Maximum length of a message, in bytes.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 16 << 10;
-/// The longest sentence that a stage gives as a reason, in bytes.
+/// Maximum length of a reason that a stage reports, in bytes.
 pub(crate) const REASON_BYTES_MAX: usize = 2 << 10;
-/// File descriptors that travel with a message, at most.
+/// Maximum number of file descriptors in a message.
 const FILES_MAX: usize = 4;
 
-/// How a sandbox is kept apart.
+/// Kind of isolation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     Namespaces,
@@ -44,17 +44,17 @@ impl Kind {
     }
 }
 
-/// For the first stage.
+/// Instructions for the first stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) kind: Kind,
-    /// The unprivileged user that the sandbox is, where the host may choose one.
+    /// Unprivileged uid of the sandbox, if the host can choose one.
     pub(crate) uid: Option<u32>,
-    /// Files to write this process' id to: it joins those cgroups.
+    /// Files to which the first stage writes its process id to join the cgroups.
     pub(crate) joins: Vec<PathBuf>,
-    /// An empty folder to mount what the sandbox is built of on; used in a mount namespace only.
+    /// Empty folder on which to mount the files that the sandbox is built from; used in a mount namespace only.
     pub(crate) staging: PathBuf,
-    /// The sandbox's files, where it has no file system of its own.
+    /// Folder of the sandbox's files, if it has no file system of its own.
     pub(crate) folder: Option<PathBuf>,
     pub(crate) shared: Vec<SharedFolder>,
     pub(crate) allow_network: bool,
@@ -62,52 +62,52 @@ pub(crate) struct Plan {
     pub(crate) agent: AgentPlan,
 }
 
-/// [`Limits`](super::Limits) on the wire.
+/// [`Limits`](super::Limits) in messages.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct LimitsPlan {
     pub(crate) memory_bytes: u64,
     pub(crate) processes: u64,
     pub(crate) disk_bytes: u64,
     pub(crate) open_files: u64,
-    /// Whether a cgroup bounds the memory of all processes together.
+    /// True if a cgroup limits the memory of all processes together.
     pub(crate) memory_is_bounded: bool,
-    /// Whether the kernel bounds how many processes it has.
+    /// True if the kernel limits the number of processes.
     pub(crate) processes_are_bounded: bool,
 }
 
-/// For the second stage, the one that lives in the sandbox.
+/// Instructions for the second stage, which lives in the sandbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AgentPlan {
     pub(crate) kind: Kind,
-    /// Taken on by the second stage itself where the first keeps its privileges to clean up.
+    /// Uid that the second stage takes on itself, if the first stage keeps its privileges to clean up.
     pub(crate) uid: Option<u32>,
     pub(crate) limits: LimitsPlan,
     /// `RLIMIT_NPROC`.
     pub(crate) processes_max: u64,
-    /// Priority of programs (a nice value), where no cgroup bounds memory.
+    /// Priority of programs (a nice value), if no cgroup limits memory.
     pub(crate) priority: i32,
     pub(crate) home: PathBuf,
-    /// Variables of every command.
+    /// Environment variables of every command.
     pub(crate) env: BTreeMap<String, String>,
-    /// Readable and executable.
+    /// Readable and executable files and folders.
     pub(crate) read: Vec<PathBuf>,
     /// Writable folders.
     pub(crate) write: Vec<PathBuf>,
-    /// Device files that may be read and written.
+    /// Readable and writable device files.
     pub(crate) devices: Vec<PathBuf>,
     pub(crate) allow_network: bool,
 }
 
-/// From the host to the second stage.
+/// A request from the host to the second stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Ask {
-    /// Run a command. With it: its [`ExecBody`], where its output and its errors go.
+    /// Runs a command. Attached files: its [`ExecBody`], standard output, standard error.
     Exec { id: u64 },
-    /// Kill a command's process group.
+    /// Kills a command's process group.
     Kill { id: u64 },
-    /// Write a file. With it: the [`WriteBody`] and the content.
+    /// Writes a file. Attached files: the [`WriteBody`] and the content.
     Write { id: u64 },
-    /// How much the working folder holds.
+    /// Measures the size of the files in the working folder.
     Disk { id: u64 },
 }
 
@@ -125,55 +125,55 @@ pub(crate) struct WriteBody {
     pub(crate) path: String,
 }
 
-/// From the second stage to the host.
+/// A message from the second stage to the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Tell {
-    /// The sandbox is made; what holds in it.
+    /// The sandbox is ready.
     Ready(Ready),
-    /// A command is over.
+    /// A command has exited.
     Exit { id: u64, code: i32 },
     /// A command was not started.
     Refused { id: u64, reason: Refusal },
-    /// A file is written.
+    /// A file was written.
     Written { id: u64 },
-    /// A file is not written.
+    /// A file was not written.
     NotWritten { id: u64, reason: WriteRefusal },
-    /// Bytes in the working folder; `None` where it has no file system of its own.
+    /// Size of the files in the working folder, in bytes; `None` if it isn't a separate file system.
     Disk { id: u64, bytes: Option<u64> },
 }
 
-/// What the second stage found to hold.
+/// Protections that the second stage could establish.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Ready {
-    /// Version of landlock's interface; 0 when there is none.
+    /// Version of the Landlock interface; 0 if the kernel has none.
     pub(crate) landlock: u32,
-    /// Whether programs may make sockets of the machine's own (`AF_UNIX`).
+    /// True if programs may create local sockets (`AF_UNIX`).
     pub(crate) unix_sockets: bool,
 }
 
-/// Why a command was not started.
+/// Reason for which a command was not started.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Refusal {
-    /// As a shell would say it, with its exit code.
+    /// An error for which a shell would print this text and exit with this code.
     Shell { code: i32, text: String },
-    /// The sandbox cannot.
+    /// An error of the sandbox itself.
     Sandbox(String),
 }
 
-/// Why a file was not written.
+/// Reason for which a file was not written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum WriteRefusal {
     Path,
     Failed(String),
 }
 
-/// A message with the files that came with it.
+/// A message with its attached files.
 pub(crate) struct Parcel<T> {
     pub(crate) message: T,
     pub(crate) files: Vec<OwnedFd>,
 }
 
-/// Sends one message. `WouldBlock` where the socket does not block and is full.
+/// Sends one message. Fails with `WouldBlock` if the socket is non-blocking and full.
 pub(crate) fn send<T: Serialize>(
     socket: BorrowedFd<'_>,
     message: &T,
@@ -197,7 +197,7 @@ pub(crate) fn send<T: Serialize>(
     }
 }
 
-/// Receives one message; `None` when the other side is gone. What is no message of ours is an error (`BADMSG`).
+/// Receives one message; `None` if the other side is gone. Fails with `BADMSG` if the message can't be parsed.
 pub(crate) fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<Parcel<T>>, Errno> {
     let mut text = [0_u8; MESSAGE_BYTES_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
@@ -229,7 +229,7 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Opt
     Ok(Some(Parcel { message, files }))
 }
 
-/// An anonymous file with this content.
+/// Creates an anonymous file with this content.
 pub(crate) fn anonymous(content: &[u8]) -> std::io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create("bench-sandbox", MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;
@@ -237,19 +237,19 @@ pub(crate) fn anonymous(content: &[u8]) -> std::io::Result<OwnedFd> {
     Ok(file.into())
 }
 
-/// An anonymous file with this value as JSON.
+/// Creates an anonymous file with this value as JSON.
 pub(crate) fn anonymous_json<T: Serialize>(value: &T) -> std::io::Result<OwnedFd> {
     anonymous(&serde_json::to_vec(value)?)
 }
 
-/// What [`anonymous_json`] put there.
+/// Reads the value from a file that [`anonymous_json`] created.
 pub(crate) fn read_json<T: DeserializeOwned>(file: OwnedFd) -> std::io::Result<T> {
     let mut text = Vec::new();
     File::from(file).read_to_end(&mut text)?;
     Ok(serde_json::from_slice(&text)?)
 }
 
-/// A pair of connected sockets that keep messages apart.
+/// Creates a pair of connected sockets that preserve message boundaries.
 pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
@@ -259,7 +259,7 @@ pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     )
 }
 
-/// Waits until the socket can be read or its other side is gone; `false` when the time is up.
+/// Waits until the socket can be read or its other side is gone; false if the time is up first.
 pub(crate) fn wait_readable(socket: impl AsFd, wait: std::time::Duration) -> Result<bool, Errno> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let until = std::time::Instant::now() + wait;
@@ -277,7 +277,7 @@ pub(crate) fn wait_readable(socket: impl AsFd, wait: std::time::Duration) -> Res
     }
 }
 
-/// A text cut to what a reason may be, on one line.
+/// Shortens a text to the length of a reason, on one line.
 pub(crate) fn reason(text: &str) -> String {
     let mut line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut end = REASON_BYTES_MAX.min(line.len());

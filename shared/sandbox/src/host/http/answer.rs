@@ -1,4 +1,4 @@
-//! Errors as callers see them.
+//! Error responses of the HTTP API.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use serde_json::json;
 
 use crate::host::HostError;
 
-/// A code with its status, one sentence, and when to ask again.
+/// An error with its code, its status, one sentence, and when to try again.
 #[derive(Debug)]
 pub(super) struct ApiError {
     code: Code,
     status: StatusCode,
     detail: String,
     retry_after: Option<Duration>,
-    /// The limit that the sandbox was ended for.
+    /// Description of the limit that the sandbox was ended for.
     over_limit: Option<String>,
 }
 
 impl ApiError {
-    /// An error with this code and its usual status.
+    /// Creates an error with this code and its usual status.
     pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
         let status = code.status().and_then(|status| StatusCode::from_u16(status).ok());
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

@@ -1,4 +1,4 @@
-//! Who may use the host.
+//! Authentication of requests.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use bench_domain::Code;
 use super::answer::ApiError;
 use crate::host::SandboxHost;
 
-/// Lets through who shows the key.
+/// Rejects requests without the host's key.
 pub(super) async fn check(State(host): State<Arc<SandboxHost>>, request: Request, next: Next) -> Response {
     let key = host.config().key.as_ref();
     let allowed = key.is_none_or(|key| key.is_shown_by(request.headers()));
     if allowed {
         return next.run(request).await;
     }
-    let detail = "This sandbox host is used with its key: send it as `Authorization: Bearer KEY`.";
+    let detail = "This sandbox host requires a key: send it as `Authorization: Bearer KEY`.";
     ApiError::new(Code::MissingCredentials, detail).into_response()
 }

@@ -1,7 +1,7 @@
-//! Bodies of requests: JSON, of a bounded length, within a bounded time, so many bytes at once.
+//! Reads JSON bodies of requests, with limits on length, time and total memory.
 //!
-//! Memory is counted by the bytes that have arrived. A body that announces much and sends little, or slowly, therefore
-//! blocks no other.
+//! Memory is counted as bytes arrive, so a body that announces a large length and sends little, or slowly, doesn't
+//! block others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,31 +20,33 @@ use super::answer::ApiError;
 use crate::host::SandboxHost;
 use crate::host::life::BODY_PERMIT_BYTES;
 
-/// Bytes of a body that carries no file: a command of 128 KiB, its variables, and what JSON makes of both at worst.
+/// Maximum size of a body that carries no file, in bytes: a command of 128 KiB, its variables, and the worst case of
+/// JSON escapes for both.
 pub(super) const SMALL_BYTES_MAX: usize = 2 << 20;
-/// Bytes of each body that aren't counted: ordinary commands never wait for memory. The number of connections bounds them.
+/// Bytes of each body that aren't counted, so that ordinary commands never wait for memory. The limit on connections
+/// bounds their total.
 const FREE_BYTES: usize = 64 << 10;
-/// Time that a body waits for memory.
+/// Maximum time that a body waits for memory.
 const MEMORY_WAIT: Duration = Duration::from_secs(10);
-/// Characters of what is said about a body that cannot be read.
+/// Maximum number of characters of a parse error that an answer repeats.
 const PROBLEM_CHARS_MAX: usize = 200;
 
-/// A file that is to be written.
+/// Request to write a file.
 #[derive(Deserialize)]
 pub(super) struct FileAsk {
-    /// Where; relative paths are below `/workspace`.
+    /// Path of the file; relative paths are below `/workspace`.
     pub(super) path: String,
-    /// Text.
+    /// Content of the file.
     pub(super) content: String,
 }
 
-/// What was read. While it is held, its bytes count as memory that bodies take.
+/// A parsed body. Until it is dropped, its bytes count toward the memory of all bodies.
 pub(super) struct Held<T> {
     pub(super) value: T,
     _memory: Option<OwnedSemaphorePermit>,
 }
 
-/// Reads a body of at most so many bytes.
+/// Reads a JSON body of at most `bytes_max` bytes.
 pub(super) async fn read<T: DeserializeOwned>(
     host: &SandboxHost,
     request: Request,
@@ -67,7 +69,7 @@ pub(super) async fn read<T: DeserializeOwned>(
             return Err(ApiError::new(Code::IncompleteBody, "The body ended early."));
         }
         Ok(Err(Unread::NoMemory)) => {
-            let detail = "The host holds as many bytes of request bodies as it may; try again later.";
+            let detail = "The host has no memory left for request bodies; try again later.";
             return Err(ApiError::new(Code::ServerBusy, detail).retry_after(MEMORY_WAIT));
         }
         Ok(Err(Unread::ShutDown)) => return Err(crate::host::making::shut_down().into()),
@@ -78,12 +80,12 @@ pub(super) async fn read<T: DeserializeOwned>(
         }
     };
     let unexpected = |problem: &str| {
-        // What was sent is repeated in parts at most; it goes to nobody else.
+        // The parse error may repeat parts of the body; only its sender sees them.
         let problem: String = problem.chars().take(PROBLEM_CHARS_MAX).collect();
-        let detail = format!("The body is not the JSON object that is expected: {problem}");
+        let detail = format!("The body is not the expected JSON object: {problem}");
         ApiError::new(Code::InvalidRequest, detail)
     };
-    // A list would be taken for the values of an object's fields.
+    // serde would also accept a list of the field values.
     if bytes.trim_ascii_start().first() != Some(&b'{') {
         return Err(unexpected("it does not begin with `{`"));
     }
@@ -91,7 +93,7 @@ pub(super) async fn read<T: DeserializeOwned>(
     Ok(Held { value, _memory: memory })
 }
 
-/// Why a body wasn't read.
+/// Reasons for which a body couldn't be read.
 enum Unread {
     TooLarge,
     Broken,
@@ -99,7 +101,7 @@ enum Unread {
     ShutDown,
 }
 
-/// Reads a whole body, and takes the memory for its bytes as they arrive.
+/// Reads a whole body, and acquires memory for its bytes as they arrive.
 async fn collect(
     host: &SandboxHost,
     mut body: Body,

@@ -1,4 +1,4 @@
-//! The HTTP API. Handlers read, call the host, and wrap what it says.
+//! The HTTP API. Handlers parse the request, call the host, and wrap its result.
 
 mod answer;
 mod auth;
@@ -18,20 +18,20 @@ use serde_json::{Value, json};
 use self::answer::ApiError;
 use super::{ExecAsk, HostError, Metric, NewSandbox, ResourcesView, SandboxHost, SandboxView, StatsView};
 
-/// Hours of metrics unless said otherwise.
+/// Default number of hours of metrics.
 const HOURS_DEFAULT: u64 = 12;
-/// Bytes of a query string.
+/// Maximum length of a query string, in bytes.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 
 type Host = State<Arc<SandboxHost>>;
 type Answer<T> = Result<Json<T>, ApiError>;
 
-/// The API of a host.
+/// Returns the router of a host's API.
 ///
-/// Every request shows the host's key, if it has one. Bodies and answers are JSON; an error is
-/// `{"detail": …, "code": …}` with one sentence: 400 for what this host does not do, 401, 404 for a sandbox that is no more, 408 for a body that does not
-/// arrive, 409 for a file that cannot be written, 413, 422, 429, 501 for what this machine will never do, and 503 with
-/// `Retry-After`.
+/// If the host has a key, every request must send it. Bodies and answers are JSON. An error is `{"detail": …, "code":
+/// …}` with one sentence: 400 for what this host doesn't support, 401, 404 for a sandbox that doesn't exist, 408 for a
+/// body that doesn't arrive in time, 409 for a file that can't be written, 413, 422, 429, 501 if this machine can't
+/// isolate programs, and 503 with `Retry-After`.
 pub fn router(host: Arc<SandboxHost>) -> Router {
     Router::new()
         .route("/api/sandboxes", post(create))
@@ -43,9 +43,9 @@ pub fn router(host: Arc<SandboxHost>) -> Router {
         .route("/api/sandboxes/{id}/agent/run", post(run_agent))
         .route("/api/resources", get(resources))
         .route("/api/metrics/timeseries", get(metrics))
-        .fallback(|| async { ApiError::new(Code::RouteNotFound, "There is nothing at this address.") })
+        .fallback(|| async { ApiError::new(Code::RouteNotFound, "No API endpoint has this path.") })
         .method_not_allowed_fallback(|| async {
-            ApiError::new(Code::MethodNotAllowed, "This address is used with another method.")
+            ApiError::new(Code::MethodNotAllowed, "This endpoint doesn't support this HTTP method.")
         })
         .layer(from_fn_with_state(Arc::clone(&host), auth::check))
         .with_state(host)
@@ -61,7 +61,7 @@ async fn show(State(host): Host, Path(id): Path<String>) -> Answer<SandboxView> 
 }
 
 async fn exec(State(host): Host, Path(id): Path<String>, request: Request) -> Answer<super::ExecView> {
-    // Whoever asks for a sandbox that is no more hears of that first.
+    // Report a missing sandbox before reading the body.
     host.get(&id).await?;
     let asked: ExecAsk = bodies::read(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
     Ok(Json(host.exec(&id, asked).await?))
@@ -69,7 +69,7 @@ async fn exec(State(host): Host, Path(id): Path<String>, request: Request) -> An
 
 async fn write_file(State(host): Host, Path(id): Path<String>, request: Request) -> Answer<Value> {
     host.get(&id).await?;
-    // Its memory is counted until it is written.
+    // The body's memory counts until the file is written.
     let body = bodies::read::<bodies::FileAsk>(&host, request, host.config().body_bytes_max).await?;
     host.write_file(&id, &body.value.path, body.value.content.as_bytes()).await?;
     Ok(Json(json!({ "path": body.value.path, "bytes": body.value.content.len() })))
@@ -95,7 +95,7 @@ async fn resources(State(host): Host) -> Json<ResourcesView> {
 async fn metrics(State(host): Host, uri: Uri) -> Answer<Vec<Metric>> {
     let hours = match query_value(&uri, "hours")? {
         None => HOURS_DEFAULT,
-        // What is no number is no number of hours either.
+        // A value that isn't a number becomes 0, which `metrics` rejects.
         Some(hours) => hours.parse().unwrap_or(0),
     };
     Ok(Json(host.metrics(hours)?))
@@ -110,7 +110,7 @@ async fn stats(State(host): Host, uri: Uri) -> Answer<Vec<StatsView>> {
     Ok(Json(host.stats(ids.as_deref()).await))
 }
 
-/// The value of a parameter of the query, the first where there are several.
+/// Returns the value of a query parameter; the first one if it is repeated.
 fn query_value(uri: &Uri, name: &str) -> Result<Option<String>, HostError> {
     let query = uri.query().unwrap_or_default();
     if query.len() > QUERY_BYTES_MAX {

@@ -60,7 +60,7 @@ async fn one_that_is_refused_its_slot_ran_nothing() {
     *counts.all.lock().unwrap()[1].cores.lock().unwrap() = Some(1.0);
     let error = host.exec(&first, command("true")).await.unwrap_err();
     assert!(
-        matches!(&error, HostError::Full { reason, .. } if reason.contains("Nothing was run.")),
+        matches!(&error, HostError::Full { reason, .. } if reason.contains("The command was not run.")),
         "{error:?}"
     );
     assert!(counts.commands.lock().unwrap().is_empty());

@@ -284,7 +284,7 @@ async fn a_failure_of_making_one_takes_no_place() {
     let (host, _) = Fakes { failure, ..Fakes::default() }.host(HostConfig::with_slots(1));
     for _ in 0..3 {
         let error = host.create(&batch()).await.unwrap_err();
-        assert_eq!(error.to_string(), "The sandbox could not be made: out of user namespaces.");
+        assert_eq!(error.to_string(), "The sandbox failed: out of user namespaces.");
         assert!(matches!(error, HostError::Full { .. }));
     }
 }

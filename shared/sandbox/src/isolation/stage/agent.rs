@@ -1,5 +1,5 @@
-//! The second stage: the first process of a sandbox. It binds itself, then runs commands and writes files for the host
-//! until the host or the sandbox is gone.
+//! The second stage: the first process of a sandbox. It restricts itself, then runs commands and writes files for the
+//! host until the host or the guard is gone.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,50 +24,50 @@ use crate::isolation::wire::{
     self, AgentPlan, Ask, ExecBody, Kind, Parcel, Ready, Refusal, Tell, WriteBody, WriteRefusal,
 };
 
-/// Where commands find the working folder, in words of the interface.
+/// Path of the working folder in requests.
 const WORKSPACE: &str = "/workspace";
-/// Where bash may be.
+/// Possible paths of bash.
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
-/// The first stage has received the plan already.
+/// Maximum time to wait for the plan. The host sends it before it starts the stages.
 const PLAN_WAIT: Duration = Duration::from_secs(30);
-/// A shell's exit codes for what it cannot run, and for no process to run it in.
+/// Exit codes for a command that can't be run, and for a sandbox without a free process.
 const CANNOT_RUN: i32 = 126;
 const NO_PROCESS: i32 = 254;
 
-/// Binds this process and serves the host.
+/// Restricts this process and serves the host.
 pub(super) fn run() -> Result<(), String> {
     let control = control()?;
-    if !wire::wait_readable(control.as_fd(), PLAN_WAIT).doing("the host is not to be heard")? {
-        return Err("the host gave no plan".to_owned());
+    if !wire::wait_readable(control.as_fd(), PLAN_WAIT).doing("cannot wait for the host")? {
+        return Err("the host did not send a plan".to_owned());
     }
-    let parcel = wire::receive::<()>(control.as_fd()).doing("the plan cannot be received")?;
+    let parcel = wire::receive::<()>(control.as_fd()).doing("cannot receive the plan")?;
     let plan = parcel.and_then(|parcel| parcel.files.into_iter().next()).ok_or("the host is gone")?;
-    let plan: AgentPlan = wire::read_json(plan).doing("the plan cannot be read")?;
+    let plan: AgentPlan = wire::read_json(plan).doing("cannot read the plan")?;
 
     if let Some(uid) = plan.uid {
         user::become_user(uid)?;
     }
     if plan.kind == Kind::Confined {
-        nix::sys::prctl::set_child_subreaper(true).doing("processes cannot be adopted")?;
+        nix::sys::prctl::set_child_subreaper(true).doing("cannot become a subreaper")?;
     }
     if plan.kind == Kind::Confined || !plan.limits.memory_is_bounded {
-        // Its group is one that no program is in: the filter keeps programs from joining it, and from sending signals to it.
-        nix::unistd::setsid().doing("the session of the guard cannot be left")?;
+        // Its process group has no programs: the filter keeps programs from joining it and from sending signals to it.
+        nix::unistd::setsid().doing("cannot leave the guard's session")?;
     }
     if !plan.limits.memory_is_bounded {
         priority::come_after(plan.priority)?;
     }
-    // No process of the sandbox looks into this one.
-    nix::sys::prctl::set_dumpable(false).doing("the memory cannot be closed to others")?;
+    // No process of the sandbox may read this process's memory.
+    nix::sys::prctl::set_dumpable(false).doing("cannot protect the memory from other processes")?;
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGCHLD);
-    signals.thread_block().doing("signals cannot be held back")?;
+    signals.thread_block().doing("cannot block signals")?;
     let received = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
-        .doing("signals cannot be received")?;
+        .doing("cannot receive signals")?;
 
-    std::env::set_current_dir(&plan.home).doing("the working folder cannot be entered")?;
-    let shell = SHELLS.map(Path::new).into_iter().find(|shell| shell.exists()).ok_or("there is no bash")?;
-    let home = Home::open(&plan.home).doing("the working folder cannot be opened")?;
+    std::env::set_current_dir(&plan.home).doing("cannot enter the working folder")?;
+    let shell = SHELLS.map(Path::new).into_iter().find(|shell| shell.exists()).ok_or("bash is missing")?;
+    let home = Home::open(&plan.home).doing("cannot open the working folder")?;
     let ready = bind(&plan)?;
     let guard = alive()?;
     let spawners = Spawners::start(&plan, signals)?;
@@ -79,7 +79,7 @@ pub(super) fn run() -> Result<(), String> {
     outcome
 }
 
-/// Gives up, for good, what programs in this sandbox must not do.
+/// Irrevocably gives up everything that programs in this sandbox must not do.
 fn bind(plan: &AgentPlan) -> Result<Ready, String> {
     let guard = nix::unistd::getppid();
     bounds::apply(plan)?;
@@ -89,21 +89,21 @@ fn bind(plan: &AgentPlan) -> Result<Ready, String> {
     let own_user = plan.uid.is_some();
     if confined {
         let (needed, why) = if own_user {
-            (1, "to close the machine's files")
+            (1, "to protect the machine's files")
         } else {
             (landlock::SCOPES_SINCE, "to keep programs of the same user apart")
         };
         if landlock < needed {
             return Err(format!(
-                "the kernel has version {landlock} of landlock, and version {needed} is needed {why} without namespaces"
+                "the kernel has version {landlock} of Landlock, but version {needed} is needed {why} without namespaces"
             ));
         }
         if kill(guard, None) != Err(nix::errno::Errno::EPERM) {
             return Err("programs could send signals to processes outside of the sandbox".to_owned());
         }
     }
-    // Sockets in the file system are not closed by older landlocks. A user of its own reaches only those that are
-    // open to every user; the host's user would reach those of its session.
+    // Older versions of Landlock don't restrict sockets in the file system. Programs with their own uid reach only
+    // sockets that are open to every user; programs with the host's uid would reach those of its session.
     let unix_sockets = !confined
         || landlock >= landlock::UNIX_SOCKETS_SINCE
         || (own_user && landlock >= landlock::SCOPES_SINCE);
@@ -112,7 +112,7 @@ fn bind(plan: &AgentPlan) -> Result<Ready, String> {
         internet_sockets: !confined || plan.allow_network,
         shared_objects: !confined,
         file_attributes: !confined || own_user,
-        // In namespaces the guard may read every process, and programs need to close theirs to each other.
+        // In namespaces, the guard can read every process, and programs need to hide theirs from each other.
         hidden_processes: !confined,
         uncounted_memory: plan.limits.memory_is_bounded,
     })?;
@@ -124,18 +124,18 @@ struct Agent {
     shell: &'static Path,
     home: Home,
     control: OwnedFd,
-    /// Its other end is held by the guard alone, and is closed when the guard is gone.
+    /// Pipe to the guard, which alone holds the other end; it closes when the guard is gone.
     guard: OwnedFd,
-    /// Held back, and received between other things.
+    /// Blocked signals; the main loop receives them through a signalfd.
     signals: SigSet,
-    /// Threads that start commands under filters that this process must not have.
+    /// Threads that start commands under filters that must not apply to this process.
     spawners: Spawners,
-    /// Commands by their process, which leads a group.
+    /// Running commands by their first process, which leads a process group.
     running: HashMap<Pid, u64>,
 }
 
 impl Agent {
-    /// Until the host or the guard is gone.
+    /// Serves requests until the host or the guard is gone.
     fn serve(&mut self, signals: &SignalFd) -> Result<(), String> {
         loop {
             let mut waits = [
@@ -145,7 +145,7 @@ impl Agent {
             ];
             match poll(&mut waits, None) {
                 Err(Errno::INTR) => continue,
-                other => other.doing("nothing can be waited for")?,
+                other => other.doing("cannot poll")?,
             };
             let [asked, signalled, unguarded] = waits.each_ref().map(|wait| !wait.revents().is_empty());
             if unguarded {
@@ -156,7 +156,7 @@ impl Agent {
                 self.reap()?;
             }
             if asked {
-                match wire::receive::<Ask>(self.control.as_fd()).doing("the host is not understood")? {
+                match wire::receive::<Ask>(self.control.as_fd()).doing("cannot read the host's request")? {
                     None => return Ok(()),
                     Some(parcel) => self.answer(parcel)?,
                 }
@@ -164,7 +164,7 @@ impl Agent {
         }
     }
 
-    /// Takes leave of all children that are over, orphans of the sandbox among them.
+    /// Reaps all children that have exited, including orphans of the sandbox.
     fn reap(&mut self) -> Result<(), String> {
         while let Ok(Some((pid, status))) = rustix::process::wait(WaitOptions::NOHANG) {
             let Some(id) = self.running.remove(&pid) else { continue };
@@ -179,13 +179,13 @@ impl Agent {
         let mut files = parcel.files.into_iter();
         let answer = match parcel.message {
             Ask::Exec { id } => match self.start(id, files.next(), files.next(), files.next()) {
-                // It may be over already.
+                // The command may have exited already.
                 Ok(()) => return self.reap(),
                 Err(reason) => Tell::Refused { id, reason },
             },
             Ask::Kill { id } => {
                 for (pid, _) in self.running.iter().filter(|(_, running)| **running == id) {
-                    // Not yet waited for, so the number is still its own.
+                    // The process hasn't been reaped, so its id can't have been reused.
                     let _ = rustix::process::kill_process_group(*pid, rustix::process::Signal::KILL);
                 }
                 return Ok(());
@@ -207,10 +207,10 @@ impl Agent {
         err: Option<OwnedFd>,
     ) -> Result<(), Refusal> {
         let (Some(body), Some(out), Some(err)) = (body, out, err) else {
-            return Err(Refusal::Sandbox("no file can be opened in the sandbox".to_owned()));
+            return Err(Refusal::Sandbox("the sandbox cannot open more files".to_owned()));
         };
         let body: ExecBody = wire::read_json(body)
-            .map_err(|error| Refusal::Sandbox(format!("the command cannot be read: {error}")))?;
+            .map_err(|error| Refusal::Sandbox(format!("cannot read the command: {error}")))?;
         let folder = self.folder(body.cwd.as_deref());
         let shell = |code: i32, text: String| Refusal::Shell { code, text };
         if !folder.is_dir() {
@@ -234,7 +234,7 @@ impl Agent {
             None => spawn(&mut command, &self.signals),
         };
         let child = spawned.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-            None => shell(CANNOT_RUN, "bash: a command, its folder and its variables have no NUL".to_owned()),
+            None => shell(CANNOT_RUN, "bash: a command, its folder and its variables must not contain NUL".to_owned()),
             Some(Errno::TOOBIG) => shell(CANNOT_RUN, "bash: Argument list too long".to_owned()),
             Some(Errno::AGAIN | Errno::NOMEM) => {
                 shell(NO_PROCESS, "bash: the sandbox has no process or memory left for a command".to_owned())
@@ -242,12 +242,12 @@ impl Agent {
             Some(_) => shell(CANNOT_RUN, format!("bash: {}", wire::reason(&error.to_string()))),
         })?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| Refusal::Sandbox("a process without a number was started".to_owned()))?;
+        let pid = pid.ok_or_else(|| Refusal::Sandbox("the started process has no valid id".to_owned()))?;
         self.running.insert(pid, id);
         Ok(())
     }
 
-    /// The folder a command starts in.
+    /// Returns the folder in which a command starts.
     fn folder(&self, cwd: Option<&str>) -> PathBuf {
         match cwd {
             None => self.plan.home.clone(),
@@ -261,7 +261,7 @@ impl Agent {
 
     fn write(&self, body: Option<OwnedFd>, content: Option<OwnedFd>) -> Result<(), WriteRefusal> {
         let (Some(body), Some(content)) = (body, content) else {
-            return Err(WriteRefusal::Failed("no file can be opened in the sandbox".to_owned()));
+            return Err(WriteRefusal::Failed("the sandbox cannot open more files".to_owned()));
         };
         let body: WriteBody =
             wire::read_json(body).map_err(|error| WriteRefusal::Failed(wire::reason(&error.to_string())))?;
@@ -269,7 +269,8 @@ impl Agent {
         self.home.write(&path, &mut File::from(content))
     }
 
-    /// Only of a file system of its own: a folder is counted by the host.
+    /// Returns the size of the files if the working folder is a separate file system; otherwise the host measures the
+    /// folder.
     fn disk_bytes(&self) -> Option<u64> {
         if self.plan.kind == Kind::Confined {
             return None;
@@ -280,47 +281,47 @@ impl Agent {
 
     fn tell(&self, message: &Tell) -> Result<(), String> {
         match wire::send(self.control.as_fd(), message, &[]) {
-            // Found out by the next wait as well, which then ends the sandbox.
+            // The next poll reports the closed socket as well, which ends the sandbox.
             Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
-            other => other.doing("the host cannot be told"),
+            other => other.doing("cannot answer the host"),
         }
     }
 
-    /// Kills whatever the sandbox still runs. In namespaces the kernel does it when this process, their first, is gone.
+    /// Kills all processes of the sandbox. In namespaces, the kernel does it when this process, the first one, exits.
     fn end(&self) {
         if self.plan.kind == Kind::Confined {
-            // Everything that this process may signal: it was made sure that this is only the sandbox.
+            // Everything that this process may signal, which is only the sandbox (checked in `bind`).
             let _ = kill(nix::unistd::Pid::from_raw(-1), Signal::SIGKILL);
         }
     }
 }
 
-/// Starts a command, which holds back no signal.
+/// Starts a command with no signals blocked.
 fn spawn(command: &mut Command, signals: &SigSet) -> std::io::Result<Child> {
-    // Commands inherit what is held back. What arrives meanwhile is looked for after each start.
+    // Commands inherit blocked signals. Signals that arrive meanwhile are found by reaping after each start.
     signals.thread_unblock()?;
     let spawned = command.spawn();
     signals.thread_block()?;
     spawned
 }
 
-/// Threads that start commands, since a filter holds for the thread that applies it and for all that this thread starts.
-/// `None` where this process starts them itself.
+/// Threads that start commands, since a filter applies to the thread that installs it and to everything that this
+/// thread starts. `None` if this process starts such commands itself.
 struct Spawners {
-    /// For commands whose request does not allow Landlock, where no cgroup counts its memory.
+    /// For commands whose request doesn't allow Landlock, if no cgroup counts its memory.
     without_landlock: Option<Spawner>,
-    /// For all others.
+    /// For all other commands.
     ordinary: Option<Spawner>,
 }
 
 impl Spawners {
     fn start(plan: &AgentPlan, signals: SigSet) -> Result<Self, String> {
         let uncounted = !plan.limits.memory_is_bounded;
-        // The first process of a pid namespace takes no signals from inside.
+        // The first process of a pid namespace ignores signals from inside.
         let protects = plan.kind == Kind::Confined;
         let without_landlock = uncounted.then(|| Spawner::start(signals)).transpose()?;
         let ordinary = protects.then(|| Spawner::start(signals)).transpose()?;
-        // A signal to one of its threads is a signal to this process: each filter names them all.
+        // A signal to one of its threads is a signal to this process, so each filter names all threads.
         let mut threads = vec![nix::unistd::getpid()];
         threads.extend([&without_landlock, &ordinary].into_iter().flatten().map(|spawner| spawner.thread));
         let protected = if protects { threads } else { Vec::new() };
@@ -332,23 +333,23 @@ impl Spawners {
         Ok(Self { without_landlock, ordinary })
     }
 
-    /// Returns the thread for a command; `None` where this process starts it itself.
+    /// Returns the thread that starts a command; `None` if this process starts it itself.
     fn choose(&self, allows_landlock: bool) -> Option<&Spawner> {
         self.without_landlock.as_ref().filter(|_| !allows_landlock).or(self.ordinary.as_ref())
     }
 }
 
-/// Filters of the commands that a thread starts.
+/// Filters for the commands that a thread starts.
 struct Binding {
-    /// Threads of this process, which commands must not send signals to. This process itself is not under that filter: it
-    /// kills everything at once when the sandbox ends.
+    /// Threads of this process, to which commands must not send signals. This process itself isn't under that filter,
+    /// since it kills everything at once when the sandbox ends.
     protected: Vec<nix::unistd::Pid>,
-    /// Whether commands may restrict themselves with Landlock.
+    /// True if commands may restrict themselves with Landlock.
     has_landlock: bool,
 }
 
 impl Binding {
-    /// Applies the filters to this thread, for good.
+    /// Installs the filters in this thread, irrevocably.
     fn apply(&self) -> Result<(), String> {
         if !self.protected.is_empty() {
             seccomp::protect(&self.protected)?;
@@ -360,9 +361,9 @@ impl Binding {
     }
 }
 
-/// A thread that applies filters to itself and starts commands.
+/// A thread that installs filters in itself and starts commands.
 struct Spawner {
-    /// Its number, by which it can be sent a signal.
+    /// Thread id, a possible target of signals.
     thread: nix::unistd::Pid,
     bindings: mpsc::Sender<Binding>,
     bound: mpsc::Receiver<Result<(), String>>,
@@ -371,11 +372,11 @@ struct Spawner {
 }
 
 impl Spawner {
-    const DOING: &str = "the thread that starts commands cannot be started";
+    const DOING: &str = "cannot start the thread that starts commands";
 
     /// Starts the thread, which then waits for its filters.
     fn start(signals: SigSet) -> Result<Self, String> {
-        /// It only starts commands.
+        /// Small, since the thread only starts commands.
         const STACK_BYTES: usize = 256 << 10;
         let (bindings, binding) = mpsc::channel::<Binding>();
         let (commands, asked) = mpsc::channel::<Command>();
@@ -403,14 +404,14 @@ impl Spawner {
         Ok(Self { thread, bindings, bound, commands, spawned })
     }
 
-    /// Applies the filters, once and before the first command.
+    /// Installs the filters; called once, before the first command.
     fn bind(&self, binding: Binding) -> Result<(), String> {
         self.bindings.send(binding).doing(Self::DOING)?;
         self.bound.recv().doing(Self::DOING)?
     }
 
     fn spawn(&self, command: Command) -> std::io::Result<Child> {
-        let gone = || std::io::Error::other("the thread that starts commands is gone");
+        let gone = || std::io::Error::other("the thread that starts commands has ended");
         self.commands.send(command).map_err(|_| gone())?;
         self.spawned.recv().map_err(|_| gone())?
     }

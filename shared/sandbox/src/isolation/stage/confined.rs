@@ -1,5 +1,5 @@
-//! The form `confined`: the second stage alone, for machines that refuse namespaces. This process is its guard: it
-//! watches over what the kernel does not bound here, and kills what is left.
+//! The form `confined`: the second stage without namespaces, for machines that refuse them. This process is its guard:
+//! it watches the limits that the kernel doesn't enforce here, and kills all remaining processes at the end.
 
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
@@ -13,29 +13,30 @@ use super::watched::Watch;
 use super::{AGENT, Doing, STAGE_ARGUMENT, processes, user};
 use crate::isolation::wire::Plan;
 
-/// The second stage is given this long to end by itself.
+/// Maximum time for the second stage to exit by itself.
 const LAST_WAIT: Duration = Duration::from_secs(2);
-/// Between two looks at what is left.
+/// Interval between checks for remaining processes.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// What is left is hunted for so long, at most.
+/// Maximum time to kill remaining processes.
 const HUNT_MAX: Duration = Duration::from_secs(20);
 
-/// Starts the second stage and stays until it or the host is gone, or the sandbox is over a limit: then it gives which.
+/// Starts the second stage, and returns when it or the host is gone, or when the sandbox exceeds a limit, which it
+/// returns.
 pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     let Guard { plan, control, life } = guard;
-    // What loses its parent becomes a child of this process, and is found.
-    nix::sys::prctl::set_child_subreaper(true).doing("processes cannot be adopted")?;
+    // Orphans become children of this process, so that it finds them.
+    nix::sys::prctl::set_child_subreaper(true).doing("cannot become a subreaper")?;
     let (ended, alive) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("no pipe can be made")?;
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("cannot create a pipe")?;
     let mut agent = Command::new("/proc/self/exe")
         .args([STAGE_ARGUMENT, AGENT])
         .env_clear()
-        .stdin(control.try_clone().doing("no file can be opened")?)
+        .stdin(control.try_clone().doing("cannot open a file")?)
         .stdout(Stdio::from(alive))
         .spawn()
-        .doing("the second stage cannot be started")?;
+        .doing("cannot start the second stage")?;
     leave_control(control)?;
-    // As the kernel names what is below it.
+    // Canonical, since the kernel reports canonical paths of files below.
     let folder = plan.folder.as_ref().map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
     let watch = Watch { limits: plan.limits, folder, in_memory: &[], user: plan.uid, own_processes: 1 };
     let over = watch.run(&Ends { life: &life, ended: &ended });
@@ -46,9 +47,9 @@ pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     }
 }
 
-/// Ends the second stage and everything that the sandbox started.
+/// Ends the second stage and every process that the sandbox started.
 fn finish(plan: &Plan, agent: &mut Child, ended: OwnedFd) -> Result<(), String> {
-    // The second stage sees this as its guard's end: it kills all that it may signal, and ends.
+    // To the second stage, this looks like the guard's exit: it kills everything that it may signal, and exits.
     drop(ended);
     let until = Instant::now() + LAST_WAIT;
     while matches!(agent.try_wait(), Ok(None)) && Instant::now() < until {
@@ -57,13 +58,13 @@ fn finish(plan: &Plan, agent: &mut Child, ended: OwnedFd) -> Result<(), String> 
     let _ = agent.kill();
     let hunted = hunt();
     match plan.uid {
-        // The kernel finds them by their user, all at once.
+        // The kernel finds all processes of the user at once.
         Some(uid) => user::sweep(uid),
         None => hunted,
     }
 }
 
-/// Kills descendants until there are none.
+/// Kills descendants until none are left.
 fn hunt() -> Result<(), String> {
     let until = Instant::now() + HUNT_MAX;
     loop {
@@ -74,14 +75,14 @@ fn hunt() -> Result<(), String> {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some(_)) => {}
-                // Children live: another round.
+                // Some children are still alive: another round.
                 Ok(None) => break,
-                // No child, and so no descendant: orphans are ours.
+                // No children, and therefore no descendants, since orphans become our children.
                 Err(_) => return Ok(()),
             }
         }
         if Instant::now() > until {
-            return Err("processes of the sandbox cannot be killed".to_owned());
+            return Err("cannot kill the processes of the sandbox".to_owned());
         }
         std::thread::sleep(LOOK_EVERY);
     }

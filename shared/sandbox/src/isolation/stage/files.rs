@@ -1,4 +1,4 @@
-//! Files written into the working folder, whatever programs have put there.
+//! Writes files into the working folder, where programs may have created links, pipes and folders.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,18 +10,18 @@ use rustix::io::Errno;
 
 use crate::isolation::wire::{WriteRefusal, reason};
 
-/// Folders in a path, at most.
+/// Maximum depth of a path.
 const DEPTH_MAX: usize = 64;
-/// Bytes of a name, at most, in most file systems.
+/// Maximum length of a name in most file systems, in bytes.
 const NAME_BYTES_MAX: usize = 255;
-/// Bytes copied at once.
+/// Size of one read, in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Never followed, and never out of the folder.
+/// Follows no links and never leaves the folder.
 const RESOLVE: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
-/// The path below the working folder of one that is relative or below `/workspace`; `None` for one that is neither, that
-/// names the folder itself, or leads out of it.
+/// Returns the path relative to the working folder, for a path that is relative or below `/workspace`. Returns `None`
+/// for other paths, for the working folder itself, and for paths that lead out of it.
 pub(crate) fn relative(path: &str) -> Option<PathBuf> {
     if path.contains('\0') || path.ends_with('/') {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn relative(path: &str) -> Option<PathBuf> {
     (1..=DEPTH_MAX).contains(&depth).then_some(clean)
 }
 
-/// The working folder, held open.
+/// The open working folder.
 pub(super) struct Home {
     folder: OwnedFd,
 }
@@ -52,7 +52,7 @@ impl Home {
         Ok(Self { folder })
     }
 
-    /// Writes a file next to where it belongs and then puts it there: nothing of what programs made (a link, a fifo) is
+    /// Writes a temporary file next to the target and renames it: nothing that programs created (a link, a fifo) is
     /// ever opened, and readers see the old file or the new one.
     pub(super) fn write(&self, path: &Path, content: &mut impl Read) -> Result<(), WriteRefusal> {
         let name = path.file_name().ok_or(WriteRefusal::Path)?;
@@ -69,19 +69,19 @@ impl Home {
             copy(content, &mut file).map_err(|error| WriteRefusal::Failed(reason(&error.to_string())));
         let outcome = written.and_then(|()| {
             rustix::fs::renameat(&folder, &temporary, &folder, name).map_err(|error| match error {
-                // A folder was made there meanwhile.
+                // A program created a folder there in the meantime.
                 Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY => WriteRefusal::Path,
                 error => refusal(error),
             })
         });
         if outcome.is_err() {
-            // A file that cannot be removed either stays below the limit of the folder.
+            // A file that can't be removed still counts toward the folder's limit.
             let _ = rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty());
         }
         outcome
     }
 
-    /// Opens the folder at a path, making what is missing of it.
+    /// Opens the folder at a path, and creates missing folders.
     fn folder_of(&self, path: &Path) -> Result<OwnedFd, WriteRefusal> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let mut folder =
@@ -115,7 +115,7 @@ fn refusal(error: Errno) -> WriteRefusal {
     }
 }
 
-/// A new file under a name that nobody has taken.
+/// Creates a file under a name that isn't taken.
 fn create(folder: &OwnedFd) -> Result<(String, File), WriteRefusal> {
     const TRIES_MAX: u32 = 64;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -127,7 +127,7 @@ fn create(folder: &OwnedFd) -> Result<(String, File), WriteRefusal> {
             Err(error) => return Err(refusal(error)),
         }
     }
-    Err(WriteRefusal::Failed("no name is free".to_owned()))
+    Err(WriteRefusal::Failed("cannot find a free file name".to_owned()))
 }
 
 fn copy(from: &mut impl Read, to: &mut impl Write) -> std::io::Result<()> {

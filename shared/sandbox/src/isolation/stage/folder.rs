@@ -1,14 +1,15 @@
-//! Bytes of a folder.
+//! Measures the size of a folder.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Files and folders counted in one look; a sandbox with more is over its limit, whatever their size.
+/// Maximum number of files and folders counted; a sandbox with more is over its limit, whatever their size.
 const FILES_MAX: usize = 1 << 20;
-/// Bytes of one file, at least, for the count: its name takes room too.
+/// Minimum size counted for a file, in bytes, since its name takes space too.
 const FILE_BYTES_MIN: u64 = 4 << 10;
 
-/// Bytes of everything below a folder, links not followed; as if over every limit when it cannot be counted.
+/// Returns the size of everything below a folder, in bytes, without following links. Returns `u64::MAX` if it can't be
+/// measured.
 pub(crate) fn folder_bytes(folder: &Path) -> u64 {
     let mut sum = 0_u64;
     let mut count = 0;
@@ -16,7 +17,7 @@ pub(crate) fn folder_bytes(folder: &Path) -> u64 {
     while let Some(folder) = left.pop() {
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // Closed to us by its owner: whatever is in it cannot be counted.
+            // The owner closed the folder to us, so its content can't be counted.
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => return u64::MAX,
             Err(_) => continue,
         };

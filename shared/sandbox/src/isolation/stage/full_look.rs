@@ -1,4 +1,4 @@
-//! A look at everything but memory that changes fast: processes, locks, files, sockets and pipes.
+//! Full scans of a sandbox: processes, locks, files, sockets and pipes; everything except memory that changes fast.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,46 +12,46 @@ use super::locks::Locks;
 use super::watched::{LOOK_EVERY, Watch};
 use super::{Doing, folder_bytes, processes};
 
-/// A look that takes long (many files) is made less often: so many times as long is waited, and no longer than this, or
-/// else a program with much to look at would be looked at too seldom.
+/// Scans that take long (many files) are less frequent: the pause is this many times the duration of the last scan, up
+/// to [`LOOK_WAIT_MAX`], so that programs can't make scans too rare.
 const LOOK_SHARE: u32 = 10;
 const LOOK_WAIT_MAX: Duration = Duration::from_secs(2);
-/// What can't be counted in so many looks, one after the other, is hidden from them.
+/// Maximum number of consecutive scans that fail to count something; after that, the sandbox is taken to hide it.
 const UNCOUNTED_MAX: u32 = 10;
 
-/// What the last full look has found.
+/// Result of the last full scan.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Memory of the kernel by process.
+    /// Kernel memory by process, in bytes.
     pub(super) held: BTreeMap<u32, u64>,
-    /// Open files by process.
+    /// Number of open files by process.
     pub(super) open_files: BTreeMap<u32, u64>,
-    /// The folder's files, where they are in memory, in bytes.
+    /// Size of the folder's files if they are in memory, in bytes.
     pub(super) files_bytes: u64,
-    /// Why the sandbox must end.
+    /// Reason to end the sandbox.
     pub(super) over: Option<String>,
 }
 
-/// What could not be counted in the last looks, one after the other.
+/// Numbers of consecutive scans that couldn't count something.
 #[derive(Debug, Default)]
 pub(super) struct Uncounted {
-    /// Looks in which some process could not be looked into.
+    /// Scans in which some process couldn't be inspected.
     hidden: u32,
-    /// The same for looks at locks.
+    /// Scans that couldn't count locks.
     locks: u32,
-    /// The same for open files that belong to no process.
+    /// Scans that found open files in transit between processes.
     in_flight: u32,
 }
 
 impl Watch {
-    /// A look at everything but memory that changes fast.
+    /// Scans everything except memory that changes fast.
     pub(super) fn look(&self, sockets: Sockets, uncounted: &mut Uncounted) -> Found {
         let mut found = Found::default();
         found.over = self.look_into(sockets, uncounted, &mut found);
         found
     }
 
-    /// The same; gives the reason when the sandbox must end.
+    /// Scans into `found`; returns the reason if the sandbox must end.
     fn look_into(&self, sockets: Sockets, uncounted: &mut Uncounted, found: &mut Found) -> Option<String> {
         let limits = &self.limits;
         let (own, others) = &self.processes();
@@ -61,18 +61,18 @@ impl Watch {
         let locks = Locks::of(others, self.user);
         if locks.are_too_many {
             return Some(
-                "more parts of files were locked than the limit, which take memory that nothing counts"
+                "its programs held more locks on parts of files than the limit; the kernel does not count their memory"
                     .to_owned(),
             );
         }
         uncounted.locks = if self.is_hidden(own, &locks.hidden) { uncounted.locks + 1 } else { 0 };
         if uncounted.locks > UNCOUNTED_MAX {
-            return Some("a process held locks on files where they cannot be counted".to_owned());
+            return Some("a process held file locks that cannot be counted".to_owned());
         }
         if self.folder.is_none() && limits.memory_is_bounded {
             return None;
         }
-        // What is above that is no more counted: the sandbox ends.
+        // Above this, counting stops: the sandbox ends anyway.
         let memory_bytes_max = if limits.memory_is_bounded { u64::MAX } else { self.runaway_bytes() };
         let folder = self.folder.as_deref();
         let count = Count { folder, disk_bytes: limits.disk_bytes, memory_bytes_max, sockets };
@@ -82,7 +82,7 @@ impl Watch {
             let bytes = folder_bytes(folder).saturating_add(held.deleted_bytes);
             if bytes > limits.disk_bytes {
                 return Some(
-                    "the working folder held more than its limit, deleted files that are open included, or what cannot \
+                    "the working folder exceeded its limit (including deleted files that are open), or its files cannot \
                      be counted"
                         .to_owned(),
                 );
@@ -92,12 +92,12 @@ impl Watch {
             uncounted.hidden = if is_hidden { uncounted.hidden + 1 } else { 0 };
             uncounted.in_flight = if held.in_flight > 0 { uncounted.in_flight + 1 } else { 0 };
             if uncounted.hidden.max(uncounted.in_flight) > UNCOUNTED_MAX {
-                return Some("a process held files where they cannot be counted".to_owned());
+                return Some("a process held files that cannot be counted".to_owned());
             }
         }
         found.held = held.memory;
         if !limits.memory_is_bounded {
-            // What the kernel keeps for a process, and its pages in swap.
+            // Add the kernel's memory for a process, and its swapped pages.
             for (pid, bytes) in &mut found.held {
                 let beside = processes::memory_bytes(*pid).saturating_sub(processes::resident_bytes(*pid));
                 *bytes = bytes.saturating_add(beside);
@@ -106,8 +106,8 @@ impl Watch {
         None
     }
 
-    /// Whether a process is closed to this one. A child of the second stage is for a moment, as long as that one waits
-    /// for it to become another program.
+    /// Returns true if a process can't be inspected. That is normal for a child of the second stage for a moment, while
+    /// the second stage waits for its `exec`.
     fn is_hidden(&self, own: &[u32], hidden: &BTreeSet<u32>) -> bool {
         let Some(agent) = own.get(self.own_processes) else { return false };
         if hidden.is_empty() {
@@ -118,7 +118,7 @@ impl Watch {
     }
 }
 
-/// Full looks in a thread of their own, which ends with the process.
+/// Full scans in a separate thread, which ends with the process.
 pub(super) struct FullLooks {
     looks: JoinHandle<()>,
     found: Arc<Mutex<Found>>,
@@ -144,11 +144,11 @@ impl FullLooks {
                     return;
                 }
                 wait = until_next(began, LOOK_EVERY);
-                // However much it is hurried.
+                // A minimum pause, even if further scans are requested.
                 std::thread::sleep(began.elapsed().min(LOOK_EVERY));
             }
         };
-        let looks = std::thread::Builder::new().spawn(look).doing("the sandbox cannot be watched")?;
+        let looks = std::thread::Builder::new().spawn(look).doing("cannot watch the sandbox")?;
         Ok(Self { looks, found, sooner, sockets })
     }
 
@@ -156,27 +156,27 @@ impl FullLooks {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether no look is made any more.
+    /// Returns true if the thread has ended.
     pub(super) fn have_ended(&self) -> bool {
         self.looks.is_finished()
     }
 
-    /// Has the next look made at once, or right after the one that is under way.
+    /// Requests a scan now, or right after the current one.
     pub(super) fn hurry(&self) {
-        // Full: it is on its way.
+        // If the channel is full, a scan is already requested.
         let _ = self.sooner.try_send(());
     }
 }
 
-/// How long to wait after a full look that began then.
+/// Returns the time to wait after a full scan that began at `began`.
 pub(super) fn until_next(began: Instant, every: Duration) -> Duration {
     (began.elapsed() * LOOK_SHARE).clamp(every, LOOK_WAIT_MAX)
 }
 
-/// Whether a folder's file system is in memory.
+/// Returns true if a folder is on a file system in memory.
 fn is_in_memory(folder: &Path) -> bool {
-    /// Of `linux/magic.h`: tmpfs and ramfs.
+    /// tmpfs and ramfs, from `linux/magic.h`.
     const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-    #[allow(clippy::unnecessary_cast, reason = "its type differs between architectures")]
+    #[allow(clippy::unnecessary_cast, reason = "the type differs between architectures")]
     rustix::fs::statfs(folder).is_ok_and(|about| IN_MEMORY.contains(&(about.f_type as i64)))
 }

@@ -1,22 +1,22 @@
-//! What the first stage holds while it guards the sandbox.
+//! State of the first stage while it guards the sandbox.
 
 use std::os::fd::OwnedFd;
 
 use super::Doing;
 use crate::isolation::wire::Plan;
 
-/// What the guard holds on to.
+/// State of the guard.
 pub(super) struct Guard {
     pub(super) plan: Plan,
-    /// To the host; for the second stage.
+    /// Socket to the host, which the second stage inherits.
     pub(super) control: OwnedFd,
-    /// Its other end is held by the host alone, and is closed when the host is gone.
+    /// Pipe from the host, which alone holds the other end; it closes when the host is gone.
     pub(super) life: OwnedFd,
 }
 
-/// Gives up the socket to the host, so that it is closed when the second stage is gone.
+/// Closes the guard's copies of the socket to the host, so that the socket closes when the second stage is gone.
 pub(super) fn leave_control(control: OwnedFd) -> Result<(), String> {
     drop(control);
-    let null = std::fs::File::open("/dev/null").doing("/dev/null cannot be opened")?;
-    rustix::stdio::dup2_stdin(null).doing("the standard input cannot be closed")
+    let null = std::fs::File::open("/dev/null").doing("cannot open /dev/null")?;
+    rustix::stdio::dup2_stdin(null).doing("cannot close the standard input")
 }

@@ -1,5 +1,5 @@
-//! What the processes of a sandbox hold that is not their own memory: open files, sockets and pipes, files that are deleted
-//! and still in use, mappings. Read from `/proc`, where no cgroup counts it.
+//! Resources that the processes of a sandbox hold besides their own memory: open files, sockets and pipes, deleted
+//! files in use, and mappings. Read from `/proc`, since no cgroup counts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, Read};
@@ -9,85 +9,87 @@ use std::path::Path;
 use nix::sys::stat::{FileStat, SFlag, stat};
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 
-/// A pipe that is full, in bytes. The filter refuses to make pipes larger.
+/// Capacity of a pipe, in bytes. The filter refuses to enlarge pipes.
 const PIPE_BYTES: u64 = 64 << 10;
-/// What a socket sends before it has to wait, in bytes, unless the machine says otherwise.
+/// Default size of a socket's send buffer, in bytes.
 const SEND_BYTES: u64 = 212_992;
-/// What the kernel keeps for an open file, at most about so many bytes.
+/// Kernel memory of an open file, an upper estimate in bytes.
 const OPEN_FILE_BYTES: u64 = 1 << 10;
-/// What it keeps for a file that a process waits for with `epoll`.
+/// Kernel memory of a file in an `epoll` set, in bytes.
 const WATCH_BYTES: u64 = 256;
-/// Rules of a Landlock ruleset, which it does not show: as many as the machine has files that programs may read.
+/// Memory of a Landlock ruleset, in bytes. The kernel doesn't report it; this allows a rule for every file that
+/// programs may read.
 const RULESET_BYTES: u64 = 8 << 20;
-/// What it keeps for a mapping.
+/// Kernel memory of a mapping, in bytes.
 const MAPPING_BYTES: u64 = 256;
-/// Mappings of one process that are told apart, by the length of their list; a process with more counts as one that has
-/// as many as the kernel allows.
+/// Maximum length of a process's list of mappings, in bytes. A process with a longer list counts as one with
+/// [`MAPPINGS_MAX`], the kernel's limit.
 const MAPPINGS_TEXT_MAX: u64 = 4 << 20;
 const MAPPINGS_MAX: u64 = 65_536;
-/// Least bytes of a file, as in the folder's count.
+/// Minimum size counted for a file, in bytes, as for the folder.
 const FILE_BYTES_MIN: u64 = 4 << 10;
-/// A deleted file that is only mapped tells no length beyond what is mapped of it: it counts as this share of the folder,
-/// at least.
+/// A deleted file that is only mapped doesn't show its length beyond the mapping: it counts at least as this fraction
+/// of the folder's limit.
 const MAPPED_SHARE: u64 = 8;
 
-/// What to count, and how.
+/// What to count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Count<'a> {
-    /// The sandbox's files, where deleted ones are counted.
+    /// Folder of the sandbox's files, if deleted files count.
     pub(super) folder: Option<&'a Path>,
-    /// What the folder may hold, in bytes.
+    /// Limit of the folder, in bytes.
     pub(super) disk_bytes: u64,
-    /// When they hold more memory than this, nothing more is counted.
+    /// Amount of memory after which counting stops, in bytes.
     pub(super) memory_bytes_max: u64,
-    /// Buffers of sockets.
+    /// Sizes of socket buffers.
     pub(super) sockets: Sockets,
 }
 
-/// How much the buffers of one socket hold, in bytes, both directions together.
+/// Maximum memory in the buffers of one socket, in bytes, both directions together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sockets {
-    /// Between programs of this machine (`AF_UNIX`).
+    /// Sockets between programs on this machine (`AF_UNIX`).
     unix_bytes: u64,
-    /// All others.
+    /// All other sockets.
     internet_bytes: u64,
 }
 
 impl Sockets {
-    /// As this process' network namespace has them.
+    /// Reads the sizes from the settings of this process's network namespace.
     pub(super) fn of_this_network() -> Self {
         let largest = |name: &str| -> Option<u64> {
             let text = std::fs::read_to_string(Path::new("/proc/sys/net").join(name)).ok()?;
             text.split_whitespace().last()?.parse().ok()
         };
-        // The filter refuses to ask for more. The last message may go beyond it.
+        // The filter refuses larger buffers. The last message may exceed the limit.
         let unix_bytes = largest("core/wmem_default").unwrap_or(SEND_BYTES).saturating_mul(2);
         let tuned = largest("ipv4/tcp_rmem").zip(largest("ipv4/tcp_wmem"));
         let tuned = tuned.map_or(0, |(read, write)| read.saturating_add(write));
         Self { unix_bytes, internet_bytes: tuned.max(unix_bytes.saturating_mul(2)) }
     }
 
-    /// The most that any socket holds.
+    /// Returns the maximum of all kinds of sockets.
     pub(super) fn largest_bytes(self) -> u64 {
         self.unix_bytes.max(self.internet_bytes)
     }
 }
 
-/// What some processes hold together.
+/// Resources that a set of processes holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Held {
-    /// Memory by the process that was first seen to hold it.
+    /// Memory by process, in bytes. A shared object counts for the first process that was seen to hold it.
     pub(super) memory: BTreeMap<u32, u64>,
-    /// Bytes of files that are deleted and still open or mapped.
+    /// Size of deleted files that are still open or mapped, in bytes.
     pub(super) deleted_bytes: u64,
-    /// Open files on their way from process to process, which belong to none meanwhile.
+    /// Number of open files in transit through sockets, which belong to no process meanwhile.
     pub(super) in_flight: u64,
-    /// Processes whose files cannot be seen.
+    /// Processes whose files can't be inspected.
     pub(super) hidden: BTreeSet<u32>,
 }
 
 impl Held {
-    /// Looks at these processes. With a user, as that user: root without its capabilities may not look into others'.
+    /// Inspects these processes. If `user` is set, inspects them as that user, since root without its capabilities
+    /// can't inspect processes of others.
     pub(super) fn by(processes: &BTreeSet<u32>, count: Count<'_>, user: Option<u32>) -> Self {
         let _as_user = user.map(AsUser::new);
         let mut held = Self::default();
@@ -111,7 +113,8 @@ impl Held {
 
     fn look_at(&mut self, pid: u32, count: Count<'_>, seen: &mut Seen) {
         let mut bytes = 0;
-        // Threads share their files: the filter refuses others. The first may be over while others go on.
+        // Threads share their open files, since the filter refuses others. The first thread may have ended while others
+        // continue.
         let mut is_hidden = false;
         for task in tasks(pid) {
             let folder = format!("/proc/{pid}/task/{task}/fd");
@@ -151,7 +154,7 @@ impl Held {
         self.memory.insert(pid, bytes);
     }
 
-    /// Counts a file once. Gives the memory that it takes.
+    /// Counts a file once, and returns the memory that it takes.
     fn file(
         &mut self,
         about: &FileStat,
@@ -179,22 +182,22 @@ impl Held {
         }
         let Some(in_flight) = in_flight(&info()) else { return count.sockets.internet_bytes };
         self.in_flight = self.in_flight.saturating_add(in_flight);
-        // What is on its way may be sockets.
+        // Files in transit may be sockets.
         count.sockets.unix_bytes.saturating_mul(in_flight.saturating_add(1))
     }
 }
 
-/// What was counted already.
+/// Files that were already counted.
 #[derive(Debug, Default)]
 struct Seen {
     files: BTreeSet<(u64, u64)>,
-    /// Deleted files that are open, by inode.
+    /// Inodes of deleted files that are open.
     deleted: BTreeSet<u64>,
-    /// Deleted files that are mapped, by inode: where the last mapping ends.
+    /// Inodes of deleted files that are mapped, with the end of the last mapping.
     mapped: BTreeMap<u64, u64>,
 }
 
-/// Threads of a process, the first one first.
+/// Returns the threads of a process, the first one first.
 pub(super) fn tasks(pid: u32) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut tasks: Vec<u32> =
@@ -203,18 +206,19 @@ pub(super) fn tasks(pid: u32) -> Vec<u32> {
     tasks
 }
 
-/// Whether it has no memory any more: nothing of it is hidden.
+/// Returns true if a process has released its memory, and therefore hides nothing.
 pub(super) fn is_ending(pid: u32) -> bool {
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     statm.split_whitespace().next().is_none_or(|pages| pages == "0")
 }
 
-/// Memory of an open file that is of no file system, by the kernel's name for its kind and the path of what is told of it.
+/// Returns the memory of an open file that is on no file system, in bytes, from the kernel's name for its kind and the
+/// path of its `fdinfo`.
 fn object_bytes(kind: &Path, info: &str) -> u64 {
     match kind.as_os_str().as_bytes() {
         b"anon_inode:[eventpoll]" => {
             let Ok(file) = std::fs::File::open(info) else { return 0 };
-            // A line each: there may be millions.
+            // Read line by line, since there may be millions.
             let lines = std::io::BufReader::new(file).split(b'\n').map_while(Result::ok);
             let watches = lines.filter(|line| line.starts_with(b"tfd:")).count() as u64;
             watches.saturating_mul(WATCH_BYTES)
@@ -224,12 +228,12 @@ fn object_bytes(kind: &Path, info: &str) -> u64 {
     }
 }
 
-/// Open files that wait in a socket to be received; `None` for sockets that carry none.
+/// Returns the number of open files that wait in a socket to be received; `None` for sockets that can't carry files.
 fn in_flight(info: &str) -> Option<u64> {
     info.lines().find_map(|line| line.strip_prefix("scm_fds:")?.trim().parse().ok())
 }
 
-/// How many mappings a process has. Notes deleted files of the folder among them.
+/// Returns the number of mappings of a process, and adds the folder's deleted files among them to `deleted`.
 fn mappings(pid: u32, folder: Option<&Path>, deleted: &mut BTreeMap<u64, u64>) -> u64 {
     let Ok(file) = std::fs::File::open(format!("/proc/{pid}/maps")) else { return 0 };
     let mut text = Vec::new();
@@ -247,7 +251,8 @@ fn mappings(pid: u32, folder: Option<&Path>, deleted: &mut BTreeMap<u64, u64>) -
     if text.len() as u64 >= MAPPINGS_TEXT_MAX { MAPPINGS_MAX } else { count }
 }
 
-/// The inode of a deleted file of the folder in a line of `/proc/PID/maps`, and where the mapping ends in it.
+/// Parses a line of `/proc/PID/maps`. If it maps a deleted file of the folder, returns the inode and the end of the
+/// mapping in the file.
 fn deleted_mapping(line: &[u8], folder: &Path) -> Option<(u64, u64)> {
     let line = line.strip_suffix(b" (deleted)")?;
     let mut parts = line.splitn(6, |byte| *byte == b' ');
@@ -263,7 +268,8 @@ fn deleted_mapping(line: &[u8], folder: &Path) -> Option<(u64, u64)> {
     Some((inode.parse().ok()?, hex(offset)?.checked_add(length)?))
 }
 
-/// This process looks at files as another user while this lives. Only root may; for others nothing changes.
+/// While this value lives, this thread accesses files as another user. Only root can do this; for others nothing
+/// changes.
 pub(super) struct AsUser;
 
 impl AsUser {
@@ -314,7 +320,7 @@ mod tests {
         assert_eq!((in_flight("pos:\t0\nscm_fds: 12\n"), in_flight("pos:\t0\n")), (Some(12), None));
     }
 
-    /// Counted in a child: other tests of this process open files as well.
+    /// Measures a child process, since other tests of this process open files as well.
     #[test]
     fn deleted_files_sockets_and_pipes_of_a_process_are_counted() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Landlock: what the kernel lets this process and its children do with files, the network and other processes.
+//! Landlock: restricts access of this process and its children to files, the network and other processes.
 
 use std::path::{Path, PathBuf};
 
@@ -10,26 +10,26 @@ use landlock::{
 use super::Doing;
 use crate::isolation::wire::AgentPlan;
 
-/// The interface this is written for; of an older one everything is used that it has.
+/// Version of the interface that this code is written for; with an older kernel it uses everything that is available.
 const KNOWN: ABI = ABI::V9;
 
-/// From this version on, what programs without namespaces do to files of their own user is bounded (truncation), and so
-/// are signals and abstract sockets.
+/// First version that restricts truncation of files, signals and abstract sockets, which programs without namespaces
+/// need.
 pub(super) const SCOPES_SINCE: u32 = 6;
-/// From this version on, sockets in the file system can only be reached where rules say so.
+/// First version that restricts sockets in the file system.
 pub(super) const UNIX_SOCKETS_SINCE: u32 = 9;
 
-/// Endless zeros.
+/// Device that programs may map.
 const ZERO: &str = "/dev/zero";
 
-/// Restricts this process for good. Gives the version of the interface, or 0 where the kernel has none.
+/// Restricts this process irrevocably. Returns the version of the interface, or 0 if the kernel has none.
 pub(super) fn restrict(plan: &AgentPlan) -> Result<u32, String> {
-    const DOING: &str = "landlock cannot be applied";
+    const DOING: &str = "cannot apply Landlock";
     let everything = AccessFs::from_all(KNOWN);
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
     let write = everything & !(AccessFs::MakeBlock | AccessFs::MakeChar | AccessFs::IoctlDev);
     let device: BitFlags<AccessFs> = AccessFs::ReadFile | AccessFs::WriteFile;
-    // What is mapped of `/dev/zero` to be written together is memory of no process, which only a cgroup counts.
+    // A shared writable mapping of `/dev/zero` is memory that belongs to no process and that only a cgroup counts.
     let (read_only, devices): (Vec<&PathBuf>, Vec<&PathBuf>) = plan
         .devices
         .iter()
@@ -41,7 +41,7 @@ pub(super) fn restrict(plan: &AgentPlan) -> Result<u32, String> {
         .doing(DOING)?
         .scope(Scope::from_all(KNOWN))
         .doing(DOING)?;
-    // In namespaces the network is the sandbox's own, and its loopback is for its programs.
+    // In namespaces, the network is the sandbox's own, and its loopback interface is for its programs.
     if plan.kind == crate::isolation::wire::Kind::Confined && !plan.allow_network {
         ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN)).doing(DOING)?;
     }

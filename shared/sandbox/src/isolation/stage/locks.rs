@@ -1,10 +1,10 @@
-//! Counts the locks on parts of files (`fcntl`, `F_SETLK`) that processes hold. The kernel keeps a record of each, which no
-//! limit counts, not even that of a memory cgroup.
+//! Counts the locks on parts of files (`fcntl`, `F_SETLK`) that processes hold. The kernel keeps a record of each,
+//! which no limit counts, not even a memory cgroup.
 //!
-//! A lock belongs to the open files of its process and is gone when the process closes the file, so the file's `fdinfo`
-//! shows all of them. Locks that belong to the open file itself (`F_OFD_SETLK`) are not counted here: they stay while the
-//! file is mapped or on its way through a socket, where nothing shows them, and the filter refuses them. A lock on a whole
-//! file (`flock`) is one for each open file, which is counted.
+//! A lock belongs to the open files of its process and disappears when the process closes the file, so the file's
+//! `fdinfo` lists all locks. Locks that belong to the open file itself (`F_OFD_SETLK`) aren't counted here: they
+//! persist while the file is mapped or in transit through a socket, where `/proc` doesn't show them, so the filter
+//! refuses them. `flock` locks a whole file and takes one lock per open file, which is counted.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -15,28 +15,28 @@ use nix::sys::time::TimeValLike;
 
 use super::held::{AsUser, is_ending, tasks};
 
-/// More locks than this at a time are no use that programs make of them: databases hold a few for each connection.
+/// Maximum number of locks. Real programs need fewer: databases hold a few per connection.
 pub(super) const LOCKS_MAX: u64 = 16_384;
-/// The kernel goes through all locks of a file for each time that it is open. Counting that takes longer than this, of a
-/// processor's time, is delayed on purpose: 60,000 open files without locks take half a second.
+/// Maximum CPU time for counting. The kernel goes through all locks of a file once per open file, so programs can make
+/// counting slow. For comparison, 60,000 open files without locks take half a second.
 const COUNTING_MAX: Duration = Duration::from_secs(4);
-/// Bytes of `fdinfo` that are read at once.
+/// Size of one read of `fdinfo`, in bytes.
 const CHUNK_BYTES: usize = 64 << 10;
-/// Begins the line of a lock.
+/// Prefix of a lock's line.
 const LOCK: &[u8] = b"lock:";
 
-/// Locks of some processes.
+/// Locks of a set of processes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Locks {
-    /// There are more than [`LOCKS_MAX`], or too much to go through for counting them.
+    /// True if there are more than [`LOCKS_MAX`], or if counting them takes too long.
     pub(super) are_too_many: bool,
-    /// Processes whose files cannot be seen.
+    /// Processes whose files can't be inspected.
     pub(super) hidden: BTreeSet<u32>,
 }
 
 impl Locks {
-    /// Counts the locks of these processes, and no more of them than are allowed. With a user, as that user: root without its
-    /// capabilities may not look into others'.
+    /// Counts the locks of these processes, up to the limit. If `user` is set, inspects them as that user, since root
+    /// without its capabilities can't inspect processes of others.
     pub(super) fn of(processes: &BTreeSet<u32>, user: Option<u32>) -> Self {
         let _as_user = user.map(AsUser::new);
         let until = cpu_time() + COUNTING_MAX;
@@ -47,7 +47,7 @@ impl Locks {
             let mut is_hidden = false;
             let mut files = files(&format!("/proc/{pid}/fdinfo"), &mut is_hidden);
             if files.is_empty() {
-                // The first thread may be over while others, which share its files, go on.
+                // The first thread may have ended while others, which share its files, continue.
                 let others = tasks(*pid).into_iter().map(|task| format!("/proc/{pid}/task/{task}/fdinfo"));
                 files = others
                     .map(|folder| self::files(&folder, &mut is_hidden))
@@ -73,7 +73,7 @@ impl Locks {
     }
 }
 
-/// Paths of what is told of each open file.
+/// Returns the paths of the `fdinfo` of all open files.
 fn files(folder: &str, is_hidden: &mut bool) -> Vec<std::path::PathBuf> {
     match std::fs::read_dir(folder) {
         Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
@@ -84,11 +84,11 @@ fn files(folder: &str, is_hidden: &mut bool) -> Vec<std::path::PathBuf> {
     }
 }
 
-/// How many locks are told of an open file; one more than `most` where there are more.
+/// Returns the number of locks of an open file; at most `most + 1`.
 fn locks(path: &std::path::Path, most: u64, chunk: &mut [u8]) -> u64 {
     let Ok(mut file) = std::fs::File::open(path) else { return 0 };
     let mut count = 0;
-    // How much of a lock's beginning the current line has; `None` in a line that begins otherwise.
+    // Number of matched bytes of [`LOCK`] in the current line; `None` if the line begins differently.
     let mut matched = Some(0);
     while let Ok(length @ 1..) = file.read(chunk) {
         for byte in &chunk[..length] {
@@ -109,7 +109,7 @@ fn locks(path: &std::path::Path, most: u64, chunk: &mut [u8]) -> u64 {
     count
 }
 
-/// Time of a processor that this thread has taken.
+/// Returns the CPU time of this thread.
 fn cpu_time() -> Duration {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return Duration::ZERO };
     let taken = usage.user_time() + usage.system_time();
@@ -123,7 +123,7 @@ mod tests {
 
     use super::*;
 
-    /// A process that holds so many locks.
+    /// Starts a process that holds this number of locks.
     fn holder(locks: u64) -> Child {
         let program = format!(
             "import fcntl, sys, tempfile\nfile = tempfile.TemporaryFile()\n\

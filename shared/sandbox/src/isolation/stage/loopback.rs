@@ -1,25 +1,25 @@
-//! The loopback interface of a new network namespace, which is down at first.
+//! Brings up the loopback interface of a new network namespace.
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
 use super::Doing;
 
-/// Of `linux/rtnetlink.h` and `linux/netlink.h`.
+/// From `linux/rtnetlink.h` and `linux/netlink.h`.
 const RTM_NEWLINK: u16 = 16;
 const NLM_F_REQUEST_ACK: u16 = 1 | 4;
 const NLMSG_ERROR: u16 = 2;
-/// The first interface of a namespace is its loopback.
+/// Index of the loopback interface, the first one of a namespace.
 const LOOPBACK_INDEX: i32 = 1;
 const IFF_UP: u32 = 1;
 
-/// Sets the loopback interface up, so that programs of one sandbox may talk to each other.
+/// Brings up the loopback interface, so that programs of one sandbox can talk to each other.
 pub(super) fn up() -> Result<(), String> {
-    const DOING: &str = "the loopback interface cannot be set up";
+    const DOING: &str = "cannot bring up the loopback interface";
     let socket = rustix::net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
         SocketFlags::CLOEXEC,
-        // The protocol of routes and interfaces.
+        // Protocol 0: routes and interfaces.
         None,
     )
     .doing(DOING)?;
@@ -44,6 +44,6 @@ pub(super) fn up() -> Result<(), String> {
         (Some(NLMSG_ERROR), Some(code)) => {
             Err(format!("{DOING}: {}", std::io::Error::from_raw_os_error(-code)))
         }
-        _ => Err(format!("{DOING}: the kernel's answer is not understood")),
+        _ => Err(format!("{DOING}: unexpected answer from the kernel")),
     }
 }

@@ -1,9 +1,9 @@
-//! What runs in the helper program.
+//! The stages of a sandbox, which run in the helper program.
 //!
-//! The first stage (`launch`) is outside: it joins the cgroups, gives up its user, makes the namespaces and watches over
-//! the sandbox. The second (`agent`) is the sandbox's first process: it binds itself (landlock, seccomp, limits) before
-//! it runs a command of others. Each gives up what it gives up while it has one thread, so that all of it gives it up; threads
-//! come after.
+//! The first stage (`launch`) stays outside: it joins the cgroups, gives up its user, creates the namespaces and guards
+//! the sandbox. The second stage (`agent`) is the sandbox's first process: it restricts itself (Landlock, seccomp,
+//! limits) before it runs commands. Each stage gives up privileges while it has a single thread, so that they are gone
+//! for the whole process, and starts threads afterward.
 
 mod agent;
 mod bounds;
@@ -30,15 +30,16 @@ use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-/// The first argument of a stage.
+/// First argument of a stage.
 pub(crate) const STAGE_ARGUMENT: &str = "__sandbox";
-/// The first stage.
+/// Name of the first stage.
 pub(crate) const LAUNCH: &str = "launch";
-/// The second stage.
+/// Name of the second stage.
 pub(crate) const AGENT: &str = "agent";
-/// Exit code of a first stage that has ended the sandbox since its programs went over a limit. It writes which one.
+/// Exit code of a first stage that ended the sandbox because its programs exceeded a limit. It writes the limit to
+/// standard error.
 pub(crate) const OVER_LIMIT: u8 = 10;
-/// Kills what is left of a user: its number is the next argument.
+/// Name of the stage that kills all processes of a uid, which is the next argument.
 pub(crate) const SWEEP: &str = "sweep";
 
 pub(crate) use files::relative;
@@ -49,9 +50,9 @@ pub(crate) use priority::{
 pub(crate) use processes::{descendants, threads_of_user, used};
 pub(crate) use rules::{Files, files_of};
 
-/// Runs a stage of a sandbox when this process was started as one, and gives its exit code; `None` otherwise.
+/// Runs a stage of a sandbox if this process was started as one, and returns its exit code; `None` otherwise.
 ///
-/// To be called first in `main`, before any thread is started.
+/// Call it first in `main`, before any thread is started.
 #[must_use]
 pub fn stage_main() -> Option<ExitCode> {
     let mut arguments = std::env::args_os().skip(1);
@@ -63,22 +64,22 @@ pub fn stage_main() -> Option<ExitCode> {
         Some(LAUNCH) => close_inherited().and_then(|()| launch::run()),
         Some(AGENT) => close_inherited().and_then(|()| agent::run()).map(|()| None),
         Some(SWEEP) => user::sweep_by_argument(arguments.next()).map(|()| None),
-        _ => Err("there is no such stage".to_owned()),
+        _ => Err("unknown stage".to_owned()),
     };
     let (code, reason) = match outcome {
         Ok(None) => return Some(ExitCode::SUCCESS),
         Ok(Some(limit)) => (ExitCode::from(OVER_LIMIT), limit),
         Err(reason) => (ExitCode::FAILURE, reason),
     };
-    // The host reads it; where it is gone nobody is left to tell.
+    // The host reads it; if the host is gone, the error doesn't matter.
     let _ = writeln!(std::io::stderr(), "{}", super::wire::reason(&reason));
     Some(code)
 }
 
-/// Closes what this process was started with beside its three standard files: whoever started the host may have left
-/// files open that are nobody else's business.
+/// Closes inherited files except the three standard ones: whoever started the host may have left files open that
+/// programs in sandboxes must not get.
 fn close_inherited() -> Result<(), String> {
-    const DOING: &str = "the files of the host cannot be closed";
+    const DOING: &str = "cannot close the files of the host";
     let mut open = Vec::new();
     for entry in std::fs::read_dir("/proc/self/fd").doing(DOING)? {
         let name = entry.doing(DOING)?.file_name();
@@ -86,7 +87,7 @@ fn close_inherited() -> Result<(), String> {
     }
     for number in open {
         match nix::unistd::close(number) {
-            // The folder itself was among them.
+            // The handle of the folder itself was among them.
             Ok(()) | Err(nix::errno::Errno::EBADF) => {}
             Err(error) => return Err(format!("{DOING}: {error}")),
         }
@@ -94,23 +95,23 @@ fn close_inherited() -> Result<(), String> {
     Ok(())
 }
 
-/// The socket to the host, which every stage has as its standard input.
+/// Returns the socket to the host, which every stage has as its standard input.
 fn control() -> Result<OwnedFd, String> {
     use std::os::fd::AsFd;
     std::io::stdin()
         .as_fd()
         .try_clone_to_owned()
-        .map_err(|error| format!("the host is not to be reached: {error}"))
+        .map_err(|error| format!("cannot use the socket to the host: {error}"))
 }
 
-/// The second stage's end of the pipe to its guard, which it has as its standard output.
+/// Returns the second stage's end of the pipe to its guard, which it has as its standard output.
 fn alive() -> Result<OwnedFd, String> {
     use std::os::fd::AsFd;
     let alive = std::io::stdout().as_fd().try_clone_to_owned();
-    alive.map_err(|error| format!("the guard is not to be seen: {error}"))
+    alive.map_err(|error| format!("cannot use the pipe to the guard: {error}"))
 }
 
-/// Says what was being done when a call failed.
+/// Adds a description of the failed operation to an error.
 trait Doing<T> {
     fn doing(self, what: &str) -> Result<T, String>;
 }

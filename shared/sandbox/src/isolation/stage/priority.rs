@@ -1,4 +1,4 @@
-//! Who gets the processors first, where a guard must see in time how much memory programs take.
+//! Priorities of the guard and of programs, where the guard must measure in time how much memory programs take.
 
 use std::collections::BTreeSet;
 
@@ -7,48 +7,48 @@ use rustix::process::{Pid, getpriority_process, setpriority_process};
 use super::Doing;
 use super::held::tasks;
 
-/// The highest priority, which a guard has where it may.
+/// The highest priority, which a guard gets if it may.
 pub(crate) const GUARD: i32 = -20;
-/// Priority of programs beside a guard of the usual priority, 0: enough for it to look in time beside a hundred of them, and
-/// not so little that whatever else the machine does brings them to a standstill.
+/// Priority of programs if the guard has the default priority 0: low enough for the guard to keep up with a hundred of
+/// them, and high enough that other work on the machine doesn't bring them to a standstill.
 pub(crate) const YIELDING: i32 = 10;
 /// The lowest priority.
 pub(crate) const LOWEST: i32 = 19;
-/// Where the kernel shares processors out among sessions first, the priority of this process' session.
+/// Priority of this process's session, on kernels that share processors among sessions first (autogroups).
 const OF_SESSION: &str = "/proc/self/autogroup";
-/// Tells whether it does.
+/// Tells if the kernel does so.
 const BY_SESSION: &str = "/proc/sys/kernel/sched_autogroup_enabled";
 
-/// Raises the priority of this process, and of its session, where that is allowed: many programs at work would keep it from
-/// looking in time. What it starts inherits its own.
+/// Raises the priority of this process, and of its session, if permitted: otherwise many busy programs would keep it
+/// from measuring in time. Children inherit the priority.
 pub(super) fn come_first() {
     let _ = setpriority_process(None, GUARD);
     let _ = std::fs::write(OF_SESSION, GUARD.to_string());
 }
 
-/// Whether that was allowed.
+/// Returns true if [`come_first`] was permitted.
 pub(super) fn comes_first() -> bool {
     getpriority_process(None) == Ok(GUARD)
 }
 
-/// Whether the kernel shares processors out among sessions first: there a process competes with each session of a program
-/// as with one process, whatever their priorities.
+/// Returns true if the kernel shares processors among sessions first. Then a process competes with each session of a
+/// program as with a single process, regardless of their priorities.
 pub(super) fn is_by_session() -> bool {
     std::fs::read_to_string(BY_SESSION).is_ok_and(|enabled| enabled.trim() == "1")
 }
 
-/// Gives this process, and its session, the priority of programs.
+/// Gives this process and its session the priority of programs.
 pub(super) fn come_after(priority: i32) -> Result<(), String> {
-    setpriority_process(None, priority).doing("the priority of programs cannot be set")?;
+    setpriority_process(None, priority).doing("cannot set the priority of programs")?;
     let _ = std::fs::write(OF_SESSION, priority.to_string());
     Ok(())
 }
 
-/// Gives processes the lowest priority; what they start inherits it.
+/// Gives processes the lowest priority; their children inherit it.
 pub(super) fn lower(processes: &BTreeSet<u32>) {
-    // Each thread has its own.
+    // Each thread has its own priority.
     for task in processes.iter().flat_map(|pid| tasks(*pid)).filter_map(|task| i32::try_from(task).ok()) {
-        // Gone meanwhile, perhaps.
+        // The thread may have ended in the meantime.
         let _ = Pid::from_raw(task).map(|task| setpriority_process(Some(task), LOWEST));
     }
 }

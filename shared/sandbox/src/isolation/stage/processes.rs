@@ -1,29 +1,28 @@
-//! Processes by their descent, read from `/proc`.
+//! Process trees and the usage of processes, read from `/proc`.
 
 use std::collections::BTreeSet;
 
-/// Processes looked at, at most: more than any sandbox may have.
+/// Maximum number of processes to visit: more than any sandbox may have.
 const PROCESSES_MAX: usize = 65_536;
 
-/// What the kernel keeps for a thread, in bytes: its stack and its descriptions.
+/// Kernel memory of a thread, in bytes: its stack and descriptors.
 const THREAD_BYTES: u64 = 32 << 10;
 
-/// What some processes use together.
+/// Usage of a set of processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Used {
-    /// CPU time, that of children they waited for included, in seconds.
+    /// CPU time in seconds, including that of reaped children.
     pub(crate) cpu_seconds: f64,
-    /// Memory of their own that is in use, in bytes.
+    /// Private memory in use, in bytes.
     pub(crate) memory_bytes: u64,
 }
 
-/// The children, grandchildren and so on of a process, itself not among them. What starts or ends meanwhile may be
-/// missing.
+/// Returns the children, grandchildren and so on of a process. Processes that start or exit meanwhile may be missing.
 pub(crate) fn descendants(of: u32) -> BTreeSet<u32> {
     some_descendants(of, PROCESSES_MAX)
 }
 
-/// So many of them at most, which takes less time than all.
+/// Returns at most `max` descendants, which takes less time than all.
 pub(crate) fn some_descendants(of: u32, max: usize) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut left = vec![of];
@@ -37,7 +36,7 @@ pub(crate) fn some_descendants(of: u32, max: usize) -> BTreeSet<u32> {
     found
 }
 
-/// Whether these processes are in more than so many sessions.
+/// Returns true if these processes are in more than `max` sessions.
 pub(crate) fn are_in_more_sessions_than(processes: &BTreeSet<u32>, max: usize) -> bool {
     if processes.len() <= max {
         return false;
@@ -50,13 +49,13 @@ pub(crate) fn are_in_more_sessions_than(processes: &BTreeSet<u32>, max: usize) -
     })
 }
 
-/// Of all its threads.
+/// Returns the children of all threads of a process.
 pub(crate) fn children(of: u32) -> Vec<u32> {
     use std::os::unix::fs::MetadataExt;
-    // A folder has two links beside those of the folders in it.
+    // A folder has two links besides those of its subfolders.
     let threads = std::fs::metadata(format!("/proc/{of}/task")).map_or(0, |about| about.nlink());
     if threads == 3 {
-        // Most have one, and with many processes it matters how long a look takes.
+        // A shortcut for the common case of one thread, since scans of many processes must be quick.
         let list = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
         return list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
     }
@@ -68,7 +67,7 @@ pub(crate) fn children(of: u32) -> Vec<u32> {
         .collect()
 }
 
-/// What these processes use.
+/// Returns the total usage of these processes.
 pub(crate) fn used(processes: impl IntoIterator<Item = u32>) -> Used {
     let mut sum = Used::default();
     for pid in processes {
@@ -80,8 +79,8 @@ pub(crate) fn used(processes: impl IntoIterator<Item = u32>) -> Used {
     sum
 }
 
-/// Memory of a process that no other has, in bytes: its pages, those in swap included, and what the kernel keeps for it
-/// and its threads.
+/// Returns the private memory of a process, in bytes: its pages, including those in swap, and the kernel's memory for
+/// it and its threads.
 pub(crate) fn memory_bytes(pid: u32) -> u64 {
     memory_in(&std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default())
 }
@@ -95,8 +94,8 @@ fn memory_in(status: &str) -> u64 {
     pages.saturating_mul(1 << 10).saturating_add(number("Threads").saturating_mul(THREAD_BYTES))
 }
 
-/// Whether one of its threads waits for something that no signal ends, such as a child that is about to become another
-/// program.
+/// Returns true if one of its threads is in uninterruptible sleep, such as a parent that waits for the `exec` of its
+/// child.
 pub(crate) fn is_in_deep_sleep(pid: u32) -> bool {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return false };
     threads.flatten().any(|thread| {
@@ -105,25 +104,25 @@ pub(crate) fn is_in_deep_sleep(pid: u32) -> bool {
     })
 }
 
-/// How many files a process has open; 0 where the kernel does not tell.
+/// Returns the number of open files of a process; 0 if the kernel doesn't report it.
 pub(crate) fn open_files(pid: u32) -> u64 {
     std::fs::metadata(format!("/proc/{pid}/fd")).map_or(0, |about| about.len())
 }
 
-/// Memory of a process that no other has, in bytes: what is told at once of [`memory_bytes`], which asks for more.
+/// Returns the resident private memory of a process, in bytes: a part of [`memory_bytes`] that is quick to read.
 pub(crate) fn resident_bytes(pid: u32) -> u64 {
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     own_memory_bytes(&statm).unwrap_or_default()
 }
 
-/// Threads of these processes, each of which has one at least.
+/// Returns the number of threads of these processes, at least one for each.
 pub(crate) fn threads(processes: impl IntoIterator<Item = u32>) -> u64 {
     let count =
         |pid| std::fs::read_dir(format!("/proc/{pid}/task")).map_or(1, |threads| threads.count() as u64);
     processes.into_iter().map(count).sum()
 }
 
-/// Processes and threads of a user, as the kernel counts them for its limit.
+/// Returns the number of processes and threads of a user, as the kernel counts them for its limit.
 pub(crate) fn threads_of_user(uid: u32) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
@@ -135,24 +134,24 @@ pub(crate) fn threads_of_user(uid: u32) -> u64 {
         .sum()
 }
 
-/// What follows the name in `/proc/PID/stat`, which is in parentheses and may hold any character.
+/// Returns the fields after the name in `/proc/PID/stat`. The name is in parentheses and may contain any character.
 fn after_name(stat: &str) -> Option<&str> {
     stat.rsplit_once(')').map(|(_, fields)| fields)
 }
 
-/// The session of a process, from `/proc/PID/stat`.
+/// Parses the session of a process from `/proc/PID/stat`.
 fn session(stat: &str) -> Option<u32> {
     after_name(stat)?.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// User and system time of a process and of the children it waited for, from `/proc/PID/stat`.
+/// Parses the user and system time of a process and of its reaped children from `/proc/PID/stat`.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let fields: Vec<&str> = after_name(stat)?.split_whitespace().collect();
     let ticks: u64 = fields.get(11..15)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
     Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Resident pages that are of no file, from `/proc/PID/statm`.
+/// Parses the size of resident pages that belong to no file from `/proc/PID/statm`.
 fn own_memory_bytes(statm: &str) -> Option<u64> {
     let fields: Vec<u64> = statm.split_whitespace().map_while(|field| field.parse().ok()).collect();
     let (resident, shared) = (fields.get(1)?, fields.get(2)?);

@@ -1,10 +1,10 @@
-//! Which files of the machine a sandbox may touch.
+//! Files of the machine that a sandbox may access.
 
 use std::path::{Path, PathBuf};
 
 use crate::isolation::wire::Kind;
 
-/// Configuration that programs need and that tells nothing of the machine's users.
+/// Configuration that programs need and that reveals nothing about the machine's users.
 pub(super) const CONFIGURATION: [&str; 12] = [
     "/etc/alternatives",
     "/etc/ca-certificates",
@@ -20,14 +20,14 @@ pub(super) const CONFIGURATION: [&str; 12] = [
     "/etc/ssl/certs",
 ];
 
-/// Devices without which programs do not run, and that do no harm.
+/// Harmless devices that programs need.
 pub(super) const DEVICES: [&str; 5] = ["/dev/full", "/dev/null", "/dev/random", "/dev/urandom", "/dev/zero"];
 
 /// The machine's programs and libraries.
 const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store"];
 
-/// What a program without a mount namespace may read beside them: who its user is, and what the machine can do. Not
-/// `/proc` itself, which tells the command lines of others.
+/// Further files that programs without a mount namespace may read: information on users and on the machine. Not all of
+/// `/proc`, which shows the command lines of others.
 const FACTS: [&str; 14] = [
     "/etc/passwd",
     "/etc/group",
@@ -45,21 +45,21 @@ const FACTS: [&str; 14] = [
     "/sys/devices/system/cpu",
 ];
 
-/// Files by what may be done with them.
+/// Files of a sandbox by permitted access.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Files {
     pub(crate) home: PathBuf,
     pub(crate) temporary: PathBuf,
-    /// Read and executed.
+    /// Readable and executable.
     pub(crate) read: Vec<PathBuf>,
-    /// Everything.
+    /// Full access.
     pub(crate) write: Vec<PathBuf>,
-    /// Read and written.
+    /// Readable and writable.
     pub(crate) devices: Vec<PathBuf>,
 }
 
-/// What a sandbox of this kind may touch. `folder` is where its files are when it has no file system of its own, and
-/// `shared` are the folders that all sandboxes may read.
+/// Returns the files that a sandbox of this kind may access. `folder` contains its files if it has no file system of
+/// its own, and `shared` are the folders that all sandboxes may read.
 pub(crate) fn files_of<'a>(
     kind: Kind,
     folder: &Path,
@@ -68,7 +68,7 @@ pub(crate) fn files_of<'a>(
 ) -> Files {
     let devices = DEVICES.map(PathBuf::from).to_vec();
     match kind {
-        // The file system is the sandbox's own: what it must not see is not in it.
+        // The sandbox has its own file system, which contains nothing that it must not see.
         Kind::Namespaces => Files {
             home: "/workspace".into(),
             temporary: "/tmp".into(),

@@ -1,7 +1,7 @@
-//! The filter of system calls.
+//! Filters of system calls (seccomp).
 //!
-//! Programs that people write need few of the kernel's doors. Closed are those that lead to other processes, to other
-//! namespaces and mounts, to the machine's settings, and those that are new or rarely used and so little tried.
+//! Ordinary programs need few system calls. The filters refuse those that affect other processes, create namespaces or
+//! mounts, or change the machine's settings, and those that are new or rarely used and therefore less tested.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,26 @@ use seccompiler::{
 
 use super::Doing;
 
-/// What the sandbox lacks and the filter has to make up for.
+/// What to permit, depending on the other protections of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Filter {
-    /// Sockets between programs of one machine (`AF_UNIX`).
+    /// Permits sockets between programs on one machine (`AF_UNIX`).
     pub(super) unix_sockets: bool,
-    /// Sockets of the internet families: into a network of its own, or because the network is allowed.
+    /// Permits internet sockets: the sandbox has its own network, or network access is allowed.
     pub(super) internet_sockets: bool,
-    /// System V and POSIX message queues, semaphores and shared memory: into a namespace of its own.
+    /// Permits System V and POSIX message queues, semaphores and shared memory: the sandbox has its own namespace for
+    /// them.
     pub(super) shared_objects: bool,
-    /// Modes, owners, times and extended attributes of files. Landlock does not restrict them, so programs that are the
-    /// host's user could change those of all its files.
+    /// Permits changes of modes, owners, times and extended attributes of files. Landlock doesn't restrict them, so
+    /// programs that run as the host's user could change those of all its files.
     pub(super) file_attributes: bool,
-    /// Making one's own process unreadable (`PR_SET_DUMPABLE`) for those who count what it holds.
+    /// Permits a process to make itself unreadable (`PR_SET_DUMPABLE`), which hides what it holds from the guard.
     pub(super) hidden_processes: bool,
-    /// Memory that only a memory cgroup counts.
+    /// Permits memory that only a memory cgroup counts.
     pub(super) uncounted_memory: bool,
 }
 
-/// Calls that are refused whatever their arguments are.
+/// Calls that are refused regardless of their arguments.
 const REFUSED: &[i64] = &[
     // Other processes.
     libc::SYS_ptrace,
@@ -59,7 +60,7 @@ const REFUSED: &[i64] = &[
     libc::SYS_memfd_secret,
     libc::SYS_fanotify_init,
     libc::SYS_fanotify_mark,
-    // Keys, which a user's processes share.
+    // Keys, which all processes of a user share.
     libc::SYS_add_key,
     libc::SYS_request_key,
     libc::SYS_keyctl,
@@ -112,7 +113,7 @@ const REFUSED_HERE: &[i64] = &[libc::SYS_kexec_file_load];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const REFUSED_HERE: &[i64] = &[];
 
-/// Objects that all programs of a user, or of the machine, share by name.
+/// Named objects that all programs of a user, or of the machine, share.
 const SHARED_OBJECTS: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -129,10 +130,10 @@ const SHARED_OBJECTS: &[i64] = &[
     libc::SYS_mq_unlink,
 ];
 
-/// Shared memory among them, which outlives whoever made it.
+/// The calls among them for shared memory, which outlives its creator.
 const SHARED_MEMORY: &[i64] = &[libc::SYS_shmget, libc::SYS_shmat, libc::SYS_shmctl];
 
-/// Calls that change a file without writing to it. The later ones of their kind (`setxattrat`, `file_setattr`) are above
+/// Calls that change a file's attributes. Later calls of this kind (`setxattrat`, `file_setattr`) have numbers above
 /// [`UNKNOWN_SINCE`].
 const FILE_ATTRIBUTES: &[i64] = &[
     libc::SYS_fchmod,
@@ -147,10 +148,10 @@ const FILE_ATTRIBUTES: &[i64] = &[
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
-    // Tells of changes in folders that may not be read.
+    // Reports changes even in folders that may not be read.
     libc::SYS_inotify_add_watch,
 ];
-/// Has the same number everywhere.
+/// The number is the same on all architectures.
 const SYS_FCHMODAT2: i64 = 452;
 
 #[cfg(target_arch = "x86_64")]
@@ -165,14 +166,14 @@ const FILE_ATTRIBUTES_HERE: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const FILE_ATTRIBUTES_HERE: &[i64] = &[];
 
-/// Requests (`ioctl`) that do the same: flags, project and encryption of a file, of `linux/fs.h` and `linux/fscrypt.h`.
+/// `ioctl` requests that change flags, project or encryption of a file, from `linux/fs.h` and `linux/fscrypt.h`.
 const FILE_REQUESTS: [u64; 6] =
     [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4004_7602, 0x800c_6613];
 
-/// Signals that stop a process until another one lets it go on. A program that stops its supervisor would hold its
-/// sandbox for as long as the job may take.
+/// Signals that stop a process until another one continues it. A program that stops its supervisor would occupy the
+/// sandbox until the job's time limit.
 const STOPS: [libc::c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
-/// Calls that send a signal, and which of their arguments it is.
+/// Calls that send a signal, and the index of the argument with the signal.
 const SENDS: [(i64, u8); 6] = [
     (libc::SYS_kill, 1),
     (libc::SYS_tkill, 1),
@@ -181,16 +182,18 @@ const SENDS: [(i64, u8); 6] = [
     (libc::SYS_rt_tgsigqueueinfo, 2),
     (libc::SYS_pidfd_send_signal, 1),
 ];
-/// Of `linux/fcntl.h`: chooses the signal that tells a process of input.
+/// From `linux/fcntl.h`: chooses the signal that notifies a process of input.
 const F_SETSIG: libc::c_int = 10;
 
-/// Of `linux/landlock.h`: a rule for a port of the network. A ruleset takes 65,536 of them without an open file for each.
+/// From `linux/landlock.h`: a rule for a network port. A ruleset accepts 65,536 of them without an open file for each.
 const LANDLOCK_RULE_NET_PORT: libc::c_int = 2;
-/// Of `linux/seccomp.h`: gives an open file that keeps all filters of a thread, up to 1.3 MB, after the thread has ended.
+/// From `linux/seccomp.h`: returns an open file that keeps all filters of a thread, up to 1.3 MB, after the thread has
+/// ended.
 const SECCOMP_FILTER_FLAG_NEW_LISTENER: u32 = 1 << 3;
 
-/// Calls that name processes or threads to signal by their numbers, and which of their arguments those are. `kill` and
-/// `rt_sigqueueinfo` take the number of any thread of a process, and `pidfd_open` gives what `pidfd_send_signal` needs.
+/// Calls that take the ids of processes or threads to signal, and the indices of those arguments. `kill` and
+/// `rt_sigqueueinfo` accept the id of any thread of a process, and `pidfd_open` returns the descriptor that
+/// `pidfd_send_signal` needs.
 const NAMES: [(i64, &[u8]); 6] = [
     (libc::SYS_kill, &[0]),
     (libc::SYS_tkill, &[0]),
@@ -199,27 +202,27 @@ const NAMES: [(i64, &[u8]); 6] = [
     (libc::SYS_rt_tgsigqueueinfo, &[0, 1]),
     (libc::SYS_pidfd_open, &[0]),
 ];
-/// Of `linux/fcntl.h`: chooses who is told of input, by a signal.
+/// From `linux/fcntl.h`: chooses the process that a signal notifies of input.
 const F_SETOWN: libc::c_int = 8;
 const F_SETOWN_EX: libc::c_int = 15;
-/// Requests (`ioctl`) that do the same: `FIOSETOWN` and `SIOCSPGRP`.
+/// `ioctl` requests with the same effect: `FIOSETOWN` and `SIOCSPGRP`.
 const OWNER_REQUESTS: [u64; 2] = [0x8901, 0x8902];
 
-/// Locks on parts of a file that belong to the open file instead of the process. The guard can't count them: they stay while
-/// the file is mapped or on its way through a socket.
+/// Locks on parts of a file that belong to the open file instead of the process. The guard can't count them: they
+/// persist while the file is mapped or in transit through a socket.
 const OPEN_FILE_LOCKS: [libc::c_int; 2] = [libc::F_OFD_SETLK, libc::F_OFD_SETLKW];
 
-/// Calls that take memory which belongs to no process, told to be missing where no cgroup counts it: files without a
-/// name, and pages that stay in a pipe after their process has given them up.
+/// Calls that allocate memory which belongs to no process: anonymous files, and pages that stay in a pipe after their
+/// process has given them up. Where no cgroup counts such memory, they fail as if they didn't exist.
 const UNCOUNTED_MEMORY: &[i64] =
     &[libc::SYS_memfd_create, libc::SYS_vmsplice, libc::SYS_splice, libc::SYS_tee];
 
-/// All calls of Landlock.
+/// All system calls of Landlock.
 const LANDLOCK: [i64; 3] =
     [libc::SYS_landlock_create_ruleset, libc::SYS_landlock_add_rule, libc::SYS_landlock_restrict_self];
 
-/// Calls that act on the process whose number is the first argument; 0 is the caller. (What a user may do to its own
-/// processes with them, a sandbox must not do to others of that user, such as the host.)
+/// Calls that act on the process whose id is the first argument; 0 is the caller. A user may apply them to all its
+/// processes, but a sandbox must not apply them to other processes of its user, such as the host.
 const ONLY_ON_ITSELF: &[i64] = &[
     libc::SYS_prlimit64,
     libc::SYS_sched_setaffinity,
@@ -228,11 +231,11 @@ const ONLY_ON_ITSELF: &[i64] = &[
     libc::SYS_sched_setscheduler,
 ];
 
-/// The same for calls whose second argument is the process and whose first says of what kind that number is.
+/// The same for calls whose second argument is the id, and whose first is its kind.
 const ONLY_ON_ITSELF_SECOND: &[i64] = &[libc::SYS_setpriority, libc::SYS_ioprio_set];
 
-/// `CLONE_NEW*`, each of which makes a namespace. (Of time: that bit has another meaning to `clone`, and `unshare` is
-/// refused.)
+/// `CLONE_NEW*`, each of which creates a namespace. Time namespaces are missing, since `clone` uses that bit for
+/// something else and `unshare` is refused.
 const NEW_NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
     libc::CLONE_NEWIPC,
@@ -243,12 +246,13 @@ const NEW_NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWUTS,
 ];
 
-/// Calls from this number on are newer than this list: they are told to be missing, so that programs take older ones.
+/// Calls from this number on are newer than this list. They fail as if they didn't exist, so that programs use older
+/// ones.
 const UNKNOWN_SINCE: u32 = 463;
 
-/// Applies the filter to this process and all that it starts.
+/// Applies the filters to this process and everything that it starts.
 pub(super) fn apply(filter: Filter) -> Result<(), String> {
-    const DOING: &str = "seccomp cannot be applied";
+    const DOING: &str = "cannot apply seccomp";
     seccompiler::apply_filter(&unknown()).doing(DOING)?;
     for program in [refused(filter)?, missing(filter)?, invalid()?] {
         seccompiler::apply_filter(&program).doing(DOING)?;
@@ -256,26 +260,26 @@ pub(super) fn apply(filter: Filter) -> Result<(), String> {
     Ok(())
 }
 
-/// Keeps this thread, and all that it starts, from sending signals to a process with these threads, of which the first is
-/// the process's own. The process leads a group that has no other process.
+/// Prevents this thread, and everything that it starts, from sending signals to the process with these threads, the
+/// first of which is the process's main thread. The process must be alone in its process group.
 pub(super) fn protect(threads: &[nix::unistd::Pid]) -> Result<(), String> {
-    seccompiler::apply_filter(&protected(threads)?).doing("seccomp cannot be applied")
+    seccompiler::apply_filter(&protected(threads)?).doing("cannot apply seccomp")
 }
 
-/// Keeps this thread, and all that it starts, from restricting itself with Landlock, as on a kernel without it. A domain
-/// holds a copy of its rules, stays while any file is open that was opened in it, and is counted by nothing but a memory
-/// cgroup.
+/// Prevents this thread, and everything that it starts, from using Landlock, as on a kernel without it. A Landlock
+/// domain holds a copy of its rules, persists while any file is open that was opened in it, and is counted only by a
+/// memory cgroup.
 pub(super) fn without_landlock() -> Result<(), String> {
     let rules = LANDLOCK.iter().map(|call| (*call, Vec::new())).collect();
-    seccompiler::apply_filter(&program(rules, libc::ENOSYS)?).doing("seccomp cannot be applied")
+    seccompiler::apply_filter(&program(rules, libc::ENOSYS)?).doing("cannot apply seccomp")
 }
 
 fn protected(threads: &[nix::unistd::Pid]) -> Result<BpfProgram, String> {
-    /// A number as the kernel takes it: the low half of an argument.
+    /// Converts a number to the form that filters compare: the low half of an argument.
     fn low(number: i32) -> u64 {
         u64::from(number.cast_unsigned())
     }
-    /// To everybody.
+    /// Target for all processes.
     const ALL: i32 = -1;
     let process = threads.first().ok_or("there is no process to protect")?;
     let is = |argument: u8, number: i32| rule([condition(argument, SeccompCmpOp::Eq, low(number))?]);
@@ -311,7 +315,8 @@ fn protected(threads: &[nix::unistd::Pid]) -> Result<BpfProgram, String> {
     program(rules, libc::EPERM)
 }
 
-/// Calls without a known number. On x86-64 those of the x32 interface are among them: other numbers for the same calls.
+/// Refuses calls with unknown numbers. On x86-64, these include the x32 interface, which has other numbers for the same
+/// calls.
 fn unknown() -> BpfProgram {
     const LOAD_WORD: u16 = 0x20;
     const JUMP_IF_AT_LEAST: u16 = 0x35;
@@ -326,9 +331,9 @@ fn unknown() -> BpfProgram {
     ]
 }
 
-/// Calls that programs replace by another when they are missing.
+/// Refuses calls for which programs have a fallback when they don't exist.
 fn missing(filter: Filter) -> Result<BpfProgram, String> {
-    // Its flags are in memory, where a filter cannot look.
+    // Its flags are in memory, which a filter can't read.
     let mut rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     if !filter.uncounted_memory {
         rules.extend(UNCOUNTED_MEMORY.iter().map(|call| (*call, Vec::new())));
@@ -336,13 +341,13 @@ fn missing(filter: Filter) -> Result<BpfProgram, String> {
     program(rules, libc::ENOSYS)
 }
 
-/// Calls that programs replace by another when the kernel does not know what they ask for.
+/// Refuses calls for which programs have a fallback when the kernel doesn't support the argument.
 fn invalid() -> Result<BpfProgram, String> {
     let locks = OPEN_FILE_LOCKS.iter().map(|kind| rule([condition(1, SeccompCmpOp::Eq, number(*kind))?]));
     program(BTreeMap::from([(libc::SYS_fcntl, locks.collect::<Result<_, _>>()?)]), libc::EINVAL)
 }
 
-/// Calls that are not permitted.
+/// Refuses calls that aren't permitted.
 fn refused(filter: Filter) -> Result<BpfProgram, String> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
         REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
@@ -368,8 +373,8 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
     if !filter.uncounted_memory {
         rules.extend(SHARED_MEMORY.iter().map(|call| (*call, Vec::new())));
         controls.push(rule([condition(1, SeccompCmpOp::Eq, number(libc::F_SETPIPE_SZ))?])?);
-        // Memory that is shared and of no file: what is unmapped of it in part is kept as a whole. (`MAP_SHARED` is a bit
-        // of `MAP_SHARED_VALIDATE`.)
+        // Anonymous shared memory: the kernel keeps all of it even if a part is unmapped. (`MAP_SHARED` is a bit of
+        // `MAP_SHARED_VALIDATE`.)
         let shared = number(libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         let buffers = [libc::SO_SNDBUF, libc::SO_RCVBUF].into_iter().map(|buffer| {
             rule([
@@ -403,7 +408,8 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
         rules.insert(*call, vec![rule([condition(0, SeccompCmpOp::Ne, 0)?])?]);
     }
     for call in ONLY_ON_ITSELF_SECOND {
-        // 0 and 1 (process; of I/O: process is 1) with the number 0 mean the caller; groups and users are others.
+        // An id of 0 means the caller if the kind is process: 0 for priorities, 1 for I/O priorities. Other kinds are
+        // groups and users.
         let itself = if *call == libc::SYS_ioprio_set { 1 } else { 0 };
         rules.insert(
             *call,
@@ -417,13 +423,13 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
         .iter()
         .map(|flag| rule([condition(0, SeccompCmpOp::MaskedEq(number(*flag)), number(*flag))?]))
         .collect::<Result<_, String>>()?;
-    // A thread with open files of its own, which are not among those of its process.
+    // A thread with its own open files, which the guard doesn't find among those of its process.
     let thread = number(libc::CLONE_THREAD);
     let with_files = thread | number(libc::CLONE_FILES);
     clones.push(rule([condition(0, SeccompCmpOp::MaskedEq(with_files), thread)?])?);
     rules.insert(libc::SYS_clone, clones);
     rules.insert(libc::SYS_socket, vec![sockets(filter)?]);
-    // Typing on a terminal as if its user did.
+    // Requests that insert input into a terminal.
     rules.insert(
         libc::SYS_ioctl,
         [libc::TIOCSTI, libc::TIOCLINUX]
@@ -432,7 +438,7 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
             .map(|request| rule([condition(1, SeccompCmpOp::Eq, request)?]))
             .collect::<Result<_, _>>()?,
     );
-    // Other personalities bring back old behaviour, such as a readable page at address 0.
+    // Other personalities restore old behavior, such as a readable page at address 0.
     const ASK: u64 = 0xffff_ffff;
     rules.insert(
         libc::SYS_personality,
@@ -445,7 +451,7 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
     program(rules, libc::EPERM)
 }
 
-/// Refuses every family but these.
+/// Refuses all socket families except the permitted ones.
 fn sockets(filter: Filter) -> Result<SeccompRule, String> {
     let mut families = Vec::new();
     if filter.unix_sockets {
@@ -455,7 +461,7 @@ fn sockets(filter: Filter) -> Result<SeccompRule, String> {
         families.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]);
     }
     if families.is_empty() {
-        // No family has this number; every socket is refused.
+        // Sockets never have this family, so every socket is refused.
         families.push(libc::AF_UNSPEC);
     }
     let conditions: Result<Vec<_>, _> = families
@@ -465,24 +471,24 @@ fn sockets(filter: Filter) -> Result<SeccompRule, String> {
     rule(conditions?)
 }
 
-/// A number of the kernel's as a filter compares it.
+/// Converts a kernel constant to the form that filters compare.
 fn number(value: libc::c_int) -> u64 {
     u64::from(value.unsigned_abs())
 }
 
 fn condition(argument: u8, operation: SeccompCmpOp, value: u64) -> Result<SeccompCondition, String> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)
-        .doing("seccomp cannot be set up")
+        .doing("cannot build the seccomp filter")
 }
 
 fn rule(conditions: impl Into<Vec<SeccompCondition>>) -> Result<SeccompRule, String> {
-    SeccompRule::new(conditions.into()).doing("seccomp cannot be set up")
+    SeccompRule::new(conditions.into()).doing("cannot build the seccomp filter")
 }
 
 fn program(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, String> {
     let action = SeccompAction::Errno(errno.unsigned_abs());
-    let architecture = std::env::consts::ARCH.try_into().doing("seccomp cannot be set up")?;
+    let architecture = std::env::consts::ARCH.try_into().doing("cannot build the seccomp filter")?;
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, architecture)
-        .doing("seccomp cannot be set up")?;
-    filter.try_into().doing("seccomp cannot be set up")
+        .doing("cannot build the seccomp filter")?;
+    filter.try_into().doing("cannot build the seccomp filter")
 }

@@ -1,4 +1,4 @@
-//! The form `namespaces`: the second stage is the first process of namespaces of its own.
+//! The form `namespaces`: the second stage is the first process in its own namespaces.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,44 +14,44 @@ use super::watched::Watch;
 use super::{AGENT, Doing, STAGE_ARGUMENT, loopback, user};
 use crate::isolation::wire::Plan;
 
-/// The user inside.
+/// Uid inside the sandbox.
 pub(crate) const USER_INSIDE: u32 = 1_000;
-/// Of the small file system that the root folder and the mount points are on, in bytes.
+/// Maximum size of the small file system for the root folder and the mount points, in bytes.
 const STAGING_BYTES_MAX: u64 = 4 << 20;
-/// What `/dev/shm` holds, in bytes, at most.
+/// Maximum size of `/dev/shm`, in bytes.
 const SHARED_MEMORY_BYTES_MAX: u64 = 256 << 20;
-/// The file systems of a sandbox.
+/// File systems in memory of a sandbox.
 const IN_MEMORY: [&str; 3] = ["/workspace", "/tmp", "/dev/shm"];
-/// Buffers of one connection of the internet families: least, at first and most, where no cgroup counts them.
+/// Minimum, initial and maximum buffer sizes of one TCP connection, set where no cgroup counts them.
 const BUFFERS: [(&str, &str); 2] = [
     ("/proc/sys/net/ipv4/tcp_rmem", "4096 131072 1048576"),
     ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 1048576"),
 ];
-/// After the host is gone the second stage ends by itself; this long it is waited for.
+/// Maximum time for the second stage to exit by itself after the host is gone.
 const LAST_WAIT: Duration = Duration::from_secs(2);
-/// Bytes of one file, on average, at least: bounds the number of files, whose names take memory too.
+/// Minimum mean size of files, in bytes. It limits the number of files, whose names take memory too.
 const FILE_BYTES_MEAN: u64 = 4 << 10;
-/// What hakoniwa reports when the set-up fails.
+/// Exit code that hakoniwa reports if the set-up fails.
 const SET_UP_FAILED: i32 = 125;
 
-/// Where the staging folder may be moved to: folders that every user may enter.
+/// Candidates for a place for the staging folder: folders that every user may enter.
 const ENTERED_BY_ALL: [&str; 4] = ["/tmp", "/mnt", "/run", "/var/tmp"];
 
-/// Makes the namespaces, starts the second stage in them, and stays until it or the host is gone, or the sandbox is over a
-/// limit: then it gives which.
+/// Creates the namespaces, starts the second stage in them, and returns when it or the host is gone, or when the
+/// sandbox exceeds a limit, which it returns.
 pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     let Guard { plan, control, life } = guard;
     let staging = stage(&plan)?;
     let container = container(&plan, &staging);
 
     let (ended, alive) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("no pipe can be made")?;
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("cannot create a pipe")?;
     let mut command = container.command("/proc/self/exe");
     command.args([STAGE_ARGUMENT, AGENT]);
     command.current_dir("/workspace");
-    command.stdin(Stdio::from(control.try_clone().doing("no file can be opened")?));
+    command.stdin(Stdio::from(control.try_clone().doing("cannot open a file")?));
     command.stdout(Stdio::from(alive));
-    let mut child = command.spawn().doing("the namespaces cannot be made")?;
+    let mut child = command.spawn().doing("cannot create the namespaces")?;
     leave_control(control)?;
 
     let watch =
@@ -59,9 +59,9 @@ pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     let over = watch.run(&Ends { life: &life, ended: &ended })?;
     match &over {
         Over::Agent => {}
-        // The second stage sees the host's end as well, and takes everything along.
+        // The second stage notices the host's end as well, and ends everything.
         Over::Host if wait_closed(&ended, LAST_WAIT) => {}
-        Over::Host | Over::Limit(_) => child.kill().doing("the sandbox cannot be killed")?,
+        Over::Host | Over::Limit(_) => child.kill().doing("cannot kill the sandbox")?,
     }
     match (child.wait(), over) {
         (_, Over::Limit(reason)) => Ok(Some(reason)),
@@ -70,22 +70,22 @@ pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     }
 }
 
-/// What the container is built of, in a mount namespace of this process.
+/// Files that the container is built from, in a mount namespace of this process.
 struct Staging {
     root: PathBuf,
     shared: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Leaves the machine's mounts and network, gathers what a sandbox sees, and gives up the user.
+/// Leaves the machine's mounts and network, prepares the files that the sandbox sees, and gives up the user.
 fn stage(plan: &Plan) -> Result<Staging, String> {
     let spaces = if plan.allow_network {
         CloneFlags::CLONE_NEWNS
     } else {
         CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET
     };
-    // Another user may not enter each folder of ours: it is root that gathers them for it.
+    // Another user may not be able to enter our folders, so root prepares the files.
     match plan.uid {
-        Some(_) => nix::sched::unshare(spaces).doing("namespaces cannot be made")?,
+        Some(_) => nix::sched::unshare(spaces).doing("cannot create namespaces")?,
         None => unshare_as_user(spaces)?,
     }
     mount(None, Path::new("/"), None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
@@ -107,7 +107,7 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
         if shared.host.is_dir() {
             make_folder(&place)?;
         } else {
-            std::fs::write(&place, "").doing("a mount point cannot be made")?;
+            std::fs::write(&place, "").doing("cannot create a mount point")?;
         }
         mount(Some(&shared.host), &place, None, MsFlags::MS_BIND | MsFlags::MS_REC, None)?;
         names.push((name, shared.inside.clone()));
@@ -116,7 +116,7 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
         loopback::up()?;
         if !plan.limits.memory_is_bounded {
             for (setting, bytes) in BUFFERS {
-                // Where it may not be set, the guard counts each connection with what it may have.
+                // If this isn't permitted, the guard counts the possible maximum of each connection.
                 let _ = std::fs::write(setting, bytes);
             }
         }
@@ -128,13 +128,13 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
                 .map(Path::new)
                 .into_iter()
                 .find(|place| place.is_dir())
-                .ok_or("there is no folder that every user may enter")?;
+                .ok_or("no folder is accessible to every user")?;
             mount(Some(&plan.staging), place, None, MsFlags::MS_MOVE, None)?;
             nix::unistd::chown(&place.join("root"), Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))
-                .doing("the root folder cannot be handed over")?;
+                .doing("cannot change the owner of the root folder")?;
             user::become_user(uid)?;
-            // Or else the maps of its user namespace would belong to root.
-            nix::sys::prctl::set_dumpable(true).doing("the process cannot be handed over")?;
+            // Otherwise the maps of its user namespace would belong to root.
+            nix::sys::prctl::set_dumpable(true).doing("cannot make the process accessible to its user")?;
             place.to_owned()
         }
     };
@@ -144,16 +144,16 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
     })
 }
 
-/// Makes namespaces without privileges: in a user namespace in which everything keeps its owner.
+/// Creates namespaces without privileges, in a user namespace in which all files keep their owner.
 fn unshare_as_user(spaces: CloneFlags) -> Result<(), String> {
     let (uid, gid) = (Uid::current(), Gid::current());
     nix::sched::unshare(spaces | CloneFlags::CLONE_NEWUSER)
-        .doing("namespaces cannot be made, perhaps because user namespaces are switched off")?;
-    std::fs::write("/proc/self/setgroups", "deny").doing("the user namespace cannot be set up")?;
+        .doing("cannot create namespaces, perhaps because user namespaces are disabled")?;
+    std::fs::write("/proc/self/setgroups", "deny").doing("cannot set up the user namespace")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
-        .doing("the user namespace cannot be set up")?;
+        .doing("cannot set up the user namespace")?;
     std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
-        .doing("the user namespace cannot be set up")
+        .doing("cannot set up the user namespace")
 }
 
 fn mount(
@@ -164,14 +164,14 @@ fn mount(
     data: Option<&str>,
 ) -> Result<(), String> {
     nix::mount::mount(source, target, kind, flags, data)
-        .doing(&format!("{} cannot be mounted", source.unwrap_or(target).display()))
+        .doing(&format!("cannot mount `{}`", source.unwrap_or(target).display()))
 }
 
 fn make_folder(path: &Path) -> Result<(), String> {
-    std::fs::create_dir(path).doing("a folder cannot be made")
+    std::fs::create_dir(path).doing("cannot create a folder")
 }
 
-/// What the sandbox sees.
+/// Builds the container: namespaces and mounts of the sandbox.
 fn container(plan: &Plan, staging: &Staging) -> Container {
     let mut container = Container::empty();
     for space in
@@ -202,7 +202,7 @@ fn container(plan: &Plan, staging: &Staging) -> Container {
     container
 }
 
-/// The machine's programs and libraries.
+/// Mounts the machine's programs and libraries.
 fn system(container: &mut Container) {
     bind_ro(container, Path::new("/usr"), "/usr");
     for name in ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"] {
@@ -223,7 +223,7 @@ fn system(container: &mut Container) {
     }
 }
 
-/// The few devices that programs need.
+/// Mounts the few devices that programs need.
 fn devices(container: &mut Container) {
     for name in super::rules::DEVICES {
         if Path::new(name).exists() {
@@ -236,7 +236,7 @@ fn devices(container: &mut Container) {
     }
 }
 
-/// The files in `/etc` that are the sandbox's own: none of the machine's names and secrets.
+/// Creates the sandbox's own files in `/etc`, without names and secrets of the machine.
 fn configuration(container: &mut Container, network: bool) {
     for (path, mode) in [("/etc", 0o755), ("/run", 0o755), ("/var", 0o755), ("/opt", 0o755)] {
         container.dir(path, mode);
@@ -260,11 +260,11 @@ fn configuration(container: &mut Container, network: bool) {
     }
 }
 
-/// Shows a file or folder of the machine, not to be written.
+/// Mounts a file or folder of the machine read-only.
 fn bind_ro(container: &mut Container, source: &Path, inside: &str) {
     let mut options = MountOptions::BIND | MountOptions::REC | MountOptions::RDONLY;
     options |= MountOptions::NOSUID | MountOptions::NODEV;
-    // What the machine's own mount forbids stays forbidden: the kernel refuses to loosen it.
+    // Keep the restrictions of the machine's own mount, since the kernel refuses to loosen them.
     if rustix::fs::statvfs(source).is_ok_and(|at| at.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC)) {
         options |= MountOptions::NOEXEC;
     }

@@ -1,4 +1,4 @@
-//! The user that a sandbox is.
+//! Changes of the user and its privileges.
 
 use std::ffi::OsString;
 
@@ -8,29 +8,29 @@ use nix::unistd::{Gid, Pid, Uid, getresuid, setgroups, setresgid, setresuid};
 use super::Doing;
 use crate::isolation::slots;
 
-/// Becomes this user, for good: no group of the old one stays, and no way back.
+/// Becomes this user irrevocably, without any group of the old one.
 pub(super) fn become_user(uid: u32) -> Result<(), String> {
     let (user, group) = (Uid::from_raw(uid), Gid::from_raw(uid));
-    setgroups(&[]).doing("the groups of the host cannot be given up")?;
-    setresgid(group, group, group).doing("the group of the host cannot be given up")?;
-    setresuid(user, user, user).doing("the user of the host cannot be given up")?;
+    setgroups(&[]).doing("cannot give up the groups of the host")?;
+    setresgid(group, group, group).doing("cannot give up the group of the host")?;
+    setresuid(user, user, user).doing("cannot give up the user of the host")?;
     is_only(user)
 }
 
-/// That this process is this user and none beside.
+/// Fails unless the real, effective and saved user of this process are this one.
 fn is_only(user: Uid) -> Result<(), String> {
-    let now = getresuid().doing("the user cannot be told")?;
+    let now = getresuid().doing("cannot read the user")?;
     if user.is_root() || (now.real, now.effective, now.saved) != (user, user, user) {
-        return Err("the user of the host was not given up".to_owned());
+        return Err("the process still has the user of the host".to_owned());
     }
     Ok(())
 }
 
-/// Gives up every capability, and the right to get one back by a program that has it.
+/// Gives up every capability, and the possibility to regain one by executing a program.
 pub(super) fn give_up_capabilities() -> Result<(), String> {
-    const DOING: &str = "the capabilities of the host cannot be given up";
-    // A process without any cannot shrink the set of what it may ever have, and has no need to: no program may give it
-    // new privileges.
+    const DOING: &str = "cannot give up the capabilities of the host";
+    // A process without `CAP_SETPCAP` can't shrink its bounding set, and needn't: no program can give it new
+    // privileges.
     if caps::has_cap(None, caps::CapSet::Effective, caps::Capability::CAP_SETPCAP).doing(DOING)? {
         caps::clear(None, caps::CapSet::Bounding).doing(DOING)?;
     }
@@ -42,22 +42,23 @@ pub(super) fn give_up_capabilities() -> Result<(), String> {
     Ok(())
 }
 
-/// Kills every process of a user of ours, by becoming that user: the kernel then refuses to touch any other.
+/// Kills every process of a sandbox user by becoming that user, since the kernel then refuses signals to any other
+/// process.
 pub(super) fn sweep(uid: u32) -> Result<(), String> {
     if !slots::is_ours(uid) {
-        return Err(format!("{uid} is no user of a sandbox"));
+        return Err(format!("{uid} is not the user of a sandbox"));
     }
     become_user(uid)?;
     is_only(Uid::from_raw(uid))?;
-    // ESRCH: nobody is left.
+    // ESRCH: no process is left.
     match kill(Pid::from_raw(-1), Signal::SIGKILL) {
         Ok(()) | Err(nix::errno::Errno::ESRCH) => Ok(()),
-        Err(error) => Err(format!("what is left cannot be killed: {error}")),
+        Err(error) => Err(format!("cannot kill the remaining processes: {error}")),
     }
 }
 
-/// [`sweep`] for the user named on the command line.
+/// Runs [`sweep`] for the uid given on the command line.
 pub(super) fn sweep_by_argument(uid: Option<OsString>) -> Result<(), String> {
-    let uid = uid.and_then(|uid| uid.to_str()?.parse().ok()).ok_or("no user is named")?;
+    let uid = uid.and_then(|uid| uid.to_str()?.parse().ok()).ok_or("the uid is missing")?;
     sweep(uid)
 }

@@ -1,4 +1,4 @@
-//! Limits that the kernel does not keep here, kept by looking.
+//! Enforces limits that the kernel doesn't enforce here, by repeated measurement.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
@@ -12,57 +12,59 @@ use super::held::Sockets;
 use super::watched::{LOOK_EVERY, Watch};
 use super::{Doing, priority, processes};
 
-/// How often it looks where it has only locks to count, whose memory grows slowly.
+/// Interval between scans if only locks need counting, since their memory grows slowly.
 const LOCKS_LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Looks at memory alone are made more often, the closer it is to its limit: a processor takes at most so many bytes in a
-/// second, about.
+/// Memory is measured more often the closer it is to its limit, on the estimate that one processor allocates at most
+/// this many bytes per second.
 const GROWTH_BYTES_PER_S: f64 = 4e9;
 const MEMORY_LOOK_MIN: Duration = Duration::from_millis(5);
-/// Memory that stays above its limit for so long, whatever is killed, is in use by something that can't be.
+/// If memory stays above its limit for this long although processes are killed, something else holds it, and the
+/// sandbox ends.
 const OVER_MAX: Duration = Duration::from_secs(10);
-/// Where the guard may not come first, programs get the lowest priority as soon as a sandbox has more processes than this:
-/// what one takes is bounded by the kernel, and what many take together must be found in time.
+/// If the guard can't raise its priority, programs of a sandbox with more processes than this get the lowest priority:
+/// the kernel limits what one process takes, but the guard must notice in time what many take together.
 const PROCESSES_FEW: usize = 16;
-/// A guard that may not come first is one session among those of the programs where processors are shared out by session:
-/// beside more than so many, it would look too late.
+/// Maximum number of sessions if the guard can't raise its priority and the kernel shares processors by session: beside
+/// more sessions, the guard would measure too late.
 const SESSIONS_MAX: usize = 32;
-/// There it looks at least so often while there are programs, or else hundreds could start before the first look.
+/// Interval between measurements in that case, while there are programs. Otherwise hundreds could start before the
+/// first measurement.
 const SESSIONS_LOOK_EVERY: Duration = Duration::from_millis(20);
-/// So many processes are enough to find too many sessions early, mostly; all are looked at afterward.
+/// Number of processes for a first, quick check for too many sessions; a check of all processes follows.
 const PROCESSES_EARLY: usize = 2 * SESSIONS_MAX;
-/// So many files may be opened without another full look.
+/// Number of files that may be opened without triggering another full scan.
 const OPENED_MIN: u64 = 32;
-/// Why a sandbox with more ends.
+/// Reason to end a sandbox with more sessions.
 const TOO_MANY_SESSIONS: &str =
-    "its programs were in more than 32 sessions, beside which their memory cannot be watched in time";
+    "its programs were in more than 32 sessions, so that their memory cannot be measured in time";
 
-/// Until when.
+/// Pipes that close when the watch must end.
 pub(super) struct Ends<'a> {
-    /// Its other end is closed when the host is gone.
+    /// Closes when the host is gone.
     pub(super) life: &'a OwnedFd,
-    /// Its other end is closed when the second stage is gone.
+    /// Closes when the second stage is gone.
     pub(super) ended: &'a OwnedFd,
 }
 
-/// Why there is nothing to watch any more.
+/// Reason for which the watch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Over {
     /// The host is gone.
     Host,
     /// The second stage is gone.
     Agent,
-    /// The sandbox must end: why.
+    /// The sandbox exceeded the described limit.
     Limit(String),
 }
 
 impl Ends<'_> {
-    /// Waits for one of them, and no longer than this.
+    /// Waits until one of them closes, at most for `wait`.
     fn wait(&self, wait: Duration) -> Result<Option<Over>, String> {
         let mut waits =
             [PollFd::new(self.life, PollFlags::empty()), PollFd::new(self.ended, PollFlags::empty())];
         match poll(&mut waits, Some(&timespec(wait))) {
             Err(rustix::io::Errno::INTR) => return Ok(None),
-            other => other.doing("the sandbox cannot be waited for")?,
+            other => other.doing("cannot wait for the sandbox")?,
         };
         let [host, agent] = waits.map(|wait| !wait.revents().is_empty());
         Ok(if agent { Some(Over::Agent) } else { host.then_some(Over::Host) })
@@ -70,8 +72,9 @@ impl Ends<'_> {
 }
 
 impl Watch {
-    /// Looks until the host or the second stage is gone, or the folder, the number of processes or that of locks is over its
-    /// limit. Where the processes use too much memory together, the one that uses most is killed, as the kernel would.
+    /// Watches until the host or the second stage is gone, or until the folder, the number of processes or the number
+    /// of locks exceeds its limit. If all processes together use too much memory, kills the one that uses most, as the
+    /// kernel would.
     pub(super) fn run(self, ends: &Ends<'_>) -> Result<Over, String> {
         if self.limits.memory_is_bounded {
             return self.look_for(ends);
@@ -80,7 +83,7 @@ impl Watch {
         self.watch_memory(ends, &full, priority::comes_first())
     }
 
-    /// Full looks alone, now and then: a cgroup bounds memory.
+    /// Runs full scans only, since a cgroup limits memory.
     fn look_for(&self, ends: &Ends<'_>) -> Result<Over, String> {
         let only_locks = self.limits.processes_are_bounded && self.folder.is_none();
         let every = if only_locks { LOCKS_LOOK_EVERY } else { LOOK_EVERY };
@@ -99,7 +102,8 @@ impl Watch {
         }
     }
 
-    /// Looks at memory, often, beside full looks, which may take much longer than it takes to use all memory there is.
+    /// Measures memory frequently, in parallel to full scans, which may take longer than programs need to use up all
+    /// memory.
     fn watch_memory(&self, ends: &Ends<'_>, full: &FullLooks, comes_first: bool) -> Result<Over, String> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         #[allow(clippy::cast_precision_loss)] // a small number
@@ -132,7 +136,7 @@ impl Watch {
                     return Ok(Over::Limit(reason.clone()));
                 }
                 if full.have_ended() {
-                    return Err("the looks at the sandbox have ended".to_owned());
+                    return Err("the scans of the sandbox have ended".to_owned());
                 }
                 let files_bytes = match self.folder {
                     Some(_) => found.files_bytes,
@@ -154,8 +158,8 @@ impl Watch {
         }
     }
 
-    /// Whether what was opened since the last full look may be sockets that fill much of what is left. Kernels before 6.2 do
-    /// not tell how many files are open; there the full looks alone find them.
+    /// Returns true if the files opened since the last full scan could be sockets that fill much of the remaining
+    /// memory. Kernels before 6.2 don't report the number of open files; there only full scans find them.
     fn may_hold_more(&self, memory: &BTreeMap<u32, u64>, used: u64, sockets: Sockets, found: &Found) -> bool {
         let more = |pid: &u32| {
             let known = found.open_files.get(pid).copied().unwrap_or_default();
@@ -166,7 +170,7 @@ impl Watch {
         more > OPENED_MIN && more.saturating_mul(sockets.largest_bytes()) > left / 2
     }
 
-    /// Bytes of the sandbox's file systems; each that cannot be seen counts as full.
+    /// Returns the size of the sandbox's file systems in memory, in bytes. Those that can't be inspected count as full.
     fn files_in_memory(&self, own: &[u32]) -> u64 {
         let Some(agent) = own.get(self.own_processes) else { return 0 };
         let bytes = |path: &&str| match rustix::fs::statvfs(format!("/proc/{agent}/root{path}")) {
@@ -176,8 +180,8 @@ impl Watch {
         self.in_memory.iter().map(bytes).fold(0, u64::saturating_add)
     }
 
-    /// Kills the processes that use most, until the rest fits, where all together use too much. Gives the reason when that
-    /// does not help.
+    /// If all processes together use too much memory, kills those that use most until the rest fits. Returns the reason
+    /// if that doesn't help.
     fn bound_memory(
         &self,
         used: &BTreeMap<u32, u64>,
@@ -196,14 +200,14 @@ impl Watch {
             return Some(REASON.to_owned());
         }
         for pid in largest(used, total - limit).into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
-            // Gone meanwhile, perhaps; the next look finds the next.
+            // The process may be gone in the meantime; the next measurement finds the next one.
             let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
         }
         None
     }
 }
 
-/// The processes that use most, as many as use so many bytes together.
+/// Returns the processes that use most, as many as together use at least `bytes`.
 fn largest(used: &BTreeMap<u32, u64>, bytes: u64) -> Vec<u32> {
     let mut all: Vec<(u64, u32)> = used.iter().map(|(pid, bytes)| (*bytes, *pid)).collect();
     all.sort_unstable_by(|one, other| other.cmp(one));
@@ -216,30 +220,30 @@ fn largest(used: &BTreeMap<u32, u64>, bytes: u64) -> Vec<u32> {
     all.into_iter().map(|(_, pid)| pid).collect()
 }
 
-/// Memory by process: pages of its own.
+/// Returns the private memory of each process.
 fn memory(processes: &BTreeSet<u32>) -> BTreeMap<u32, u64> {
     processes.iter().map(|pid| (*pid, processes::resident_bytes(*pid))).collect()
 }
 
-/// The same with what each held at the last full look.
+/// Adds what each process held at the last full scan.
 fn with_held(memory: &BTreeMap<u32, u64>, held: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let held = |pid| held.get(pid).copied().unwrap_or_default();
     memory.iter().map(|(pid, bytes)| (*pid, bytes.saturating_add(held(pid)))).collect()
 }
 
-/// Memory of all processes and files together.
+/// Returns the memory of all processes and files together.
 fn sum(used: &BTreeMap<u32, u64>, files_bytes: u64) -> u64 {
     used.values().fold(files_bytes, |sum, bytes| sum.saturating_add(*bytes))
 }
 
-/// When memory is to be looked at again: before it can have reached its limit, and not without any rest.
+/// Returns the time until the next measurement of memory: before it can reach its limit, but not without any pause.
 fn next_look(limit: u64, used: u64, growth: f64, took: Duration) -> Duration {
     #[allow(clippy::cast_precision_loss)] // bytes of one machine are far below 2^53
     let left = Duration::from_secs_f64(limit.saturating_sub(used) as f64 / growth);
     left.clamp(MEMORY_LOOK_MIN, LOOK_EVERY).max(took.min(LOOK_EVERY))
 }
 
-/// Waits until the other end of a pipe is closed; `false` when the time is up.
+/// Waits until the other end of a pipe is closed; false if the time is up first.
 pub(super) fn wait_closed(pipe: &OwnedFd, wait: Duration) -> bool {
     poll(&mut [PollFd::new(pipe, PollFlags::empty())], Some(&timespec(wait))).is_ok_and(|ready| ready > 0)
 }
@@ -263,9 +267,9 @@ mod tests {
         assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, quick), MEMORY_LOOK_MIN);
         let between = next_look(256 << 20, 56 << 20, GROWTH, quick);
         assert!(between > MEMORY_LOOK_MIN && between < LOOK_EVERY, "{between:?}");
-        // More processors take it faster.
+        // More processors allocate it faster.
         assert!(next_look(256 << 20, 56 << 20, 2.0 * GROWTH, quick) < between);
-        // However long a look takes, memory that is close to its limit is not left alone for longer.
+        // However long a measurement takes, memory close to its limit is measured again after that time at the latest.
         let slow = Duration::from_millis(30);
         assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, slow), slow);
         assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, Duration::from_secs(9)), LOOK_EVERY);

@@ -1,4 +1,4 @@
-//! What the guard watches over.
+//! Configuration of the guard's watch.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,28 +7,28 @@ use std::time::Duration;
 use super::processes;
 use crate::isolation::wire::LimitsPlan;
 
-/// How often the guard looks.
+/// Interval between scans.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// Memory above its limit by more than this share of it is taken faster than it is freed by killing process after process:
-/// the sandbox ends.
+/// If memory exceeds its limit by more than `limit / RUNAWAY_SHARE`, programs allocate it faster than killing processes
+/// frees it, and the sandbox ends.
 const RUNAWAY_SHARE: u64 = 2;
 
-/// What is watched.
+/// A sandbox to watch.
 #[derive(Clone)]
 pub(super) struct Watch {
     pub(super) limits: LimitsPlan,
-    /// The sandbox's files, where they are in no file system of their own.
+    /// Folder of the sandbox's files, if it has no file system of its own.
     pub(super) folder: Option<PathBuf>,
-    /// File systems of the sandbox's own that are in memory, as its processes see them.
+    /// The sandbox's own file systems in memory, as paths inside.
     pub(super) in_memory: &'static [&'static str],
-    /// The user that the sandbox is, where this process is another.
+    /// Uid of the sandbox, if it differs from this process's.
     pub(super) user: Option<u32>,
-    /// Processes of ours in the sandbox, from the first on: each is the child of the one before.
+    /// Number of our own processes in the sandbox, from the first on: each is the child of the one before.
     pub(super) own_processes: usize,
 }
 
 impl Watch {
-    /// Processes of ours, and those of the sandbox's programs.
+    /// Returns our own processes, and those of the sandbox's programs.
     pub(super) fn processes(&self) -> (Vec<u32>, BTreeSet<u32>) {
         let me = std::process::id();
         let mut own = vec![me];
@@ -40,7 +40,7 @@ impl Watch {
         (own, others)
     }
 
-    /// From so many bytes on, the sandbox ends.
+    /// Returns the amount of memory above which the sandbox ends, in bytes.
     pub(super) fn runaway_bytes(&self) -> u64 {
         let limit = self.limits.memory_bytes;
         limit.saturating_add(limit / RUNAWAY_SHARE)

@@ -103,7 +103,7 @@ async fn a_network_that_is_allowed_is_there_and_said() {
     each_form_with(
         |options| options.allow_network = true,
         |at| async move {
-            assert!(at.lacks("Programs reach what this machine reaches"));
+            assert!(at.lacks("Programs can reach every address"));
             assert!(!at.has("no network"));
             let sandbox = at.sandbox().await;
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();

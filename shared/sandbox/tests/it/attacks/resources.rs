@@ -103,8 +103,8 @@ async fn memory_of_many_processes() {
     .await;
 }
 
-/// Memory that only a guard bounds is taken no faster than the guard looks: it comes before the programs, where need be by
-/// lowering theirs.
+/// Memory that only a guard bounds is taken no faster than the guard looks: it comes before the programs, where need be
+/// by lowering theirs.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guard_of_memory_comes_before_many_processes() {
     let nice = |arguments: &[&str]| {
@@ -115,8 +115,8 @@ async fn the_guard_of_memory_comes_before_many_processes() {
     let may_raise = nice(&["-n", "-40", "nice"]) < own;
     each_form(|at| async move {
         let sandbox = at.sandbox().await;
-        let yields = at.lacks("No memory cgroup may be made") && !may_raise;
-        assert_eq!(at.lacks("that of programs is lowered"), yields);
+        let yields = at.lacks("cannot create a memory cgroup") && !may_raise;
+        assert_eq!(at.lacks("priority of programs is lowered"), yields);
         let few = match yields {
             false => own,
             // There the guard is another user, and can't lower it later.
@@ -134,7 +134,8 @@ async fn the_guard_of_memory_comes_before_many_processes() {
     .await;
 }
 
-/// A guard that is one session among those of the programs ends a sandbox before there are so many that it looks too late.
+/// A guard that is one session among those of the programs ends a sandbox before there are so many that it looks too
+/// late.
 #[tokio::test(flavor = "multi_thread")]
 async fn sessions_beside_a_guard_that_may_not_come_first() {
     let by_session = std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled")
@@ -284,7 +285,7 @@ async fn locks_on_parts_of_files_count() {
             assert_eq!(outcome, Err(IsolationError::Gone), "{}: {way}", at.form().name);
             sandbox.end().await;
             let limit = sandbox.over_limit().unwrap_or_default();
-            assert!(limit.contains("parts of files were locked"), "{}: {way}: {limit}", at.form().name);
+            assert!(limit.contains("locks on parts of files"), "{}: {way}: {limit}", at.form().name);
         }
     })
     .await;
@@ -371,8 +372,8 @@ print(restrict())
 const OTHER_CALLS: &str =
     "for number in (445, 446):\n libc.syscall(number, -1, 1, None, 0)\n print(ctypes.get_errno())\n";
 
-/// Open files keep the domain of whoever opened them, with a copy of all its rules: 200 of 20,000 rules are 262 MB that the
-/// guard can't see.
+/// Open files keep the domain of whoever opened them, with a copy of all its rules: 200 of 20,000 rules are 262 MB that
+/// the guard can't see.
 #[tokio::test(flavor = "multi_thread")]
 async fn only_commands_that_are_allowed_to_have_landlock_where_no_cgroup_counts_it() {
     each_form(|at| async move {
