@@ -32,7 +32,7 @@ struct Lazy {
 
 impl Lazy {
     async fn answer(self: Arc<Self>, request: Request) -> Response {
-        if !self.key.is_shown_by(request.headers()) {
+        if !self.key.is_sent_in(request.headers()) {
             // Whoever else sits at this machine does not start it.
             let detail = "This sandbox host requires a key: send it as `Authorization: Bearer KEY`.";
             return ApiError::new(Code::MissingCredentials, detail).into_response();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use bench_embedded::{EmbeddedError, secure_data_dir};
-use bench_sandbox::host::{ApiKey, HostConfig, SandboxHost, refusing};
+use bench_sandbox::host::{ApiKey, HostConfig, SandboxHost, unavailable_isolation};
 use bench_sandbox::isolation::{Isolation, IsolationError, IsolationOptions, SharedFolder, probe};
 
 use self::python::{PythonEnvironment, PythonEnvironmentError};
@@ -198,7 +198,7 @@ impl SandboxSettings {
                 SandboxesError::Isolation(reason) => reason,
                 error => IsolationError::Unsafe(error.to_string()),
             };
-            refusing(&reason)
+            unavailable_isolation(&reason)
         });
         let form = isolation.form();
         tracing::info!(form.name, form.lacks = ?form.lacks, "Sandboxes of this machine: {}", form.name);

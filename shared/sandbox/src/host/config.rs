@@ -15,7 +15,7 @@ use crate::isolation::Limits;
 /// Default number of sandboxes per slot, idle ones included.
 const SANDBOXES_PER_SLOT: usize = 8;
 /// Minimum of the default for [`HostConfig::sandboxes_max`].
-const SANDBOXES_MAX_LEAST: usize = 64;
+const SANDBOXES_MAX_MIN: usize = 64;
 
 /// The key that callers send. Only its digest is kept in memory.
 #[derive(Clone)]
@@ -29,18 +29,18 @@ impl ApiKey {
     }
 
     /// Returns true if the request has exactly one `Authorization` header and it is `Bearer KEY` with this key.
-    pub fn is_shown_by(&self, headers: &HeaderMap) -> bool {
+    pub fn is_sent_in(&self, headers: &HeaderMap) -> bool {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
         // Reject requests with two headers.
         let (Some(value), None) = (values.next(), values.next()) else { return false };
         let Some((scheme, key)) = value.as_bytes().split_at_checked(7) else { return false };
-        scheme.eq_ignore_ascii_case(b"Bearer ") && self.is(key.trim_ascii())
+        scheme.eq_ignore_ascii_case(b"Bearer ") && self.matches(key.trim_ascii())
     }
 
     /// Compares in a time that doesn't depend on where the keys differ.
-    fn is(&self, shown: &[u8]) -> bool {
-        let shown: [u8; 32] = Sha256::digest(shown).into();
-        self.0.ct_eq(&shown).into()
+    fn matches(&self, sent: &[u8]) -> bool {
+        let sent: [u8; 32] = Sha256::digest(sent).into();
+        self.0.ct_eq(&sent).into()
     }
 }
 
@@ -109,7 +109,7 @@ impl HostConfig {
         let slots = slots.max(1);
         Self {
             slots,
-            sandboxes_max: slots.saturating_mul(SANDBOXES_PER_SLOT).max(SANDBOXES_MAX_LEAST),
+            sandboxes_max: slots.saturating_mul(SANDBOXES_PER_SLOT).max(SANDBOXES_MAX_MIN),
             limits: Limits::default(),
             create_wait: Duration::from_secs(20),
             idle_timeout: Duration::from_secs(30 * 60),
@@ -122,7 +122,7 @@ impl HostConfig {
             bodies_bytes_max: 256 << 20,
             body_timeout: Duration::from_secs(60),
             waiting_max: 1_000,
-            memory_reserve_bytes: reserve_of(super::machine::memory_bytes()),
+            memory_reserve_bytes: default_memory_reserve(super::machine::memory_bytes()),
             env: BTreeMap::new(),
             disk_folder: PathBuf::from("/"),
             key: None,
@@ -131,10 +131,10 @@ impl HostConfig {
 }
 
 /// Returns the memory to keep free on a machine with this much memory; `None` if the total isn't known.
-fn reserve_of(total_bytes: Option<u64>) -> u64 {
-    const LEAST: u64 = 256 << 20;
-    const MOST: u64 = 1 << 30;
-    (total_bytes.unwrap_or_default() / 20).clamp(LEAST, MOST)
+fn default_memory_reserve(total_bytes: Option<u64>) -> u64 {
+    const MIN_BYTES: u64 = 256 << 20;
+    const MAX_BYTES: u64 = 1 << 30;
+    (total_bytes.unwrap_or_default() / 20).clamp(MIN_BYTES, MAX_BYTES)
 }
 
 #[cfg(test)]
@@ -142,26 +142,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_compared_whole_and_never_shown() {
+    fn a_key_is_compared_as_a_whole_and_never_printed() {
         let key = ApiKey::new(" secret-key\n").unwrap();
-        assert!(key.is(b"secret-key"));
+        assert!(key.matches(b"secret-key"));
         for other in [&b"secret-ke"[..], b"secret-key ", b"", b"secret-kez"] {
-            assert!(!key.is(other), "{other:?}");
+            assert!(!key.matches(other), "{other:?}");
         }
         assert!(!format!("{key:?}").contains("secret"));
         assert!(ApiKey::new(" \n").is_none());
     }
 
     #[test]
-    fn a_share_of_the_memory_is_kept_free() {
+    fn the_memory_reserve_is_a_limited_share() {
         for (total, reserve) in [(None, 256 << 20), (Some(1 << 30), 256 << 20), (Some(1 << 40), 1 << 30)] {
-            assert_eq!(reserve_of(total), reserve);
+            assert_eq!(default_memory_reserve(total), reserve);
         }
-        assert_eq!(reserve_of(Some(10 << 30)), 512 << 20);
+        assert_eq!(default_memory_reserve(Some(10 << 30)), 512 << 20);
     }
 
     #[test]
-    fn the_defaults_hold_fifty_idle_sandboxes_on_any_machine() {
+    fn the_defaults_allow_fifty_idle_sandboxes_on_any_machine() {
         for slots in [0, 1, 2, 96] {
             let config = HostConfig::with_slots(slots);
             assert!(config.slots >= 1 && config.sandboxes_max >= 64.max(config.slots), "{slots}");

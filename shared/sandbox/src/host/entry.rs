@@ -7,10 +7,10 @@ use bench_domain::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::place::Place;
+use super::end_reason::EndReason;
 use super::priority::Priority;
-use super::room::Number;
-use super::why::Why;
+use super::reservation::Reservation;
+use super::slot_pool::HolderId;
 use crate::isolation::Sandbox;
 
 /// One sandbox of the host.
@@ -24,10 +24,10 @@ pub(super) struct Entry {
     /// Canceled as soon as the host starts to end the sandbox.
     pub(super) ended: CancellationToken,
     /// Reason for which the sandbox was ended.
-    pub(super) why: OnceLock<Why>,
+    pub(super) end_reason: OnceLock<EndReason>,
     /// Canceled when the processes and files of the sandbox are gone.
     pub(super) gone: CancellationToken,
-    place: Place,
+    reservation: Reservation,
     activity: Mutex<Activity>,
 }
 
@@ -35,15 +35,15 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(super) struct Activity {
     /// Time of the last use.
-    pub(super) used: Instant,
+    pub(super) last_used: Instant,
     /// Wall-clock time of the last use.
-    pub(super) used_at: Timestamp,
+    pub(super) last_used_at: Timestamp,
     /// Number of running commands.
     pub(super) running: usize,
     /// Time of the last check for idleness, and the CPU seconds used until then.
-    pub(super) looked: Option<(Instant, f64)>,
+    pub(super) idle_check: Option<(Instant, f64)>,
     /// Time of the last statistics, and the CPU seconds used until then.
-    pub(super) told: Option<(Instant, f64)>,
+    pub(super) last_stats: Option<(Instant, f64)>,
 }
 
 impl Entry {
@@ -52,7 +52,7 @@ impl Entry {
         priority: Priority,
         preemptable: bool,
         sandbox: Arc<dyn Sandbox>,
-        place: Place,
+        reservation: Reservation,
     ) -> Self {
         let (now, now_at) = (Instant::now(), bench_clock::now());
         Self {
@@ -63,26 +63,26 @@ impl Entry {
             created: now,
             created_at: now_at,
             ended: CancellationToken::new(),
-            why: OnceLock::new(),
+            end_reason: OnceLock::new(),
             gone: CancellationToken::new(),
-            place,
+            reservation,
             activity: Mutex::new(Activity {
-                used: now,
-                used_at: now_at,
+                last_used: now,
+                last_used_at: now_at,
                 running: 0,
-                looked: None,
-                told: Some((now, 0.0)),
+                idle_check: None,
+                last_stats: Some((now, 0.0)),
             }),
         }
     }
 
-    pub(super) fn number(&self) -> Number {
-        self.place.number
+    pub(super) fn holder_id(&self) -> HolderId {
+        self.reservation.holder_id
     }
 
     /// Releases the sandbox's slot and room on the host.
-    pub(super) fn leave(&self) {
-        self.place.leave();
+    pub(super) fn release(&self) {
+        self.reservation.release();
     }
 
     pub(super) fn activity(&self) -> MutexGuard<'_, Activity> {
@@ -91,12 +91,12 @@ impl Entry {
     }
 
     /// Marks the sandbox as in use until the returned guard is dropped.
-    pub(super) fn in_use(self: &Arc<Self>) -> InUse {
+    pub(super) fn begin_use(self: &Arc<Self>) -> UseGuard {
         let mut activity = self.activity();
         activity.running += 1;
-        activity.looked = None;
+        activity.idle_check = None;
         drop(activity);
-        InUse(Arc::clone(self))
+        UseGuard(Arc::clone(self))
     }
 }
 
@@ -108,13 +108,13 @@ impl fmt::Debug for Entry {
 
 /// Guard that keeps a sandbox from counting as idle.
 #[derive(Debug)]
-pub(super) struct InUse(Arc<Entry>);
+pub(super) struct UseGuard(Arc<Entry>);
 
-impl Drop for InUse {
+impl Drop for UseGuard {
     fn drop(&mut self) {
         let mut activity = self.0.activity();
         activity.running = activity.running.saturating_sub(1);
-        activity.used = Instant::now();
-        activity.used_at = bench_clock::now();
+        activity.last_used = Instant::now();
+        activity.last_used_at = bench_clock::now();
     }
 }

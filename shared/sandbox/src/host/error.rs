@@ -12,7 +12,7 @@ pub enum HostError {
     Invalid(String),
     /// The request is valid, but this host doesn't support it.
     #[error("{0}")]
-    NotHere(String),
+    Unsupported(String),
     /// The sandbox doesn't exist, or no longer exists.
     #[error("There is no sandbox `{0}`: it was never made here, or it was ended or preempted.")]
     Gone(String),
@@ -29,7 +29,7 @@ pub enum HostError {
     Conflict(String),
     /// Too many requests are waiting, of this caller or in total.
     #[error("{0}")]
-    TooMany(String),
+    TooManyRequests(String),
     /// No slot became free in time, or the machine is out of resources.
     #[error("{reason}")]
     Full {
@@ -40,7 +40,7 @@ pub enum HostError {
     },
     /// The host can't create sandboxes, and retrying doesn't help.
     #[error("{0}")]
-    Unable(String),
+    Unavailable(String),
     /// An internal error. A command may or may not have been started.
     #[error("{0}")]
     Failed(String),
@@ -48,7 +48,7 @@ pub enum HostError {
 
 impl HostError {
     /// Converts an error of an existing sandbox.
-    pub(super) fn of_sandbox(error: IsolationError, id: &str) -> Self {
+    pub(super) fn from_sandbox_error(error: IsolationError, id: &str) -> Self {
         match error {
             IsolationError::Gone => Self::Gone(id.to_owned()),
             IsolationError::Path(_) => Self::Invalid(sentence(&error)),
@@ -58,9 +58,9 @@ impl HostError {
     }
 
     /// Converts an error of creating a sandbox.
-    pub(super) fn of_making(error: &IsolationError) -> Self {
+    pub(super) fn from_creation_error(error: &IsolationError) -> Self {
         match error {
-            IsolationError::Unsafe(_) => Self::Unable(sentence(error)),
+            IsolationError::Unsafe(_) => Self::Unavailable(sentence(error)),
             _ => Self::Full { reason: sentence(error), retry_after: Duration::from_secs(5) },
         }
     }

@@ -13,7 +13,7 @@ use super::Metric;
 const CPU_WINDOW_MIN: Duration = Duration::from_millis(250);
 
 /// The kernel's report on memory.
-const MEMORY: &str = "/proc/meminfo";
+const MEMINFO: &str = "/proc/meminfo";
 
 /// Reads capacity and usage of this machine.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Machine {
     }
 
     pub(super) fn memory(&self) -> Option<Space> {
-        read(MEMORY, memory)
+        read(MEMINFO, memory)
     }
 
     pub(super) fn memory_available_bytes(&self) -> Option<u64> {
@@ -103,9 +103,9 @@ impl Machine {
 
     /// Returns the space of the disk with the host's folder; free is what an unprivileged user may use.
     pub(super) fn disk(&self) -> Option<Space> {
-        let told = rustix::fs::statvfs(nearest(&self.disk_folder)).ok()?;
-        let bytes = |blocks: u64| blocks.saturating_mul(told.f_frsize);
-        Some(Space { total: bytes(told.f_blocks), free: bytes(told.f_bavail) })
+        let stat = rustix::fs::statvfs(nearest_existing(&self.disk_folder)).ok()?;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        Some(Space { total: bytes(stat.f_blocks), free: bytes(stat.f_bavail) })
     }
 
     /// Returns the load averages over 1, 5 and 15 minutes.
@@ -125,11 +125,11 @@ impl Machine {
 
 /// Returns the total memory of this machine, in bytes.
 pub(super) fn memory_bytes() -> Option<u64> {
-    read(MEMORY, memory).map(|memory| memory.total)
+    read(MEMINFO, memory).map(|memory| memory.total)
 }
 
 /// Returns the folder, or its nearest ancestor that exists.
-fn nearest(folder: &Path) -> &Path {
+fn nearest_existing(folder: &Path) -> &Path {
     folder.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"))
 }
 
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_tells_is_read() {
+    fn kernel_reports_are_parsed() {
         let times = cpu_times("cpu  10 1 5 80 4 0 1 0 7 0\ncpu0 1 1 1 1\n").unwrap();
         assert_eq!(times, CpuTimes { all: 101, idle: 84 });
         let space = memory("MemTotal:  2048 kB\nMemFree: 1 kB\nMemAvailable:    512 kB\n").unwrap();

@@ -19,35 +19,35 @@
 //!   received the sandbox's id.
 //! - Commands and their output are logged at debug level at most, and keys never.
 
+mod commands;
 mod config;
+mod create;
+mod end_reason;
 mod entry;
 mod error;
 mod http;
-mod life;
+mod lifecycle;
 mod machine;
-mod making;
 mod metric;
-mod place;
+mod metric_history;
 mod priority;
-mod refusing;
+mod reservation;
 mod resources;
-mod room;
-mod series;
-mod use_of;
+mod slot_pool;
+mod unavailable;
 mod view;
-mod why;
 
 #[cfg(test)]
 mod tests;
 
+pub use commands::{ExecRequest, ExecView};
 pub use config::{ApiKey, HostConfig};
+pub use create::NewSandbox;
 pub use error::HostError;
 pub use http::router;
-pub use life::SandboxHost;
-pub use making::NewSandbox;
+pub use lifecycle::SandboxHost;
 pub use metric::Metric;
 pub use priority::Priority;
-pub use refusing::refusing;
 pub use resources::{IsolationView, ResourcesView, StatsView};
-pub use use_of::{ExecAsk, ExecView};
+pub use unavailable::unavailable_isolation;
 pub use view::SandboxView;

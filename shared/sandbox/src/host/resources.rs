@@ -9,10 +9,10 @@ use serde::Serialize;
 use tokio::time::Instant;
 
 use super::entry::Entry;
-use super::life::MEASURED_AT_ONCE;
+use super::lifecycle::CONCURRENT_MEASUREMENTS;
 use super::machine::{Space, ratio};
 use super::metric::Metric;
-use super::series::HOURS_MAX;
+use super::metric_history::HOURS_MAX;
 use super::{HostError, SandboxHost};
 use crate::isolation::Limits;
 
@@ -80,7 +80,7 @@ pub struct ResourcesView {
     pub disk_free_bytes: Option<u64>,
     /// The same as `disk_used_ratio`, under the name that other hosts use.
     #[serde(rename = "diskUsedRatio")]
-    pub disk_used_ratio_as_told: Option<f64>,
+    pub disk_used_ratio_camel_case: Option<f64>,
 }
 
 /// Form of isolation, for callers.
@@ -125,8 +125,8 @@ impl SandboxHost {
     pub fn resources(&self) -> ResourcesView {
         let reject_reason = self.reject_reason();
         let (by_priority, slots_used, waiting) = {
-            let room = self.room();
-            (room.by_priority(), room.working(), room.waiting())
+            let slot_pool = self.slot_pool();
+            (slot_pool.by_priority(), slot_pool.slots_used(), slot_pool.waiting())
         };
         let form = self.isolation.form();
         let (memory, disk) = (self.machine.memory(), self.machine.disk());
@@ -160,7 +160,7 @@ impl SandboxHost {
             disk_total_bytes: disk.map(|disk| disk.total),
             disk_used_bytes: disk.map(Space::used),
             disk_free_bytes: disk.map(|disk| disk.free),
-            disk_used_ratio_as_told: disk_used_ratio,
+            disk_used_ratio_camel_case: disk_used_ratio,
         }
     }
 
@@ -172,32 +172,32 @@ impl SandboxHost {
         if !(1..=HOURS_MAX).contains(&hours) {
             return Err(HostError::Invalid(format!("hours must be a whole number from 1 to {HOURS_MAX}.")));
         }
-        Ok(self.series.since(bench_clock::now(), hours))
+        Ok(self.metric_history.since(bench_clock::now(), hours))
     }
 
     /// Returns the usage of the sandboxes with these ids, or of all; oldest first. Ids that don't exist are left out.
     pub async fn stats(&self, ids: Option<&[&str]>) -> Vec<StatsView> {
-        let mut entries = self.all();
+        let mut entries = self.all_entries();
         if let Some(ids) = ids {
             entries.retain(|entry| ids.contains(&entry.id.as_str()));
         }
-        let measured = stream::iter(entries).map(|entry| self.stats_of(entry));
-        measured.buffered(MEASURED_AT_ONCE).collect().await
+        let measured = stream::iter(entries).map(|entry| self.sandbox_stats(entry));
+        measured.buffered(CONCURRENT_MEASUREMENTS).collect().await
     }
 
-    async fn stats_of(&self, entry: Arc<Entry>) -> StatsView {
+    async fn sandbox_stats(&self, entry: Arc<Entry>) -> StatsView {
         let usage = entry.sandbox.usage().await;
         let now = Instant::now();
         let processors = self.machine.processors();
         let memory_limit = self.config.limits.memory_bytes;
         let cpu_cores_used = usage.cpu_seconds.and_then(|cpu| {
             let mut activity = entry.activity();
-            let (then, before) = activity.told?;
+            let (then, before) = activity.last_stats?;
             let elapsed_s = (now - then).as_secs_f64();
             if elapsed_s < CPU_WINDOW_MIN_S {
                 return None;
             }
-            activity.told = Some((now, cpu));
+            activity.last_stats = Some((now, cpu));
             Some(((cpu - before) / elapsed_s).max(0.0))
         });
         #[allow(clippy::cast_precision_loss)] // few processors
@@ -222,10 +222,10 @@ impl SandboxHost {
             return Some("The sandbox host is being shut down.".to_owned());
         }
         let form = self.isolation.form();
-        if form.name == super::refusing::NO_FORM {
+        if form.name == super::unavailable::NO_FORM {
             return form.lacks.first().cloned();
         }
-        self.room().why_full().or_else(|| self.check_memory().err().map(|error| error.to_string()))
+        self.slot_pool().full_reason().or_else(|| self.check_memory().err().map(|error| error.to_string()))
     }
 
     fn limits(&self) -> BTreeMap<&'static str, Option<u64>> {

@@ -57,8 +57,7 @@ impl Instance {
         let mut work = own.join("sandboxes");
         if others && !is_entered_by_all(&own) {
             let place = ENTERED_BY_ALL.map(Path::new).into_iter().find(|place| is_entered_by_all(place));
-            let place =
-                place.ok_or_else(|| io::Error::other("no folder is accessible to other users"))?;
+            let place = place.ok_or_else(|| io::Error::other("no folder is accessible to other users"))?;
             work = place.join(format!("{NAME}{id}"));
         }
         let name = format!("{NAME}{id}");

@@ -100,7 +100,12 @@ impl Local {
     pub(crate) fn launch(&self, limits: &Limits) -> Result<Launched, String> {
         let id = uuid::Uuid::new_v4().simple().to_string();
         let doing = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
-        let slot = self.slots.as_ref().map(Slots::take).transpose().map_err(doing("no user for a sandbox is free"))?;
+        let slot = self
+            .slots
+            .as_ref()
+            .map(Slots::take)
+            .transpose()
+            .map_err(doing("no user for a sandbox is free"))?;
         let group = self.instance.cgroups().make(&id, limits).map_err(doing("cannot create its cgroups"))?;
         let folder = self.instance.folder_of(&id);
         let plan = self.plan(&id, limits, slot.as_ref(), &group, &folder);
@@ -153,9 +158,7 @@ impl Local {
             .stdout(Stdio::null())
             .stderr(complaints)
             .spawn()
-            .map_err(|error| {
-                format!("cannot start the helper `{}`: {error}", self.options.helper.display())
-            })
+            .map_err(|error| format!("cannot start the helper `{}`: {error}", self.options.helper.display()))
     }
 
     fn plan(&self, id: &str, limits: &Limits, slot: Option<&Slot>, group: &Group, folder: &Path) -> Plan {

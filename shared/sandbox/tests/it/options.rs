@@ -71,7 +71,10 @@ fn a_host_that_cannot_be_says_why() {
     let missing = SharedFolder { host: "/no/such/folder".into(), inside: "/files".into() };
     assert!(refusal(&IsolationOptions { shared: vec![missing], ..good.clone() }).contains("is missing"));
     let everywhere = SharedFolder { host: "/usr".into(), inside: "/".into() };
-    assert!(refusal(&IsolationOptions { shared: vec![everywhere], ..good.clone() }).contains("cannot be the path"));
+    assert!(
+        refusal(&IsolationOptions { shared: vec![everywhere], ..good.clone() })
+            .contains("cannot be the path")
+    );
 
     let all = forms(&no_helper);
     assert_eq!(all.len(), 2);

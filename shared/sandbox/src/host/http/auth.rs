@@ -7,13 +7,13 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bench_domain::Code;
 
-use super::answer::ApiError;
+use super::error::ApiError;
 use crate::host::SandboxHost;
 
 /// Rejects requests without the host's key.
 pub(super) async fn check(State(host): State<Arc<SandboxHost>>, request: Request, next: Next) -> Response {
     let key = host.config().key.as_ref();
-    let allowed = key.is_none_or(|key| key.is_shown_by(request.headers()));
+    let allowed = key.is_none_or(|key| key.is_sent_in(request.headers()));
     if allowed {
         return next.run(request).await;
     }

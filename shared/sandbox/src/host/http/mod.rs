@@ -1,8 +1,8 @@
 //! The HTTP API. Handlers parse the request, call the host, and wrap its result.
 
-mod answer;
 mod auth;
 mod bodies;
+mod error;
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use bench_domain::Code;
 use http::Uri;
 use serde_json::{Value, json};
 
-use self::answer::ApiError;
-use super::{ExecAsk, HostError, Metric, NewSandbox, ResourcesView, SandboxHost, SandboxView, StatsView};
+use self::error::ApiError;
+use super::{ExecRequest, HostError, Metric, NewSandbox, ResourcesView, SandboxHost, SandboxView, StatsView};
 
 /// Default number of hours of metrics.
 const HOURS_DEFAULT: u64 = 12;
@@ -24,7 +24,7 @@ const HOURS_DEFAULT: u64 = 12;
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 
 type Host = State<Arc<SandboxHost>>;
-type Answer<T> = Result<Json<T>, ApiError>;
+type ApiResult<T> = Result<Json<T>, ApiError>;
 
 /// Returns the router of a host's API.
 ///
@@ -51,31 +51,32 @@ pub fn router(host: Arc<SandboxHost>) -> Router {
         .with_state(host)
 }
 
-async fn create(State(host): Host, request: Request) -> Answer<SandboxView> {
-    let asked: NewSandbox = bodies::read(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
-    Ok(Json(host.create(&asked).await?))
+async fn create(State(host): Host, request: Request) -> ApiResult<SandboxView> {
+    let body: NewSandbox = bodies::read_json(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
+    Ok(Json(host.create(&body).await?))
 }
 
-async fn show(State(host): Host, Path(id): Path<String>) -> Answer<SandboxView> {
+async fn show(State(host): Host, Path(id): Path<String>) -> ApiResult<SandboxView> {
     Ok(Json(host.get(&id).await?))
 }
 
-async fn exec(State(host): Host, Path(id): Path<String>, request: Request) -> Answer<super::ExecView> {
+async fn exec(State(host): Host, Path(id): Path<String>, request: Request) -> ApiResult<super::ExecView> {
     // Report a missing sandbox before reading the body.
     host.get(&id).await?;
-    let asked: ExecAsk = bodies::read(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
-    Ok(Json(host.exec(&id, asked).await?))
+    let body: ExecRequest = bodies::read_json(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
+    Ok(Json(host.exec(&id, body).await?))
 }
 
-async fn write_file(State(host): Host, Path(id): Path<String>, request: Request) -> Answer<Value> {
+async fn write_file(State(host): Host, Path(id): Path<String>, request: Request) -> ApiResult<Value> {
     host.get(&id).await?;
     // The body's memory counts until the file is written.
-    let body = bodies::read::<bodies::FileAsk>(&host, request, host.config().body_bytes_max).await?;
+    let body =
+        bodies::read_json::<bodies::WriteFileRequest>(&host, request, host.config().body_bytes_max).await?;
     host.write_file(&id, &body.value.path, body.value.content.as_bytes()).await?;
     Ok(Json(json!({ "path": body.value.path, "bytes": body.value.content.len() })))
 }
 
-async fn terminate(State(host): Host, Path(id): Path<String>) -> Answer<Value> {
+async fn terminate(State(host): Host, Path(id): Path<String>) -> ApiResult<Value> {
     host.terminate(&id).await?;
     Ok(Json(json!({ "sandboxId": id, "status": "terminated" })))
 }
@@ -92,7 +93,7 @@ async fn resources(State(host): Host) -> Json<ResourcesView> {
     Json(host.resources())
 }
 
-async fn metrics(State(host): Host, uri: Uri) -> Answer<Vec<Metric>> {
+async fn metrics(State(host): Host, uri: Uri) -> ApiResult<Vec<Metric>> {
     let hours = match query_value(&uri, "hours")? {
         None => HOURS_DEFAULT,
         // A value that isn't a number becomes 0, which `metrics` rejects.
@@ -101,7 +102,7 @@ async fn metrics(State(host): Host, uri: Uri) -> Answer<Vec<Metric>> {
     Ok(Json(host.metrics(hours)?))
 }
 
-async fn stats(State(host): Host, uri: Uri) -> Answer<Vec<StatsView>> {
+async fn stats(State(host): Host, uri: Uri) -> ApiResult<Vec<StatsView>> {
     let ids = query_value(&uri, "ids")?;
     let ids: Option<Vec<&str>> = ids
         .as_deref()

@@ -1,4 +1,4 @@
-//! The API without a network: keys, bodies, answers.
+//! The HTTP API without a network: keys, bodies, answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use http::{HeaderMap, Request};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::fake::{Counts, Fakes};
+use super::fake_isolation::{Counts, FakeIsolation};
 use crate::host::{ApiKey, HostConfig, SandboxHost, router};
 use crate::isolation::IsolationError;
 
@@ -23,13 +23,13 @@ struct Api {
 
 impl Api {
     fn new(config: HostConfig) -> Self {
-        let (host, counts) = Fakes::default().host(config);
+        let (host, counts) = FakeIsolation::default().host(config);
         Self { host, counts, key: None }
     }
 
     async fn send(&self, request: Request<Body>) -> (u16, HeaderMap, Value) {
-        let answer = router(Arc::clone(&self.host)).oneshot(request).await.unwrap();
-        let (parts, body) = answer.into_parts();
+        let response = router(Arc::clone(&self.host)).oneshot(request).await.unwrap();
+        let (parts, body) = response.into_parts();
         let bytes = to_bytes(body, 1 << 24).await.unwrap();
         let value = serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{error}: {bytes:?}"));
         (parts.status.as_u16(), parts.headers, value)
@@ -44,37 +44,37 @@ impl Api {
     }
 
     async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let (status, _, answer) = self.call("POST", path, body.to_string()).await;
-        (status, answer)
+        let (status, _, response) = self.call("POST", path, body.to_string()).await;
+        (status, response)
     }
 
     async fn get(&self, path: &str) -> (u16, Value) {
-        let (status, _, answer) = self.call("GET", path, Body::empty()).await;
-        (status, answer)
+        let (status, _, response) = self.call("GET", path, Body::empty()).await;
+        (status, response)
     }
 
-    async fn made(&self) -> String {
-        let (status, answer) =
+    async fn create_sandbox(&self) -> String {
+        let (status, response) =
             self.post("/api/sandboxes", &json!({ "priority": 3, "preemptable": true })).await;
-        assert_eq!(status, 200, "{answer}");
-        answer["sandboxId"].as_str().unwrap().to_owned()
+        assert_eq!(status, 200, "{response}");
+        response["sandboxId"].as_str().unwrap().to_owned()
     }
 }
 
-/// One sentence beside its code, and nothing else.
-fn detail(answer: &Value) -> &str {
-    let fields = answer.as_object().unwrap();
-    assert_eq!(fields.len(), 2, "{answer}");
-    assert!(fields["code"].as_str().and_then(bench_domain::Code::from_name).is_some(), "{answer}");
+/// Returns the detail of an error, which has nothing else but a code.
+fn detail(response: &Value) -> &str {
+    let fields = response.as_object().unwrap();
+    assert_eq!(fields.len(), 2, "{response}");
+    assert!(fields["code"].as_str().and_then(bench_domain::Code::from_name).is_some(), "{response}");
     let detail = fields["detail"].as_str().unwrap();
     assert!(!detail.is_empty() && detail.len() < 400, "{detail}");
     detail
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sandbox_is_made_used_and_ended() {
+async fn a_sandbox_is_created_used_and_ended() {
     let api = Api::new(HostConfig::with_slots(2));
-    let id = api.made().await;
+    let id = api.create_sandbox().await;
     let path = format!("/api/sandboxes/{id}");
     let (status, shown) = api.get(&path).await;
     assert_eq!(status, 200);
@@ -112,14 +112,14 @@ async fn a_sandbox_is_made_used_and_ended() {
         ("POST", "/files/write"),
         ("POST", "/agent/run"),
     ] {
-        let (status, _, answer) = api.call(method, &format!("{path}{rest}"), "{}").await;
-        assert!(status == 404 && detail(&answer).contains(&id), "{rest}: {status} {answer}");
+        let (status, _, response) = api.call(method, &format!("{path}{rest}"), "{}").await;
+        assert!(status == 404 && detail(&response).contains(&id), "{rest}: {status} {response}");
     }
     assert_eq!(api.counts.alive(), 0);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_told_without_the_key() {
+async fn requests_without_the_key_are_rejected() {
     let mut api = Api::new(HostConfig { key: ApiKey::new("right-key"), ..HostConfig::with_slots(1) });
     for (method, path) in [
         ("GET", "/api/resources"),
@@ -133,13 +133,13 @@ async fn nothing_is_told_without_the_key() {
     ] {
         for key in [None, Some(""), Some("wrong"), Some("right-key2"), Some("right-ke")] {
             api.key = key;
-            let (status, headers, answer) = api.call(method, path, "{}").await;
+            let (status, headers, response) = api.call(method, path, "{}").await;
             assert_eq!(
                 (status, &headers["www-authenticate"]),
                 (401, &"Bearer".parse().unwrap()),
                 "{path} {key:?}"
             );
-            assert!(!detail(&answer).contains("right"));
+            assert!(!detail(&response).contains("right"));
         }
     }
     for headers in
@@ -159,7 +159,7 @@ async fn nothing_is_told_without_the_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn garbage_is_told_apart_and_changes_nothing() {
+async fn invalid_requests_are_rejected_and_change_nothing() {
     let api = Api::new(HostConfig::with_slots(1));
     for (body, status) in [
         ("", 422),
@@ -177,9 +177,9 @@ async fn garbage_is_told_apart_and_changes_nothing() {
         (r#"{"upstream": {}}"#, 422),
         (r#"{"enableDockerSocket": true, "upstream": "tcp://engine"}"#, 400),
     ] {
-        let (got, _, answer) = api.call("POST", "/api/sandboxes", body).await;
-        assert_eq!(got, status, "{body}: {answer}");
-        detail(&answer);
+        let (got, _, response) = api.call("POST", "/api/sandboxes", body).await;
+        assert_eq!(got, status, "{body}: {response}");
+        detail(&response);
     }
     let (status, _, _) = api.call("POST", "/api/sandboxes", vec![0xff_u8, 0xfe]).await;
     assert_eq!((status, api.counts.alive()), (422, 0));
@@ -208,9 +208,9 @@ async fn garbage_is_told_apart_and_changes_nothing() {
         json!({ "command": "x", "env": { "A": long } }),
         json!({ "command": "x", "env": many }),
     ] {
-        let (status, answer) = api.post(&format!("{path}/exec"), &body).await;
-        assert_eq!(status, 422, "{answer}");
-        detail(&answer);
+        let (status, response) = api.post(&format!("{path}/exec"), &body).await;
+        assert_eq!(status, 422, "{response}");
+        detail(&response);
     }
     for (body, expected) in [
         (json!({ "path": "x" }), 422),
@@ -220,19 +220,19 @@ async fn garbage_is_told_apart_and_changes_nothing() {
         (json!({ "path": "full", "content": "" }), 409),
         (json!({ "path": "x", "content": 5 }), 422),
     ] {
-        let (status, answer) = api.post(&format!("{path}/files/write"), &body).await;
-        assert_eq!(status, expected, "{answer}");
-        detail(&answer);
+        let (status, response) = api.post(&format!("{path}/files/write"), &body).await;
+        assert_eq!(status, expected, "{response}");
+        detail(&response);
     }
-    let (status, answer) = api.post(&format!("{path}/exec"), &json!({ "command": "fail" })).await;
-    assert!(status == 500 && detail(&answer).contains("no process"), "{answer}");
+    let (status, response) = api.post(&format!("{path}/exec"), &json!({ "command": "fail" })).await;
+    assert!(status == 500 && detail(&response).contains("no process"), "{response}");
     for path in [
         "/api/metrics/timeseries?hours=0",
         "/api/metrics/timeseries?hours=49",
         "/api/metrics/timeseries?hours=x",
     ] {
-        let (status, answer) = api.get(path).await;
-        assert!(status == 422 && detail(&answer).contains("hours"), "{path}");
+        let (status, response) = api.get(path).await;
+        assert!(status == 422 && detail(&response).contains("hours"), "{path}");
     }
     for (method, path, status) in [
         ("GET", "/", 404),
@@ -241,42 +241,42 @@ async fn garbage_is_told_apart_and_changes_nothing() {
         ("GET", "/api/sandboxes/%00%ff/exec", 405),
         ("GET", "/api/sandboxes/..%2f..%2fetc", 404),
     ] {
-        let (got, _, answer) = api.call(method, path, Body::empty()).await;
+        let (got, _, response) = api.call(method, path, Body::empty()).await;
         assert_eq!(got, status, "{path}");
-        detail(&answer);
+        detail(&response);
     }
     assert!(api.counts.commands.lock().unwrap().iter().all(|exec| exec.command == "fail"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_are_bounded_in_length_and_time() {
+async fn the_length_and_time_of_bodies_are_limited() {
     let config = HostConfig { body_bytes_max: 1_000, ..HostConfig::with_slots(1) };
     let api = Api::new(config);
-    let id = api.made().await;
+    let id = api.create_sandbox().await;
     let path = format!("/api/sandboxes/{id}/files/write");
     let file = json!({ "path": "x", "content": "y".repeat(1_000) }).to_string();
-    let (status, _, answer) = api.call("POST", &path, file.clone()).await;
-    assert!(status == 413 && detail(&answer).contains("1000 bytes"), "{answer}");
-    // Without its length, too.
+    let (status, _, response) = api.call("POST", &path, file.clone()).await;
+    assert!(status == 413 && detail(&response).contains("1000 bytes"), "{response}");
+    // The same without a Content-Length header.
     let pieces = stream::iter([Ok::<_, std::io::Error>(Bytes::from(file))]);
     assert_eq!(api.call("POST", &path, Body::from_stream(pieces)).await.0, 413);
     let breaks = stream::iter([Err::<Bytes, _>(std::io::Error::other("gone"))]);
     assert_eq!(api.call("POST", &path, Body::from_stream(breaks)).await.0, 400);
     let never = stream::pending::<Result<Bytes, std::io::Error>>();
-    let (late, _, answer) = api.call("POST", &path, Body::from_stream(never)).await;
-    assert!(late == 408 && detail(&answer).contains("60 s"), "{answer}");
+    let (late, _, response) = api.call("POST", &path, Body::from_stream(never)).await;
+    assert!(late == 408 && detail(&response).contains("60 s"), "{response}");
 }
 
-/// A body that sends so many bytes at once, then nothing.
+/// Returns a body that sends this number of bytes at once, then nothing.
 fn stalling(bytes: usize) -> Body {
     let begun = stream::iter([Ok::<_, std::io::Error>(Bytes::from(vec![b' '; bytes]))]);
     Body::from_stream(begun.chain(stream::pending()))
 }
 
 #[tokio::test(start_paused = true)]
-async fn bodies_that_do_not_come_block_no_others() {
+async fn stalled_bodies_do_not_block_others() {
     let api = Api::new(HostConfig::with_slots(1));
-    let id = api.made().await;
+    let id = api.create_sandbox().await;
     let before = tokio::time::Instant::now();
     let slow = (0..64).map(|_| api.call("POST", "/api/sandboxes", stalling(100)));
     let others = async {
@@ -294,18 +294,18 @@ async fn bodies_that_do_not_come_block_no_others() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_memory_of_bodies_is_bounded() {
+async fn the_memory_of_bodies_is_limited() {
     let config =
         HostConfig { body_bytes_max: 1 << 20, bodies_bytes_max: 1 << 20, ..HostConfig::with_slots(1) };
     let api = Api::new(config);
-    let id = api.made().await;
+    let id = api.create_sandbox().await;
     let path = format!("/api/sandboxes/{id}/files/write");
     let large = json!({ "path": "x", "content": "y".repeat(500 << 10) });
     let slow = api.call("POST", &path, stalling(900 << 10));
     let others = async {
-        let (status, headers, answer) = api.call("POST", &path, large.to_string()).await;
+        let (status, headers, response) = api.call("POST", &path, large.to_string()).await;
         assert_eq!((status, &headers["retry-after"]), (503, &"10".parse().unwrap()));
-        assert!(detail(&answer).contains("try again"), "{answer}");
+        assert!(detail(&response).contains("try again"), "{response}");
         let small = json!({ "path": "x", "content": "y".repeat(50 << 10) });
         assert_eq!(api.post(&path, &small).await.0, 200, "small bodies never wait");
     };
@@ -328,29 +328,30 @@ async fn a_body_without_the_key_is_not_read() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_worth_asking_again_says_when() {
+async fn retryable_errors_say_when_to_retry() {
     let api = Api::new(HostConfig::with_slots(1));
-    let id = api.made().await;
+    let id = api.create_sandbox().await;
     *api.counts.all.lock().unwrap()[0].cores.lock().unwrap() = Some(1.0);
     let before = tokio::time::Instant::now();
-    let (status, headers, answer) = api.call("POST", "/api/sandboxes", r#"{"priority": 3}"#).await;
+    let (status, headers, response) = api.call("POST", "/api/sandboxes", r#"{"priority": 3}"#).await;
     assert_eq!((status, &headers["retry-after"]), (503, &"5".parse().unwrap()));
     assert_eq!(before.elapsed(), Duration::from_secs(20));
-    assert!(detail(&answer).contains("slot is in use"));
+    assert!(detail(&response).contains("slot is in use"));
     api.host.terminate(&id).await.unwrap();
     let failure = IsolationError::Unsafe("no landlock".to_owned());
-    let (host, counts) = Fakes { failure: Some(failure), ..Fakes::default() }.host(HostConfig::with_slots(1));
+    let (host, counts) =
+        FakeIsolation { failure: Some(failure), ..FakeIsolation::default() }.host(HostConfig::with_slots(1));
     let api = Api { host, counts, key: None };
-    let (status, headers, answer) = api.call("POST", "/api/sandboxes", "{}").await;
+    let (status, headers, response) = api.call("POST", "/api/sandboxes", "{}").await;
     assert_eq!((status, headers.get("retry-after")), (501, None));
-    assert_eq!(detail(&answer), "This machine cannot keep programs apart: no landlock.");
+    assert_eq!(detail(&response), "This machine cannot keep programs apart: no landlock.");
 }
 
 #[tokio::test(start_paused = true)]
-async fn resources_tell_everything() {
+async fn resources_have_all_fields() {
     let api = Api::new(HostConfig::with_slots(2));
-    api.made().await;
-    let (_, told) = api.get("/api/resources").await;
+    api.create_sandbox().await;
+    let (_, resources) = api.get("/api/resources").await;
     for field in [
         "canCreateSandbox",
         "rejectReason",
@@ -373,20 +374,23 @@ async fn resources_tell_everything() {
         "diskFreeBytes",
         "diskUsedRatio",
     ] {
-        assert!(told.get(field).is_some(), "{field}");
+        assert!(resources.get(field).is_some(), "{field}");
     }
-    assert_eq!(told["canCreateSandbox"], true);
-    assert_eq!(told["priorityBreakdown"], json!({ "critical": 0, "high": 0, "normal": 0, "low": 1 }));
+    assert_eq!(resources["canCreateSandbox"], true);
+    assert_eq!(resources["priorityBreakdown"], json!({ "critical": 0, "high": 0, "normal": 0, "low": 1 }));
     assert_eq!(
-        told["isolation"],
+        resources["isolation"],
         json!({ "form": "fake", "holds": ["nothing at all"], "lacks": ["It holds nothing."] })
     );
-    assert_eq!((&told["limits"]["slots"], &told["limits"]["outputBytes"]), (&json!(2), &json!(1 << 20)));
-    assert_eq!((&told["slotsUsed"], &told["waiting"]), (&json!(1), &json!(0)));
-    api.made().await;
-    let (_, told) = api.get("/api/resources").await;
     assert_eq!(
-        (&told["canCreateSandbox"], &told["rejectReason"]),
+        (&resources["limits"]["slots"], &resources["limits"]["outputBytes"]),
+        (&json!(2), &json!(1 << 20))
+    );
+    assert_eq!((&resources["slotsUsed"], &resources["waiting"]), (&json!(1), &json!(0)));
+    api.create_sandbox().await;
+    let (_, resources) = api.get("/api/resources").await;
+    assert_eq!(
+        (&resources["canCreateSandbox"], &resources["rejectReason"]),
         (&json!(false), &json!("All 2 slots are in use."))
     );
 }

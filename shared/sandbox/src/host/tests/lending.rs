@@ -1,28 +1,28 @@
-//! Idle sandboxes lend their slots.
+//! Lending: idle sandboxes lend their slots.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-use super::fake::Fakes;
-use crate::host::{ExecAsk, HostConfig, HostError, NewSandbox, SandboxHost};
+use super::fake_isolation::FakeIsolation;
+use crate::host::{ExecRequest, HostConfig, HostError, NewSandbox, SandboxHost};
 
-fn command(text: &str) -> ExecAsk {
-    ExecAsk { command: text.to_owned(), ..ExecAsk::default() }
+fn command(text: &str) -> ExecRequest {
+    ExecRequest { command: text.to_owned(), ..ExecRequest::default() }
 }
 
-async fn made(host: &SandboxHost) -> String {
+async fn create(host: &SandboxHost) -> String {
     host.create(&NewSandbox::default()).await.unwrap().sandbox_id
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_sandbox_lends_its_slot_and_gets_one_again_when_it_is_used() {
-    let (host, _) = Fakes::default().host(HostConfig::with_slots(1));
-    let first = made(&host).await;
+    let (host, _) = FakeIsolation::default().host(HostConfig::with_slots(1));
+    let first = create(&host).await;
     let before = Instant::now();
-    let second = made(&host).await;
-    // 10 s without a command, watched for 3 s, looked at each second.
+    let second = create(&host).await;
+    // 10 s without a command, then 3 s of measurement, checked every second.
     let waited = before.elapsed();
     assert!((Duration::from_secs(13)..Duration::from_secs(16)).contains(&waited), "{waited:?}");
     assert!(!host.get(&first).await.unwrap().has_slot && host.get(&second).await.unwrap().has_slot);
@@ -41,11 +41,11 @@ async fn an_idle_sandbox_lends_its_slot_and_gets_one_again_when_it_is_used() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_works_in_the_background_keeps_its_slot() {
-    let (host, counts) = Fakes::default().host(HostConfig::with_slots(2));
-    let (busy, unknown) = (made(&host).await, made(&host).await);
+async fn a_sandbox_with_background_work_keeps_its_slot() {
+    let (host, counts) = FakeIsolation::default().host(HostConfig::with_slots(2));
+    let (busy, unknown) = (create(&host).await, create(&host).await);
     *counts.all.lock().unwrap()[0].cores.lock().unwrap() = Some(0.5);
-    // Where its time cannot be told it may be working.
+    // Without its CPU time, it may be working.
     *counts.all.lock().unwrap()[1].cores.lock().unwrap() = None;
     let error = host.create(&NewSandbox::default()).await.unwrap_err();
     assert!(matches!(error, HostError::Full { .. }));
@@ -53,10 +53,10 @@ async fn one_that_works_in_the_background_keeps_its_slot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_is_refused_its_slot_ran_nothing() {
-    let (host, counts) = Fakes::default().host(HostConfig::with_slots(1));
-    let first = made(&host).await;
-    let second = made(&host).await;
+async fn a_command_without_a_slot_is_not_run() {
+    let (host, counts) = FakeIsolation::default().host(HostConfig::with_slots(1));
+    let first = create(&host).await;
+    let second = create(&host).await;
     *counts.all.lock().unwrap()[1].cores.lock().unwrap() = Some(1.0);
     let error = host.exec(&first, command("true")).await.unwrap_err();
     assert!(
@@ -64,7 +64,7 @@ async fn one_that_is_refused_its_slot_ran_nothing() {
         "{error:?}"
     );
     assert!(counts.commands.lock().unwrap().is_empty());
-    // Who waits and is ended is told so at once.
+    // A waiting command fails at once when its sandbox is ended.
     let waits = {
         let (host, first) = (Arc::clone(&host), first.clone());
         tokio::spawn(async move { host.exec(&first, command("true")).await })
@@ -76,11 +76,11 @@ async fn one_that_is_refused_its_slot_ran_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn fifty_idle_ones_are_held_besides_those_that_work() {
+async fn fifty_idle_sandboxes_exist_beside_the_working_ones() {
     let config = HostConfig { lend_after: Duration::ZERO, ..HostConfig::with_slots(2) };
-    let (host, counts) = Fakes::default().host(config);
+    let (host, counts) = FakeIsolation::default().host(config);
     for _ in 0..50 {
-        made(&host).await;
+        create(&host).await;
     }
     assert_eq!((counts.alive(), host.resources().slots_used), (50, 2));
 }

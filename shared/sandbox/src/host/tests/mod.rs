@@ -1,11 +1,11 @@
-//! The host without real sandboxes.
+//! Tests of the host without isolated sandboxes.
 
-mod bare;
+mod client;
 mod disconnects;
-mod fake;
+mod fake_isolation;
 mod http;
 mod lending;
-mod life;
+mod lifecycle;
+mod not_isolated;
 mod preemption;
-mod room;
-mod wire;
+mod slot_pool;

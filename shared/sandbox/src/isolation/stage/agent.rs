@@ -234,7 +234,10 @@ impl Agent {
             None => spawn(&mut command, &self.signals),
         };
         let child = spawned.map_err(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-            None => shell(CANNOT_RUN, "bash: a command, its folder and its variables must not contain NUL".to_owned()),
+            None => shell(
+                CANNOT_RUN,
+                "bash: a command, its folder and its variables must not contain NUL".to_owned(),
+            ),
             Some(Errno::TOOBIG) => shell(CANNOT_RUN, "bash: Argument list too long".to_owned()),
             Some(Errno::AGAIN | Errno::NOMEM) => {
                 shell(NO_PROCESS, "bash: the sandbox has no process or memory left for a command".to_owned())

@@ -23,8 +23,7 @@ pub(super) fn apply(plan: &AgentPlan) -> Result<(), String> {
     for (resource, limit) in all {
         let (_, hard) = getrlimit(resource).doing("cannot read a limit")?;
         let limit = limit.min(hard);
-        setrlimit(resource, limit, limit)
-            .doing(&format!("cannot set the limit {resource:?} to {limit}"))?;
+        setrlimit(resource, limit, limit).doing(&format!("cannot set the limit {resource:?} to {limit}"))?;
     }
     Ok(())
 }

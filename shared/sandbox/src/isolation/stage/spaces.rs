@@ -152,8 +152,7 @@ fn unshare_as_user(spaces: CloneFlags) -> Result<(), String> {
     std::fs::write("/proc/self/setgroups", "deny").doing("cannot set up the user namespace")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
         .doing("cannot set up the user namespace")?;
-    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
-        .doing("cannot set up the user namespace")
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")).doing("cannot set up the user namespace")
 }
 
 fn mount(

@@ -15,9 +15,9 @@ const ENTRIES_MAX: usize = HOURS_MAX as usize * 60;
 
 /// Metrics, oldest first.
 #[derive(Debug, Default)]
-pub(super) struct Series(Mutex<VecDeque<Metric>>);
+pub(super) struct MetricHistory(Mutex<VecDeque<Metric>>);
 
-impl Series {
+impl MetricHistory {
     /// Adds an entry, and drops the oldest one if there are too many.
     pub(super) fn add(&self, metric: Metric) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -40,21 +40,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_days_are_kept_and_no_more() {
-        let series = Series::default();
+    fn entries_older_than_two_days_are_dropped() {
+        let history = MetricHistory::default();
         let start = Timestamp::from_micros(1_700_000_000_000_000);
         let at = |minute: u64| start.plus(Duration::from_secs(60 * minute));
         for minute in 0..5_000 {
-            series.add(Metric {
+            history.add(Metric {
                 timestamp: at(minute),
                 cpu_ratio: None,
                 memory_ratio: Some(0.5),
                 disk_ratio: None,
             });
         }
-        let all = series.since(at(4_999), HOURS_MAX);
+        let all = history.since(at(4_999), HOURS_MAX);
         assert_eq!(all.len(), ENTRIES_MAX);
         assert_eq!(all[0].timestamp, at(4_999 - 2_879));
-        assert_eq!(series.since(at(4_999), 1).len(), 61);
+        assert_eq!(history.since(at(4_999), 1).len(), 61);
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
 
-use super::entry::{Entry, InUse};
-use super::life::shown_id;
-use super::making::shut_down;
-use super::room::SlotAnswer;
+use super::create::shutting_down;
+use super::entry::{Entry, UseGuard};
+use super::lifecycle::displayed_id;
+use super::slot_pool::SlotGrant;
 use super::{HostError, SandboxHost};
 use crate::isolation::{Exec, IsolationError};
 
@@ -28,7 +28,7 @@ const EXIT_TIMED_OUT: i32 = 124;
 /// Request to run a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ExecAsk {
+pub struct ExecRequest {
     /// Command line for `bash -c`; at most 128 KiB.
     pub command: String,
     /// Working folder; `/workspace` if not set.
@@ -67,20 +67,20 @@ impl SandboxHost {
     ///
     /// # Errors
     /// [`HostError::Gone`], also if the sandbox ends while the command runs; [`HostError::Full`] if the sandbox lent
-    /// its slot and none became free in time (the command wasn't run); [`HostError::TooMany`] if too many commands run;
+    /// its slot and none became free in time (the command wasn't run); [`HostError::TooManyRequests`] if too many commands run;
     /// [`HostError::Invalid`]; [`HostError::Failed`].
-    pub async fn exec(&self, id: &str, asked: ExecAsk) -> Result<ExecView, HostError> {
-        let exec = self.exec_of(id, asked)?;
-        let (entry, in_use) = self.entry_for_use(id).await?;
+    pub async fn exec(&self, id: &str, request: ExecRequest) -> Result<ExecView, HostError> {
+        let exec = self.checked_exec(id, request)?;
+        let (entry, use_guard) = self.entry_for_use(id).await?;
         match self.wait_for_slot(&entry).await {
-            Err(HostError::Gone(_)) => return Err(self.lost(&entry).await),
+            Err(HostError::Gone(_)) => return Err(self.lost_sandbox_error(&entry).await),
             waited => waited?,
         }
         tracing::debug!(sandbox.id = id, command = exec.command, "Running a command in sandbox {id}");
         let used = entry.clone();
         let task = self.tasks.spawn_on(
             async move {
-                let _in_use = in_use;
+                let _use_guard = use_guard;
                 let started = Instant::now();
                 let output = tokio::select! {
                     biased;
@@ -97,8 +97,8 @@ impl SandboxHost {
         );
         let ran = task.await.map_err(|_| HostError::Failed("Running the command failed.".to_owned()))?;
         let (output, took) = match ran {
-            Err(IsolationError::Gone) => return Err(self.lost(&used).await),
-            ran => ran.map_err(|error| HostError::of_sandbox(error, &shown_id(id)))?,
+            Err(IsolationError::Gone) => return Err(self.lost_sandbox_error(&used).await),
+            ran => ran.map_err(|error| HostError::from_sandbox_error(error, &displayed_id(id)))?,
         };
         Ok(ExecView {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -122,38 +122,38 @@ impl SandboxHost {
             )));
         }
         // Writing is quick, so it needs no slot.
-        let (entry, _in_use) = self.entry_for_use(id).await?;
+        let (entry, _use_guard) = self.entry_for_use(id).await?;
         let written = entry.sandbox.write(path, content).await;
         if entry.ended.is_cancelled() || written == Err(IsolationError::Gone) {
-            return Err(self.lost(&entry).await);
+            return Err(self.lost_sandbox_error(&entry).await);
         }
-        written.map_err(|error| HostError::of_sandbox(error, &shown_id(id)))
+        written.map_err(|error| HostError::from_sandbox_error(error, &displayed_id(id)))
     }
 
-    async fn entry_for_use(&self, id: &str) -> Result<(Arc<Entry>, InUse), HostError> {
+    async fn entry_for_use(&self, id: &str) -> Result<(Arc<Entry>, UseGuard), HostError> {
         let entry = self.entry(id).await?;
-        let in_use = entry.in_use();
+        let use_guard = entry.begin_use();
         let running = entry.activity().running;
         if running > self.config.execs_max {
-            return Err(HostError::TooMany(format!(
+            return Err(HostError::TooManyRequests(format!(
                 "{} commands are already running in this sandbox: wait for one of them.",
                 self.config.execs_max
             )));
         }
-        Ok((entry, in_use))
+        Ok((entry, use_guard))
     }
 
     /// Waits until the sandbox has a slot. It has one unless it was idle and lent it.
     async fn wait_for_slot(&self, entry: &Arc<Entry>) -> Result<(), HostError> {
-        let gone = || HostError::Gone(shown_id(&entry.id));
-        let granted = self.change_room(|room| {
-            if room.waiting() > 0 && !room.has_slot(entry.number()) {
-                self.check_waiting(room)?;
+        let gone = || HostError::Gone(displayed_id(&entry.id));
+        let granted = self.update_slots(|slot_pool| {
+            if slot_pool.waiting() > 0 && !slot_pool.has_slot(entry.holder_id()) {
+                self.check_waiting(slot_pool)?;
             }
-            match room.wish_slot(entry.number()) {
-                SlotAnswer::Has => Ok(None),
-                SlotAnswer::Wait(granted) => Ok(Some(granted)),
-                SlotAnswer::Gone => Err(gone()),
+            match slot_pool.request_slot(entry.holder_id()) {
+                SlotGrant::HasSlot => Ok(None),
+                SlotGrant::Wait(granted) => Ok(Some(granted)),
+                SlotGrant::Gone => Err(gone()),
             }
         })?;
         let Some(granted) = granted else { return Ok(()) };
@@ -164,7 +164,7 @@ impl SandboxHost {
         match granted {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) if entry.ended.is_cancelled() => Err(gone()),
-            Ok(Err(_)) => Err(shut_down()),
+            Ok(Err(_)) => Err(shutting_down()),
             Err(_) => Err(HostError::Full {
                 reason: format!(
                     "This sandbox was idle and lent its slot; none became free within {} s. The command was not run.",
@@ -176,27 +176,29 @@ impl SandboxHost {
     }
 
     /// Checks a request and converts it into the command to run.
-    fn exec_of(&self, id: &str, asked: ExecAsk) -> Result<Exec, HostError> {
+    fn checked_exec(&self, id: &str, request: ExecRequest) -> Result<Exec, HostError> {
         let invalid = |text: String| Err(HostError::Invalid(text));
-        if asked.command.trim().is_empty() {
+        if request.command.trim().is_empty() {
             return invalid("The command is empty.".to_owned());
         }
-        if asked.command.len() > COMMAND_BYTES_MAX {
+        if request.command.len() > COMMAND_BYTES_MAX {
             return invalid(format!(
                 "The command has more than {COMMAND_BYTES_MAX} bytes: write it to a file and run that."
             ));
         }
-        if asked.command.contains('\0') {
+        if request.command.contains('\0') {
             return invalid("The command contains a NUL byte.".to_owned());
         }
-        let cwd = asked.cwd.filter(|cwd| !cwd.is_empty());
+        let cwd = request.cwd.filter(|cwd| !cwd.is_empty());
         if cwd.as_ref().is_some_and(|cwd| cwd.len() > PATH_BYTES_MAX || cwd.contains('\0')) {
             return invalid(format!("cwd must have at most {PATH_BYTES_MAX} bytes, none of them NUL."));
         }
-        let mut env = asked.env.unwrap_or_default();
+        let mut env = request.env.unwrap_or_default();
         let bytes: usize = env.iter().map(|(name, value)| name.len() + value.len() + 2).sum();
         if env.len() > ENV_ENTRIES_MAX || bytes > ENV_BYTES_MAX {
-            return invalid(format!("env must have at most {ENV_ENTRIES_MAX} entries and {ENV_BYTES_MAX} bytes."));
+            return invalid(format!(
+                "env must have at most {ENV_ENTRIES_MAX} entries and {ENV_BYTES_MAX} bytes."
+            ));
         }
         let usable = |(name, value): (&String, &String)| {
             !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
@@ -209,13 +211,13 @@ impl SandboxHost {
         env.extend(self.config.env.clone());
         env.insert("SANDY_SANDBOX_ID".to_owned(), id.to_owned());
         env.insert("SANDY_ISOLATION".to_owned(), self.isolation.form().name.to_owned());
-        let timeout = match asked.timeout_ms {
+        let timeout = match request.timeout_ms {
             None => self.config.exec_timeout,
             Some(0) => return invalid("timeoutMs must be at least 1.".to_owned()),
             // No command outlives its sandbox.
             Some(ms) => Duration::from_millis(ms).min(self.config.lease_max),
         };
         let output_bytes_max = self.config.output_bytes_max;
-        Ok(Exec { command: asked.command, cwd, env, timeout, output_bytes_max })
+        Ok(Exec { command: request.command, cwd, env, timeout, output_bytes_max })
     }
 }

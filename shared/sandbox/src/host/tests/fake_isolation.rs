@@ -1,4 +1,4 @@
-//! Sandboxes that are none: they keep count, and take as long as they are told by the test's clock.
+//! Fake sandboxes, which count what happens and take simulated time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,30 +11,30 @@ use tokio::time::Instant;
 use crate::host::{HostConfig, SandboxHost};
 use crate::isolation::{Exec, Form, Isolation, IsolationError, Limits, Output, Sandbox, Usage};
 
-/// Makes fakes, and counts them.
-pub(super) struct Fakes {
+/// Creates fake sandboxes and counts them.
+pub(super) struct FakeIsolation {
     pub(super) form: Form,
-    /// How long making one takes.
-    pub(super) making: Duration,
-    /// How long ending one takes.
-    pub(super) ending: Duration,
-    /// What making one comes to instead.
+    /// Time that creating a sandbox takes.
+    pub(super) creation_time: Duration,
+    /// Time that ending a sandbox takes.
+    pub(super) end_time: Duration,
+    /// Error that creations return, if set.
     pub(super) failure: Option<IsolationError>,
     pub(super) counts: Arc<Counts>,
 }
 
 #[derive(Default)]
 pub(super) struct Counts {
-    /// That exist.
+    /// Number of existing sandboxes.
     pub(super) alive: AtomicUsize,
-    /// The most that existed at one time.
-    pub(super) most: AtomicUsize,
-    /// That were made.
-    pub(super) made: AtomicUsize,
-    /// Commands as they came.
+    /// Maximum number of sandboxes that existed at one time.
+    pub(super) max_alive: AtomicUsize,
+    /// Number of created sandboxes.
+    pub(super) created: AtomicUsize,
+    /// Commands in the order of arrival.
     pub(super) commands: Mutex<Vec<Exec>>,
-    /// All fakes, in the order of making.
-    pub(super) all: Mutex<Vec<Arc<Fake>>>,
+    /// All sandboxes in the order of creation.
+    pub(super) all: Mutex<Vec<Arc<FakeSandbox>>>,
 }
 
 impl Counts {
@@ -43,23 +43,23 @@ impl Counts {
     }
 }
 
-pub(super) struct Fake {
+pub(super) struct FakeSandbox {
     counts: Arc<Counts>,
-    ending: Duration,
+    end_time: Duration,
     over: AtomicBool,
-    /// What its guard says when it is asked why.
+    /// Exceeded limit that its guard reports.
     pub(super) limit: std::sync::OnceLock<String>,
     ended: AtomicBool,
-    /// Processors that it uses all the time.
+    /// Constant CPU usage, in processors; `None` if unknown.
     pub(super) cores: Mutex<Option<f64>>,
-    /// Memory that it uses, in bytes.
+    /// Memory usage, in bytes.
     pub(super) memory_bytes: Mutex<u64>,
     made: Instant,
     files: Mutex<BTreeMap<String, Vec<u8>>>,
 }
 
-impl Fake {
-    /// Its first process is killed.
+impl FakeSandbox {
+    /// Simulates that its first process is killed.
     pub(super) fn kill(&self) {
         self.over.store(true, Ordering::SeqCst);
     }
@@ -69,20 +69,20 @@ impl Fake {
     }
 }
 
-impl Default for Fakes {
+impl Default for FakeIsolation {
     fn default() -> Self {
         let holds = vec!["nothing at all".to_owned()];
         Self {
             form: Form { name: "fake", holds, lacks: vec!["It holds nothing.".to_owned()] },
-            making: Duration::ZERO,
-            ending: Duration::ZERO,
+            creation_time: Duration::ZERO,
+            end_time: Duration::ZERO,
             failure: None,
             counts: Arc::default(),
         }
     }
 }
 
-impl Fakes {
+impl FakeIsolation {
     pub(super) fn host(self, config: HostConfig) -> (Arc<SandboxHost>, Arc<Counts>) {
         let counts = Arc::clone(&self.counts);
         (SandboxHost::new(Arc::new(self), HostConfig { memory_reserve_bytes: 0, ..config }), counts)
@@ -90,19 +90,19 @@ impl Fakes {
 }
 
 #[async_trait]
-impl Isolation for Fakes {
+impl Isolation for FakeIsolation {
     fn form(&self) -> &Form {
         &self.form
     }
 
     async fn create(&self, _: &Limits) -> Result<Arc<dyn Sandbox>, IsolationError> {
-        tokio::time::sleep(self.making).await;
+        tokio::time::sleep(self.creation_time).await;
         if let Some(failure) = &self.failure {
             return Err(failure.clone());
         }
-        let fake = Arc::new(Fake {
+        let sandbox = Arc::new(FakeSandbox {
             counts: Arc::clone(&self.counts),
-            ending: self.ending,
+            end_time: self.end_time,
             over: AtomicBool::new(false),
             limit: std::sync::OnceLock::new(),
             ended: AtomicBool::new(false),
@@ -111,17 +111,17 @@ impl Isolation for Fakes {
             made: Instant::now(),
             files: Mutex::default(),
         });
-        self.counts.made.fetch_add(1, Ordering::SeqCst);
+        self.counts.created.fetch_add(1, Ordering::SeqCst);
         let alive = self.counts.alive.fetch_add(1, Ordering::SeqCst) + 1;
-        self.counts.most.fetch_max(alive, Ordering::SeqCst);
-        self.counts.all.lock().unwrap().push(Arc::clone(&fake));
-        Ok(fake)
+        self.counts.max_alive.fetch_max(alive, Ordering::SeqCst);
+        self.counts.all.lock().unwrap().push(Arc::clone(&sandbox));
+        Ok(sandbox)
     }
 }
 
 #[async_trait]
-impl Sandbox for Fake {
-    /// `sleep MS` takes so long; `fail` fails; anything else is printed.
+impl Sandbox for FakeSandbox {
+    /// `sleep MS` takes that time; `fail` fails; any other command is returned as output.
     async fn exec(&self, exec: &Exec) -> Result<Output, IsolationError> {
         self.counts.commands.lock().unwrap().push(exec.clone());
         let mut output = Output {
@@ -173,7 +173,7 @@ impl Sandbox for Fake {
     }
 
     async fn end(&self) {
-        tokio::time::sleep(self.ending).await;
+        tokio::time::sleep(self.end_time).await;
         self.over.store(true, Ordering::SeqCst);
         if !self.ended.swap(true, Ordering::SeqCst) {
             self.counts.alive.fetch_sub(1, Ordering::SeqCst);

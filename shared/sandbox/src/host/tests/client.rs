@@ -1,4 +1,4 @@
-//! The project's own client against this host, over a real loopback connection.
+//! The project's own client, over a real loopback connection.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::bare::NotIsolated;
+use super::not_isolated::NotIsolated;
 use crate::host::{ApiKey, HostConfig, SandboxHost, router};
 
 struct Served {
@@ -47,25 +47,30 @@ impl Served {
 
     async fn post(&self, path: &str, body: &Value) -> Value {
         let url: Url = format!("{}{path}", self.address).parse().unwrap();
-        let answer = self.http.post(url).bearer_auth("k").json(body).send().await.unwrap();
-        assert_eq!(answer.status(), 200, "{path}");
-        answer.json().await.unwrap()
+        let response = self.http.post(url).bearer_auth("k").json(body).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        response.json().await.unwrap()
     }
 }
 
 #[tokio::test]
-async fn the_client_reads_what_the_host_tells_of_itself() {
+async fn the_client_reads_resources_metrics_and_stats() {
     let config = HostConfig { key: ApiKey::new("k"), memory_reserve_bytes: 0, ..HostConfig::with_slots(2) };
     let served = served(config).await;
     assert_eq!(served.sandy("wrong").resources().await, Err(SandyError::Status(401)));
     let made = served.post("/api/sandboxes", &json!({ "priority": 3, "preemptable": true })).await;
     let id = made["sandboxId"].as_str().unwrap().to_owned();
     let sandy = served.sandy("k");
-    let told = sandy.resources().await.unwrap();
-    assert!(told.can_create_sandbox && told.reject_reason.is_none());
-    assert_eq!((told.priority_breakdown["low"], told.limits["slots"]), (1, Some(2.0)));
-    assert!(told.disk_total_bytes.unwrap() > 0 && told.disk_used_ratio == told.disk_used_ratio_as_told);
-    assert!(told.memory_percent.is_some() && told.cpu_count.is_some() && told.load15.is_some());
+    let resources = sandy.resources().await.unwrap();
+    assert!(resources.can_create_sandbox && resources.reject_reason.is_none());
+    assert_eq!((resources.priority_breakdown["low"], resources.limits["slots"]), (1, Some(2.0)));
+    assert!(
+        resources.disk_total_bytes.unwrap() > 0
+            && resources.disk_used_ratio == resources.disk_used_ratio_as_told
+    );
+    assert!(
+        resources.memory_percent.is_some() && resources.cpu_count.is_some() && resources.load15.is_some()
+    );
     let metrics = sandy.metrics(12).await.unwrap();
     assert!(metrics.len() == 1 && metrics[0].memory_ratio.is_some(), "{metrics:?}");
     let stats = sandy.sandboxes(std::slice::from_ref(&id)).await.unwrap();
@@ -77,7 +82,7 @@ async fn the_client_reads_what_the_host_tells_of_itself() {
 }
 
 #[tokio::test]
-async fn commands_and_files_of_real_processes() {
+async fn commands_run_as_real_processes() {
     let config = HostConfig {
         key: ApiKey::new("k"),
         memory_reserve_bytes: 0,
@@ -89,8 +94,8 @@ async fn commands_and_files_of_real_processes() {
     let made = served.post("/api/sandboxes", &json!({})).await;
     let path = format!("/api/sandboxes/{}", made["sandboxId"].as_str().unwrap());
     let run = async |command: &str| {
-        let asked = json!({ "command": command, "env": { "A": "b c" } });
-        served.post(&format!("{path}/exec"), &asked).await
+        let request = json!({ "command": command, "env": { "A": "b c" } });
+        served.post(&format!("{path}/exec"), &request).await
     };
     let file = json!({ "path": "jobs/x/script.sh", "content": "cat; echo \"$A $SANDY_FILES\"; exit 3\n" });
     served.post(&format!("{path}/files/write"), &file).await;
@@ -104,7 +109,7 @@ async fn commands_and_files_of_real_processes() {
 }
 
 #[tokio::test]
-async fn slow_bodies_block_nobody() {
+async fn slow_bodies_do_not_block_others() {
     let long = Duration::from_secs(600);
     let limits = Limits { body_stall_timeout: long, ..Limits::within_this_machine(100) };
     let config = HostConfig { body_timeout: long, memory_reserve_bytes: 0, ..HostConfig::with_slots(1) };
@@ -119,9 +124,10 @@ async fn slow_bodies_block_nobody() {
         stream.write_all(head.as_bytes()).await.unwrap();
         slow.push(stream);
     }
-    let asked = json!({ "command": "echo quick" });
-    let done =
-        tokio::time::timeout(long / 4, served.post(&path, &asked)).await.expect("nobody is in the way");
+    let request = json!({ "command": "echo quick" });
+    let done = tokio::time::timeout(long / 4, served.post(&path, &request))
+        .await
+        .expect("the request is not blocked");
     assert_eq!(done["stdout"], json!("quick\n"));
     for stream in slow {
         let unanswered = stream.try_read(&mut [0]).unwrap_err();

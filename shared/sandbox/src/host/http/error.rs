@@ -38,17 +38,17 @@ impl From<HostError> for ApiError {
     fn from(error: HostError) -> Self {
         let (code, status, retry_after) = match &error {
             HostError::Invalid(_) => (Code::InvalidRequest, StatusCode::UNPROCESSABLE_ENTITY, None),
-            HostError::NotHere(_) => (Code::NotSupported, StatusCode::BAD_REQUEST, None),
+            HostError::Unsupported(_) => (Code::NotSupported, StatusCode::BAD_REQUEST, None),
             HostError::Gone(_) => (Code::SandboxNotFound, StatusCode::NOT_FOUND, None),
             HostError::OverLimit { .. } => (Code::SandboxOverLimit, StatusCode::NOT_FOUND, None),
             HostError::Conflict(_) => (Code::FileConflict, StatusCode::CONFLICT, None),
-            HostError::TooMany(_) => {
+            HostError::TooManyRequests(_) => {
                 (Code::ServerBusy, StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(5)))
             }
             HostError::Full { retry_after, .. } => {
                 (Code::ServerBusy, StatusCode::SERVICE_UNAVAILABLE, Some(*retry_after))
             }
-            HostError::Unable(_) => (Code::NotSupported, StatusCode::NOT_IMPLEMENTED, None),
+            HostError::Unavailable(_) => (Code::NotSupported, StatusCode::NOT_IMPLEMENTED, None),
             HostError::Failed(_) => (Code::InternalError, StatusCode::INTERNAL_SERVER_ERROR, None),
         };
         if matches!(error, HostError::Failed(_)) {
@@ -65,11 +65,11 @@ impl From<HostError> for ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut said = json!({ "detail": self.detail, "code": self.code });
+        let mut body = json!({ "detail": self.detail, "code": self.code });
         if let Some(limit) = self.over_limit {
-            said["overLimit"] = limit.into();
+            body["overLimit"] = limit.into();
         }
-        let mut response = (self.status, Json(said)).into_response();
+        let mut response = (self.status, Json(body)).into_response();
         let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

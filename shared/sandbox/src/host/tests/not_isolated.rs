@@ -1,5 +1,5 @@
-//! NOT ISOLATED, for tests alone: commands are plain child processes in a temporary folder. Enough to see what the host
-//! makes of what processes do.
+//! NOT ISOLATED, for tests only: runs commands as plain child processes in a temporary folder, to test the host with
+//! real processes.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -90,7 +90,7 @@ impl Sandbox for Folder {
     }
 }
 
-/// The beginning of a stream, and how many bytes followed.
+/// Reads a stream; returns its beginning and the number of further bytes.
 async fn capped(stream: Option<impl AsyncRead + Unpin>, bytes_max: usize) -> (Vec<u8>, u64) {
     let (mut kept, mut dropped) = (Vec::new(), 0);
     let Some(mut stream) = stream else { return (kept, dropped) };

@@ -2,26 +2,26 @@
 
 /// Reason for which a sandbox ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum EndReason {
     Terminated,
     Preempted,
     Idle,
-    Lease,
-    Over,
-    Memory,
+    LeaseExpired,
+    ProcessGone,
+    LowMemory,
     Unclaimed,
     Shutdown,
 }
 
-impl Why {
+impl EndReason {
     pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::Terminated => "it was terminated",
             Self::Preempted => "it was preempted",
             Self::Idle => "it was not used",
-            Self::Lease => "its lease expired",
-            Self::Over => "its first process is gone",
-            Self::Memory => "the machine is nearly out of memory, and this sandbox uses most",
+            Self::LeaseExpired => "its lease expired",
+            Self::ProcessGone => "its first process is gone",
+            Self::LowMemory => "the machine is nearly out of memory, and this sandbox uses most",
             Self::Unclaimed => "its caller went away",
             Self::Shutdown => "the host is shutting down",
         }

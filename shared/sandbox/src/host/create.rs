@@ -8,10 +8,10 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::end_reason::EndReason;
 use super::entry::Entry;
-use super::place::Place;
-use super::room::Room;
-use super::why::Why;
+use super::reservation::Reservation;
+use super::slot_pool::SlotPool;
 use super::{HostError, Priority, SandboxHost, SandboxView};
 
 /// Request for a sandbox. Unknown fields are ignored, since clients of other hosts send them.
@@ -49,7 +49,7 @@ impl Drop for Handover {
     fn drop(&mut self) {
         if let Some(entry) = self.entry.take() {
             // Cleanup continues in the background.
-            let _ = self.host.end(&entry, Why::Unclaimed);
+            let _ = self.host.end(&entry, EndReason::Unclaimed);
         }
     }
 }
@@ -60,65 +60,71 @@ impl SandboxHost {
     ///
     /// # Errors
     /// All of [`HostError`] except [`HostError::Gone`] and [`HostError::Conflict`].
-    pub async fn create(&self, asked: &NewSandbox) -> Result<SandboxView, HostError> {
-        let priority = match asked.priority {
+    pub async fn create(&self, request: &NewSandbox) -> Result<SandboxView, HostError> {
+        let priority = match request.priority {
             None => Priority::Normal,
-            Some(number) => Priority::of_number(number).ok_or_else(|| {
+            Some(number) => Priority::from_number(number).ok_or_else(|| {
                 HostError::Invalid(
                     "The priority must be 0 (critical), 1 (high), 2 (normal) or 3 (low).".to_owned(),
                 )
             })?,
         };
-        if asked.enable_docker_socket == Some(true) {
-            return Err(HostError::NotHere(
+        if request.enable_docker_socket == Some(true) {
+            return Err(HostError::Unsupported(
                 "This sandbox host gives no access to a container engine, since that would be access to the whole \
                  machine: omit enableDockerSocket, or use a host that has engines."
                     .to_owned(),
             ));
         }
-        let preemptable = asked.preemptable.unwrap_or(false);
-        let place = self.wait_for_place(priority, preemptable).await?;
+        let preemptable = request.preemptable.unwrap_or(false);
+        let reservation = self.wait_for_reservation(priority, preemptable).await?;
         self.check_memory()?;
-        let (hand_over, taken) = oneshot::channel();
-        let host = self.this.upgrade().ok_or_else(shut_down)?;
+        let (sender, receiver) = oneshot::channel();
+        let host = self.weak_self.upgrade().ok_or_else(shutting_down)?;
         // Runs to its end even if the caller stops waiting, since a half-made sandbox is harder to clean up than a
         // whole one.
-        let making = async move {
-            let made = host.make(priority, preemptable, place).await;
+        let creation = async move {
+            let made = host.create_entry(priority, preemptable, reservation).await;
             // If the caller is gone, the unsent sandbox is dropped, which ends it.
-            let _ = hand_over.send(made.map(|entry| Handover { host, entry: Some(entry) }));
+            let _ = sender.send(made.map(|entry| Handover { host, entry: Some(entry) }));
         };
-        self.tasks.spawn_on(making, &self.runtime);
-        let made = taken.await.map_err(|_| HostError::Failed("Creating the sandbox failed.".to_owned()))??;
-        let entry = made.take().ok_or_else(shut_down)?;
+        self.tasks.spawn_on(creation, &self.runtime);
+        let made =
+            receiver.await.map_err(|_| HostError::Failed("Creating the sandbox failed.".to_owned()))??;
+        let entry = made.take().ok_or_else(shutting_down)?;
         Ok(self.view(&entry))
     }
 
-    async fn wait_for_place(&self, priority: Priority, preemptable: bool) -> Result<Place, HostError> {
-        let (place, granted) = self.change_room(|room| {
+    async fn wait_for_reservation(
+        &self,
+        priority: Priority,
+        preemptable: bool,
+    ) -> Result<Reservation, HostError> {
+        let (reservation, granted) = self.update_slots(|slot_pool| {
             if self.closed.is_cancelled() {
-                return Err(shut_down());
+                return Err(shutting_down());
             }
-            self.check_waiting(room)?;
-            let (number, granted) = room.wish_place(priority, preemptable);
-            let host = self.this.clone();
-            let leave = move |number| {
+            self.check_waiting(slot_pool)?;
+            let (holder_id, granted) = slot_pool.request_sandbox(priority, preemptable);
+            let host = self.weak_self.clone();
+            let release = move |number| {
                 if let Some(host) = host.upgrade() {
-                    host.change_room(|room| room.gone(number));
+                    host.update_slots(|slot_pool| slot_pool.remove(number));
                 }
             };
-            Ok((Place::new(number, leave), granted))
+            Ok((Reservation::new(holder_id, release), granted))
         })?;
         match timeout(self.config.create_wait, granted).await {
-            Ok(Ok(())) => Ok(place),
-            Ok(Err(_)) => Err(shut_down()),
+            Ok(Ok(())) => Ok(reservation),
+            Ok(Err(_)) => Err(shutting_down()),
             Err(_) => {
                 let wait = self.config.create_wait.as_secs();
                 // Withdraw this request first, so that the message doesn't count it as waiting.
-                drop(place);
-                let why = self.room().why_full().unwrap_or_else(|| "There was no free slot.".to_owned());
+                drop(reservation);
+                let reason =
+                    self.slot_pool().full_reason().unwrap_or_else(|| "There was no free slot.".to_owned());
                 Err(HostError::Full {
-                    reason: format!("No room for a sandbox became free within {wait} s. {why}"),
+                    reason: format!("No room for a sandbox became free within {wait} s. {reason}"),
                     retry_after: Duration::from_secs(5),
                 })
             }
@@ -126,12 +132,14 @@ impl SandboxHost {
     }
 
     /// Fails if too many requests are waiting.
-    pub(super) fn check_waiting(&self, room: &Room) -> Result<(), HostError> {
-        if room.waiting() < self.config.waiting_max {
+    pub(super) fn check_waiting(&self, slot_pool: &SlotPool) -> Result<(), HostError> {
+        if slot_pool.waiting() < self.config.waiting_max {
             return Ok(());
         }
-        let waiting = room.waiting();
-        Err(HostError::TooMany(format!("{waiting} requests are already waiting for a slot: try again later.")))
+        let waiting = slot_pool.waiting();
+        Err(HostError::TooManyRequests(format!(
+            "{waiting} requests are already waiting for a slot: try again later."
+        )))
     }
 
     pub(super) fn check_memory(&self) -> Result<(), HostError> {
@@ -149,35 +157,35 @@ impl SandboxHost {
         }
     }
 
-    async fn make(
+    async fn create_entry(
         &self,
         priority: Priority,
         preemptable: bool,
-        place: Place,
+        reservation: Reservation,
     ) -> Result<Arc<Entry>, HostError> {
         let made = self.isolation.create(&self.config.limits).await;
         let sandbox = made.map_err(|error| {
             tracing::warn!(%error, "Could not create a sandbox: {error}");
-            HostError::of_making(&error)
+            HostError::from_creation_error(&error)
         })?;
         let id = format!("sb-{}", Uuid::new_v4().simple());
-        let number = place.number;
-        let entry = Arc::new(Entry::new(id.clone(), priority, preemptable, sandbox, place));
+        let holder_id = reservation.holder_id;
+        let entry = Arc::new(Entry::new(id.clone(), priority, preemptable, sandbox, reservation));
         self.entries().insert(id, Arc::clone(&entry));
         if self.closed.is_cancelled() {
-            let _ = self.end(&entry, Why::Shutdown);
-            return Err(shut_down());
+            let _ = self.end(&entry, EndReason::Shutdown);
+            return Err(shutting_down());
         }
         let priority = priority.as_str();
         tracing::info!(sandbox.id = entry.id, priority, preemptable, "Created sandbox {}", entry.id);
         // From now on, the sandbox may be preempted.
-        self.change_room(|room| room.made(number));
+        self.update_slots(|slot_pool| slot_pool.mark_ready(holder_id));
         Ok(entry)
     }
 }
 
 /// Returns the error for requests during shutdown.
-pub(super) fn shut_down() -> HostError {
+pub(super) fn shutting_down() -> HostError {
     HostError::Full {
         reason: "The sandbox host is being shut down.".to_owned(),
         retry_after: Duration::from_secs(30),
