@@ -67,8 +67,8 @@ impl SandboxHost {
     ///
     /// # Errors
     /// [`HostError::Gone`], also if the sandbox ends while the command runs; [`HostError::Full`] if the sandbox lent
-    /// its slot and none became free in time (the command wasn't run); [`HostError::TooManyRequests`] if too many commands run;
-    /// [`HostError::Invalid`]; [`HostError::Failed`].
+    /// its slot and none became free in time (the command wasn't run); [`HostError::TooManyRequests`] if too many
+    /// commands run; [`HostError::Invalid`]; [`HostError::Failed`].
     pub async fn exec(&self, id: &str, request: ExecRequest) -> Result<ExecView, HostError> {
         let exec = self.checked_exec(id, request)?;
         let (entry, use_guard) = self.entry_for_use(id).await?;

@@ -10,9 +10,9 @@
 //!
 //! Invariants:
 //! - At most [`HostConfig::slots`] sandboxes work at once, by default as many as the machine has processors: graders
-//!   measure wall-clock time, and a program that has to share a processor would fail tests that it passes alone. A sandbox
-//!   has its slot from the beginning. One that neither runs a command nor uses a processor for a while lends its slot to a
-//!   waiting request, and waits for another slot when it is used again.
+//!   measure wall-clock time, and a program that has to share a processor would fail tests that it passes alone. A
+//!   sandbox has its slot from the beginning. One that neither runs a command nor uses a processor for a while lends
+//!   its slot to a waiting request, and waits for another slot when it is used again.
 //! - Waiting requests are served by priority, then in the order of arrival. A request takes the slot of a preemptable
 //!   sandbox of lower priority; the youngest is chosen, since it has the least work to lose.
 //! - Every sandbox ends: when it is unused, when it is older than its lease, and when its caller went away before it

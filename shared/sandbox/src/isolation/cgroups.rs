@@ -13,45 +13,45 @@ use super::Limits;
 /// namespaces: the guard with its thread, and the second stage with two such threads.
 pub(crate) const OWN_PROCESSES: u64 = 5;
 /// Maximum time to wait until the last process of a group is gone and the group can be removed.
-const REMOVAL_MAX: Duration = Duration::from_secs(10);
+const REMOVAL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Suffix of the group that the host's own processes move to. The next host doesn't remove groups with this suffix.
-const LEAF: &str = ".host";
+const HOST_SUFFIX: &str = ".host";
 /// Maximum number of passes that move processes to that group.
-const LEAF_LOOKS: u32 = 10;
+const MOVE_PASSES_MAX: u32 = 10;
 
 /// Controllers of version 1 for memory, processes and CPU time.
-const CONTROLLERS_ONE: [&str; 3] = ["memory", "pids", "cpuacct"];
+const V1_CONTROLLERS: [&str; 3] = ["memory", "pids", "cpuacct"];
 
 /// Version of the cgroup interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
-    One,
-    Two,
+    V1,
+    V2,
 }
 
 /// A cgroup folder with its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct GroupFolder {
     version: Version,
-    folder: PathBuf,
+    path: PathBuf,
 }
 
 /// The groups of this host, in which it creates groups for its sandboxes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cgroups {
-    memory: Option<Place>,
-    processes: Option<Place>,
-    cpu: Option<Place>,
+    memory: Option<GroupFolder>,
+    processes: Option<GroupFolder>,
+    cpu: Option<GroupFolder>,
 }
 
 /// The groups of one sandbox.
 #[derive(Debug, Default)]
 pub(crate) struct Group {
-    memory: Option<Place>,
-    cpu: Option<Place>,
+    memory: Option<GroupFolder>,
+    cpu: Option<GroupFolder>,
     /// All folders of the group, without duplicates.
-    folders: Vec<Place>,
+    folders: Vec<GroupFolder>,
 }
 
 impl Cgroups {
@@ -63,32 +63,32 @@ impl Cgroups {
 
     /// Does the same for the given mounts and groups of this process.
     fn find_in(mounts: &str, own: &str, name: &str) -> Self {
-        let places = places_two(mounts, own);
-        let made = places.iter().find_map(|place| make_two(place, name));
+        let groups = v2_groups(mounts, own);
+        let made = groups.iter().find_map(|group_folder| make_v2_group(group_folder, name));
         // A group that was delegated to this process, such as a scope or service with `Delegate=yes`, can enable its
         // controllers for child groups once its own processes have moved to a child group.
         let made = made.or_else(|| {
-            let own = places.first()?;
-            leave_for_leaf(own, name).then(|| make_two(own, name)).flatten()
+            let own = groups.first()?;
+            move_to_child_group(own, name).then(|| make_v2_group(own, name)).flatten()
         });
         if let Some(folder) = made {
-            let place = Some(Place { version: Version::Two, folder });
-            return Self { memory: place.clone(), processes: place.clone(), cpu: place };
+            let group_folder = Some(GroupFolder { version: Version::V2, path: folder });
+            return Self { memory: group_folder.clone(), processes: group_folder.clone(), cpu: group_folder };
         }
-        let [memory, processes, cpu] = CONTROLLERS_ONE.map(|controller| {
-            let folder = place_one(mounts, own, controller)?.join(name);
+        let [memory, processes, cpu] = V1_CONTROLLERS.map(|controller| {
+            let folder = v1_group(mounts, own, controller)?.join(name);
             // Several controllers may share a hierarchy, so the folder may already exist.
             (folder.is_dir() || std::fs::create_dir(&folder).is_ok())
-                .then_some(Place { version: Version::One, folder })
+                .then_some(GroupFolder { version: Version::V1, path: folder })
         });
         Self { memory, processes, cpu }
     }
 
     /// Returns every folder that [`Self::find`] may create.
-    pub(crate) fn possible(name: &str) -> Vec<PathBuf> {
+    pub(crate) fn candidates(name: &str) -> Vec<PathBuf> {
         let (mounts, own) = hierarchies();
-        let one = CONTROLLERS_ONE.iter().filter_map(|controller| place_one(&mounts, &own, controller));
-        places_two(&mounts, &own).into_iter().chain(one).map(|place| place.join(name)).collect()
+        let one = V1_CONTROLLERS.iter().filter_map(|controller| v1_group(&mounts, &own, controller));
+        v2_groups(&mounts, &own).into_iter().chain(one).map(|group_folder| group_folder.join(name)).collect()
     }
 
     pub(crate) fn bounds_memory(&self) -> bool {
@@ -104,7 +104,7 @@ impl Cgroups {
         let mut folders: Vec<PathBuf> = [&self.memory, &self.processes, &self.cpu]
             .into_iter()
             .flatten()
-            .map(|place| place.folder.clone())
+            .map(|group_folder| group_folder.path.clone())
             .collect();
         folders.sort();
         folders.dedup();
@@ -122,33 +122,36 @@ impl Cgroups {
     }
 
     fn fill(&self, group: &mut Group, name: &str, limits: &Limits) -> std::io::Result<()> {
-        for place in [&self.memory, &self.processes, &self.cpu].into_iter().flatten() {
-            let own = Place { version: place.version, folder: place.folder.join(name) };
+        for group_folder in [&self.memory, &self.processes, &self.cpu].into_iter().flatten() {
+            let own = GroupFolder { version: group_folder.version, path: group_folder.path.join(name) };
             if !group.folders.contains(&own) {
-                std::fs::create_dir(&own.folder)?;
+                std::fs::create_dir(&own.path)?;
                 group.folders.push(own);
             }
         }
-        let in_group = |place: &Place| Place { version: place.version, folder: place.folder.join(name) };
-        if let Some(place) = self.memory.as_ref().map(in_group) {
+        let in_group = |group_folder: &GroupFolder| GroupFolder {
+            version: group_folder.version,
+            path: group_folder.path.join(name),
+        };
+        if let Some(group_folder) = self.memory.as_ref().map(in_group) {
             let bytes = limits.memory_bytes.to_string();
-            let set = |file: &str, value: &str| std::fs::write(place.folder.join(file), value);
-            match place.version {
-                Version::One => {
+            let set = |file: &str, value: &str| std::fs::write(group_folder.path.join(file), value);
+            match group_folder.version {
+                Version::V1 => {
                     set("memory.limit_in_bytes", &bytes)?;
                     // Exists only if the kernel counts swap.
                     let _ = set("memory.memsw.limit_in_bytes", &bytes);
                 }
-                Version::Two => {
+                Version::V2 => {
                     set("memory.max", &bytes)?;
                     let _ = set("memory.swap.max", "0");
                 }
             }
-            group.memory = Some(place);
+            group.memory = Some(group_folder);
         }
-        if let Some(place) = self.processes.as_ref().map(in_group) {
+        if let Some(group_folder) = self.processes.as_ref().map(in_group) {
             let processes = limits.processes.saturating_add(OWN_PROCESSES).to_string();
-            std::fs::write(place.folder.join("pids.max"), processes)?;
+            std::fs::write(group_folder.path.join("pids.max"), processes)?;
         }
         group.cpu = self.cpu.as_ref().map(in_group);
         Ok(())
@@ -157,39 +160,39 @@ impl Cgroups {
 
 impl Group {
     /// Returns the files to which a process writes its id to join the group.
-    pub(crate) fn joins(&self) -> Vec<PathBuf> {
-        self.folders.iter().map(|place| place.folder.join("cgroup.procs")).collect()
+    pub(crate) fn cgroup_procs(&self) -> Vec<PathBuf> {
+        self.folders.iter().map(|group_folder| group_folder.path.join("cgroup.procs")).collect()
     }
 
     /// Returns the CPU time used so far, in seconds.
     pub(crate) fn cpu_seconds(&self) -> Option<f64> {
-        let place = self.cpu.as_ref()?;
-        Some(match place.version {
-            Version::One => number(&place.folder.join("cpuacct.usage"))? as f64 / 1e9,
-            Version::Two => entry(&place.folder.join("cpu.stat"), "usage_usec")? as f64 / 1e6,
+        let group_folder = self.cpu.as_ref()?;
+        Some(match group_folder.version {
+            Version::V1 => number(&group_folder.path.join("cpuacct.usage"))? as f64 / 1e9,
+            Version::V2 => entry(&group_folder.path.join("cpu.stat"), "usage_usec")? as f64 / 1e6,
         })
     }
 
     /// Returns the memory in use, in bytes, without the inactive page cache.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
-        let place = self.memory.as_ref()?;
-        let (usage, idle) = match place.version {
-            Version::One => ("memory.usage_in_bytes", "total_inactive_file"),
-            Version::Two => ("memory.current", "inactive_file"),
+        let group_folder = self.memory.as_ref()?;
+        let (usage, idle) = match group_folder.version {
+            Version::V1 => ("memory.usage_in_bytes", "total_inactive_file"),
+            Version::V2 => ("memory.current", "inactive_file"),
         };
-        let idle = entry(&place.folder.join("memory.stat"), idle).unwrap_or_default();
-        Some(number(&place.folder.join(usage))?.saturating_sub(idle))
+        let idle = entry(&group_folder.path.join("memory.stat"), idle).unwrap_or_default();
+        Some(number(&group_folder.path.join(usage))?.saturating_sub(idle))
     }
 
     /// Kills all processes in the group and removes it. Retries for a while, since processes take a moment to exit.
     pub(crate) fn remove(&self) {
-        remove(self.folders.iter().map(|place| place.folder.clone()).collect());
+        remove(self.folders.iter().map(|group_folder| group_folder.path.clone()).collect());
     }
 }
 
 /// Kills all processes in these groups and the groups below them, and removes the groups.
 pub(crate) fn remove(folders: Vec<PathBuf>) {
-    let until = Instant::now() + REMOVAL_MAX;
+    let until = Instant::now() + REMOVAL_TIMEOUT;
     let mut left = folders;
     loop {
         left.retain(|folder| !remove_once(folder));
@@ -232,9 +235,9 @@ fn kill_all(folder: &Path) {
     };
     for pid in members().into_iter().filter_map(Pid::from_raw) {
         // The pidfd keeps the id from being reused, so that the second look-up is reliable.
-        let Ok(held) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { continue };
+        let Ok(pidfd) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { continue };
         if members().contains(&pid.as_raw_nonzero().get()) {
-            let _ = rustix::process::pidfd_send_signal(held, Signal::KILL);
+            let _ = rustix::process::pidfd_send_signal(pidfd, Signal::KILL);
         }
     }
 }
@@ -246,7 +249,7 @@ fn hierarchies() -> (String, String) {
 }
 
 /// Returns the folder of this process's group in the hierarchy of a version 1 controller.
-fn place_one(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
+fn v1_group(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
     let own = own.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (names, path) = (parts.next()?, parts.next()?);
@@ -261,38 +264,41 @@ fn place_one(mounts: &str, own: &str, controller: &str) -> Option<PathBuf> {
 
 /// Returns the folders of the version 2 hierarchy to try: this process's own group, then its ancestors as far as a
 /// service manager has delegated them to this user, up to the root group, which root may use.
-fn places_two(mounts: &str, own: &str) -> Vec<PathBuf> {
+fn v2_groups(mounts: &str, own: &str) -> Vec<PathBuf> {
     let Some(mount) = mounts.lines().filter_map(Mount::parse).find(|mount| mount.kind == "cgroup2") else {
         return Vec::new();
     };
     let own = own.lines().find_map(|line| line.strip_prefix("0::")).and_then(|path| mount.folder(path));
-    let mut places: Vec<PathBuf> = Vec::new();
+    let mut groups: Vec<PathBuf> = Vec::new();
     if let Some(own) = own {
-        places
-            .extend(own.ancestors().take_while(|place| place.starts_with(&mount.point)).map(Path::to_owned));
+        groups.extend(
+            own.ancestors()
+                .take_while(|group_folder| group_folder.starts_with(&mount.point))
+                .map(Path::to_owned),
+        );
     }
-    if !places.contains(&mount.point) {
-        places.push(mount.point);
+    if !groups.contains(&mount.point) {
+        groups.push(mount.point);
     }
-    places
+    groups
 }
 
 /// Moves the processes of a group into a child group, where they stay: the kernel doesn't let a group with processes of
 /// its own enable controllers for its children. The limits of the group still apply to them. Returns false if that
 /// isn't permitted.
-fn leave_for_leaf(place: &Path, name: &str) -> bool {
-    let has_memory = std::fs::read_to_string(place.join("cgroup.controllers"))
+fn move_to_child_group(group_folder: &Path, name: &str) -> bool {
+    let has_memory = std::fs::read_to_string(group_folder.join("cgroup.controllers"))
         .is_ok_and(|names| names.split_whitespace().any(|name| name == "memory"));
-    let leaf = place.join(format!("{name}{LEAF}"));
-    if !has_memory || !may_move(place) || std::fs::create_dir(&leaf).is_err() {
+    let child = group_folder.join(format!("{name}{HOST_SUFFIX}"));
+    if !has_memory || !may_move(group_folder) || std::fs::create_dir(&child).is_err() {
         return false;
     }
     // Another pass finds processes that were started in the meantime.
-    for _ in 0..LEAF_LOOKS {
-        let members = std::fs::read_to_string(place.join("cgroup.procs")).unwrap_or_default();
+    for _ in 0..MOVE_PASSES_MAX {
+        let members = std::fs::read_to_string(group_folder.join("cgroup.procs")).unwrap_or_default();
         let mut has_moved = false;
         for pid in members.lines() {
-            has_moved |= std::fs::write(leaf.join("cgroup.procs"), pid).is_ok();
+            has_moved |= std::fs::write(child.join("cgroup.procs"), pid).is_ok();
         }
         if !has_moved {
             break;
@@ -302,33 +308,33 @@ fn leave_for_leaf(place: &Path, name: &str) -> bool {
         std::fs::read_to_string(group.join("cgroup.procs")).is_ok_and(|members| members.trim().is_empty())
     };
     // An empty child group is removed; otherwise this process lives in it from now on.
-    if is_empty(&leaf) {
-        let _ = std::fs::remove_dir(&leaf);
+    if is_empty(&child) {
+        let _ = std::fs::remove_dir(&child);
     }
-    is_empty(place)
+    is_empty(group_folder)
 }
 
 /// Creates a group for this host with both controllers; `None` if they aren't available.
-fn make_two(place: &Path, name: &str) -> Option<PathBuf> {
+fn make_v2_group(group_folder: &Path, name: &str) -> Option<PathBuf> {
     const CONTROLLERS: [&str; 2] = ["memory", "pids"];
     let has = |file: PathBuf| {
         let names = std::fs::read_to_string(file).unwrap_or_default();
         CONTROLLERS.iter().all(|controller| names.split_whitespace().any(|name| name == *controller))
     };
-    if !has(place.join("cgroup.controllers")) {
+    if !has(group_folder.join("cgroup.controllers")) {
         return None;
     }
-    let hand_down = |folder: &Path| {
+    let enable_controllers = |folder: &Path| {
         // Fails for a group that has processes itself.
         has(folder.join("cgroup.subtree_control"))
             || std::fs::write(folder.join("cgroup.subtree_control"), "+memory +pids").is_ok()
     };
-    let folder = place.join(name);
-    if !hand_down(place) || std::fs::create_dir(&folder).is_err() {
+    let folder = group_folder.join(name);
+    if !enable_controllers(group_folder) || std::fs::create_dir(&folder).is_err() {
         return None;
     }
-    let joined = nix::unistd::Uid::effective().is_root() || may_move(place);
-    if !joined || !hand_down(&folder) {
+    let can_join = nix::unistd::Uid::effective().is_root() || may_move(group_folder);
+    if !can_join || !enable_controllers(&folder) {
         let _ = std::fs::remove_dir(&folder);
         return None;
     }
@@ -336,8 +342,8 @@ fn make_two(place: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// Returns true if this process may move processes below this group, which requires write access to the group's list.
-fn may_move(place: &Path) -> bool {
-    rustix::fs::access(place.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok()
+fn may_move(group_folder: &Path) -> bool {
+    rustix::fs::access(group_folder.join("cgroup.procs"), rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 /// An entry of `/proc/self/mountinfo`.
@@ -386,25 +392,25 @@ mod tests {
                        41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
 
     #[test]
-    fn places_of_version_one_are_below_the_own_group() {
+    fn version_one_groups_are_found_by_controller() {
         let own = "4:memory:/user/a\n3:cpu,cpuacct:/docker/1\n0::/\n";
-        assert_eq!(place_one(ONE, own, "memory"), Some("/sys/fs/cgroup/memory/user/a".into()));
-        assert_eq!(place_one(ONE, own, "cpuacct"), Some("/sys/fs/cgroup/cpu,cpuacct/".into()));
-        assert_eq!(place_one(ONE, own, "pids"), None);
-        assert_eq!(place_one(ONE, "3:cpu,cpuacct:/elsewhere\n", "cpuacct"), None);
-        assert_eq!(place_one("garbage\n", own, "memory"), None);
+        assert_eq!(v1_group(ONE, own, "memory"), Some("/sys/fs/cgroup/memory/user/a".into()));
+        assert_eq!(v1_group(ONE, own, "cpuacct"), Some("/sys/fs/cgroup/cpu,cpuacct/".into()));
+        assert_eq!(v1_group(ONE, own, "pids"), None);
+        assert_eq!(v1_group(ONE, "3:cpu,cpuacct:/elsewhere\n", "cpuacct"), None);
+        assert_eq!(v1_group("garbage\n", own, "memory"), None);
     }
 
     #[test]
-    fn places_of_version_two_are_the_own_group_and_those_above() {
+    fn version_two_candidates_are_the_own_group_and_its_ancestors() {
         let mounts = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
         let own = "0::/user.slice/a.scope\n";
         let expected: Vec<PathBuf> = ["/user.slice/a.scope", "/user.slice", ""]
             .map(|path| format!("/sys/fs/cgroup{path}").into())
             .into();
-        assert_eq!(places_two(mounts, own), expected);
-        assert_eq!(places_two(mounts, "0::/\n"), vec![PathBuf::from("/sys/fs/cgroup/")]);
-        assert!(places_two("", own).is_empty());
+        assert_eq!(v2_groups(mounts, own), expected);
+        assert_eq!(v2_groups(mounts, "0::/\n"), vec![PathBuf::from("/sys/fs/cgroup/")]);
+        assert!(v2_groups("", own).is_empty());
     }
 
     #[test]
@@ -430,20 +436,20 @@ mod tests {
     }
 
     #[test]
-    fn version_two_hands_its_controllers_down() {
-        let place = stand_in("cpu memory pids\n");
-        let folder = make_two(place.path(), "host").unwrap();
-        for group in [place.path(), &folder] {
+    fn version_two_enables_controllers_for_child_groups() {
+        let group_folder = stand_in("cpu memory pids\n");
+        let folder = make_v2_group(group_folder.path(), "host").unwrap();
+        for group in [group_folder.path(), &folder] {
             assert_eq!(
                 std::fs::read_to_string(group.join("cgroup.subtree_control")).unwrap(),
                 "+memory +pids"
             );
         }
-        let here = Some(Place { version: Version::Two, folder: folder.clone() });
+        let here = Some(GroupFolder { version: Version::V2, path: folder.clone() });
         let cgroups = Cgroups { memory: here.clone(), processes: here.clone(), cpu: here };
         let group = cgroups.make("one", &limits()).unwrap();
         let own = folder.join("one");
-        assert_eq!(group.joins(), [own.join("cgroup.procs")]);
+        assert_eq!(group.cgroup_procs(), [own.join("cgroup.procs")]);
         for (file, value) in [("memory.max", "1073741824"), ("memory.swap.max", "0"), ("pids.max", "15")] {
             assert_eq!(std::fs::read_to_string(own.join(file)).unwrap(), value);
         }
@@ -460,15 +466,15 @@ mod tests {
     }
 
     /// Creates a stand-in for a group in a hierarchy.
-    fn group(at: &Path, controllers: &str, handed_down: &str) {
+    fn group(at: &Path, controllers: &str, enabled_controllers: &str) {
         std::fs::create_dir_all(at).unwrap();
         std::fs::write(at.join("cgroup.controllers"), controllers).unwrap();
-        std::fs::write(at.join("cgroup.subtree_control"), handed_down).unwrap();
+        std::fs::write(at.join("cgroup.subtree_control"), enabled_controllers).unwrap();
         std::fs::write(at.join("cgroup.procs"), "").unwrap();
     }
 
     #[test]
-    fn a_group_above_that_hands_its_controllers_down_is_used() {
+    fn an_ancestor_that_delegates_its_controllers_is_used() {
         let top = tempfile::tempdir().unwrap();
         let slice = top.path().join("user.slice/user@1000.service/app.slice");
         group(&slice, "cpu memory pids", "memory pids");
@@ -481,37 +487,39 @@ mod tests {
     }
 
     #[test]
-    fn processes_of_a_delegated_group_move_into_one_below_it() {
+    fn processes_of_a_delegated_group_move_to_a_child_group() {
         let top = tempfile::tempdir().unwrap();
         let scope = top.path().join("run.scope");
         group(&scope, "memory pids", "");
         std::fs::write(scope.join("cgroup.procs"), "41\n42\n").unwrap();
         // The stand-in keeps its list of processes, so it doesn't count as empty; each process was written to the child
         // group's list.
-        assert!(!leave_for_leaf(&scope, "bench-sandbox-x"));
-        let leaf = scope.join("bench-sandbox-x.host");
-        assert_eq!(std::fs::read_to_string(leaf.join("cgroup.procs")).unwrap(), "42");
+        assert!(!move_to_child_group(&scope, "bench-sandbox-x"));
+        let child = scope.join("bench-sandbox-x.host");
+        assert_eq!(std::fs::read_to_string(child.join("cgroup.procs")).unwrap(), "42");
 
         // A group without controllers is left alone.
         let other = top.path().join("other.scope");
         group(&other, "cpu", "");
-        assert!(!leave_for_leaf(&other, "bench-sandbox-x") && !other.join("bench-sandbox-x.host").exists());
+        assert!(
+            !move_to_child_group(&other, "bench-sandbox-x") && !other.join("bench-sandbox-x.host").exists()
+        );
     }
 
     #[test]
-    fn version_two_without_both_controllers_is_done_without() {
-        assert_eq!(make_two(stand_in("hugetlb\n").path(), "host"), None);
-        assert_eq!(make_two(stand_in("memory cpu\n").path(), "host"), None);
+    fn version_two_without_both_controllers_is_not_used() {
+        assert_eq!(make_v2_group(stand_in("hugetlb\n").path(), "host"), None);
+        assert_eq!(make_v2_group(stand_in("memory cpu\n").path(), "host"), None);
     }
 
     #[test]
     fn version_one_has_a_group_for_each_controller() {
         let (memory, pids) = (stand_in(""), stand_in(""));
-        let place =
-            |at: &tempfile::TempDir| Some(Place { version: Version::One, folder: at.path().to_owned() });
-        let cgroups = Cgroups { memory: place(&memory), processes: place(&pids), cpu: None };
+        let group_folder =
+            |at: &tempfile::TempDir| Some(GroupFolder { version: Version::V1, path: at.path().to_owned() });
+        let cgroups = Cgroups { memory: group_folder(&memory), processes: group_folder(&pids), cpu: None };
         let group = cgroups.make("one", &limits()).unwrap();
-        assert_eq!(group.joins().len(), 2);
+        assert_eq!(group.cgroup_procs().len(), 2);
         let read = |at: &tempfile::TempDir, file: &str| {
             std::fs::read_to_string(at.path().join("one").join(file)).unwrap()
         };

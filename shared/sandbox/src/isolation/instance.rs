@@ -9,22 +9,22 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 
 use super::cgroups::{self, Cgroups};
-use super::slots;
+use super::uids;
 
 /// Name of the lock file that a host holds while it starts or cleans up.
-const DOOR: &str = "lock";
+const LOCK_FILE: &str = "lock";
 /// Name of the record in a host's folder. The host holds its lock while it lives, and lists in it what it has created
 /// elsewhere.
-const ALIVE: &str = "alive";
+const RECORD_FILE: &str = "alive";
 /// Folder with the records of all hosts on this machine that run as root, since their own folders may disappear
 /// together with their records.
-const HOSTS: &str = "/run/bench-sandbox/hosts";
+const ROOT_RECORDS: &str = "/run/bench-sandbox/hosts";
 /// Prefix of the names of our folders and groups in shared places.
-const NAME: &str = "bench-sandbox-";
+const NAME_PREFIX: &str = "bench-sandbox-";
 /// Name of an empty folder to mount on.
 const STAGING: &str = "staging";
 /// Candidates for a folder that other users must be able to enter.
-const ENTERED_BY_ALL: [&str; 3] = ["/var/tmp", "/tmp", "/run"];
+const WORLD_ACCESSIBLE: [&str; 3] = ["/var/tmp", "/tmp", "/run"];
 
 /// Folders and cgroups of one host. Removed when dropped.
 #[derive(Debug)]
@@ -43,28 +43,28 @@ impl Instance {
     pub(crate) fn new(folder: &Path, others: bool) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let folder = folder.canonicalize()?;
-        let _door = open_door(&folder)?;
+        let _lock = lock_folder(&folder)?;
         for entry in entries(&folder).iter().filter(|entry| entry.is_dir()) {
-            remove_dead(&entry.join(ALIVE));
+            remove_leftovers(&entry.join(RECORD_FILE));
         }
-        let id = short(&uuid::Uuid::new_v4().simple().to_string()).to_owned();
+        let id = short_id(&uuid::Uuid::new_v4().simple().to_string()).to_owned();
         let own = folder.join(&id);
         DirBuilder::new().mode(0o711).create(&own)?;
         DirBuilder::new().mode(0o700).create(own.join(STAGING))?;
-        let mut records = vec![Record::new(own.join(ALIVE))?];
-        records.extend(among_all_hosts(&id));
+        let mut records = vec![Record::new(own.join(RECORD_FILE))?];
+        records.extend(register_root_host(&id));
 
         let mut work = own.join("sandboxes");
-        if others && !is_entered_by_all(&own) {
-            let place = ENTERED_BY_ALL.map(Path::new).into_iter().find(|place| is_entered_by_all(place));
+        if others && !is_accessible_to_all(&own) {
+            let place = WORLD_ACCESSIBLE.map(Path::new).into_iter().find(|place| is_accessible_to_all(place));
             let place = place.ok_or_else(|| io::Error::other("no folder is accessible to other users"))?;
-            work = place.join(format!("{NAME}{id}"));
+            work = place.join(format!("{NAME_PREFIX}{id}"));
         }
-        let name = format!("{NAME}{id}");
+        let name = format!("{NAME_PREFIX}{id}");
         for record in &mut records {
             // Listed before creation; removing entries that don't exist does no harm.
             record.list("folder", &work)?;
-            for group in Cgroups::possible(&name) {
+            for group in Cgroups::candidates(&name) {
                 record.list("group", &group)?;
             }
             record.list("folder", &own)?;
@@ -82,8 +82,8 @@ impl Instance {
     }
 
     /// Returns the folder for the files of a sandbox without a file system of its own.
-    pub(crate) fn folder_of(&self, id: &str) -> PathBuf {
-        self.work.join(short(id))
+    pub(crate) fn sandbox_folder(&self, id: &str) -> PathBuf {
+        self.work.join(short_id(id))
     }
 }
 
@@ -107,7 +107,7 @@ struct Record {
 
 impl Record {
     fn new(path: PathBuf) -> io::Result<Self> {
-        let file = slots::lock(&path)?.ok_or_else(|| io::Error::other("a new file is locked"))?;
+        let file = uids::lock(&path)?.ok_or_else(|| io::Error::other("a new file is locked"))?;
         Ok(Self { path, file })
     }
 
@@ -117,24 +117,24 @@ impl Record {
 }
 
 /// Waits until no other host is starting or cleaning up in this folder.
-fn open_door(folder: &Path) -> io::Result<File> {
-    let door =
-        File::options().create(true).truncate(false).write(true).mode(0o600).open(folder.join(DOOR))?;
-    flock(&door, FlockOperation::LockExclusive)?;
-    Ok(door)
+fn lock_folder(folder: &Path) -> io::Result<File> {
+    let lock_file =
+        File::options().create(true).truncate(false).write(true).mode(0o600).open(folder.join(LOCK_FILE))?;
+    flock(&lock_file, FlockOperation::LockExclusive)?;
+    Ok(lock_file)
 }
 
-/// Removes what dead hosts of root left behind, and creates a record for this host in [`HOSTS`]. Returns `None` if that
-/// isn't possible; then only hosts with the same folder clean up after each other.
-fn among_all_hosts(id: &str) -> Option<Record> {
+/// Removes what dead hosts of root left behind, and creates a record for this host in [`ROOT_RECORDS`]. Returns `None`
+/// if that isn't possible; then only hosts with the same folder clean up after each other.
+fn register_root_host(id: &str) -> Option<Record> {
     if !nix::unistd::Uid::effective().is_root() {
         return None;
     }
-    let hosts = Path::new(HOSTS);
+    let hosts = Path::new(ROOT_RECORDS);
     DirBuilder::new().recursive(true).mode(0o755).create(hosts).ok()?;
-    let _door = open_door(hosts).ok()?;
-    for entry in entries(hosts).iter().filter(|entry| !entry.ends_with(DOOR)) {
-        remove_dead(entry);
+    let _lock = lock_folder(hosts).ok()?;
+    for entry in entries(hosts).iter().filter(|entry| !entry.ends_with(LOCK_FILE)) {
+        remove_leftovers(entry);
     }
     Record::new(hosts.join(id)).ok()
 }
@@ -146,24 +146,25 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Shortens an identifier for use in a path: socket paths have at most 107 bytes.
-fn short(id: &str) -> &str {
+fn short_id(id: &str) -> &str {
     id.get(..12).unwrap_or(id)
 }
 
 /// Removes what a dead host left behind. Does nothing if the host is alive, since then it holds the lock of its record.
-fn remove_dead(record: &Path) {
+fn remove_leftovers(record: &Path) {
     if !record.is_file() {
         return;
     }
-    let Ok(Some(_held)) = slots::lock(record) else { return };
+    let Ok(Some(_lock)) = uids::lock(record) else { return };
     let text = std::fs::read_to_string(record).unwrap_or_default();
     for (kind, path) in text.lines().filter_map(|line| line.split_once(' ')) {
         let path = Path::new(path);
         // Remove only paths that have our prefix or contain one of our records, so that a damaged list does no harm.
-        let named = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(NAME.as_bytes()));
+        let has_prefix =
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(NAME_PREFIX.as_bytes()));
         match kind {
-            "group" if named => cgroups::remove(vec![path.to_owned()]),
-            "folder" if named || path.join(ALIVE).is_file() => remove_tree(path),
+            "group" if has_prefix => cgroups::remove(vec![path.to_owned()]),
+            "folder" if has_prefix || path.join(RECORD_FILE).is_file() => remove_tree(path),
             _ => {}
         }
     }
@@ -171,8 +172,10 @@ fn remove_dead(record: &Path) {
 }
 
 /// Returns true if every user may enter the folder and all its ancestors.
-fn is_entered_by_all(folder: &Path) -> bool {
-    folder.ancestors().all(|folder| std::fs::metadata(folder).is_ok_and(|about| about.mode() & 0o001 != 0))
+fn is_accessible_to_all(folder: &Path) -> bool {
+    folder
+        .ancestors()
+        .all(|folder| std::fs::metadata(folder).is_ok_and(|metadata| metadata.mode() & 0o001 != 0))
 }
 
 /// Removes a folder with its content, including folders whose permissions exclude their owner. Doesn't follow links.
@@ -180,14 +183,14 @@ pub(crate) fn remove_tree(folder: &Path) {
     if std::fs::remove_dir_all(folder).is_ok() || !folder.exists() {
         return;
     }
-    open_folders(folder);
+    restore_access(folder);
     if let Err(error) = std::fs::remove_dir_all(folder) {
         tracing::warn!(folder = %folder.display(), %error, "A sandbox's folder cannot be removed");
     }
 }
 
 /// Gives the owner access to all folders below. No process of the sandbox is left that could insert a link.
-fn open_folders(folder: &Path) {
+fn restore_access(folder: &Path) {
     let mut left = vec![folder.to_owned()];
     while let Some(folder) = left.pop() {
         let _ = std::fs::set_permissions(&folder, Permissions::from_mode(0o700));
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_host_removes_what_a_dead_one_left_and_no_more() {
+    fn the_next_host_removes_only_leftovers_of_dead_hosts() {
         let folder = tempfile::tempdir().unwrap();
         let living = Instance::new(folder.path(), false).unwrap();
         let mut dead = Instance::new(folder.path(), false).unwrap();
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn root_s_hosts_find_each_other_s_remains_wherever_they_are() {
+    fn hosts_of_root_clean_up_after_each_other_in_any_folder() {
         let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let left = kill(Instance::new(one.path(), true).unwrap());
         let next = Instance::new(other.path(), true).unwrap();
@@ -248,10 +251,10 @@ mod tests {
     }
 
     #[test]
-    fn folders_closed_to_others_are_seen() {
+    fn inaccessible_folders_are_detected() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).unwrap();
-        assert!(!is_entered_by_all(folder.path()));
-        assert!(is_entered_by_all(Path::new("/usr")));
+        assert!(!is_accessible_to_all(folder.path()));
+        assert!(is_accessible_to_all(Path::new("/usr")));
     }
 }

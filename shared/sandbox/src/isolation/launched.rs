@@ -2,12 +2,12 @@
 
 use std::os::fd::OwnedFd;
 
-use super::cell::Cell;
+use super::resources::SandboxResources;
 use super::wire::Ready;
 
 /// A new sandbox and the host's end of its stage channel.
 pub(crate) struct Launched {
     pub(crate) control: OwnedFd,
     pub(crate) ready: Ready,
-    pub(crate) cell: Cell,
+    pub(crate) resources: SandboxResources,
 }

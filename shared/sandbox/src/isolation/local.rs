@@ -12,21 +12,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rustix::pipe::PipeFlags;
 
-use super::cell::Cell;
 use super::cgroups::{Group, OWN_PROCESSES};
 use super::instance::Instance;
 use super::launched::Launched;
+use super::resources::SandboxResources;
 use super::sandbox::LocalSandbox;
-use super::slots::{self, Slot, Slots};
 use super::stage::{
-    Files, GUARD_PRIORITY, LAUNCH, LOWEST_PRIORITY, STAGE_ARGUMENT, YIELDING_PRIORITY, files_of,
+    AllowedFiles, GUARD_PRIORITY, LAUNCH, LOWEST_PRIORITY, STAGE_ARGUMENT, YIELDING_PRIORITY, allowed_files,
     threads_of_user,
 };
-use super::wire::{self, AgentPlan, Kind, LimitsPlan, Plan, Ready, Tell};
+use super::uids::{self, ReservedUid, UidPool};
+use super::wire::{self, AgentPlan, FormKind, LimitsPlan, Plan, Ready, StageMessage};
 use super::{Form, Isolation, IsolationError, IsolationOptions, Limits, Sandbox};
 
 /// Maximum time to create a sandbox.
-const START_MAX: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// The system's folders of programs; those of the options come first.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 /// Margin of `RLIMIT_NPROC` for processes that the same user may start outside of the sandbox.
@@ -42,18 +42,18 @@ static MAY_RAISE_PRIORITY: LazyLock<bool> = LazyLock::new(|| {
 });
 
 /// Creates sandboxes of one form.
-pub(crate) struct Local {
-    kind: Kind,
+pub(crate) struct LocalIsolation {
+    kind: FormKind,
     form: Form,
     options: IsolationOptions,
     instance: Arc<Instance>,
-    slots: Option<Slots>,
+    uid_pool: Option<UidPool>,
 }
 
-impl Local {
+impl LocalIsolation {
     /// Creates a trial sandbox to find out whether this machine allows the form. The error is one sentence.
-    pub(crate) fn new(kind: Kind, options: &IsolationOptions) -> Result<Self, String> {
-        let slots = slots_for(kind, &options.folder)?;
+    pub(crate) fn new(kind: FormKind, options: &IsolationOptions) -> Result<Self, String> {
+        let uid_pool = uid_pool_for(kind, &options.folder)?;
         for shared in &options.shared {
             if !shared.inside.is_absolute() || shared.inside == Path::new("/") {
                 return Err(format!("`{}` cannot be the path of a shared folder", shared.inside.display()));
@@ -62,35 +62,35 @@ impl Local {
                 return Err(format!("the shared folder `{}` is missing", shared.host.display()));
             }
         }
-        let others = slots.is_some() && kind == Kind::Confined;
-        let instance = Instance::new(&options.folder, others)
+        let needs_access_by_others = uid_pool.is_some() && kind == FormKind::Confined;
+        let instance = Instance::new(&options.folder, needs_access_by_others)
             .map_err(|error| format!("cannot use the folder `{}`: {error}", options.folder.display()))?;
         let mut local = Self {
             kind,
             form: Form { name: kind.name(), holds: Vec::new(), lacks: Vec::new() },
             options: options.clone(),
             instance: Arc::new(instance),
-            slots,
+            uid_pool,
         };
         let trial = local.launch(&Limits::default())?;
-        local.form = super::form::describe(kind, &trial.ready, &local.facts());
+        local.form = super::form::describe(kind, &trial.ready, &local.host_facts());
         drop(trial.control);
-        drop(trial.cell.close());
+        drop(trial.resources.close());
         Ok(local)
     }
 
-    fn facts(&self) -> super::form::Facts {
-        super::form::Facts {
-            own_user: self.slots.is_some(),
+    fn host_facts(&self) -> super::form::HostFacts {
+        super::form::HostFacts {
+            has_own_uid: self.uid_pool.is_some(),
             bounds_memory: self.instance.cgroups().bounds_memory(),
             bounds_processes: self.instance.cgroups().bounds_processes(),
-            yields: self.yields(),
+            lowers_program_priority: self.lowers_program_priority(),
             allow_network: self.options.allow_network,
-            moved: self
+            moved_folders: self
                 .options
                 .shared
                 .iter()
-                .filter(|shared| self.kind == Kind::Confined && shared.host != shared.inside)
+                .filter(|shared| self.kind == FormKind::Confined && shared.host != shared.inside)
                 .map(|shared| shared.inside.clone())
                 .collect(),
         }
@@ -99,71 +99,80 @@ impl Local {
     /// Creates a sandbox and blocks until it is ready.
     pub(crate) fn launch(&self, limits: &Limits) -> Result<Launched, String> {
         let id = uuid::Uuid::new_v4().simple().to_string();
-        let doing = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
-        let slot = self
-            .slots
+        let context = |what: &'static str| move |error: std::io::Error| format!("{what}: {error}");
+        let reserved_uid = self
+            .uid_pool
             .as_ref()
-            .map(Slots::take)
+            .map(UidPool::take)
             .transpose()
-            .map_err(doing("no user for a sandbox is free"))?;
-        let group = self.instance.cgroups().make(&id, limits).map_err(doing("cannot create its cgroups"))?;
-        let folder = self.instance.folder_of(&id);
-        let plan = self.plan(&id, limits, slot.as_ref(), &group, &folder);
+            .map_err(context("no user for a sandbox is free"))?;
+        let group =
+            self.instance.cgroups().make(&id, limits).map_err(context("cannot create its cgroups"))?;
+        let folder = self.instance.sandbox_folder(&id);
+        let plan = self.plan(&id, limits, reserved_uid.as_ref(), &group, &folder);
 
-        let (control, theirs) = wire::pair().map_err(|error| format!("cannot create a socket: {error}"))?;
+        let (control, stage_end) =
+            wire::socket_pair().map_err(|error| format!("cannot create a socket: {error}"))?;
         let pipe = || {
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC)
                 .map_err(|error| format!("cannot create a pipe: {error}"))
         };
-        let ((alive, life), (errors, complaints)) = (pipe()?, pipe()?);
-        let mut cell = Cell {
-            life: Some(life),
+        let ((guard_end, host_pipe), (stderr, error_output)) = (pipe()?, pipe()?);
+        let mut resources = SandboxResources {
+            host_pipe: Some(host_pipe),
             child: None,
-            errors,
-            slot,
+            stderr,
+            reserved_uid,
             group,
             folder: None,
             _instance: self.instance.clone(),
         };
-        if self.kind == Kind::Confined {
-            make_folders(&folder, &plan.agent, cell.slot.as_ref())
-                .map_err(doing("cannot create its folder"))?;
-            cell.folder = Some(folder);
+        if self.kind == FormKind::Confined {
+            make_folders(&folder, &plan.agent, resources.reserved_uid.as_ref())
+                .map_err(context("cannot create its folder"))?;
+            resources.folder = Some(folder);
         }
         // Both plans are sent before the stages start to read.
-        let texts =
-            wire::anonymous_json(&plan).and_then(|first| Ok((first, wire::anonymous_json(&plan.agent)?)));
-        let (first, second) = texts.map_err(doing("cannot write the plan"))?;
-        wire::send(control.as_fd(), &(), &[first.as_fd(), alive.as_fd()])
+        let plan_files = wire::anonymous_json_file(&plan)
+            .and_then(|first| Ok((first, wire::anonymous_json_file(&plan.agent)?)));
+        let (first, second) = plan_files.map_err(context("cannot write the plan"))?;
+        wire::send(control.as_fd(), &(), &[first.as_fd(), guard_end.as_fd()])
             .and_then(|()| wire::send(control.as_fd(), &(), &[second.as_fd()]))
             .map_err(|error| format!("cannot send the plan: {error}"))?;
-        drop(alive);
-        cell.child = Some(self.start(theirs, complaints)?);
+        drop(guard_end);
+        resources.child = Some(self.start(stage_end, error_output)?);
         match await_ready(&control) {
-            Ok(ready) => Ok(Launched { control, ready, cell }),
-            Err(silence) => {
+            Ok(ready) => Ok(Launched { control, ready, resources }),
+            Err(error) => {
                 drop(control);
-                Err(cell.close_failed().unwrap_or(silence))
+                Err(resources.close_failed().unwrap_or(error))
             }
         }
     }
 
     /// Starts the first stage with an empty environment.
-    fn start(&self, control: OwnedFd, complaints: OwnedFd) -> Result<Child, String> {
+    fn start(&self, control: OwnedFd, error_output: OwnedFd) -> Result<Child, String> {
         Command::new(&self.options.helper)
             .args([STAGE_ARGUMENT, LAUNCH])
             .env_clear()
             .current_dir("/")
             .stdin(control)
             .stdout(Stdio::null())
-            .stderr(complaints)
+            .stderr(error_output)
             .spawn()
             .map_err(|error| format!("cannot start the helper `{}`: {error}", self.options.helper.display()))
     }
 
-    fn plan(&self, id: &str, limits: &Limits, slot: Option<&Slot>, group: &Group, folder: &Path) -> Plan {
+    fn plan(
+        &self,
+        id: &str,
+        limits: &Limits,
+        reserved_uid: Option<&ReservedUid>,
+        group: &Group,
+        folder: &Path,
+    ) -> Plan {
         let cgroups = self.instance.cgroups();
-        let uid = slot.map(Slot::uid);
+        let uid = reserved_uid.map(ReservedUid::uid);
         let limits = LimitsPlan {
             memory_bytes: limits.memory_bytes,
             processes: limits.processes,
@@ -173,14 +182,14 @@ impl Local {
             // The kernel counts processes by user, and by user namespace.
             processes_are_bounded: cgroups.bounds_processes()
                 || uid.is_some()
-                || self.kind == Kind::Namespaces,
+                || self.kind == FormKind::Namespaces,
         };
         let readable = self.options.shared.iter().map(|shared| shared.host.as_path());
-        let files = files_of(self.kind, folder, readable, self.options.allow_network);
+        let files = allowed_files(self.kind, folder, readable, self.options.allow_network);
         let agent = AgentPlan {
             kind: self.kind,
             // In namespaces, the first stage already becomes the user and creates them as that user.
-            uid: uid.filter(|_| self.kind == Kind::Confined),
+            uid: uid.filter(|_| self.kind == FormKind::Confined),
             limits,
             processes_max: self.processes_max(&limits, uid),
             priority: self.priority(uid),
@@ -194,9 +203,9 @@ impl Local {
         Plan {
             kind: self.kind,
             uid,
-            joins: group.joins(),
+            cgroup_procs: group.cgroup_procs(),
             staging: self.instance.staging(),
-            folder: (self.kind == Kind::Confined).then(|| folder.to_owned()),
+            folder: (self.kind == FormKind::Confined).then(|| folder.to_owned()),
             shared: self.options.shared.clone(),
             allow_network: self.options.allow_network,
             limits,
@@ -205,17 +214,17 @@ impl Local {
     }
 
     /// Returns true if the priority of programs must be lowered because the guard can't raise its own.
-    fn yields(&self) -> bool {
+    fn lowers_program_priority(&self) -> bool {
         !self.instance.cgroups().bounds_memory() && !*MAY_RAISE_PRIORITY
     }
 
     /// Returns the priority of programs: this process's own, or a lower one.
     fn priority(&self, uid: Option<u32>) -> i32 {
         let own = rustix::process::getpriority_process(None).unwrap_or_default();
-        match (self.yields(), uid) {
+        match (self.lowers_program_priority(), uid) {
             (false, _) => own,
             // A guard with another uid couldn't lower it further once there are many processes.
-            (true, Some(_)) if self.kind == Kind::Confined => LOWEST_PRIORITY,
+            (true, Some(_)) if self.kind == FormKind::Confined => LOWEST_PRIORITY,
             (true, _) => own.max(YIELDING_PRIORITY),
         }
     }
@@ -226,7 +235,7 @@ impl Local {
         let own = limits.processes.saturating_add(OWN_PROCESSES);
         let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let is_counted_apart = uid.is_some()
-            || (self.kind == Kind::Namespaces && version(&release) >= COUNTED_BY_NAMESPACE_SINCE);
+            || (self.kind == FormKind::Namespaces && version(&release) >= COUNTED_BY_NAMESPACE_SINCE);
         if is_counted_apart {
             return own;
         }
@@ -236,11 +245,11 @@ impl Local {
             .saturating_add(PROCESSES_OF_OTHERS)
     }
 
-    fn environment(&self, id: &str, files: &Files) -> BTreeMap<String, String> {
+    fn environment(&self, id: &str, files: &AllowedFiles) -> BTreeMap<String, String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let mut path = OsString::new();
         for folder in &self.options.path_prefix {
-            path.push(self.seen(folder));
+            path.push(self.path_inside(folder));
             path.push(":");
         }
         path.push(PATH);
@@ -253,14 +262,14 @@ impl Local {
             ("SANDY_ISOLATION".to_owned(), self.kind.name().to_owned()),
         ]);
         if let Some(shared) = self.options.shared.first() {
-            environment.insert("SANDY_FILES".to_owned(), text(&self.seen(&shared.inside)));
+            environment.insert("SANDY_FILES".to_owned(), text(&self.path_inside(&shared.inside)));
         }
         environment
     }
 
     /// Returns where programs find a path: without a mount namespace, shared folders are at their path on the machine.
-    fn seen(&self, inside: &Path) -> PathBuf {
-        if self.kind == Kind::Namespaces {
+    fn path_inside(&self, inside: &Path) -> PathBuf {
+        if self.kind == FormKind::Namespaces {
             return inside.to_owned();
         }
         self.options
@@ -272,7 +281,7 @@ impl Local {
 }
 
 #[async_trait]
-impl Isolation for Arc<Local> {
+impl Isolation for Arc<LocalIsolation> {
     fn form(&self) -> &Form {
         &self.form
     }
@@ -289,29 +298,29 @@ impl Isolation for Arc<Local> {
 }
 
 /// Returns the pool of users for sandboxes, which only root can assign; otherwise programs run as the host's user.
-fn slots_for(kind: Kind, folder: &Path) -> Result<Option<Slots>, String> {
+fn uid_pool_for(kind: FormKind, folder: &Path) -> Result<Option<UidPool>, String> {
     if !nix::unistd::Uid::effective().is_root() {
         return Ok(None);
     }
-    match Slots::find(folder).map_err(|error| format!("cannot assign users to sandboxes: {error}"))? {
-        Some(slots) => Ok(Some(slots)),
+    match UidPool::find(folder).map_err(|error| format!("cannot assign users to sandboxes: {error}"))? {
+        Some(uid_pool) => Ok(Some(uid_pool)),
         // Without a uid to spare, programs in namespaces are still not root: this host is root only in its user
         // namespace.
-        None if kind == Kind::Namespaces && slots::is_root_by_map() => Ok(None),
+        None if kind == FormKind::Namespaces && uids::is_root_only_in_namespace() => Ok(None),
         None => Err("the host is root and its user namespace has no users to spare for sandboxes".to_owned()),
     }
 }
 
 /// Waits for the second stage's first message.
 fn await_ready(control: &OwnedFd) -> Result<Ready, String> {
-    match wire::wait_readable(control.as_fd(), START_MAX) {
+    match wire::wait_readable(control.as_fd(), START_TIMEOUT) {
         Ok(true) => {}
         Ok(false) => return Err("the sandbox was not ready in time".to_owned()),
         Err(error) => return Err(format!("cannot wait for the sandbox: {error}")),
     }
-    match wire::receive::<Tell>(control.as_fd()) {
-        Ok(Some(parcel)) => match parcel.message {
-            Tell::Ready(ready) => Ok(ready),
+    match wire::receive::<StageMessage>(control.as_fd()) {
+        Ok(Some(received)) => match received.message {
+            StageMessage::Ready(ready) => Ok(ready),
             _ => Err("the sandbox sent an unexpected first message".to_owned()),
         },
         Ok(None) => Err("the sandbox exited without a message".to_owned()),
@@ -319,12 +328,12 @@ fn await_ready(control: &OwnedFd) -> Result<Ready, String> {
     }
 }
 
-fn make_folders(folder: &Path, agent: &AgentPlan, slot: Option<&Slot>) -> std::io::Result<()> {
+fn make_folders(folder: &Path, agent: &AgentPlan, reserved_uid: Option<&ReservedUid>) -> std::io::Result<()> {
     std::fs::DirBuilder::new().mode(0o711).create(folder)?;
     for path in &agent.write {
         std::fs::DirBuilder::new().mode(0o700).create(path)?;
-        if let Some(slot) = slot {
-            std::os::unix::fs::chown(path, Some(slot.uid()), Some(slot.uid()))?;
+        if let Some(reserved_uid) = reserved_uid {
+            std::os::unix::fs::chown(path, Some(reserved_uid.uid()), Some(reserved_uid.uid()))?;
         }
     }
     Ok(())

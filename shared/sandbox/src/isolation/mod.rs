@@ -7,7 +7,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::Serialize;
 
-mod cell;
 mod cgroups;
 mod form;
 mod instance;
@@ -16,9 +15,10 @@ mod local;
 mod options;
 mod output;
 mod probe;
+mod resources;
 mod sandbox;
-mod slots;
 mod stage;
+mod uids;
 mod wire;
 
 pub use options::{IsolationOptions, SharedFolder};

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use super::local::Local;
-use super::wire::Kind;
+use super::local::LocalIsolation;
+use super::wire::FormKind;
 use super::{Isolation, IsolationError, IsolationOptions};
 
 /// A form, or its name and the reason for which this machine doesn't allow it.
 pub type FormOutcome = Result<Arc<dyn Isolation>, (&'static str, String)>;
 
 /// All forms, strongest first.
-const KINDS: [Kind; 2] = [Kind::Namespaces, Kind::Confined];
+const FORM_KINDS: [FormKind; 2] = [FormKind::Namespaces, FormKind::Confined];
 
 /// Returns the strongest form that this machine allows. Creates a trial sandbox of each form to find out, and blocks
 /// meanwhile.
@@ -20,7 +20,7 @@ const KINDS: [Kind; 2] = [Kind::Namespaces, Kind::Confined];
 /// [`IsolationError::Unsafe`] with the reasons if the machine allows none.
 pub fn probe(options: &IsolationOptions) -> Result<Arc<dyn Isolation>, IsolationError> {
     let mut reasons = Vec::new();
-    for kind in KINDS {
+    for kind in FORM_KINDS {
         match try_form(kind, options) {
             Ok(form) => return Ok(form),
             Err((name, reason)) => reasons.push(format!("{name}: {reason}")),
@@ -32,11 +32,11 @@ pub fn probe(options: &IsolationOptions) -> Result<Arc<dyn Isolation>, Isolation
 /// Tries all forms, strongest first. Blocks meanwhile.
 #[must_use]
 pub fn forms(options: &IsolationOptions) -> Vec<FormOutcome> {
-    KINDS.into_iter().map(|kind| try_form(kind, options)).collect()
+    FORM_KINDS.into_iter().map(|kind| try_form(kind, options)).collect()
 }
 
-fn try_form(kind: Kind, options: &IsolationOptions) -> FormOutcome {
-    match Local::new(kind, options) {
+fn try_form(kind: FormKind, options: &IsolationOptions) -> FormOutcome {
+    match LocalIsolation::new(kind, options) {
         Ok(local) => Ok(Arc::new(Arc::new(local))),
         Err(reason) => Err((kind.name(), reason)),
     }

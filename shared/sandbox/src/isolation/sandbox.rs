@@ -17,15 +17,15 @@ use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
-use super::cell::Cell;
 use super::launched::Launched;
 use super::output::{Capture, drain};
-use super::stage::{descendants, folder_bytes, relative, used};
-use super::wire::{self, Ask, ExecBody, Refusal, Tell, WriteBody, WriteRefusal};
+use super::resources::SandboxResources;
+use super::stage::{descendants, folder_bytes, relative, total_usage};
+use super::wire::{self, ExecBody, Refusal, StageMessage, StageRequest, WriteBody, WriteRefusal};
 use super::{Exec, IsolationError, Output, Sandbox, Usage};
 
 /// Time for which output is still read after a command has ended, if background processes hold its pipes.
-const SETTLE: Duration = Duration::from_millis(50);
+const SETTLE_TIME: Duration = Duration::from_millis(50);
 /// Maximum time to wait for the exit of a killed command before reporting it.
 const KILL_WAIT: Duration = Duration::from_secs(10);
 /// Maximum number of pipes that are drained for background processes of one sandbox; the oldest is closed to make room.
@@ -33,9 +33,9 @@ const DRAINS_MAX: usize = 64;
 
 /// One sandbox on this machine.
 pub(crate) struct LocalSandbox {
-    talk: Arc<Talk>,
+    channel: Arc<StageChannel>,
     reader: JoinHandle<()>,
-    cell: tokio::sync::Mutex<Option<Cell>>,
+    resources: tokio::sync::Mutex<Option<SandboxResources>>,
     over_limit: Arc<OnceLock<String>>,
     /// Folder of its files, if it has no file system of its own.
     folder: Option<PathBuf>,
@@ -44,20 +44,20 @@ pub(crate) struct LocalSandbox {
 
 impl LocalSandbox {
     pub(crate) fn new(launched: Launched) -> io::Result<Self> {
-        let Launched { control, cell, .. } = launched;
+        let Launched { control, resources, .. } = launched;
         let control = std::os::unix::net::UnixDatagram::from(control);
         control.set_nonblocking(true)?;
-        let talk = Arc::new(Talk {
+        let channel = Arc::new(StageChannel {
             control: UnixDatagram::from_std(control)?,
             waiting: Mutex::new(BTreeMap::new()),
-            next: AtomicU64::new(1),
-            over: AtomicBool::new(false),
+            next_id: AtomicU64::new(1),
+            has_ended: AtomicBool::new(false),
         });
         Ok(Self {
-            reader: tokio::spawn(talk.clone().listen()),
-            talk,
-            folder: cell.folder.clone(),
-            cell: tokio::sync::Mutex::new(Some(cell)),
+            reader: tokio::spawn(channel.clone().listen()),
+            channel,
+            folder: resources.folder.clone(),
+            resources: tokio::sync::Mutex::new(Some(resources)),
             over_limit: Arc::default(),
             drains: Mutex::new(VecDeque::new()),
         })
@@ -79,7 +79,7 @@ impl LocalSandbox {
 
     /// Disconnects from the second stage, which ends with its sandbox.
     fn hang_up(&self) {
-        self.talk.hang_up();
+        self.channel.hang_up();
         self.reader.abort();
         for drain in lock(&self.drains).drain(..) {
             drain.abort();
@@ -92,43 +92,43 @@ impl Sandbox for LocalSandbox {
     async fn exec(&self, exec: &Exec) -> Result<Output, IsolationError> {
         let failed = |error: io::Error| IsolationError::Failed(error.to_string());
         let pipe = || rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|error| failed(error.into()));
-        let ((out, out_there), (err, err_there)) = (pipe()?, pipe()?);
+        let ((out, out_writer), (err, err_writer)) = (pipe()?, pipe()?);
         let mut streams = Streams {
             out: Capture::new(out, exec.output_bytes_max).map_err(failed)?,
             err: Capture::new(err, exec.output_bytes_max).map_err(failed)?,
         };
         let body = ExecBody { command: exec.command.clone(), cwd: exec.cwd.clone(), env: exec.env.clone() };
-        let body = wire::anonymous_json(&body).map_err(failed)?;
+        let body = wire::anonymous_json_file(&body).map_err(failed)?;
         let deadline = Instant::now().checked_add(exec.timeout);
-        let mut asked = self
-            .talk
-            .ask(|id| Ask::Exec { id }, &[body.as_fd(), out_there.as_fd(), err_there.as_fd()])
+        let mut request = self
+            .channel
+            .request(|id| StageRequest::Exec { id }, &[body.as_fd(), out_writer.as_fd(), err_writer.as_fd()])
             .await?;
-        drop((body, out_there, err_there));
+        drop((body, out_writer, err_writer));
 
-        let exit_code = match streams.read_until(&mut asked.answer, deadline).await {
+        let exit_code = match streams.read_until(&mut request.answer, deadline).await {
             Some(answer) => match answer? {
-                Tell::Exit { code, .. } => Some(code),
-                Tell::Refused { reason: Refusal::Shell { code, text }, .. } => {
+                StageMessage::Exit { code, .. } => Some(code),
+                StageMessage::Refused { reason: Refusal::Shell { code, text }, .. } => {
                     streams.err.kept.extend_from_slice(text.as_bytes());
                     streams.err.kept.truncate(exec.output_bytes_max);
                     Some(code)
                 }
-                Tell::Refused { reason: Refusal::Sandbox(reason), .. } => {
+                StageMessage::Refused { reason: Refusal::Sandbox(reason), .. } => {
                     return Err(IsolationError::Failed(reason));
                 }
                 _ => return Err(IsolationError::Gone),
             },
             None => {
-                asked.kill().await?;
+                request.kill().await?;
                 let killed = Instant::now().checked_add(KILL_WAIT);
-                if let Some(answer) = streams.read_until(&mut asked.answer, killed).await {
+                if let Some(answer) = streams.read_until(&mut request.answer, killed).await {
                     answer?;
                 }
                 None
             }
         };
-        asked.done();
+        request.done();
         streams.settle().await;
         let (stdout, out_dropped, out) = streams.out.into_rest();
         let (stderr, err_dropped, err) = streams.err.into_rest();
@@ -141,17 +141,18 @@ impl Sandbox for LocalSandbox {
             return Err(IsolationError::Path(path.to_owned()));
         }
         let failed = |error: io::Error| IsolationError::Failed(error.to_string());
-        let body = wire::anonymous_json(&WriteBody { path: path.to_owned() }).map_err(failed)?;
-        let content = wire::anonymous(content).map_err(failed)?;
-        let mut asked = self.talk.ask(|id| Ask::Write { id }, &[body.as_fd(), content.as_fd()]).await?;
-        let answer = (&mut asked.answer).await;
-        asked.done();
+        let body = wire::anonymous_json_file(&WriteBody { path: path.to_owned() }).map_err(failed)?;
+        let content = wire::anonymous_file(content).map_err(failed)?;
+        let mut request =
+            self.channel.request(|id| StageRequest::Write { id }, &[body.as_fd(), content.as_fd()]).await?;
+        let answer = (&mut request.answer).await;
+        request.done();
         match answer {
-            Ok(Tell::Written { .. }) => Ok(()),
-            Ok(Tell::NotWritten { reason: WriteRefusal::Path, .. }) => {
+            Ok(StageMessage::Written { .. }) => Ok(()),
+            Ok(StageMessage::NotWritten { reason: WriteRefusal::Path, .. }) => {
                 Err(IsolationError::Path(path.to_owned()))
             }
-            Ok(Tell::NotWritten { reason: WriteRefusal::Failed(reason), .. }) => {
+            Ok(StageMessage::NotWritten { reason: WriteRefusal::Failed(reason), .. }) => {
                 Err(IsolationError::Write(reason))
             }
             _ => Err(IsolationError::Gone),
@@ -160,25 +161,25 @@ impl Sandbox for LocalSandbox {
 
     async fn usage(&self) -> Usage {
         let mut usage = Usage::default();
-        if let Some(cell) = self.cell.lock().await.as_ref() {
-            usage.cpu_seconds = cell.group.cpu_seconds();
-            usage.memory_bytes = cell.group.memory_bytes();
-            if let Some(guard) = cell.guard()
+        if let Some(resources) = self.resources.lock().await.as_ref() {
+            usage.cpu_seconds = resources.group.cpu_seconds();
+            usage.memory_bytes = resources.group.memory_bytes();
+            if let Some(guard) = resources.guard()
                 && (usage.cpu_seconds.is_none() || usage.memory_bytes.is_none())
             {
-                let counted = used(descendants(guard));
+                let counted = total_usage(descendants(guard));
                 usage.cpu_seconds = usage.cpu_seconds.or(Some(counted.cpu_seconds));
                 usage.memory_bytes = usage.memory_bytes.or(Some(counted.memory_bytes));
             }
         }
         usage.disk_bytes = match self.folder.clone() {
             Some(folder) => tokio::task::spawn_blocking(move || folder_bytes(&folder)).await.ok(),
-            None => match self.talk.ask(|id| Ask::Disk { id }, &[]).await {
-                Ok(mut asked) => {
-                    let answer = (&mut asked.answer).await;
-                    asked.done();
+            None => match self.channel.request(|id| StageRequest::Disk { id }, &[]).await {
+                Ok(mut request) => {
+                    let answer = (&mut request.answer).await;
+                    request.done();
                     match answer {
-                        Ok(Tell::Disk { bytes, .. }) => bytes,
+                        Ok(StageMessage::Disk { bytes, .. }) => bytes,
                         _ => None,
                     }
                 }
@@ -189,17 +190,17 @@ impl Sandbox for LocalSandbox {
     }
 
     fn is_over(&self) -> bool {
-        self.talk.over.load(Ordering::Acquire)
+        self.channel.has_ended.load(Ordering::Acquire)
     }
 
     async fn end(&self) {
         self.hang_up();
         // A concurrent caller waits until the first has finished.
-        let mut held = self.cell.lock().await;
-        if let Some(cell) = held.take() {
+        let mut resources_guard = self.resources.lock().await;
+        if let Some(resources) = resources_guard.take() {
             // If the caller stops waiting, the thread still finishes.
             let over_limit = self.over_limit.clone();
-            let close = move || cell.close().map(|limit| over_limit.set(limit));
+            let close = move || resources.close().map(|limit| over_limit.set(limit));
             let _ = tokio::task::spawn_blocking(close).await;
         }
     }
@@ -212,11 +213,11 @@ impl Sandbox for LocalSandbox {
 impl Drop for LocalSandbox {
     fn drop(&mut self) {
         self.hang_up();
-        if let Some(cell) = self.cell.get_mut().take() {
+        if let Some(resources) = self.resources.get_mut().take() {
             // Closing takes a moment, so a thread does it.
-            let closes = std::thread::Builder::new().name("sandbox-end".to_owned());
+            let builder = std::thread::Builder::new().name("sandbox-end".to_owned());
             // If no thread can be started, the closure is dropped here, which closes the sandbox as well.
-            let _ = closes.spawn(move || drop(cell.close()));
+            let _ = builder.spawn(move || drop(resources.close()));
         }
     }
 }
@@ -231,9 +232,9 @@ impl Streams {
     /// Reads until the answer arrives; `None` if the time is up first.
     async fn read_until(
         &mut self,
-        answer: &mut oneshot::Receiver<Tell>,
+        answer: &mut oneshot::Receiver<StageMessage>,
         until: Option<Instant>,
-    ) -> Option<Result<Tell, IsolationError>> {
+    ) -> Option<Result<StageMessage, IsolationError>> {
         let time_is_up = async {
             match until {
                 Some(until) => tokio::time::sleep_until(until).await,
@@ -254,7 +255,7 @@ impl Streams {
 
     /// Reads what was written before the end, and briefly what background processes add.
     async fn settle(&mut self) {
-        let moment = tokio::time::sleep(SETTLE);
+        let moment = tokio::time::sleep(SETTLE_TIME);
         tokio::pin!(moment);
         while !(self.out.is_over() && self.err.is_over()) {
             tokio::select! {
@@ -267,55 +268,55 @@ impl Streams {
 }
 
 /// Connection to the second stage.
-struct Talk {
+struct StageChannel {
     /// A connected socket that preserves message boundaries (`SOCK_SEQPACKET`). Tokio has no type for it; waiting on a
     /// datagram socket works the same way.
     control: UnixDatagram,
-    waiting: Mutex<BTreeMap<u64, oneshot::Sender<Tell>>>,
-    next: AtomicU64,
-    over: AtomicBool,
+    waiting: Mutex<BTreeMap<u64, oneshot::Sender<StageMessage>>>,
+    next_id: AtomicU64,
+    has_ended: AtomicBool,
 }
 
-impl Talk {
+impl StageChannel {
     /// Delivers answers to the waiting requests until the sandbox is gone.
     async fn listen(self: Arc<Self>) {
-        let receive = || Ok(wire::receive::<Tell>(self.control.as_fd())?);
-        while let Ok(Some(parcel)) = self.control.async_io(Interest::READABLE, receive).await {
-            let (Tell::Exit { id, .. }
-            | Tell::Refused { id, .. }
-            | Tell::Written { id }
-            | Tell::NotWritten { id, .. }
-            | Tell::Disk { id, .. }) = &parcel.message
+        let receive = || Ok(wire::receive::<StageMessage>(self.control.as_fd())?);
+        while let Ok(Some(received)) = self.control.async_io(Interest::READABLE, receive).await {
+            let (StageMessage::Exit { id, .. }
+            | StageMessage::Refused { id, .. }
+            | StageMessage::Written { id }
+            | StageMessage::NotWritten { id, .. }
+            | StageMessage::Disk { id, .. }) = &received.message
             else {
                 continue;
             };
             if let Some(waiting) = lock(&self.waiting).remove(id) {
                 // The send fails if the caller has stopped waiting.
-                let _ = waiting.send(parcel.message);
+                let _ = waiting.send(received.message);
             }
         }
         self.hang_up();
     }
 
-    async fn ask(
+    async fn request(
         self: &Arc<Self>,
-        ask: impl FnOnce(u64) -> Ask,
+        make_request: impl FnOnce(u64) -> StageRequest,
         files: &[BorrowedFd<'_>],
-    ) -> Result<Asked, IsolationError> {
-        let id = self.next.fetch_add(1, Ordering::Relaxed);
+    ) -> Result<PendingRequest, IsolationError> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let (sender, answer) = oneshot::channel();
         lock(&self.waiting).insert(id, sender);
-        let asked = Asked { talk: self.clone(), id, answer, is_done: false };
+        let request = PendingRequest { channel: self.clone(), id, answer, is_done: false };
         // Checked after the insertion: a concurrent `hang_up` either finds the request or is seen here.
-        if self.over.load(Ordering::Acquire) {
+        if self.has_ended.load(Ordering::Acquire) {
             return Err(IsolationError::Gone);
         }
-        self.send(&ask(id), files).await?;
-        Ok(asked)
+        self.send(&make_request(id), files).await?;
+        Ok(request)
     }
 
-    async fn send(&self, ask: &Ask, files: &[BorrowedFd<'_>]) -> Result<(), IsolationError> {
-        let send = || Ok(wire::send(self.control.as_fd(), ask, files)?);
+    async fn send(&self, request: &StageRequest, files: &[BorrowedFd<'_>]) -> Result<(), IsolationError> {
+        let send = || Ok(wire::send(self.control.as_fd(), request, files)?);
         self.control.async_io(Interest::WRITABLE, send).await.map_err(|error: io::Error| match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => IsolationError::Gone,
             _ => IsolationError::Failed(error.to_string()),
@@ -323,38 +324,38 @@ impl Talk {
     }
 
     fn hang_up(&self) {
-        self.over.store(true, Ordering::Release);
+        self.has_ended.store(true, Ordering::Release);
         let _ = rustix::net::shutdown(&self.control, rustix::net::Shutdown::Both);
         lock(&self.waiting).clear();
     }
 }
 
 /// A request that waits for its answer. Dropping it early kills its command.
-struct Asked {
-    talk: Arc<Talk>,
+struct PendingRequest {
+    channel: Arc<StageChannel>,
     id: u64,
-    answer: oneshot::Receiver<Tell>,
+    answer: oneshot::Receiver<StageMessage>,
     is_done: bool,
 }
 
-impl Asked {
+impl PendingRequest {
     async fn kill(&self) -> Result<(), IsolationError> {
-        self.talk.send(&Ask::Kill { id: self.id }, &[]).await
+        self.channel.send(&StageRequest::Kill { id: self.id }, &[]).await
     }
 
     /// Marks the request as finished.
     fn done(&mut self) {
         self.is_done = true;
-        lock(&self.talk.waiting).remove(&self.id);
+        lock(&self.channel.waiting).remove(&self.id);
     }
 }
 
-impl Drop for Asked {
+impl Drop for PendingRequest {
     fn drop(&mut self) {
         if !self.is_done {
             self.done();
             // If the socket is full, the second stage hangs and will end with its sandbox.
-            let _ = wire::send(self.talk.control.as_fd(), &Ask::Kill { id: self.id }, &[]);
+            let _ = wire::send(self.channel.control.as_fd(), &StageRequest::Kill { id: self.id }, &[]);
         }
     }
 }

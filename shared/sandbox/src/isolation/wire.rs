@@ -30,12 +30,12 @@ const FILES_MAX: usize = 4;
 
 /// Kind of isolation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Kind {
+pub(crate) enum FormKind {
     Namespaces,
     Confined,
 }
 
-impl Kind {
+impl FormKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",
@@ -47,11 +47,11 @@ impl Kind {
 /// Instructions for the first stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FormKind,
     /// Unprivileged uid of the sandbox, if the host can choose one.
     pub(crate) uid: Option<u32>,
     /// Files to which the first stage writes its process id to join the cgroups.
-    pub(crate) joins: Vec<PathBuf>,
+    pub(crate) cgroup_procs: Vec<PathBuf>,
     /// Empty folder on which to mount the files that the sandbox is built from; used in a mount namespace only.
     pub(crate) staging: PathBuf,
     /// Folder of the sandbox's files, if it has no file system of its own.
@@ -78,7 +78,7 @@ pub(crate) struct LimitsPlan {
 /// Instructions for the second stage, which lives in the sandbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct AgentPlan {
-    pub(crate) kind: Kind,
+    pub(crate) kind: FormKind,
     /// Uid that the second stage takes on itself, if the first stage keeps its privileges to clean up.
     pub(crate) uid: Option<u32>,
     pub(crate) limits: LimitsPlan,
@@ -100,7 +100,7 @@ pub(crate) struct AgentPlan {
 
 /// A request from the host to the second stage.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Ask {
+pub(crate) enum StageRequest {
     /// Runs a command. Attached files: its [`ExecBody`], standard output, standard error.
     Exec { id: u64 },
     /// Kills a command's process group.
@@ -111,7 +111,7 @@ pub(crate) enum Ask {
     Disk { id: u64 },
 }
 
-/// The long part of [`Ask::Exec`].
+/// The long part of [`StageRequest::Exec`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct ExecBody {
     pub(crate) command: String,
@@ -119,7 +119,7 @@ pub(crate) struct ExecBody {
     pub(crate) env: BTreeMap<String, String>,
 }
 
-/// The long part of [`Ask::Write`].
+/// The long part of [`StageRequest::Write`].
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct WriteBody {
     pub(crate) path: String,
@@ -127,7 +127,7 @@ pub(crate) struct WriteBody {
 
 /// A message from the second stage to the host.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) enum Tell {
+pub(crate) enum StageMessage {
     /// The sandbox is ready.
     Ready(Ready),
     /// A command has exited.
@@ -168,7 +168,7 @@ pub(crate) enum WriteRefusal {
 }
 
 /// A message with its attached files.
-pub(crate) struct Parcel<T> {
+pub(crate) struct ReceivedMessage<T> {
     pub(crate) message: T,
     pub(crate) files: Vec<OwnedFd>,
 }
@@ -198,7 +198,9 @@ pub(crate) fn send<T: Serialize>(
 }
 
 /// Receives one message; `None` if the other side is gone. Fails with `BADMSG` if the message can't be parsed.
-pub(crate) fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Option<Parcel<T>>, Errno> {
+pub(crate) fn receive<T: DeserializeOwned>(
+    socket: BorrowedFd<'_>,
+) -> Result<Option<ReceivedMessage<T>>, Errno> {
     let mut text = [0_u8; MESSAGE_BYTES_MAX];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(FILES_MAX))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -226,11 +228,11 @@ pub(crate) fn receive<T: DeserializeOwned>(socket: BorrowedFd<'_>) -> Result<Opt
     }
     let message =
         serde_json::from_slice(&text[..received.bytes.min(text.len())]).map_err(|_| Errno::BADMSG)?;
-    Ok(Some(Parcel { message, files }))
+    Ok(Some(ReceivedMessage { message, files }))
 }
 
 /// Creates an anonymous file with this content.
-pub(crate) fn anonymous(content: &[u8]) -> std::io::Result<OwnedFd> {
+pub(crate) fn anonymous_file(content: &[u8]) -> std::io::Result<OwnedFd> {
     let mut file = File::from(rustix::fs::memfd_create("bench-sandbox", MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;
     file.seek(SeekFrom::Start(0))?;
@@ -238,11 +240,11 @@ pub(crate) fn anonymous(content: &[u8]) -> std::io::Result<OwnedFd> {
 }
 
 /// Creates an anonymous file with this value as JSON.
-pub(crate) fn anonymous_json<T: Serialize>(value: &T) -> std::io::Result<OwnedFd> {
-    anonymous(&serde_json::to_vec(value)?)
+pub(crate) fn anonymous_json_file<T: Serialize>(value: &T) -> std::io::Result<OwnedFd> {
+    anonymous_file(&serde_json::to_vec(value)?)
 }
 
-/// Reads the value from a file that [`anonymous_json`] created.
+/// Reads the value from a file that [`anonymous_json_file`] created.
 pub(crate) fn read_json<T: DeserializeOwned>(file: OwnedFd) -> std::io::Result<T> {
     let mut text = Vec::new();
     File::from(file).read_to_end(&mut text)?;
@@ -250,7 +252,7 @@ pub(crate) fn read_json<T: DeserializeOwned>(file: OwnedFd) -> std::io::Result<T
 }
 
 /// Creates a pair of connected sockets that preserve message boundaries.
-pub(crate) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+pub(crate) fn socket_pair() -> Result<(OwnedFd, OwnedFd), Errno> {
     rustix::net::socketpair(
         rustix::net::AddressFamily::UNIX,
         rustix::net::SocketType::SEQPACKET,
@@ -293,25 +295,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_keep_apart_and_carry_files() {
-        let (here, there) = pair().unwrap();
-        let body = anonymous(b"content").unwrap();
-        send(here.as_fd(), &Ask::Kill { id: 1 }, &[]).unwrap();
-        send(here.as_fd(), &Ask::Exec { id: 2 }, &[body.as_fd(), body.as_fd(), body.as_fd()]).unwrap();
+    fn messages_keep_their_boundaries_and_carry_files() {
+        let (here, there) = socket_pair().unwrap();
+        let body = anonymous_file(b"content").unwrap();
+        send(here.as_fd(), &StageRequest::Kill { id: 1 }, &[]).unwrap();
+        send(here.as_fd(), &StageRequest::Exec { id: 2 }, &[body.as_fd(), body.as_fd(), body.as_fd()])
+            .unwrap();
         drop(here);
-        let first = receive::<Ask>(there.as_fd()).unwrap().unwrap();
-        assert!(matches!(first.message, Ask::Kill { id: 1 }) && first.files.is_empty());
-        let second = receive::<Ask>(there.as_fd()).unwrap().unwrap();
-        assert!(matches!(second.message, Ask::Exec { id: 2 }));
+        let first = receive::<StageRequest>(there.as_fd()).unwrap().unwrap();
+        assert!(matches!(first.message, StageRequest::Kill { id: 1 }) && first.files.is_empty());
+        let second = receive::<StageRequest>(there.as_fd()).unwrap().unwrap();
+        assert!(matches!(second.message, StageRequest::Exec { id: 2 }));
         assert_eq!(second.files.len(), 3);
-        assert!(receive::<Ask>(there.as_fd()).unwrap().is_none());
+        assert!(receive::<StageRequest>(there.as_fd()).unwrap().is_none());
     }
 
     #[test]
-    fn garbage_is_an_error_and_long_messages_are_not_sent() {
-        let (here, there) = pair().unwrap();
+    fn invalid_messages_are_errors_and_long_messages_are_not_sent() {
+        let (here, there) = socket_pair().unwrap();
         rustix::net::send(&here, b"{\"Kill\":", SendFlags::empty()).unwrap();
-        assert_eq!(receive::<Ask>(there.as_fd()).err(), Some(Errno::BADMSG));
+        assert_eq!(receive::<StageRequest>(there.as_fd()).err(), Some(Errno::BADMSG));
         let long = "x".repeat(MESSAGE_BYTES_MAX);
         assert_eq!(send(here.as_fd(), &long, &[]).err(), Some(Errno::MSGSIZE));
     }

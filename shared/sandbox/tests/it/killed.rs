@@ -92,8 +92,8 @@ fn parent(pid: u32) -> Option<u32> {
 
 /// The stages that this process is below, the second stage first, up to the guard.
 ///
-/// Told by their command lines, which stay as they are: a command that is just becoming another program has no variables
-/// for a moment, and would itself be taken for a stage if stages were told by having no mark.
+/// Told by their command lines, which stay as they are: a command that is just becoming another program has no
+/// variables for a moment, and would itself be taken for a stage if stages were told by having no mark.
 fn stages_above(pid: u32) -> Vec<u32> {
     let is_stage = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

@@ -19,9 +19,10 @@ use rustix::process::{Pid, WaitOptions};
 
 use super::files::{self, Home};
 use super::seccomp::{self, Filter};
-use super::{Doing, alive, bounds, control, landlock, priority, user};
+use super::{Context, alive, control, landlock, priority, rlimits, user};
 use crate::isolation::wire::{
-    self, AgentPlan, Ask, ExecBody, Kind, Parcel, Ready, Refusal, Tell, WriteBody, WriteRefusal,
+    self, AgentPlan, ExecBody, FormKind, Ready, ReceivedMessage, Refusal, StageMessage, StageRequest,
+    WriteBody, WriteRefusal,
 };
 
 /// Path of the working folder in requests.
@@ -37,58 +38,58 @@ const NO_PROCESS: i32 = 254;
 /// Restricts this process and serves the host.
 pub(super) fn run() -> Result<(), String> {
     let control = control()?;
-    if !wire::wait_readable(control.as_fd(), PLAN_WAIT).doing("cannot wait for the host")? {
+    if !wire::wait_readable(control.as_fd(), PLAN_WAIT).context("cannot wait for the host")? {
         return Err("the host did not send a plan".to_owned());
     }
-    let parcel = wire::receive::<()>(control.as_fd()).doing("cannot receive the plan")?;
-    let plan = parcel.and_then(|parcel| parcel.files.into_iter().next()).ok_or("the host is gone")?;
-    let plan: AgentPlan = wire::read_json(plan).doing("cannot read the plan")?;
+    let received = wire::receive::<()>(control.as_fd()).context("cannot receive the plan")?;
+    let plan = received.and_then(|received| received.files.into_iter().next()).ok_or("the host is gone")?;
+    let plan: AgentPlan = wire::read_json(plan).context("cannot read the plan")?;
 
     if let Some(uid) = plan.uid {
         user::become_user(uid)?;
     }
-    if plan.kind == Kind::Confined {
-        nix::sys::prctl::set_child_subreaper(true).doing("cannot become a subreaper")?;
+    if plan.kind == FormKind::Confined {
+        nix::sys::prctl::set_child_subreaper(true).context("cannot become a subreaper")?;
     }
-    if plan.kind == Kind::Confined || !plan.limits.memory_is_bounded {
+    if plan.kind == FormKind::Confined || !plan.limits.memory_is_bounded {
         // Its process group has no programs: the filter keeps programs from joining it and from sending signals to it.
-        nix::unistd::setsid().doing("cannot leave the guard's session")?;
+        nix::unistd::setsid().context("cannot leave the guard's session")?;
     }
     if !plan.limits.memory_is_bounded {
-        priority::come_after(plan.priority)?;
+        priority::set_program_priority(plan.priority)?;
     }
     // No process of the sandbox may read this process's memory.
-    nix::sys::prctl::set_dumpable(false).doing("cannot protect the memory from other processes")?;
+    nix::sys::prctl::set_dumpable(false).context("cannot protect the memory from other processes")?;
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGCHLD);
-    signals.thread_block().doing("cannot block signals")?;
+    signals.thread_block().context("cannot block signals")?;
     let received = SignalFd::with_flags(&signals, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
-        .doing("cannot receive signals")?;
+        .context("cannot receive signals")?;
 
-    std::env::set_current_dir(&plan.home).doing("cannot enter the working folder")?;
+    std::env::set_current_dir(&plan.home).context("cannot enter the working folder")?;
     let shell = SHELLS.map(Path::new).into_iter().find(|shell| shell.exists()).ok_or("bash is missing")?;
-    let home = Home::open(&plan.home).doing("cannot open the working folder")?;
-    let ready = bind(&plan)?;
+    let home = Home::open(&plan.home).context("cannot open the working folder")?;
+    let ready = restrict(&plan)?;
     let guard = alive()?;
     let spawners = Spawners::start(&plan, signals)?;
 
     let mut agent = Agent { plan, shell, home, control, guard, signals, spawners, running: HashMap::new() };
-    agent.tell(&Tell::Ready(ready))?;
+    agent.send(&StageMessage::Ready(ready))?;
     let outcome = agent.serve(&received);
     agent.end();
     outcome
 }
 
 /// Irrevocably gives up everything that programs in this sandbox must not do.
-fn bind(plan: &AgentPlan) -> Result<Ready, String> {
+fn restrict(plan: &AgentPlan) -> Result<Ready, String> {
     let guard = nix::unistd::getppid();
-    bounds::apply(plan)?;
+    rlimits::apply(plan)?;
     user::give_up_capabilities()?;
     let landlock = landlock::restrict(plan)?;
-    let confined = plan.kind == Kind::Confined;
-    let own_user = plan.uid.is_some();
-    if confined {
-        let (needed, why) = if own_user {
+    let is_confined = plan.kind == FormKind::Confined;
+    let has_own_uid = plan.uid.is_some();
+    if is_confined {
+        let (needed, why) = if has_own_uid {
             (1, "to protect the machine's files")
         } else {
             (landlock::SCOPES_SINCE, "to keep programs of the same user apart")
@@ -104,16 +105,16 @@ fn bind(plan: &AgentPlan) -> Result<Ready, String> {
     }
     // Older versions of Landlock don't restrict sockets in the file system. Programs with their own uid reach only
     // sockets that are open to every user; programs with the host's uid would reach those of its session.
-    let unix_sockets = !confined
+    let unix_sockets = !is_confined
         || landlock >= landlock::UNIX_SOCKETS_SINCE
-        || (own_user && landlock >= landlock::SCOPES_SINCE);
+        || (has_own_uid && landlock >= landlock::SCOPES_SINCE);
     seccomp::apply(Filter {
         unix_sockets,
-        internet_sockets: !confined || plan.allow_network,
-        shared_objects: !confined,
-        file_attributes: !confined || own_user,
+        internet_sockets: !is_confined || plan.allow_network,
+        shared_objects: !is_confined,
+        file_attributes: !is_confined || has_own_uid,
         // In namespaces, the guard can read every process, and programs need to hide theirs from each other.
-        hidden_processes: !confined,
+        hidden_processes: !is_confined,
         uncounted_memory: plan.limits.memory_is_bounded,
     })?;
     Ok(Ready { landlock, unix_sockets })
@@ -145,20 +146,23 @@ impl Agent {
             ];
             match poll(&mut waits, None) {
                 Err(Errno::INTR) => continue,
-                other => other.doing("cannot poll")?,
+                other => other.context("cannot poll")?,
             };
-            let [asked, signalled, unguarded] = waits.each_ref().map(|wait| !wait.revents().is_empty());
-            if unguarded {
+            let [has_request, has_signal, is_unguarded] =
+                waits.each_ref().map(|wait| !wait.revents().is_empty());
+            if is_unguarded {
                 return Ok(());
             }
-            if signalled {
+            if has_signal {
                 while let Ok(Some(_)) = signals.read_signal() {}
                 self.reap()?;
             }
-            if asked {
-                match wire::receive::<Ask>(self.control.as_fd()).doing("cannot read the host's request")? {
+            if has_request {
+                match wire::receive::<StageRequest>(self.control.as_fd())
+                    .context("cannot read the host's request")?
+                {
                     None => return Ok(()),
-                    Some(parcel) => self.answer(parcel)?,
+                    Some(received) => self.answer(received)?,
                 }
             }
         }
@@ -170,33 +174,33 @@ impl Agent {
             let Some(id) = self.running.remove(&pid) else { continue };
             let code =
                 status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal));
-            self.tell(&Tell::Exit { id, code: code.unwrap_or(-1) })?;
+            self.send(&StageMessage::Exit { id, code: code.unwrap_or(-1) })?;
         }
         Ok(())
     }
 
-    fn answer(&mut self, parcel: Parcel<Ask>) -> Result<(), String> {
-        let mut files = parcel.files.into_iter();
-        let answer = match parcel.message {
-            Ask::Exec { id } => match self.start(id, files.next(), files.next(), files.next()) {
+    fn answer(&mut self, received: ReceivedMessage<StageRequest>) -> Result<(), String> {
+        let mut files = received.files.into_iter();
+        let answer = match received.message {
+            StageRequest::Exec { id } => match self.start(id, files.next(), files.next(), files.next()) {
                 // The command may have exited already.
                 Ok(()) => return self.reap(),
-                Err(reason) => Tell::Refused { id, reason },
+                Err(reason) => StageMessage::Refused { id, reason },
             },
-            Ask::Kill { id } => {
+            StageRequest::Kill { id } => {
                 for (pid, _) in self.running.iter().filter(|(_, running)| **running == id) {
                     // The process hasn't been reaped, so its id can't have been reused.
                     let _ = rustix::process::kill_process_group(*pid, rustix::process::Signal::KILL);
                 }
                 return Ok(());
             }
-            Ask::Write { id } => match self.write(files.next(), files.next()) {
-                Ok(()) => Tell::Written { id },
-                Err(reason) => Tell::NotWritten { id, reason },
+            StageRequest::Write { id } => match self.write(files.next(), files.next()) {
+                Ok(()) => StageMessage::Written { id },
+                Err(reason) => StageMessage::NotWritten { id, reason },
             },
-            Ask::Disk { id } => Tell::Disk { id, bytes: self.disk_bytes() },
+            StageRequest::Disk { id } => StageMessage::Disk { id, bytes: self.disk_bytes() },
         };
-        self.tell(&answer)
+        self.send(&answer)
     }
 
     fn start(
@@ -275,25 +279,25 @@ impl Agent {
     /// Returns the size of the files if the working folder is a separate file system; otherwise the host measures the
     /// folder.
     fn disk_bytes(&self) -> Option<u64> {
-        if self.plan.kind == Kind::Confined {
+        if self.plan.kind == FormKind::Confined {
             return None;
         }
-        let at = rustix::fs::statvfs(&self.plan.home).ok()?;
-        Some(at.f_blocks.saturating_sub(at.f_bfree).saturating_mul(at.f_frsize))
+        let stat = rustix::fs::statvfs(&self.plan.home).ok()?;
+        Some(stat.f_blocks.saturating_sub(stat.f_bfree).saturating_mul(stat.f_frsize))
     }
 
-    fn tell(&self, message: &Tell) -> Result<(), String> {
+    fn send(&self, message: &StageMessage) -> Result<(), String> {
         match wire::send(self.control.as_fd(), message, &[]) {
             // The next poll reports the closed socket as well, which ends the sandbox.
             Err(Errno::PIPE | Errno::CONNRESET) => Ok(()),
-            other => other.doing("cannot answer the host"),
+            other => other.context("cannot answer the host"),
         }
     }
 
     /// Kills all processes of the sandbox. In namespaces, the kernel does it when this process, the first one, exits.
     fn end(&self) {
-        if self.plan.kind == Kind::Confined {
-            // Everything that this process may signal, which is only the sandbox (checked in `bind`).
+        if self.plan.kind == FormKind::Confined {
+            // Everything that this process may signal, which is only the sandbox (checked in `restrict`).
             let _ = kill(nix::unistd::Pid::from_raw(-1), Signal::SIGKILL);
         }
     }
@@ -319,18 +323,18 @@ struct Spawners {
 
 impl Spawners {
     fn start(plan: &AgentPlan, signals: SigSet) -> Result<Self, String> {
-        let uncounted = !plan.limits.memory_is_bounded;
+        let is_memory_uncounted = !plan.limits.memory_is_bounded;
         // The first process of a pid namespace ignores signals from inside.
-        let protects = plan.kind == Kind::Confined;
-        let without_landlock = uncounted.then(|| Spawner::start(signals)).transpose()?;
-        let ordinary = protects.then(|| Spawner::start(signals)).transpose()?;
+        let needs_protection = plan.kind == FormKind::Confined;
+        let without_landlock = is_memory_uncounted.then(|| Spawner::start(signals)).transpose()?;
+        let ordinary = needs_protection.then(|| Spawner::start(signals)).transpose()?;
         // A signal to one of its threads is a signal to this process, so each filter names all threads.
         let mut threads = vec![nix::unistd::getpid()];
         threads.extend([&without_landlock, &ordinary].into_iter().flatten().map(|spawner| spawner.thread));
-        let protected = if protects { threads } else { Vec::new() };
+        let protected = if needs_protection { threads } else { Vec::new() };
         for (spawner, has_landlock) in [(&without_landlock, false), (&ordinary, true)] {
             if let Some(spawner) = spawner {
-                spawner.bind(Binding { protected: protected.clone(), has_landlock })?;
+                spawner.install_filters(CommandFilters { protected: protected.clone(), has_landlock })?;
             }
         }
         Ok(Self { without_landlock, ordinary })
@@ -343,7 +347,7 @@ impl Spawners {
 }
 
 /// Filters for the commands that a thread starts.
-struct Binding {
+struct CommandFilters {
     /// Threads of this process, to which commands must not send signals. This process itself isn't under that filter,
     /// since it kills everything at once when the sandbox ends.
     protected: Vec<nix::unistd::Pid>,
@@ -351,7 +355,7 @@ struct Binding {
     has_landlock: bool,
 }
 
-impl Binding {
+impl CommandFilters {
     /// Installs the filters in this thread, irrevocably.
     fn apply(&self) -> Result<(), String> {
         if !self.protected.is_empty() {
@@ -368,49 +372,49 @@ impl Binding {
 struct Spawner {
     /// Thread id, a possible target of signals.
     thread: nix::unistd::Pid,
-    bindings: mpsc::Sender<Binding>,
-    bound: mpsc::Receiver<Result<(), String>>,
+    filters: mpsc::Sender<CommandFilters>,
+    outcome: mpsc::Receiver<Result<(), String>>,
     commands: mpsc::Sender<Command>,
     spawned: mpsc::Receiver<std::io::Result<Child>>,
 }
 
 impl Spawner {
-    const DOING: &str = "cannot start the thread that starts commands";
+    const CONTEXT: &str = "cannot start the thread that starts commands";
 
     /// Starts the thread, which then waits for its filters.
     fn start(signals: SigSet) -> Result<Self, String> {
         /// Small, since the thread only starts commands.
         const STACK_BYTES: usize = 256 << 10;
-        let (bindings, binding) = mpsc::channel::<Binding>();
-        let (commands, asked) = mpsc::channel::<Command>();
+        let (filters_sender, filters_receiver) = mpsc::channel::<CommandFilters>();
+        let (commands, command_receiver) = mpsc::channel::<Command>();
         let (answers, spawned) = mpsc::channel();
-        let (ready, bound) = mpsc::channel();
+        let (outcome_sender, outcome) = mpsc::channel();
         let (started, thread) = mpsc::channel();
         let serve = move || {
             if started.send(nix::unistd::gettid()).is_err() {
                 return;
             }
-            let Ok(binding) = binding.recv() else { return };
-            let outcome = binding.apply();
-            let is_bound = outcome.is_ok();
-            if ready.send(outcome).is_err() || !is_bound {
+            let Ok(filters) = filters_receiver.recv() else { return };
+            let result = filters.apply();
+            let is_installed = result.is_ok();
+            if outcome_sender.send(result).is_err() || !is_installed {
                 return;
             }
-            while let Ok(mut command) = asked.recv() {
+            while let Ok(mut command) = command_receiver.recv() {
                 if answers.send(spawn(&mut command, &signals)).is_err() {
                     return;
                 }
             }
         };
-        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).doing(Self::DOING)?;
-        let thread = thread.recv().doing(Self::DOING)?;
-        Ok(Self { thread, bindings, bound, commands, spawned })
+        std::thread::Builder::new().stack_size(STACK_BYTES).spawn(serve).context(Self::CONTEXT)?;
+        let thread = thread.recv().context(Self::CONTEXT)?;
+        Ok(Self { thread, filters: filters_sender, outcome, commands, spawned })
     }
 
     /// Installs the filters; called once, before the first command.
-    fn bind(&self, binding: Binding) -> Result<(), String> {
-        self.bindings.send(binding).doing(Self::DOING)?;
-        self.bound.recv().doing(Self::DOING)?
+    fn install_filters(&self, filters: CommandFilters) -> Result<(), String> {
+        self.filters.send(filters).context(Self::CONTEXT)?;
+        self.outcome.recv().context(Self::CONTEXT)?
     }
 
     fn spawn(&self, command: Command) -> std::io::Result<Child> {

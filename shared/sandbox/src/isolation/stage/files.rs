@@ -56,7 +56,7 @@ impl Home {
     /// ever opened, and readers see the old file or the new one.
     pub(super) fn write(&self, path: &Path, content: &mut impl Read) -> Result<(), WriteRefusal> {
         let name = path.file_name().ok_or(WriteRefusal::Path)?;
-        let folder = self.folder_of(path.parent().unwrap_or(Path::new("")))?;
+        let folder = self.sandbox_folder(path.parent().unwrap_or(Path::new("")))?;
         match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(there) if FileType::from_raw_mode(there.st_mode) != FileType::RegularFile => {
                 return Err(WriteRefusal::Path);
@@ -82,7 +82,7 @@ impl Home {
     }
 
     /// Opens the folder at a path, and creates missing folders.
-    fn folder_of(&self, path: &Path) -> Result<OwnedFd, WriteRefusal> {
+    fn sandbox_folder(&self, path: &Path) -> Result<OwnedFd, WriteRefusal> {
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
         let mut folder =
             self.folder.try_clone().map_err(|error| WriteRefusal::Failed(reason(&error.to_string())))?;
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_stay_in_the_folder() {
+    fn paths_that_leave_the_folder_are_rejected() {
         for (path, clean) in [
             ("a", Some("a")),
             ("a/b.txt", Some("a/b.txt")),

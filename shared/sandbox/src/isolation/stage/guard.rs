@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use super::Doing;
+use super::Context;
 use crate::isolation::wire::Plan;
 
 /// State of the guard.
@@ -11,12 +11,12 @@ pub(super) struct Guard {
     /// Socket to the host, which the second stage inherits.
     pub(super) control: OwnedFd,
     /// Pipe from the host, which alone holds the other end; it closes when the host is gone.
-    pub(super) life: OwnedFd,
+    pub(super) host_pipe: OwnedFd,
 }
 
 /// Closes the guard's copies of the socket to the host, so that the socket closes when the second stage is gone.
 pub(super) fn leave_control(control: OwnedFd) -> Result<(), String> {
     drop(control);
-    let null = std::fs::File::open("/dev/null").doing("cannot open /dev/null")?;
-    rustix::stdio::dup2_stdin(null).doing("cannot close the standard input")
+    let null = std::fs::File::open("/dev/null").context("cannot open /dev/null")?;
+    rustix::stdio::dup2_stdin(null).context("cannot close the standard input")
 }

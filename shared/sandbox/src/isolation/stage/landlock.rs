@@ -7,7 +7,7 @@ use landlock::{
     RulesetAttr, RulesetCreatedAttr, Scope, path_beneath_rules,
 };
 
-use super::Doing;
+use super::Context;
 use crate::isolation::wire::AgentPlan;
 
 /// Version of the interface that this code is written for; with an older kernel it uses everything that is available.
@@ -24,7 +24,7 @@ const ZERO: &str = "/dev/zero";
 
 /// Restricts this process irrevocably. Returns the version of the interface, or 0 if the kernel has none.
 pub(super) fn restrict(plan: &AgentPlan) -> Result<u32, String> {
-    const DOING: &str = "cannot apply Landlock";
+    const CONTEXT: &str = "cannot apply Landlock";
     let everything = AccessFs::from_all(KNOWN);
     let read = AccessFs::Execute | AccessFs::ReadFile | AccessFs::ReadDir;
     let write = everything & !(AccessFs::MakeBlock | AccessFs::MakeChar | AccessFs::IoctlDev);
@@ -38,26 +38,26 @@ pub(super) fn restrict(plan: &AgentPlan) -> Result<u32, String> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(everything)
-        .doing(DOING)?
+        .context(CONTEXT)?
         .scope(Scope::from_all(KNOWN))
-        .doing(DOING)?;
+        .context(CONTEXT)?;
     // In namespaces, the network is the sandbox's own, and its loopback interface is for its programs.
-    if plan.kind == crate::isolation::wire::Kind::Confined && !plan.allow_network {
-        ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN)).doing(DOING)?;
+    if plan.kind == crate::isolation::wire::FormKind::Confined && !plan.allow_network {
+        ruleset = ruleset.handle_access(AccessNet::from_all(KNOWN)).context(CONTEXT)?;
     }
     let status = ruleset
         .create()
-        .doing(DOING)?
+        .context(CONTEXT)?
         .add_rules(path_beneath_rules(&plan.read, read))
-        .doing(DOING)?
+        .context(CONTEXT)?
         .add_rules(path_beneath_rules(devices, device))
-        .doing(DOING)?
+        .context(CONTEXT)?
         .add_rules(path_beneath_rules(read_only, AccessFs::ReadFile))
-        .doing(DOING)?
+        .context(CONTEXT)?
         .add_rules(path_beneath_rules(&plan.write, write))
-        .doing(DOING)?
+        .context(CONTEXT)?
         .restrict_self()
-        .doing(DOING)?;
+        .context(CONTEXT)?;
     Ok(match status.landlock {
         LandlockStatus::Available { effective_abi, .. } => effective_abi as u32,
         _ => 0,

@@ -13,7 +13,7 @@ use std::time::Duration;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-use super::held::{AsUser, is_ending, tasks};
+use super::held_resources::{AsUser, is_ending, threads};
 
 /// Maximum number of locks. Real programs need fewer: databases hold a few per connection.
 pub(super) const LOCKS_MAX: u64 = 16_384;
@@ -37,7 +37,7 @@ pub(super) struct Locks {
 impl Locks {
     /// Counts the locks of these processes, up to the limit. If `user` is set, inspects them as that user, since root
     /// without its capabilities can't inspect processes of others.
-    pub(super) fn of(processes: &BTreeSet<u32>, user: Option<u32>) -> Self {
+    pub(super) fn count(processes: &BTreeSet<u32>, user: Option<u32>) -> Self {
         let _as_user = user.map(AsUser::new);
         let until = cpu_time() + COUNTING_MAX;
         let mut found = Self::default();
@@ -48,7 +48,8 @@ impl Locks {
             let mut files = files(&format!("/proc/{pid}/fdinfo"), &mut is_hidden);
             if files.is_empty() {
                 // The first thread may have ended while others, which share its files, continue.
-                let others = tasks(*pid).into_iter().map(|task| format!("/proc/{pid}/task/{task}/fdinfo"));
+                let others =
+                    threads(*pid).into_iter().map(|thread| format!("/proc/{pid}/task/{thread}/fdinfo"));
                 files = others
                     .map(|folder| self::files(&folder, &mut is_hidden))
                     .find(|files| !files.is_empty())
@@ -144,18 +145,18 @@ mod tests {
         let mut children = [holder(LOCKS_MAX - 10), holder(20)];
         let pids = [children[0].id(), children[1].id()];
         for pid in pids {
-            assert_eq!(Locks::of(&[pid].into(), None), Locks::default());
+            assert_eq!(Locks::count(&[pid].into(), None), Locks::default());
         }
-        assert!(Locks::of(&pids.into(), None).are_too_many);
+        assert!(Locks::count(&pids.into(), None).are_too_many);
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-        assert_eq!(Locks::of(&pids.into(), None), Locks::default());
+        assert_eq!(Locks::count(&pids.into(), None), Locks::default());
     }
 
     #[test]
-    fn lines_of_locks_are_told_from_others_wherever_they_are_cut() {
+    fn lines_of_locks_are_found_wherever_reads_are_split() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"pos:\t0\nlock:\t1: POSIX\nlo\nlock\n:\nblock:\nlock:\tlock: 2\n\nlock:").unwrap();
         for bytes in 1..50 {

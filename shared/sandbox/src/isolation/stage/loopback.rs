@@ -2,7 +2,7 @@
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-use super::Doing;
+use super::Context;
 
 /// From `linux/rtnetlink.h` and `linux/netlink.h`.
 const RTM_NEWLINK: u16 = 16;
@@ -14,7 +14,7 @@ const IFF_UP: u32 = 1;
 
 /// Brings up the loopback interface, so that programs of one sandbox can talk to each other.
 pub(super) fn up() -> Result<(), String> {
-    const DOING: &str = "cannot bring up the loopback interface";
+    const CONTEXT: &str = "cannot bring up the loopback interface";
     let socket = rustix::net::socket_with(
         AddressFamily::NETLINK,
         SocketType::RAW,
@@ -22,7 +22,7 @@ pub(super) fn up() -> Result<(), String> {
         // Protocol 0: routes and interfaces.
         None,
     )
-    .doing(DOING)?;
+    .context(CONTEXT)?;
     let mut request = Vec::with_capacity(32);
     request.extend(32_u32.to_ne_bytes());
     request.extend(RTM_NEWLINK.to_ne_bytes());
@@ -32,18 +32,18 @@ pub(super) fn up() -> Result<(), String> {
     request.extend(LOOPBACK_INDEX.to_ne_bytes());
     request.extend(IFF_UP.to_ne_bytes());
     request.extend(IFF_UP.to_ne_bytes());
-    rustix::net::send(&socket, &request, SendFlags::empty()).doing(DOING)?;
+    rustix::net::send(&socket, &request, SendFlags::empty()).context(CONTEXT)?;
 
     let mut answer = [0_u8; 256];
-    let (_, bytes) = rustix::net::recv(&socket, &mut answer, RecvFlags::empty()).doing(DOING)?;
+    let (_, bytes) = rustix::net::recv(&socket, &mut answer, RecvFlags::empty()).context(CONTEXT)?;
     let answer = &answer[..bytes.min(answer.len())];
     let kind = answer.get(4..6).map(|kind| u16::from_ne_bytes([kind[0], kind[1]]));
     let error = answer.get(16..20).map(|code| i32::from_ne_bytes([code[0], code[1], code[2], code[3]]));
     match (kind, error) {
         (Some(NLMSG_ERROR), Some(0)) => Ok(()),
         (Some(NLMSG_ERROR), Some(code)) => {
-            Err(format!("{DOING}: {}", std::io::Error::from_raw_os_error(-code)))
+            Err(format!("{CONTEXT}: {}", std::io::Error::from_raw_os_error(-code)))
         }
-        _ => Err(format!("{DOING}: unexpected answer from the kernel")),
+        _ => Err(format!("{CONTEXT}: unexpected answer from the kernel")),
     }
 }

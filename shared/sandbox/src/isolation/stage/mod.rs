@@ -6,25 +6,25 @@
 //! for the whole process, and starts threads afterward.
 
 mod agent;
-mod bounds;
+mod allowed_files;
 mod confined;
+mod disk_usage;
 mod files;
-mod folder;
-mod full_look;
+mod full_scan;
 mod guard;
-mod held;
+mod held_resources;
 mod landlock;
 mod launch;
 mod locks;
 mod loopback;
+mod namespaces;
 mod priority;
 mod processes;
-mod rules;
+mod rlimits;
 mod seccomp;
-mod spaces;
 mod user;
-mod watch;
-mod watched;
+mod watch_loop;
+mod watcher;
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -42,13 +42,13 @@ pub(crate) const OVER_LIMIT: u8 = 10;
 /// Name of the stage that kills all processes of a uid, which is the next argument.
 pub(crate) const SWEEP: &str = "sweep";
 
+pub(crate) use allowed_files::{AllowedFiles, allowed_files};
+pub(crate) use disk_usage::folder_bytes;
 pub(crate) use files::relative;
-pub(crate) use folder::folder_bytes;
 pub(crate) use priority::{
     GUARD as GUARD_PRIORITY, LOWEST as LOWEST_PRIORITY, YIELDING as YIELDING_PRIORITY,
 };
-pub(crate) use processes::{descendants, threads_of_user, used};
-pub(crate) use rules::{Files, files_of};
+pub(crate) use processes::{descendants, threads_of_user, total_usage};
 
 /// Runs a stage of a sandbox if this process was started as one, and returns its exit code; `None` otherwise.
 ///
@@ -63,7 +63,7 @@ pub fn stage_main() -> Option<ExitCode> {
     let outcome = match stage.to_str() {
         Some(LAUNCH) => close_inherited().and_then(|()| launch::run()),
         Some(AGENT) => close_inherited().and_then(|()| agent::run()).map(|()| None),
-        Some(SWEEP) => user::sweep_by_argument(arguments.next()).map(|()| None),
+        Some(SWEEP) => user::kill_user_processes_by_argument(arguments.next()).map(|()| None),
         _ => Err("unknown stage".to_owned()),
     };
     let (code, reason) = match outcome {
@@ -79,17 +79,17 @@ pub fn stage_main() -> Option<ExitCode> {
 /// Closes inherited files except the three standard ones: whoever started the host may have left files open that
 /// programs in sandboxes must not get.
 fn close_inherited() -> Result<(), String> {
-    const DOING: &str = "cannot close the files of the host";
+    const CONTEXT: &str = "cannot close the files of the host";
     let mut open = Vec::new();
-    for entry in std::fs::read_dir("/proc/self/fd").doing(DOING)? {
-        let name = entry.doing(DOING)?.file_name();
+    for entry in std::fs::read_dir("/proc/self/fd").context(CONTEXT)? {
+        let name = entry.context(CONTEXT)?.file_name();
         open.extend(name.to_str().and_then(|number| number.parse::<i32>().ok()).filter(|number| *number > 2));
     }
     for number in open {
         match nix::unistd::close(number) {
             // The handle of the folder itself was among them.
             Ok(()) | Err(nix::errno::Errno::EBADF) => {}
-            Err(error) => return Err(format!("{DOING}: {error}")),
+            Err(error) => return Err(format!("{CONTEXT}: {error}")),
         }
     }
     Ok(())
@@ -112,12 +112,12 @@ fn alive() -> Result<OwnedFd, String> {
 }
 
 /// Adds a description of the failed operation to an error.
-trait Doing<T> {
-    fn doing(self, what: &str) -> Result<T, String>;
+trait Context<T> {
+    fn context(self, what: &str) -> Result<T, String>;
 }
 
-impl<T, E: std::fmt::Display> Doing<T> for Result<T, E> {
-    fn doing(self, what: &str) -> Result<T, String> {
+impl<T, E: std::fmt::Display> Context<T> for Result<T, E> {
+    fn context(self, what: &str) -> Result<T, String> {
         self.map_err(|error| format!("{what}: {error}"))
     }
 }

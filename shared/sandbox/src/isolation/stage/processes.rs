@@ -10,7 +10,7 @@ const THREAD_BYTES: u64 = 32 << 10;
 
 /// Usage of a set of processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Used {
+pub(crate) struct ProcessUsage {
     /// CPU time in seconds, including that of reaped children.
     pub(crate) cpu_seconds: f64,
     /// Private memory in use, in bytes.
@@ -18,14 +18,14 @@ pub(crate) struct Used {
 }
 
 /// Returns the children, grandchildren and so on of a process. Processes that start or exit meanwhile may be missing.
-pub(crate) fn descendants(of: u32) -> BTreeSet<u32> {
-    some_descendants(of, PROCESSES_MAX)
+pub(crate) fn descendants(root: u32) -> BTreeSet<u32> {
+    descendants_up_to(root, PROCESSES_MAX)
 }
 
 /// Returns at most `max` descendants, which takes less time than all.
-pub(crate) fn some_descendants(of: u32, max: usize) -> BTreeSet<u32> {
+pub(crate) fn descendants_up_to(root: u32, max: usize) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
-    let mut left = vec![of];
+    let mut left = vec![root];
     while let Some(parent) = left.pop().filter(|_| found.len() < max) {
         for child in children(parent) {
             if found.len() < max && found.insert(child) {
@@ -50,16 +50,17 @@ pub(crate) fn are_in_more_sessions_than(processes: &BTreeSet<u32>, max: usize) -
 }
 
 /// Returns the children of all threads of a process.
-pub(crate) fn children(of: u32) -> Vec<u32> {
+pub(crate) fn children(parent: u32) -> Vec<u32> {
     use std::os::unix::fs::MetadataExt;
     // A folder has two links besides those of its subfolders.
-    let threads = std::fs::metadata(format!("/proc/{of}/task")).map_or(0, |about| about.nlink());
+    let threads = std::fs::metadata(format!("/proc/{parent}/task")).map_or(0, |metadata| metadata.nlink());
     if threads == 3 {
         // A shortcut for the common case of one thread, since scans of many processes must be quick.
-        let list = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+        let list =
+            std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
         return list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
     }
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{of}/task")) else { return Vec::new() };
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{parent}/task")) else { return Vec::new() };
     threads
         .flatten()
         .filter_map(|thread| std::fs::read_to_string(thread.path().join("children")).ok())
@@ -68,8 +69,8 @@ pub(crate) fn children(of: u32) -> Vec<u32> {
 }
 
 /// Returns the total usage of these processes.
-pub(crate) fn used(processes: impl IntoIterator<Item = u32>) -> Used {
-    let mut sum = Used::default();
+pub(crate) fn total_usage(processes: impl IntoIterator<Item = u32>) -> ProcessUsage {
+    let mut sum = ProcessUsage::default();
     for pid in processes {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         sum.cpu_seconds += cpu_seconds(&stat).unwrap_or_default();
@@ -106,7 +107,7 @@ pub(crate) fn is_in_deep_sleep(pid: u32) -> bool {
 
 /// Returns the number of open files of a process; 0 if the kernel doesn't report it.
 pub(crate) fn open_files(pid: u32) -> u64 {
-    std::fs::metadata(format!("/proc/{pid}/fd")).map_or(0, |about| about.len())
+    std::fs::metadata(format!("/proc/{pid}/fd")).map_or(0, |metadata| metadata.len())
 }
 
 /// Returns the resident private memory of a process, in bytes: a part of [`memory_bytes`] that is quick to read.
@@ -128,7 +129,7 @@ pub(crate) fn threads_of_user(uid: u32) -> u64 {
     let Ok(entries) = std::fs::read_dir("/proc") else { return 0 };
     entries
         .flatten()
-        .filter(|entry| entry.metadata().is_ok_and(|about| about.uid() == uid))
+        .filter(|entry| entry.metadata().is_ok_and(|metadata| metadata.uid() == uid))
         .filter_map(|entry| std::fs::read_dir(entry.path().join("task")).ok())
         .map(|threads| threads.count() as u64)
         .sum()
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_found_behind_any_name() {
+    fn times_are_parsed_after_any_name() {
         let stat = "12 (a) b (c)) S 1 12 12 0 -1 4194304 100 0 0 0 250 50 30 20 20 0 1 0 100 0 0";
         let ticks = rustix::param::clock_ticks_per_second() as f64;
         assert_eq!(cpu_seconds(stat), Some(350.0 / ticks));
@@ -180,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_that_of_no_file() {
+    fn resident_memory_excludes_files() {
         assert_eq!(own_memory_bytes("900 500 200 1 0 1 0"), Some(300 * rustix::param::page_size() as u64));
         assert_eq!(own_memory_bytes("x"), None);
     }
 
     #[test]
-    fn memory_is_told_with_what_the_kernel_keeps() {
+    fn memory_includes_swap_and_kernel_memory() {
         let status =
             "Name:\tRssAnon: 9\nVmPTE:\t     4 kB\nRssAnon:\t   100 kB\nVmSwap:\t    6 kB\nThreads:\t2\n";
         assert_eq!(memory_in(status), (110 << 10) + 2 * THREAD_BYTES);
@@ -199,6 +200,6 @@ mod tests {
         assert!(descendants(std::process::id()).contains(&child.id()));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!(used([std::process::id()]).memory_bytes > 0);
+        assert!(total_usage([std::process::id()]).memory_bytes > 0);
     }
 }

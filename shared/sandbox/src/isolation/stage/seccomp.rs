@@ -11,7 +11,7 @@ use seccompiler::{
     sock_filter,
 };
 
-use super::Doing;
+use super::Context;
 
 /// What to permit, depending on the other protections of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ const REFUSED: &[i64] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: &[i64] = &[
+const REFUSED_ON_THIS_ARCH: &[i64] = &[
     libc::SYS_kexec_file_load,
     libc::SYS_iopl,
     libc::SYS_ioperm,
@@ -109,9 +109,9 @@ const REFUSED_HERE: &[i64] = &[
     libc::SYS__sysctl,
 ];
 #[cfg(target_arch = "aarch64")]
-const REFUSED_HERE: &[i64] = &[libc::SYS_kexec_file_load];
+const REFUSED_ON_THIS_ARCH: &[i64] = &[libc::SYS_kexec_file_load];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const REFUSED_HERE: &[i64] = &[];
+const REFUSED_ON_THIS_ARCH: &[i64] = &[];
 
 /// Named objects that all programs of a user, or of the machine, share.
 const SHARED_OBJECTS: &[i64] = &[
@@ -155,7 +155,7 @@ const FILE_ATTRIBUTES: &[i64] = &[
 const SYS_FCHMODAT2: i64 = 452;
 
 #[cfg(target_arch = "x86_64")]
-const FILE_ATTRIBUTES_HERE: &[i64] = &[
+const FILE_ATTRIBUTES_ON_THIS_ARCH: &[i64] = &[
     libc::SYS_chmod,
     libc::SYS_chown,
     libc::SYS_lchown,
@@ -164,17 +164,17 @@ const FILE_ATTRIBUTES_HERE: &[i64] = &[
     libc::SYS_futimesat,
 ];
 #[cfg(not(target_arch = "x86_64"))]
-const FILE_ATTRIBUTES_HERE: &[i64] = &[];
+const FILE_ATTRIBUTES_ON_THIS_ARCH: &[i64] = &[];
 
 /// `ioctl` requests that change flags, project or encryption of a file, from `linux/fs.h` and `linux/fscrypt.h`.
-const FILE_REQUESTS: [u64; 6] =
+const FILE_ATTRIBUTE_IOCTLS: [u64; 6] =
     [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4004_7602, 0x800c_6613];
 
 /// Signals that stop a process until another one continues it. A program that stops its supervisor would occupy the
 /// sandbox until the job's time limit.
-const STOPS: [libc::c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+const STOP_SIGNALS: [libc::c_int; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
 /// Calls that send a signal, and the index of the argument with the signal.
-const SENDS: [(i64, u8); 6] = [
+const SIGNAL_CALLS: [(i64, u8); 6] = [
     (libc::SYS_kill, 1),
     (libc::SYS_tkill, 1),
     (libc::SYS_tgkill, 2),
@@ -194,7 +194,7 @@ const SECCOMP_FILTER_FLAG_NEW_LISTENER: u32 = 1 << 3;
 /// Calls that take the ids of processes or threads to signal, and the indices of those arguments. `kill` and
 /// `rt_sigqueueinfo` accept the id of any thread of a process, and `pidfd_open` returns the descriptor that
 /// `pidfd_send_signal` needs.
-const NAMES: [(i64, &[u8]); 6] = [
+const SIGNAL_TARGETS: [(i64, &[u8]); 6] = [
     (libc::SYS_kill, &[0]),
     (libc::SYS_tkill, &[0]),
     (libc::SYS_tgkill, &[0, 1]),
@@ -206,7 +206,7 @@ const NAMES: [(i64, &[u8]); 6] = [
 const F_SETOWN: libc::c_int = 8;
 const F_SETOWN_EX: libc::c_int = 15;
 /// `ioctl` requests with the same effect: `FIOSETOWN` and `SIOCSPGRP`.
-const OWNER_REQUESTS: [u64; 2] = [0x8901, 0x8902];
+const OWNER_IOCTLS: [u64; 2] = [0x8901, 0x8902];
 
 /// Locks on parts of a file that belong to the open file instead of the process. The guard can't count them: they
 /// persist while the file is mapped or in transit through a socket.
@@ -252,10 +252,10 @@ const UNKNOWN_SINCE: u32 = 463;
 
 /// Applies the filters to this process and everything that it starts.
 pub(super) fn apply(filter: Filter) -> Result<(), String> {
-    const DOING: &str = "cannot apply seccomp";
-    seccompiler::apply_filter(&unknown()).doing(DOING)?;
+    const CONTEXT: &str = "cannot apply seccomp";
+    seccompiler::apply_filter(&unknown()).context(CONTEXT)?;
     for program in [refused(filter)?, missing(filter)?, invalid()?] {
-        seccompiler::apply_filter(&program).doing(DOING)?;
+        seccompiler::apply_filter(&program).context(CONTEXT)?;
     }
     Ok(())
 }
@@ -263,15 +263,15 @@ pub(super) fn apply(filter: Filter) -> Result<(), String> {
 /// Prevents this thread, and everything that it starts, from sending signals to the process with these threads, the
 /// first of which is the process's main thread. The process must be alone in its process group.
 pub(super) fn protect(threads: &[nix::unistd::Pid]) -> Result<(), String> {
-    seccompiler::apply_filter(&protected(threads)?).doing("cannot apply seccomp")
+    seccompiler::apply_filter(&protected(threads)?).context("cannot apply seccomp")
 }
 
 /// Prevents this thread, and everything that it starts, from using Landlock, as on a kernel without it. A Landlock
 /// domain holds a copy of its rules, persists while any file is open that was opened in it, and is counted only by a
 /// memory cgroup.
 pub(super) fn without_landlock() -> Result<(), String> {
-    let rules = LANDLOCK.iter().map(|call| (*call, Vec::new())).collect();
-    seccompiler::apply_filter(&program(rules, libc::ENOSYS)?).doing("cannot apply seccomp")
+    let allowed_files = LANDLOCK.iter().map(|call| (*call, Vec::new())).collect();
+    seccompiler::apply_filter(&program(allowed_files, libc::ENOSYS)?).context("cannot apply seccomp")
 }
 
 fn protected(threads: &[nix::unistd::Pid]) -> Result<BpfProgram, String> {
@@ -283,20 +283,20 @@ fn protected(threads: &[nix::unistd::Pid]) -> Result<BpfProgram, String> {
     const ALL: i32 = -1;
     let process = threads.first().ok_or("there is no process to protect")?;
     let is = |argument: u8, number: i32| rule([condition(argument, SeccompCmpOp::Eq, low(number))?]);
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
-    for (call, arguments) in NAMES {
+    let mut allowed_files: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
+    for (call, arguments) in SIGNAL_TARGETS {
         let mut named = Vec::new();
         for argument in arguments {
             for thread in threads {
                 named.push(is(*argument, thread.as_raw())?);
             }
         }
-        rules.insert(call, named);
+        allowed_files.insert(call, named);
     }
-    if let Some(named) = rules.get_mut(&libc::SYS_kill) {
+    if let Some(named) = allowed_files.get_mut(&libc::SYS_kill) {
         named.extend([is(0, ALL)?, is(0, -process.as_raw())?]);
     }
-    rules.insert(libc::SYS_setpgid, vec![is(1, process.as_raw())?]);
+    allowed_files.insert(libc::SYS_setpgid, vec![is(1, process.as_raw())?]);
     let mut owners = vec![rule([condition(1, SeccompCmpOp::Eq, number(F_SETOWN_EX))?])?];
     for owner in threads.iter().map(|thread| thread.as_raw()).chain([-process.as_raw()]) {
         owners.push(rule([
@@ -304,15 +304,15 @@ fn protected(threads: &[nix::unistd::Pid]) -> Result<BpfProgram, String> {
             condition(2, SeccompCmpOp::Eq, low(owner))?,
         ])?);
     }
-    rules.insert(libc::SYS_fcntl, owners);
-    rules.insert(
+    allowed_files.insert(libc::SYS_fcntl, owners);
+    allowed_files.insert(
         libc::SYS_ioctl,
-        OWNER_REQUESTS
+        OWNER_IOCTLS
             .into_iter()
             .map(|request| rule([condition(1, SeccompCmpOp::Eq, request)?]))
             .collect::<Result<_, _>>()?,
     );
-    program(rules, libc::EPERM)
+    program(allowed_files, libc::EPERM)
 }
 
 /// Refuses calls with unknown numbers. On x86-64, these include the x32 interface, which has other numbers for the same
@@ -334,11 +334,11 @@ fn unknown() -> BpfProgram {
 /// Refuses calls for which programs have a fallback when they don't exist.
 fn missing(filter: Filter) -> Result<BpfProgram, String> {
     // Its flags are in memory, which a filter can't read.
-    let mut rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+    let mut allowed_files = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     if !filter.uncounted_memory {
-        rules.extend(UNCOUNTED_MEMORY.iter().map(|call| (*call, Vec::new())));
+        allowed_files.extend(UNCOUNTED_MEMORY.iter().map(|call| (*call, Vec::new())));
     }
-    program(rules, libc::ENOSYS)
+    program(allowed_files, libc::ENOSYS)
 }
 
 /// Refuses calls for which programs have a fallback when the kernel doesn't support the argument.
@@ -349,19 +349,22 @@ fn invalid() -> Result<BpfProgram, String> {
 
 /// Refuses calls that aren't permitted.
 fn refused(filter: Filter) -> Result<BpfProgram, String> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
+    let mut allowed_files: BTreeMap<i64, Vec<SeccompRule>> =
+        REFUSED.iter().chain(REFUSED_ON_THIS_ARCH).map(|call| (*call, Vec::new())).collect();
     if !filter.shared_objects {
-        rules.extend(SHARED_OBJECTS.iter().map(|call| (*call, Vec::new())));
+        allowed_files.extend(SHARED_OBJECTS.iter().map(|call| (*call, Vec::new())));
     }
     if !filter.file_attributes {
-        rules.extend(FILE_ATTRIBUTES.iter().chain(FILE_ATTRIBUTES_HERE).map(|call| (*call, Vec::new())));
+        allowed_files.extend(
+            FILE_ATTRIBUTES.iter().chain(FILE_ATTRIBUTES_ON_THIS_ARCH).map(|call| (*call, Vec::new())),
+        );
     }
-    for (call, signal) in SENDS {
-        let stops = STOPS.iter().map(|stop| rule([condition(signal, SeccompCmpOp::Eq, number(*stop))?]));
-        rules.insert(call, stops.collect::<Result<_, _>>()?);
+    for (call, signal) in SIGNAL_CALLS {
+        let stops =
+            STOP_SIGNALS.iter().map(|stop| rule([condition(signal, SeccompCmpOp::Eq, number(*stop))?]));
+        allowed_files.insert(call, stops.collect::<Result<_, _>>()?);
     }
-    let mut controls: Vec<SeccompRule> = STOPS
+    let mut controls: Vec<SeccompRule> = STOP_SIGNALS
         .iter()
         .map(|stop| {
             rule([
@@ -371,7 +374,7 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
         })
         .collect::<Result<_, String>>()?;
     if !filter.uncounted_memory {
-        rules.extend(SHARED_MEMORY.iter().map(|call| (*call, Vec::new())));
+        allowed_files.extend(SHARED_MEMORY.iter().map(|call| (*call, Vec::new())));
         controls.push(rule([condition(1, SeccompCmpOp::Eq, number(libc::F_SETPIPE_SZ))?])?);
         // Anonymous shared memory: the kernel keeps all of it even if a part is unmapped. (`MAP_SHARED` is a bit of
         // `MAP_SHARED_VALIDATE`.)
@@ -382,21 +385,22 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
                 condition(2, SeccompCmpOp::Eq, number(buffer))?,
             ])
         });
-        rules.insert(libc::SYS_setsockopt, buffers.collect::<Result<_, String>>()?);
-        rules.insert(
+        allowed_files.insert(libc::SYS_setsockopt, buffers.collect::<Result<_, String>>()?);
+        allowed_files.insert(
             libc::SYS_landlock_add_rule,
             vec![rule([condition(1, SeccompCmpOp::Eq, number(LANDLOCK_RULE_NET_PORT))?])?],
         );
         let listener = u64::from(SECCOMP_FILTER_FLAG_NEW_LISTENER);
-        rules.insert(
+        allowed_files.insert(
             libc::SYS_seccomp,
             vec![rule([condition(1, SeccompCmpOp::MaskedEq(listener), listener)?])?],
         );
-        rules.insert(libc::SYS_mmap, vec![rule([condition(3, SeccompCmpOp::MaskedEq(shared), shared)?])?]);
+        allowed_files
+            .insert(libc::SYS_mmap, vec![rule([condition(3, SeccompCmpOp::MaskedEq(shared), shared)?])?]);
     }
-    rules.insert(libc::SYS_fcntl, controls);
+    allowed_files.insert(libc::SYS_fcntl, controls);
     if !filter.hidden_processes {
-        rules.insert(
+        allowed_files.insert(
             libc::SYS_prctl,
             vec![rule([
                 condition(0, SeccompCmpOp::Eq, number(libc::PR_SET_DUMPABLE))?,
@@ -405,13 +409,13 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
         );
     }
     for call in ONLY_ON_ITSELF {
-        rules.insert(*call, vec![rule([condition(0, SeccompCmpOp::Ne, 0)?])?]);
+        allowed_files.insert(*call, vec![rule([condition(0, SeccompCmpOp::Ne, 0)?])?]);
     }
     for call in ONLY_ON_ITSELF_SECOND {
         // An id of 0 means the caller if the kind is process: 0 for priorities, 1 for I/O priorities. Other kinds are
         // groups and users.
         let itself = if *call == libc::SYS_ioprio_set { 1 } else { 0 };
-        rules.insert(
+        allowed_files.insert(
             *call,
             vec![
                 rule([condition(0, SeccompCmpOp::Ne, itself)?])?,
@@ -427,20 +431,20 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
     let thread = number(libc::CLONE_THREAD);
     let with_files = thread | number(libc::CLONE_FILES);
     clones.push(rule([condition(0, SeccompCmpOp::MaskedEq(with_files), thread)?])?);
-    rules.insert(libc::SYS_clone, clones);
-    rules.insert(libc::SYS_socket, vec![sockets(filter)?]);
+    allowed_files.insert(libc::SYS_clone, clones);
+    allowed_files.insert(libc::SYS_socket, vec![sockets(filter)?]);
     // Requests that insert input into a terminal.
-    rules.insert(
+    allowed_files.insert(
         libc::SYS_ioctl,
         [libc::TIOCSTI, libc::TIOCLINUX]
             .into_iter()
-            .chain(FILE_REQUESTS.into_iter().filter(|_| !filter.file_attributes))
+            .chain(FILE_ATTRIBUTE_IOCTLS.into_iter().filter(|_| !filter.file_attributes))
             .map(|request| rule([condition(1, SeccompCmpOp::Eq, request)?]))
             .collect::<Result<_, _>>()?,
     );
     // Other personalities restore old behavior, such as a readable page at address 0.
     const ASK: u64 = 0xffff_ffff;
-    rules.insert(
+    allowed_files.insert(
         libc::SYS_personality,
         vec![rule([
             condition(0, SeccompCmpOp::Ne, 0)?,
@@ -448,7 +452,7 @@ fn refused(filter: Filter) -> Result<BpfProgram, String> {
             condition(0, SeccompCmpOp::Ne, libc::ADDR_NO_RANDOMIZE as u64)?,
         ])?],
     );
-    program(rules, libc::EPERM)
+    program(allowed_files, libc::EPERM)
 }
 
 /// Refuses all socket families except the permitted ones.
@@ -478,17 +482,17 @@ fn number(value: libc::c_int) -> u64 {
 
 fn condition(argument: u8, operation: SeccompCmpOp, value: u64) -> Result<SeccompCondition, String> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operation, value)
-        .doing("cannot build the seccomp filter")
+        .context("cannot build the seccomp filter")
 }
 
 fn rule(conditions: impl Into<Vec<SeccompCondition>>) -> Result<SeccompRule, String> {
-    SeccompRule::new(conditions.into()).doing("cannot build the seccomp filter")
+    SeccompRule::new(conditions.into()).context("cannot build the seccomp filter")
 }
 
-fn program(rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, String> {
+fn program(allowed_files: BTreeMap<i64, Vec<SeccompRule>>, errno: i32) -> Result<BpfProgram, String> {
     let action = SeccompAction::Errno(errno.unsigned_abs());
-    let architecture = std::env::consts::ARCH.try_into().doing("cannot build the seccomp filter")?;
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, action, architecture)
-        .doing("cannot build the seccomp filter")?;
-    filter.try_into().doing("cannot build the seccomp filter")
+    let architecture = std::env::consts::ARCH.try_into().context("cannot build the seccomp filter")?;
+    let filter = SeccompFilter::new(allowed_files, SeccompAction::Allow, action, architecture)
+        .context("cannot build the seccomp filter")?;
+    filter.try_into().context("cannot build the seccomp filter")
 }

@@ -8,14 +8,14 @@ use super::processes;
 use crate::isolation::wire::LimitsPlan;
 
 /// Interval between scans.
-pub(super) const LOOK_EVERY: Duration = Duration::from_millis(200);
+pub(super) const SCAN_INTERVAL: Duration = Duration::from_millis(200);
 /// If memory exceeds its limit by more than `limit / RUNAWAY_SHARE`, programs allocate it faster than killing processes
 /// frees it, and the sandbox ends.
 const RUNAWAY_SHARE: u64 = 2;
 
 /// A sandbox to watch.
 #[derive(Clone)]
-pub(super) struct Watch {
+pub(super) struct Watcher {
     pub(super) limits: LimitsPlan,
     /// Folder of the sandbox's files, if it has no file system of its own.
     pub(super) folder: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub(super) struct Watch {
     pub(super) own_processes: usize,
 }
 
-impl Watch {
+impl Watcher {
     /// Returns our own processes, and those of the sandbox's programs.
     pub(super) fn processes(&self) -> (Vec<u32>, BTreeSet<u32>) {
         let me = std::process::id();

@@ -34,7 +34,7 @@ const MAPPED_SHARE: u64 = 8;
 
 /// What to count.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Count<'a> {
+pub(super) struct CountOptions<'a> {
     /// Folder of the sandbox's files, if deleted files count.
     pub(super) folder: Option<&'a Path>,
     /// Limit of the folder, in bytes.
@@ -42,21 +42,21 @@ pub(super) struct Count<'a> {
     /// Amount of memory after which counting stops, in bytes.
     pub(super) memory_bytes_max: u64,
     /// Sizes of socket buffers.
-    pub(super) sockets: Sockets,
+    pub(super) sockets: SocketBuffers,
 }
 
 /// Maximum memory in the buffers of one socket, in bytes, both directions together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sockets {
+pub(super) struct SocketBuffers {
     /// Sockets between programs on this machine (`AF_UNIX`).
     unix_bytes: u64,
     /// All other sockets.
     internet_bytes: u64,
 }
 
-impl Sockets {
+impl SocketBuffers {
     /// Reads the sizes from the settings of this process's network namespace.
-    pub(super) fn of_this_network() -> Self {
+    pub(super) fn from_network_settings() -> Self {
         let largest = |name: &str| -> Option<u64> {
             let text = std::fs::read_to_string(Path::new("/proc/sys/net").join(name)).ok()?;
             text.split_whitespace().last()?.parse().ok()
@@ -76,7 +76,7 @@ impl Sockets {
 
 /// Resources that a set of processes holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HeldResources {
     /// Memory by process, in bytes. A shared object counts for the first process that was seen to hold it.
     pub(super) memory: BTreeMap<u32, u64>,
     /// Size of deleted files that are still open or mapped, in bytes.
@@ -87,37 +87,38 @@ pub(super) struct Held {
     pub(super) hidden: BTreeSet<u32>,
 }
 
-impl Held {
+impl HeldResources {
     /// Inspects these processes. If `user` is set, inspects them as that user, since root without its capabilities
     /// can't inspect processes of others.
-    pub(super) fn by(processes: &BTreeSet<u32>, count: Count<'_>, user: Option<u32>) -> Self {
+    pub(super) fn measure(processes: &BTreeSet<u32>, count: CountOptions<'_>, user: Option<u32>) -> Self {
         let _as_user = user.map(AsUser::new);
-        let mut held = Self::default();
-        let mut seen = Seen::default();
+        let mut held_resources = Self::default();
+        let mut seen = CountedFiles::default();
         let mut left = count.memory_bytes_max;
         for pid in processes {
-            held.look_at(*pid, Count { memory_bytes_max: left, ..count }, &mut seen);
-            left = left.saturating_sub(held.memory.get(pid).copied().unwrap_or_default());
+            held_resources.add_process(*pid, CountOptions { memory_bytes_max: left, ..count }, &mut seen);
+            left = left.saturating_sub(held_resources.memory.get(pid).copied().unwrap_or_default());
             if left == 0 {
                 break;
             }
         }
         for (inode, extent) in &seen.mapped {
             if !seen.deleted.contains(inode) {
-                held.deleted_bytes =
-                    held.deleted_bytes.saturating_add((*extent).max(count.disk_bytes / MAPPED_SHARE));
+                held_resources.deleted_bytes = held_resources
+                    .deleted_bytes
+                    .saturating_add((*extent).max(count.disk_bytes / MAPPED_SHARE));
             }
         }
-        held
+        held_resources
     }
 
-    fn look_at(&mut self, pid: u32, count: Count<'_>, seen: &mut Seen) {
+    fn add_process(&mut self, pid: u32, count: CountOptions<'_>, seen: &mut CountedFiles) {
         let mut bytes = 0;
         // Threads share their open files, since the filter refuses others. The first thread may have ended while others
         // continue.
         let mut is_hidden = false;
-        for task in tasks(pid) {
-            let folder = format!("/proc/{pid}/task/{task}/fd");
+        for thread in threads(pid) {
+            let folder = format!("/proc/{pid}/task/{thread}/fd");
             let entries = match std::fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) => {
@@ -131,13 +132,13 @@ impl Held {
                     break;
                 }
                 bytes += OPEN_FILE_BYTES;
-                let Ok(about) = stat(&entry.path()) else { continue };
+                let Ok(metadata) = stat(&entry.path()) else { continue };
                 let number = entry.file_name();
-                let info = format!("/proc/{pid}/task/{task}/fdinfo/{}", number.to_string_lossy());
-                bytes += if about.st_mode & SFlag::S_IFMT.bits() == 0 {
+                let info = format!("/proc/{pid}/task/{thread}/fdinfo/{}", number.to_string_lossy());
+                bytes += if metadata.st_mode & SFlag::S_IFMT.bits() == 0 {
                     std::fs::read_link(entry.path()).map_or(0, |kind| object_bytes(&kind, &info))
                 } else {
-                    self.file(&about, count, seen, || std::fs::read_to_string(info).unwrap_or_default())
+                    self.file(&metadata, count, seen, || std::fs::read_to_string(info).unwrap_or_default())
                 };
             }
             if bytes > before {
@@ -157,22 +158,22 @@ impl Held {
     /// Counts a file once, and returns the memory that it takes.
     fn file(
         &mut self,
-        about: &FileStat,
-        count: Count<'_>,
-        seen: &mut Seen,
+        metadata: &FileStat,
+        count: CountOptions<'_>,
+        seen: &mut CountedFiles,
         info: impl FnOnce() -> String,
     ) -> u64 {
-        let kind = SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT;
-        let is_deleted = kind == SFlag::S_IFREG && about.st_nlink == 0;
+        let kind = SFlag::from_bits_truncate(metadata.st_mode) & SFlag::S_IFMT;
+        let is_deleted = kind == SFlag::S_IFREG && metadata.st_nlink == 0;
         if !(is_deleted || kind == SFlag::S_IFSOCK || kind == SFlag::S_IFIFO)
-            || !seen.files.insert((about.st_dev, about.st_ino))
+            || !seen.files.insert((metadata.st_dev, metadata.st_ino))
         {
             return 0;
         }
         if is_deleted {
-            seen.deleted.insert(about.st_ino);
+            seen.deleted.insert(metadata.st_ino);
             if count.folder.is_some() {
-                let bytes = u64::try_from(about.st_blocks).unwrap_or(u64::MAX).saturating_mul(512);
+                let bytes = u64::try_from(metadata.st_blocks).unwrap_or(u64::MAX).saturating_mul(512);
                 self.deleted_bytes = self.deleted_bytes.saturating_add(bytes.max(FILE_BYTES_MIN));
             }
             return 0;
@@ -189,7 +190,7 @@ impl Held {
 
 /// Files that were already counted.
 #[derive(Debug, Default)]
-struct Seen {
+struct CountedFiles {
     files: BTreeSet<(u64, u64)>,
     /// Inodes of deleted files that are open.
     deleted: BTreeSet<u64>,
@@ -198,12 +199,12 @@ struct Seen {
 }
 
 /// Returns the threads of a process, the first one first.
-pub(super) fn tasks(pid: u32) -> Vec<u32> {
+pub(super) fn threads(pid: u32) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
-    let mut tasks: Vec<u32> =
+    let mut threads: Vec<u32> =
         entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    tasks.sort_unstable();
-    tasks
+    threads.sort_unstable();
+    threads
 }
 
 /// Returns true if a process has released its memory, and therefore hides nothing.
@@ -293,17 +294,17 @@ mod tests {
 
     use super::*;
 
-    fn count(folder: Option<&Path>) -> Count<'_> {
-        Count {
+    fn count(folder: Option<&Path>) -> CountOptions<'_> {
+        CountOptions {
             folder,
             disk_bytes: 1 << 30,
             memory_bytes_max: u64::MAX,
-            sockets: Sockets { unix_bytes: 1 << 20, internet_bytes: 1 << 30 },
+            sockets: SocketBuffers { unix_bytes: 1 << 20, internet_bytes: 1 << 30 },
         }
     }
 
     #[test]
-    fn lines_of_mappings_are_read() {
+    fn lines_of_mappings_are_parsed() {
         let folder = Path::new("/var/x/job");
         let line = "7f01000-7f03000 rw-s 00004000 fd:01 77   /var/x/job/a b (deleted)";
         assert_eq!(deleted_mapping(line.as_bytes(), folder), Some((77, 0x6000)));
@@ -338,17 +339,21 @@ mod tests {
             .stderr(std::os::fd::OwnedFd::from(socket.try_clone().unwrap()))
             .spawn()
             .unwrap();
-        let held = Held::by(&[child.id()].into(), count(Some(&path)), None);
+        let held_resources = HeldResources::measure(&[child.id()].into(), count(Some(&path)), None);
         child.kill().unwrap();
         child.wait().unwrap();
-        assert!((1 << 20..2 << 20).contains(&held.deleted_bytes), "{held:?} {}", deleted.as_raw_fd());
-        let memory: u64 = held.memory.values().sum();
-        assert!((1 << 20..2 << 20).contains(&memory), "{held:?}");
-        assert!(held.hidden.is_empty() && held.in_flight == 0, "{held:?}");
+        assert!(
+            (1 << 20..2 << 20).contains(&held_resources.deleted_bytes),
+            "{held_resources:?} {}",
+            deleted.as_raw_fd()
+        );
+        let memory: u64 = held_resources.memory.values().sum();
+        assert!((1 << 20..2 << 20).contains(&memory), "{held_resources:?}");
+        assert!(held_resources.hidden.is_empty() && held_resources.in_flight == 0, "{held_resources:?}");
     }
 
     #[test]
-    fn what_is_waited_for_is_counted() {
+    fn files_in_epoll_sets_are_counted() {
         let poll = rustix::event::epoll::create(rustix::event::epoll::CreateFlags::empty()).unwrap();
         let pipes: Vec<_> = (0..3).map(|_| rustix::pipe::pipe().unwrap()).collect();
         for (end, _) in &pipes {
@@ -364,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn files_in_flight_are_seen() {
+    fn files_in_transit_are_counted() {
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         let file = std::fs::File::open("/dev/null").unwrap();
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

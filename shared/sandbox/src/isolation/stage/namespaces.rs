@@ -9,9 +9,9 @@ use nix::sched::CloneFlags;
 use nix::unistd::{Gid, Uid};
 
 use super::guard::{Guard, leave_control};
-use super::watch::{Ends, Over, wait_closed};
-use super::watched::Watch;
-use super::{AGENT, Doing, STAGE_ARGUMENT, loopback, user};
+use super::watch_loop::{WatchEnd, WatchedPipes, wait_closed};
+use super::watcher::Watcher;
+use super::{AGENT, Context, STAGE_ARGUMENT, loopback, user};
 use crate::isolation::wire::Plan;
 
 /// Uid inside the sandbox.
@@ -28,43 +28,43 @@ const BUFFERS: [(&str, &str); 2] = [
     ("/proc/sys/net/ipv4/tcp_wmem", "4096 16384 1048576"),
 ];
 /// Maximum time for the second stage to exit by itself after the host is gone.
-const LAST_WAIT: Duration = Duration::from_secs(2);
+const EXIT_WAIT: Duration = Duration::from_secs(2);
 /// Minimum mean size of files, in bytes. It limits the number of files, whose names take memory too.
 const FILE_BYTES_MEAN: u64 = 4 << 10;
 /// Exit code that hakoniwa reports if the set-up fails.
 const SET_UP_FAILED: i32 = 125;
 
 /// Candidates for a place for the staging folder: folders that every user may enter.
-const ENTERED_BY_ALL: [&str; 4] = ["/tmp", "/mnt", "/run", "/var/tmp"];
+const WORLD_ACCESSIBLE: [&str; 4] = ["/tmp", "/mnt", "/run", "/var/tmp"];
 
 /// Creates the namespaces, starts the second stage in them, and returns when it or the host is gone, or when the
 /// sandbox exceeds a limit, which it returns.
 pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
-    let Guard { plan, control, life } = guard;
+    let Guard { plan, control, host_pipe } = guard;
     let staging = stage(&plan)?;
     let container = container(&plan, &staging);
 
-    let (ended, alive) =
-        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).doing("cannot create a pipe")?;
+    let (agent_pipe, alive) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).context("cannot create a pipe")?;
     let mut command = container.command("/proc/self/exe");
     command.args([STAGE_ARGUMENT, AGENT]);
     command.current_dir("/workspace");
-    command.stdin(Stdio::from(control.try_clone().doing("cannot open a file")?));
+    command.stdin(Stdio::from(control.try_clone().context("cannot open a file")?));
     command.stdout(Stdio::from(alive));
-    let mut child = command.spawn().doing("cannot create the namespaces")?;
+    let mut child = command.spawn().context("cannot create the namespaces")?;
     leave_control(control)?;
 
-    let watch =
-        Watch { limits: plan.limits, folder: None, in_memory: &IN_MEMORY, user: None, own_processes: 2 };
-    let over = watch.run(&Ends { life: &life, ended: &ended })?;
-    match &over {
-        Over::Agent => {}
+    let watcher =
+        Watcher { limits: plan.limits, folder: None, in_memory: &IN_MEMORY, user: None, own_processes: 2 };
+    let watch_end = watcher.run(&WatchedPipes { host_pipe: &host_pipe, agent_pipe: &agent_pipe })?;
+    match &watch_end {
+        WatchEnd::AgentGone => {}
         // The second stage notices the host's end as well, and ends everything.
-        Over::Host if wait_closed(&ended, LAST_WAIT) => {}
-        Over::Host | Over::Limit(_) => child.kill().doing("cannot kill the sandbox")?,
+        WatchEnd::HostGone if wait_closed(&agent_pipe, EXIT_WAIT) => {}
+        WatchEnd::HostGone | WatchEnd::OverLimit(_) => child.kill().context("cannot kill the sandbox")?,
     }
-    match (child.wait(), over) {
-        (_, Over::Limit(reason)) => Ok(Some(reason)),
+    match (child.wait(), watch_end) {
+        (_, WatchEnd::OverLimit(reason)) => Ok(Some(reason)),
         (Ok(status), _) if status.code == SET_UP_FAILED && status.exit_code.is_none() => Err(status.reason),
         _ => Ok(None),
     }
@@ -78,15 +78,15 @@ struct Staging {
 
 /// Leaves the machine's mounts and network, prepares the files that the sandbox sees, and gives up the user.
 fn stage(plan: &Plan) -> Result<Staging, String> {
-    let spaces = if plan.allow_network {
+    let namespaces = if plan.allow_network {
         CloneFlags::CLONE_NEWNS
     } else {
         CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET
     };
     // Another user may not be able to enter our folders, so root prepares the files.
     match plan.uid {
-        Some(_) => nix::sched::unshare(spaces).doing("cannot create namespaces")?,
-        None => unshare_as_user(spaces)?,
+        Some(_) => nix::sched::unshare(namespaces).context("cannot create namespaces")?,
+        None => unshare_as_user(namespaces)?,
     }
     mount(None, Path::new("/"), None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
 
@@ -107,7 +107,7 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
         if shared.host.is_dir() {
             make_folder(&place)?;
         } else {
-            std::fs::write(&place, "").doing("cannot create a mount point")?;
+            std::fs::write(&place, "").context("cannot create a mount point")?;
         }
         mount(Some(&shared.host), &place, None, MsFlags::MS_BIND | MsFlags::MS_REC, None)?;
         names.push((name, shared.inside.clone()));
@@ -124,17 +124,17 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
     let place = match plan.uid {
         None => plan.staging.clone(),
         Some(uid) => {
-            let place = ENTERED_BY_ALL
+            let place = WORLD_ACCESSIBLE
                 .map(Path::new)
                 .into_iter()
                 .find(|place| place.is_dir())
                 .ok_or("no folder is accessible to every user")?;
             mount(Some(&plan.staging), place, None, MsFlags::MS_MOVE, None)?;
             nix::unistd::chown(&place.join("root"), Some(Uid::from_raw(uid)), Some(Gid::from_raw(uid)))
-                .doing("cannot change the owner of the root folder")?;
+                .context("cannot change the owner of the root folder")?;
             user::become_user(uid)?;
             // Otherwise the maps of its user namespace would belong to root.
-            nix::sys::prctl::set_dumpable(true).doing("cannot make the process accessible to its user")?;
+            nix::sys::prctl::set_dumpable(true).context("cannot make the process accessible to its user")?;
             place.to_owned()
         }
     };
@@ -145,14 +145,14 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
 }
 
 /// Creates namespaces without privileges, in a user namespace in which all files keep their owner.
-fn unshare_as_user(spaces: CloneFlags) -> Result<(), String> {
+fn unshare_as_user(namespaces: CloneFlags) -> Result<(), String> {
     let (uid, gid) = (Uid::current(), Gid::current());
-    nix::sched::unshare(spaces | CloneFlags::CLONE_NEWUSER)
-        .doing("cannot create namespaces, perhaps because user namespaces are disabled")?;
-    std::fs::write("/proc/self/setgroups", "deny").doing("cannot set up the user namespace")?;
+    nix::sched::unshare(namespaces | CloneFlags::CLONE_NEWUSER)
+        .context("cannot create namespaces, perhaps because user namespaces are disabled")?;
+    std::fs::write("/proc/self/setgroups", "deny").context("cannot set up the user namespace")?;
     std::fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))
-        .doing("cannot set up the user namespace")?;
-    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")).doing("cannot set up the user namespace")
+        .context("cannot set up the user namespace")?;
+    std::fs::write("/proc/self/gid_map", format!("{gid} {gid} 1")).context("cannot set up the user namespace")
 }
 
 fn mount(
@@ -163,11 +163,11 @@ fn mount(
     data: Option<&str>,
 ) -> Result<(), String> {
     nix::mount::mount(source, target, kind, flags, data)
-        .doing(&format!("cannot mount `{}`", source.unwrap_or(target).display()))
+        .context(&format!("cannot mount `{}`", source.unwrap_or(target).display()))
 }
 
 fn make_folder(path: &Path) -> Result<(), String> {
-    std::fs::create_dir(path).doing("cannot create a folder")
+    std::fs::create_dir(path).context("cannot create a folder")
 }
 
 /// Builds the container: namespaces and mounts of the sandbox.
@@ -214,7 +214,7 @@ fn system(container: &mut Container) {
             Err(_) => {}
         }
     }
-    for name in super::rules::CONFIGURATION {
+    for name in super::allowed_files::CONFIGURATION {
         let path = Path::new(name);
         if path.exists() {
             bind_ro(container, path, name);
@@ -224,7 +224,7 @@ fn system(container: &mut Container) {
 
 /// Mounts the few devices that programs need.
 fn devices(container: &mut Container) {
-    for name in super::rules::DEVICES {
+    for name in super::allowed_files::DEVICES {
         if Path::new(name).exists() {
             container.mount(name, name, "", MountOptions::BIND | MountOptions::NOSUID, None);
         }

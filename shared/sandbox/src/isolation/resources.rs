@@ -8,25 +8,25 @@ use std::time::{Duration, Instant};
 
 use super::cgroups::Group;
 use super::instance::{Instance, remove_tree};
-use super::slots::Slot;
 use super::stage::OVER_LIMIT;
+use super::uids::ReservedUid;
 use super::wire::REASON_BYTES_MAX;
 
 /// Maximum time for the guard to exit after the host closes its pipe; then it is killed.
-const END_MAX: Duration = Duration::from_secs(30);
+const END_TIMEOUT: Duration = Duration::from_secs(30);
 /// Interval between checks for the guard's exit.
-const LOOK_EVERY: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Processes, cgroups, files and user of a sandbox. Must be closed; closing blocks until everything is gone.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct SandboxResources {
     /// Pipe to the guard; closing it tells the guard to end the sandbox.
-    pub(crate) life: Option<OwnedFd>,
+    pub(crate) host_pipe: Option<OwnedFd>,
     /// Process of the guard.
     pub(crate) child: Option<Child>,
     /// Standard error of the guard, for its error messages.
-    pub(crate) errors: OwnedFd,
-    pub(crate) slot: Option<Slot>,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) reserved_uid: Option<ReservedUid>,
     pub(crate) group: Group,
     /// Folder of its files, if it has no file system of its own.
     pub(crate) folder: Option<PathBuf>,
@@ -34,7 +34,7 @@ pub(crate) struct Cell {
     pub(crate) _instance: Arc<Instance>,
 }
 
-impl Cell {
+impl SandboxResources {
     /// Returns the process id of the guard.
     pub(crate) fn guard(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
@@ -44,34 +44,34 @@ impl Cell {
     /// limit that the guard ended the sandbox for, if any.
     pub(crate) fn close(mut self) -> Option<String> {
         let code = self.clear().and_then(|status| status.code());
-        let complaints = super::wire::reason(&self.complaints());
-        if !complaints.is_empty() {
-            tracing::warn!("A sandbox ended: {complaints}");
+        let error_output = super::wire::reason(&self.error_output());
+        if !error_output.is_empty() {
+            tracing::warn!("A sandbox ended: {error_output}");
         }
-        (code == Some(i32::from(OVER_LIMIT))).then_some(complaints)
+        (code == Some(i32::from(OVER_LIMIT))).then_some(error_output)
     }
 
     /// Closes a sandbox that never became ready, and returns the error that its stages reported, if any.
     pub(crate) fn close_failed(mut self) -> Option<String> {
         self.clear();
-        let complaints = self.complaints();
-        let reason = complaints.lines().map(str::trim).find(|line| !line.is_empty())?;
+        let error_output = self.error_output();
+        let reason = error_output.lines().map(str::trim).find(|line| !line.is_empty())?;
         Some(reason.trim_start_matches("hakoniwa: ").to_owned())
     }
 
     /// Returns the error messages of the stages; empty if there are none.
-    fn complaints(&self) -> String {
+    fn error_output(&self) -> String {
         let mut text = vec![0; REASON_BYTES_MAX];
         // Doesn't block, since all writers have exited.
-        let bytes = rustix::io::ioctl_fionbio(&self.errors, true)
-            .and_then(|()| rustix::io::read(&self.errors, &mut text));
+        let bytes = rustix::io::ioctl_fionbio(&self.stderr, true)
+            .and_then(|()| rustix::io::read(&self.stderr, &mut text));
         text.truncate(bytes.unwrap_or_default());
         String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Ends everything, and returns the guard's exit status.
     fn clear(&mut self) -> Option<ExitStatus> {
-        drop(self.life.take());
+        drop(self.host_pipe.take());
         let status = self.child.take().and_then(|mut child| wait(&mut child));
         self.group.remove();
         if let Some(folder) = self.folder.take() {
@@ -81,7 +81,7 @@ impl Cell {
     }
 }
 
-impl Drop for Cell {
+impl Drop for SandboxResources {
     fn drop(&mut self) {
         // After `close`, there is nothing left to do.
         if self.child.is_some() {
@@ -91,11 +91,11 @@ impl Drop for Cell {
 }
 
 fn wait(child: &mut Child) -> Option<ExitStatus> {
-    let until = Instant::now() + END_MAX;
+    let until = Instant::now() + END_TIMEOUT;
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < until => std::thread::sleep(LOOK_EVERY),
+            Ok(None) if Instant::now() < until => std::thread::sleep(POLL_INTERVAL),
             // The kernel kills the sandbox's first process together with its guard.
             Ok(None) | Err(_) => {
                 tracing::warn!(guard = child.id(), "The guard of a sandbox did not exit and is killed");

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::isolation::wire::Kind;
+use crate::isolation::wire::FormKind;
 
 /// Configuration that programs need and that reveals nothing about the machine's users.
 pub(super) const CONFIGURATION: [&str; 12] = [
@@ -28,7 +28,7 @@ const SYSTEM: [&str; 8] = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", 
 
 /// Further files that programs without a mount namespace may read: information on users and on the machine. Not all of
 /// `/proc`, which shows the command lines of others.
-const FACTS: [&str; 14] = [
+const SYSTEM_INFO: [&str; 14] = [
     "/etc/passwd",
     "/etc/group",
     "/etc/hosts",
@@ -47,7 +47,7 @@ const FACTS: [&str; 14] = [
 
 /// Files of a sandbox by permitted access.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Files {
+pub(crate) struct AllowedFiles {
     pub(crate) home: PathBuf,
     pub(crate) temporary: PathBuf,
     /// Readable and executable.
@@ -60,31 +60,31 @@ pub(crate) struct Files {
 
 /// Returns the files that a sandbox of this kind may access. `folder` contains its files if it has no file system of
 /// its own, and `shared` are the folders that all sandboxes may read.
-pub(crate) fn files_of<'a>(
-    kind: Kind,
+pub(crate) fn allowed_files<'a>(
+    kind: FormKind,
     folder: &Path,
     shared: impl Iterator<Item = &'a Path>,
     network: bool,
-) -> Files {
+) -> AllowedFiles {
     let devices = DEVICES.map(PathBuf::from).to_vec();
     match kind {
         // The sandbox has its own file system, which contains nothing that it must not see.
-        Kind::Namespaces => Files {
+        FormKind::Namespaces => AllowedFiles {
             home: "/workspace".into(),
             temporary: "/tmp".into(),
             read: vec!["/".into()],
             write: ["/workspace", "/tmp", "/dev/shm"].map(PathBuf::from).to_vec(),
             devices,
         },
-        Kind::Confined => {
+        FormKind::Confined => {
             let (home, temporary) = (folder.join("work"), folder.join("tmp"));
             let mut read: Vec<PathBuf> =
-                SYSTEM.iter().chain(&CONFIGURATION).chain(&FACTS).map(PathBuf::from).collect();
+                SYSTEM.iter().chain(&CONFIGURATION).chain(&SYSTEM_INFO).map(PathBuf::from).collect();
             read.extend(shared.map(Path::to_owned));
             if network {
                 read.push("/etc/resolv.conf".into());
             }
-            Files { write: vec![home.clone(), temporary.clone()], home, temporary, read, devices }
+            AllowedFiles { write: vec![home.clone(), temporary.clone()], home, temporary, read, devices }
         }
     }
 }

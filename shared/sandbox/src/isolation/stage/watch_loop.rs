@@ -7,167 +7,181 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::full_look::{Found, FullLooks, Uncounted, until_next};
-use super::held::Sockets;
-use super::watched::{LOOK_EVERY, Watch};
-use super::{Doing, priority, processes};
+use super::full_scan::{FailedScans, FullScanner, ScanResult, pause_after};
+use super::held_resources::SocketBuffers;
+use super::watcher::{SCAN_INTERVAL, Watcher};
+use super::{Context, priority, processes};
 
 /// Interval between scans if only locks need counting, since their memory grows slowly.
-const LOCKS_LOOK_EVERY: Duration = Duration::from_secs(1);
+const LOCKS_SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// Memory is measured more often the closer it is to its limit, on the estimate that one processor allocates at most
 /// this many bytes per second.
 const GROWTH_BYTES_PER_S: f64 = 4e9;
-const MEMORY_LOOK_MIN: Duration = Duration::from_millis(5);
+const MEMORY_INTERVAL_MIN: Duration = Duration::from_millis(5);
 /// If memory stays above its limit for this long although processes are killed, something else holds it, and the
 /// sandbox ends.
-const OVER_MAX: Duration = Duration::from_secs(10);
+const OVER_LIMIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// If the guard can't raise its priority, programs of a sandbox with more processes than this get the lowest priority:
 /// the kernel limits what one process takes, but the guard must notice in time what many take together.
-const PROCESSES_FEW: usize = 16;
+const PROCESSES_BEFORE_LOWERING: usize = 16;
 /// Maximum number of sessions if the guard can't raise its priority and the kernel shares processors by session: beside
 /// more sessions, the guard would measure too late.
 const SESSIONS_MAX: usize = 32;
 /// Interval between measurements in that case, while there are programs. Otherwise hundreds could start before the
 /// first measurement.
-const SESSIONS_LOOK_EVERY: Duration = Duration::from_millis(20);
+const SESSIONS_INTERVAL: Duration = Duration::from_millis(20);
 /// Number of processes for a first, quick check for too many sessions; a check of all processes follows.
-const PROCESSES_EARLY: usize = 2 * SESSIONS_MAX;
+const PROCESSES_FIRST_CHECK: usize = 2 * SESSIONS_MAX;
 /// Number of files that may be opened without triggering another full scan.
-const OPENED_MIN: u64 = 32;
+const OPENED_FILES_MIN: u64 = 32;
 /// Reason to end a sandbox with more sessions.
 const TOO_MANY_SESSIONS: &str =
     "its programs were in more than 32 sessions, so that their memory cannot be measured in time";
 
 /// Pipes that close when the watch must end.
-pub(super) struct Ends<'a> {
+pub(super) struct WatchedPipes<'a> {
     /// Closes when the host is gone.
-    pub(super) life: &'a OwnedFd,
+    pub(super) host_pipe: &'a OwnedFd,
     /// Closes when the second stage is gone.
-    pub(super) ended: &'a OwnedFd,
+    pub(super) agent_pipe: &'a OwnedFd,
 }
 
 /// Reason for which the watch ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Over {
+pub(super) enum WatchEnd {
     /// The host is gone.
-    Host,
+    HostGone,
     /// The second stage is gone.
-    Agent,
+    AgentGone,
     /// The sandbox exceeded the described limit.
-    Limit(String),
+    OverLimit(String),
 }
 
-impl Ends<'_> {
+impl WatchedPipes<'_> {
     /// Waits until one of them closes, at most for `wait`.
-    fn wait(&self, wait: Duration) -> Result<Option<Over>, String> {
-        let mut waits =
-            [PollFd::new(self.life, PollFlags::empty()), PollFd::new(self.ended, PollFlags::empty())];
+    fn wait(&self, wait: Duration) -> Result<Option<WatchEnd>, String> {
+        let mut waits = [
+            PollFd::new(self.host_pipe, PollFlags::empty()),
+            PollFd::new(self.agent_pipe, PollFlags::empty()),
+        ];
         match poll(&mut waits, Some(&timespec(wait))) {
             Err(rustix::io::Errno::INTR) => return Ok(None),
-            other => other.doing("cannot wait for the sandbox")?,
+            other => other.context("cannot wait for the sandbox")?,
         };
         let [host, agent] = waits.map(|wait| !wait.revents().is_empty());
-        Ok(if agent { Some(Over::Agent) } else { host.then_some(Over::Host) })
+        Ok(if agent { Some(WatchEnd::AgentGone) } else { host.then_some(WatchEnd::HostGone) })
     }
 }
 
-impl Watch {
+impl Watcher {
     /// Watches until the host or the second stage is gone, or until the folder, the number of processes or the number
     /// of locks exceeds its limit. If all processes together use too much memory, kills the one that uses most, as the
     /// kernel would.
-    pub(super) fn run(self, ends: &Ends<'_>) -> Result<Over, String> {
+    pub(super) fn run(self, pipes: &WatchedPipes<'_>) -> Result<WatchEnd, String> {
         if self.limits.memory_is_bounded {
-            return self.look_for(ends);
+            return self.run_full_scans(pipes);
         }
-        let full = FullLooks::start(self.clone())?;
-        self.watch_memory(ends, &full, priority::comes_first())
+        let scanner = FullScanner::start(self.clone())?;
+        self.watch_memory(pipes, &scanner, priority::has_raised_priority())
     }
 
     /// Runs full scans only, since a cgroup limits memory.
-    fn look_for(&self, ends: &Ends<'_>) -> Result<Over, String> {
+    fn run_full_scans(&self, pipes: &WatchedPipes<'_>) -> Result<WatchEnd, String> {
         let only_locks = self.limits.processes_are_bounded && self.folder.is_none();
-        let every = if only_locks { LOCKS_LOOK_EVERY } else { LOOK_EVERY };
-        let sockets = Sockets::of_this_network();
-        let mut uncounted = Uncounted::default();
-        let mut wait = every;
+        let interval = if only_locks { LOCKS_SCAN_INTERVAL } else { SCAN_INTERVAL };
+        let sockets = SocketBuffers::from_network_settings();
+        let mut failed = FailedScans::default();
+        let mut wait = interval;
         loop {
-            if let Some(over) = ends.wait(wait)? {
-                return Ok(over);
+            if let Some(end) = pipes.wait(wait)? {
+                return Ok(end);
             }
             let began = Instant::now();
-            if let Some(reason) = self.look(sockets, &mut uncounted).over {
-                return Ok(Over::Limit(reason));
+            if let Some(reason) = self.scan(sockets, &mut failed).end_reason {
+                return Ok(WatchEnd::OverLimit(reason));
             }
-            wait = until_next(began, every);
+            wait = pause_after(began, interval);
         }
     }
 
     /// Measures memory frequently, in parallel to full scans, which may take longer than programs need to use up all
     /// memory.
-    fn watch_memory(&self, ends: &Ends<'_>, full: &FullLooks, comes_first: bool) -> Result<Over, String> {
+    fn watch_memory(
+        &self,
+        pipes: &WatchedPipes<'_>,
+        scanner: &FullScanner,
+        has_raised_priority: bool,
+    ) -> Result<WatchEnd, String> {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         #[allow(clippy::cast_precision_loss)] // a small number
         let growth = GROWTH_BYTES_PER_S * processors as f64;
-        let by_session = !comes_first && priority::is_by_session();
+        let by_session = !has_raised_priority && priority::is_scheduled_by_session();
         let too_many_sessions = |processes: &BTreeSet<u32>| {
             by_session && processes::are_in_more_sessions_than(processes, SESSIONS_MAX)
         };
         let mut over_since = None;
-        let mut wait = LOOK_EVERY;
+        let mut wait = SCAN_INTERVAL;
         loop {
-            if let Some(over) = ends.wait(wait)? {
-                return Ok(over);
+            if let Some(end) = pipes.wait(wait)? {
+                return Ok(end);
             }
             let began = Instant::now();
-            if too_many_sessions(&processes::some_descendants(std::process::id(), PROCESSES_EARLY)) {
-                return Ok(Over::Limit(TOO_MANY_SESSIONS.to_owned()));
+            if too_many_sessions(&processes::descendants_up_to(std::process::id(), PROCESSES_FIRST_CHECK)) {
+                return Ok(WatchEnd::OverLimit(TOO_MANY_SESSIONS.to_owned()));
             }
             let (own, others) = self.processes();
             if too_many_sessions(&others) {
-                return Ok(Over::Limit(TOO_MANY_SESSIONS.to_owned()));
+                return Ok(WatchEnd::OverLimit(TOO_MANY_SESSIONS.to_owned()));
             }
-            if !comes_first && others.len() > PROCESSES_FEW {
+            if !has_raised_priority && others.len() > PROCESSES_BEFORE_LOWERING {
                 priority::lower(&others);
             }
             let memory = memory(&others);
             let (used, files_bytes) = {
-                let found = full.found();
-                if let Some(reason) = &found.over {
-                    return Ok(Over::Limit(reason.clone()));
+                let result = scanner.result();
+                if let Some(reason) = &result.end_reason {
+                    return Ok(WatchEnd::OverLimit(reason.clone()));
                 }
-                if full.have_ended() {
+                if scanner.has_ended() {
                     return Err("the scans of the sandbox have ended".to_owned());
                 }
                 let files_bytes = match self.folder {
-                    Some(_) => found.files_bytes,
+                    Some(_) => result.files_bytes,
                     None => self.files_in_memory(&own),
                 };
-                let used = with_held(&memory, &found.held);
-                if self.may_hold_more(&memory, sum(&used, files_bytes), full.sockets, &found) {
-                    full.hurry();
+                let used = with_held(&memory, &result.held_resources);
+                if self.may_hold_more(&memory, sum(&used, files_bytes), scanner.sockets, &result) {
+                    scanner.request_scan();
                 }
                 (used, files_bytes)
             };
             if let Some(reason) = self.bound_memory(&used, files_bytes, &mut over_since) {
-                return Ok(Over::Limit(reason));
+                return Ok(WatchEnd::OverLimit(reason));
             }
-            wait = next_look(self.limits.memory_bytes, sum(&used, files_bytes), growth, began.elapsed());
+            wait =
+                next_measurement(self.limits.memory_bytes, sum(&used, files_bytes), growth, began.elapsed());
             if by_session && !others.is_empty() {
-                wait = wait.min(SESSIONS_LOOK_EVERY);
+                wait = wait.min(SESSIONS_INTERVAL);
             }
         }
     }
 
     /// Returns true if the files opened since the last full scan could be sockets that fill much of the remaining
     /// memory. Kernels before 6.2 don't report the number of open files; there only full scans find them.
-    fn may_hold_more(&self, memory: &BTreeMap<u32, u64>, used: u64, sockets: Sockets, found: &Found) -> bool {
+    fn may_hold_more(
+        &self,
+        memory: &BTreeMap<u32, u64>,
+        used: u64,
+        sockets: SocketBuffers,
+        result: &ScanResult,
+    ) -> bool {
         let more = |pid: &u32| {
-            let known = found.open_files.get(pid).copied().unwrap_or_default();
+            let known = result.open_files.get(pid).copied().unwrap_or_default();
             processes::open_files(*pid).saturating_sub(known)
         };
         let more = memory.keys().map(more).fold(0, u64::saturating_add);
         let left = self.limits.memory_bytes.saturating_sub(used);
-        more > OPENED_MIN && more.saturating_mul(sockets.largest_bytes()) > left / 2
+        more > OPENED_FILES_MIN && more.saturating_mul(sockets.largest_bytes()) > left / 2
     }
 
     /// Returns the size of the sandbox's file systems in memory, in bytes. Those that can't be inspected count as full.
@@ -196,7 +210,7 @@ impl Watch {
             return None;
         }
         let since = *over_since.get_or_insert_with(Instant::now);
-        if files_bytes > limit || total > self.runaway_bytes() || since.elapsed() > OVER_MAX {
+        if files_bytes > limit || total > self.runaway_bytes() || since.elapsed() > OVER_LIMIT_TIMEOUT {
             return Some(REASON.to_owned());
         }
         for pid in largest(used, total - limit).into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
@@ -226,9 +240,9 @@ fn memory(processes: &BTreeSet<u32>) -> BTreeMap<u32, u64> {
 }
 
 /// Adds what each process held at the last full scan.
-fn with_held(memory: &BTreeMap<u32, u64>, held: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
-    let held = |pid| held.get(pid).copied().unwrap_or_default();
-    memory.iter().map(|(pid, bytes)| (*pid, bytes.saturating_add(held(pid)))).collect()
+fn with_held(memory: &BTreeMap<u32, u64>, held_resources: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
+    let held_resources = |pid| held_resources.get(pid).copied().unwrap_or_default();
+    memory.iter().map(|(pid, bytes)| (*pid, bytes.saturating_add(held_resources(pid)))).collect()
 }
 
 /// Returns the memory of all processes and files together.
@@ -237,10 +251,10 @@ fn sum(used: &BTreeMap<u32, u64>, files_bytes: u64) -> u64 {
 }
 
 /// Returns the time until the next measurement of memory: before it can reach its limit, but not without any pause.
-fn next_look(limit: u64, used: u64, growth: f64, took: Duration) -> Duration {
+fn next_measurement(limit: u64, used: u64, growth: f64, took: Duration) -> Duration {
     #[allow(clippy::cast_precision_loss)] // bytes of one machine are far below 2^53
     let left = Duration::from_secs_f64(limit.saturating_sub(used) as f64 / growth);
-    left.clamp(MEMORY_LOOK_MIN, LOOK_EVERY).max(took.min(LOOK_EVERY))
+    left.clamp(MEMORY_INTERVAL_MIN, SCAN_INTERVAL).max(took.min(SCAN_INTERVAL))
 }
 
 /// Waits until the other end of a pipe is closed; false if the time is up first.
@@ -260,23 +274,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_close_to_its_limit_is_looked_at_more_often() {
+    fn memory_close_to_its_limit_is_measured_more_often() {
         const GROWTH: f64 = 4e9;
         let quick = Duration::from_micros(100);
-        assert_eq!(next_look(4 << 30, 50 << 20, GROWTH, quick), LOOK_EVERY);
-        assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, quick), MEMORY_LOOK_MIN);
-        let between = next_look(256 << 20, 56 << 20, GROWTH, quick);
-        assert!(between > MEMORY_LOOK_MIN && between < LOOK_EVERY, "{between:?}");
+        assert_eq!(next_measurement(4 << 30, 50 << 20, GROWTH, quick), SCAN_INTERVAL);
+        assert_eq!(next_measurement(4 << 30, 4 << 30, GROWTH, quick), MEMORY_INTERVAL_MIN);
+        let between = next_measurement(256 << 20, 56 << 20, GROWTH, quick);
+        assert!(between > MEMORY_INTERVAL_MIN && between < SCAN_INTERVAL, "{between:?}");
         // More processors allocate it faster.
-        assert!(next_look(256 << 20, 56 << 20, 2.0 * GROWTH, quick) < between);
+        assert!(next_measurement(256 << 20, 56 << 20, 2.0 * GROWTH, quick) < between);
         // However long a measurement takes, memory close to its limit is measured again after that time at the latest.
         let slow = Duration::from_millis(30);
-        assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, slow), slow);
-        assert_eq!(next_look(4 << 30, 4 << 30, GROWTH, Duration::from_secs(9)), LOOK_EVERY);
+        assert_eq!(next_measurement(4 << 30, 4 << 30, GROWTH, slow), slow);
+        assert_eq!(next_measurement(4 << 30, 4 << 30, GROWTH, Duration::from_secs(9)), SCAN_INTERVAL);
     }
 
     #[test]
-    fn as_many_processes_are_killed_as_it_takes() {
+    fn only_as_many_processes_as_needed_are_chosen() {
         let used = BTreeMap::from([(1, 10), (2, 40), (3, 30), (4, 0)]);
         assert_eq!(largest(&used, 1), [2]);
         assert_eq!(largest(&used, 40), [2]);

@@ -26,9 +26,9 @@ pub(crate) fn folder_bytes(folder: &Path) -> u64 {
             if count > FILES_MAX {
                 return u64::MAX;
             }
-            let Ok(about) = entry.metadata() else { continue };
-            sum = sum.saturating_add((about.blocks() * 512).max(FILE_BYTES_MIN));
-            if about.is_dir() {
+            let Ok(metadata) = entry.metadata() else { continue };
+            sum = sum.saturating_add((metadata.blocks() * 512).max(FILE_BYTES_MIN));
+            if metadata.is_dir() {
                 left.push(entry.path());
             }
         }

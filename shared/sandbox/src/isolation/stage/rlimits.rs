@@ -2,7 +2,7 @@
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-use super::Doing;
+use super::Context;
 use crate::isolation::wire::AgentPlan;
 
 /// Sets the limits of this process and of everything that it starts. Never raises a limit above the current hard limit.
@@ -21,9 +21,10 @@ pub(super) fn apply(plan: &AgentPlan) -> Result<(), String> {
         all.push((Resource::RLIMIT_AS, limits.memory_bytes));
     }
     for (resource, limit) in all {
-        let (_, hard) = getrlimit(resource).doing("cannot read a limit")?;
+        let (_, hard) = getrlimit(resource).context("cannot read a limit")?;
         let limit = limit.min(hard);
-        setrlimit(resource, limit, limit).doing(&format!("cannot set the limit {resource:?} to {limit}"))?;
+        setrlimit(resource, limit, limit)
+            .context(&format!("cannot set the limit {resource:?} to {limit}"))?;
     }
     Ok(())
 }

@@ -15,31 +15,31 @@ const RANGES: [Range<u32>; 2] = [0x7000_0000..0x7000_1000, 60_600..61_100];
 const LOCKS: &str = "/run/bench-sandbox/users";
 
 /// Returns true if this uid is reserved for sandboxes.
-pub(crate) fn is_ours(uid: u32) -> bool {
+pub(crate) fn is_sandbox_uid(uid: u32) -> bool {
     RANGES.iter().any(|range| range.contains(&uid))
 }
 
 /// Assigns uids to sandboxes.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct UidPool {
     range: Range<u32>,
     locks: PathBuf,
 }
 
 /// A uid that is reserved on this machine until this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct ReservedUid {
     uid: u32,
     _lock: File,
 }
 
-impl Slot {
+impl ReservedUid {
     pub(crate) fn uid(&self) -> u32 {
         self.uid
     }
 }
 
-impl Slots {
+impl UidPool {
     /// Finds a range of uids; `None` if the machine's user namespace has none to spare.
     ///
     /// If the machine has no place for the lock files, they are in this host's `folder`, and other hosts may take the
@@ -62,10 +62,10 @@ impl Slots {
     }
 
     /// Reserves a uid that no other sandbox has.
-    pub(crate) fn take(&self) -> std::io::Result<Slot> {
+    pub(crate) fn take(&self) -> std::io::Result<ReservedUid> {
         for uid in self.range.clone() {
             if let Some(lock) = lock(&self.locks.join(uid.to_string()))? {
-                return Ok(Slot { uid, _lock: lock });
+                return Ok(ReservedUid { uid, _lock: lock });
             }
         }
         Err(std::io::Error::other("all users for sandboxes are taken"))
@@ -83,11 +83,11 @@ pub(crate) fn lock(path: &Path) -> std::io::Result<Option<File>> {
 }
 
 /// Returns true if this process is root only within its user namespace, and another user outside of it.
-pub(crate) fn is_root_by_map() -> bool {
-    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| is_other_outside(&map))
+pub(crate) fn is_root_only_in_namespace() -> bool {
+    std::fs::read_to_string("/proc/self/uid_map").is_ok_and(|map| maps_root_to_other_user(&map))
 }
 
-fn is_other_outside(map: &str) -> bool {
+fn maps_root_to_other_user(map: &str) -> bool {
     map.lines().any(|line| {
         let numbers: Vec<u64> = line.split_whitespace().filter_map(|number| number.parse().ok()).collect();
         matches!(numbers.as_slice(), &[0, outside, _] if outside != 0)
@@ -118,22 +118,24 @@ mod tests {
     }
 
     #[test]
-    fn root_of_a_namespace_is_told_from_root() {
-        assert!(is_other_outside("         0       1000          1\n"));
-        assert!(!is_other_outside("         0          0 4294967295\n"));
-        assert!(!is_other_outside("      1000       1000          1\n") && !is_other_outside(""));
+    fn root_of_a_namespace_is_distinguished_from_root() {
+        assert!(maps_root_to_other_user("         0       1000          1\n"));
+        assert!(!maps_root_to_other_user("         0          0 4294967295\n"));
+        assert!(
+            !maps_root_to_other_user("      1000       1000          1\n") && !maps_root_to_other_user("")
+        );
     }
 
     #[test]
-    fn neither_root_nor_people_are_ours() {
+    fn uids_of_root_and_people_are_not_sandbox_uids() {
         for uid in [0, 1, 1_000, 60_577, 61_184, 65_534, 100_000, u32::MAX] {
-            assert!(!is_ours(uid), "{uid}");
+            assert!(!is_sandbox_uid(uid), "{uid}");
         }
-        assert!(is_ours(60_600) && is_ours(0x7000_0000));
+        assert!(is_sandbox_uid(60_600) && is_sandbox_uid(0x7000_0000));
     }
 
     #[test]
-    fn a_lock_is_had_once() {
+    fn a_lock_is_exclusive() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let first = lock(&path).unwrap();
