@@ -18,7 +18,7 @@ pub(super) struct SlotPool {
     slots: usize,
     sandboxes_max: usize,
     holders: HashMap<HolderId, SlotHolder>,
-    /// Waiting requests, in the order in which they are served.
+    /// Waiting requests, in the order of service.
     requests: BTreeMap<(Priority, HolderId), SlotRequest>,
     next_id: HolderId,
 }

@@ -37,7 +37,7 @@ struct GroupFolder {
     path: PathBuf,
 }
 
-/// The groups of this host, in which it creates groups for its sandboxes.
+/// The groups of this host; those of its sandboxes are created below.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Cgroups {
     memory: Option<GroupFolder>,
@@ -422,8 +422,8 @@ mod tests {
         assert_eq!(entry(&file, "user_usec"), None);
     }
 
-    /// Creates a folder that stands in for a group. It stores what is written to it and doesn't act like a kernel.
-    fn stand_in(controllers: &str) -> tempfile::TempDir {
+    /// Creates a folder as a fake group. It stores what is written to it and doesn't act like a kernel.
+    fn fake_group(controllers: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("cgroup.controllers"), controllers).unwrap();
         std::fs::write(folder.path().join("cgroup.subtree_control"), "").unwrap();
@@ -437,7 +437,7 @@ mod tests {
 
     #[test]
     fn version_two_enables_controllers_for_child_groups() {
-        let group_folder = stand_in("cpu memory pids\n");
+        let group_folder = fake_group("cpu memory pids\n");
         let folder = make_v2_group(group_folder.path(), "host").unwrap();
         for group in [group_folder.path(), &folder] {
             assert_eq!(
@@ -465,7 +465,7 @@ mod tests {
         format!("30 23 0:26 / {} rw - cgroup2 cgroup2 rw\n", top.display())
     }
 
-    /// Creates a stand-in for a group in a hierarchy.
+    /// Creates a fake group in a hierarchy.
     fn group(at: &Path, controllers: &str, enabled_controllers: &str) {
         std::fs::create_dir_all(at).unwrap();
         std::fs::write(at.join("cgroup.controllers"), controllers).unwrap();
@@ -492,8 +492,8 @@ mod tests {
         let scope = top.path().join("run.scope");
         group(&scope, "memory pids", "");
         std::fs::write(scope.join("cgroup.procs"), "41\n42\n").unwrap();
-        // The stand-in keeps its list of processes, so it doesn't count as empty; each process was written to the child
-        // group's list.
+        // The fake group keeps its list of processes, so it doesn't count as empty; each process was written to the
+        // child group's list.
         assert!(!move_to_child_group(&scope, "bench-sandbox-x"));
         let child = scope.join("bench-sandbox-x.host");
         assert_eq!(std::fs::read_to_string(child.join("cgroup.procs")).unwrap(), "42");
@@ -508,13 +508,13 @@ mod tests {
 
     #[test]
     fn version_two_without_both_controllers_is_not_used() {
-        assert_eq!(make_v2_group(stand_in("hugetlb\n").path(), "host"), None);
-        assert_eq!(make_v2_group(stand_in("memory cpu\n").path(), "host"), None);
+        assert_eq!(make_v2_group(fake_group("hugetlb\n").path(), "host"), None);
+        assert_eq!(make_v2_group(fake_group("memory cpu\n").path(), "host"), None);
     }
 
     #[test]
     fn version_one_has_a_group_for_each_controller() {
-        let (memory, pids) = (stand_in(""), stand_in(""));
+        let (memory, pids) = (fake_group(""), fake_group(""));
         let group_folder =
             |at: &tempfile::TempDir| Some(GroupFolder { version: Version::V1, path: at.path().to_owned() });
         let cgroups = Cgroups { memory: group_folder(&memory), processes: group_folder(&pids), cpu: None };

@@ -1,4 +1,4 @@
-//! Whole jobs, by the project's own client, in sandboxes that are real: what a job does there ends in a named way.
+//! Complete jobs in real sandboxes, run by the project's own client. Whatever a job does, its end has a name.
 
 use std::time::Duration;
 
@@ -6,11 +6,11 @@ use bench_domain::{FileContent, Harvested, JobEnd, JobFile, JobReport, JobSpec, 
 use bench_sandy::job::{self, JobErrorKind, JobName, JobStatus, NoFiles, Uploaded};
 use bench_sandy::{NewSandbox, Sandy, SandyConfig};
 
-use crate::api::{KEY, Served};
-use crate::host::{At, each_form};
+use crate::api::{KEY, TestServer};
+use crate::support::{TestForm, each_form};
 
-/// Looks before a test gives up.
-const LOOKS_MAX: u32 = 1_000;
+/// Maximum number of polls before a test fails.
+const POLLS_MAX: u32 = 1_000;
 
 fn spec(script: &str, results: &[&str]) -> JobSpec {
     let result = |path: &&str| ResultFile { path: (*path).to_owned(), bytes_max: 1 << 20 };
@@ -25,16 +25,16 @@ fn spec(script: &str, results: &[&str]) -> JobSpec {
     }
 }
 
-fn client(served: &Served) -> Sandy {
+fn client(server: &TestServer) -> Sandy {
     let config = SandyConfig::from_vars(|name| match name {
-        "SANDY_BASE_URL" => Some(served.address.clone()),
+        "SANDY_BASE_URL" => Some(server.address.clone()),
         "SANDY_API_KEY" => Some(KEY.to_owned()),
         _ => None,
     });
     Sandy::new(config.unwrap())
 }
 
-/// All steps of a job, those that start it made twice.
+/// Runs all steps of a job; repeats those that start it.
 async fn run(sandy: &Sandy, spec: &JobSpec) -> JobReport {
     let id = sandy.create(&NewSandbox::default()).await.unwrap();
     let job: JobName = "a-1".parse().unwrap();
@@ -45,7 +45,7 @@ async fn run(sandy: &Sandy, spec: &JobSpec) -> JobReport {
     for _ in 0..2 {
         let _ = job::start(sandy, &id, &job, spec).await;
     }
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..POLLS_MAX {
         match job::look(sandy, &id, &job).await.map(JobStatus::once_started) {
             Ok(JobStatus::Over(end)) => {
                 let report = job::harvest(sandy, &id, &job, spec, end).await.unwrap();
@@ -53,72 +53,72 @@ async fn run(sandy: &Sandy, spec: &JobSpec) -> JobReport {
                 return report;
             }
             Err(error) if error.kind() == JobErrorKind::Gone => panic!("{error}: {}", spec.script),
-            // Where a job takes all processes or all memory, a look may fail.
+            // If a job takes all processes or all memory, a poll may fail.
             Ok(_) | Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
         }
     }
     panic!("the job does not end: {}", spec.script);
 }
 
-/// Runs a job in every form.
-async fn in_each_form(spec: JobSpec, check: impl Fn(&At, JobReport)) {
-    each_form(|at| {
+/// Runs a job in every form and checks its report.
+async fn in_each_form(spec: JobSpec, check: impl Fn(&TestForm, JobReport)) {
+    each_form(|form| {
         let (spec, check) = (&spec, &check);
         async move {
-            let served = Served::start(&at, 1).await;
-            check(&at, run(&client(&served), spec).await);
-            served.host.shut_down().await;
+            let server = TestServer::start(&form, 1).await;
+            check(&form, run(&client(&server), spec).await);
+            server.host.shut_down().await;
         }
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_has_its_files_and_leaves_its_results() {
+async fn a_job_gets_its_files_and_its_results_are_harvested() {
     let much: Vec<u8> = (0..3_000_000_u32).map(|n| n.to_le_bytes()[0]).collect();
     let files = vec![JobFile { path: "in/much".to_owned(), content: FileContent::Bytes(much) }];
     let script = "echo x >> count; wc -c < in/much; seq 50000 > many; id -u >&2; exit 3";
-    in_each_form(JobSpec { files, ..spec(script, &["count", "many"]) }, |at, report| {
+    in_each_form(JobSpec { files, ..spec(script, &["count", "many"]) }, |form, report| {
         assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(3), "3000000\n"), "{report:?}");
         assert_eq!((report.text("count"), report.text("many").map(str::len)), (Some("x\n"), Some(288_894)));
-        assert_eq!(report.isolation.as_deref(), Some(at.form().name));
+        assert_eq!(report.isolation.as_deref(), Some(form.description().name));
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_has_landlock_where_it_needs_it_or_where_a_cgroup_counts_memory() {
+async fn a_job_has_landlock_if_it_needs_it_or_a_cgroup_counts_memory() {
     let script = "exec python3 -c 'import ctypes; libc = ctypes.CDLL(None, use_errno=True); kind = ctypes.c_uint64(4); \
                   print(libc.syscall(444, ctypes.byref(kind), ctypes.c_size_t(8), 0) >= 0, ctypes.get_errno())'";
     for needs_landlock in [true, false] {
-        in_each_form(JobSpec { needs_landlock, ..spec(script, &[]) }, |at, report| {
-            let has_it = needs_landlock || at.has("memory cgroup");
+        in_each_form(JobSpec { needs_landlock, ..spec(script, &[]) }, |form, report| {
+            let has_it = needs_landlock || form.has("memory cgroup");
             let expected = if has_it { "True 0\n" } else { "False 38\n" };
-            assert_eq!(report.stdout_tail, expected, "{}: {report:?}", at.form().name);
+            assert_eq!(report.stdout_tail, expected, "{}: {report:?}", form.description().name);
         })
         .await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_takes_all_processes_ends_with_its_time() {
+async fn a_job_that_takes_all_processes_ends_at_its_time_limit() {
     let script = "bomb() { bomb | bomb & }; bomb; sleep 1000";
-    in_each_form(JobSpec { time_limit: Duration::from_secs(2), ..spec(script, &[]) }, |at, report| {
-        // Where the kernel does not bound them, the sandbox ends that has too many, and it is known why.
-        let is_watched = at.lacks("processes are watched");
+    in_each_form(JobSpec { time_limit: Duration::from_secs(2), ..spec(script, &[]) }, |form, report| {
+        // If the kernel doesn't limit processes, the guard ends the sandbox and reports the limit.
+        let is_watched = form.lacks("processes are watched");
         assert_eq!(report.end, if is_watched { JobEnd::OverLimit } else { JobEnd::TimedOut });
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_fills_its_folder_still_says_how_it_ended() {
+async fn a_job_that_fills_its_folder_still_reports_its_end() {
     let script =
         "head -c 1000000000 /dev/zero > all; for n in $(seq 2000); do echo $n > small-$n; done; exit 9";
-    in_each_form(spec(script, &["all"]), |at, report| {
-        // Where the folder has no bound of its own, the sandbox ends that goes beyond it.
+    in_each_form(spec(script, &["all"]), |form, report| {
+        // If the folder isn't a separate file system, the guard ends the sandbox.
         if report.end == JobEnd::OverLimit {
-            return assert!(at.is_confined() && report.files.is_empty());
+            return assert!(form.is_confined() && report.files.is_empty());
         }
         assert_eq!(report.end, JobEnd::Exited(9));
         assert!(matches!(report.files["all"], Harvested::TooLong(_)), "{:?}", report.files);
@@ -127,7 +127,7 @@ async fn a_job_that_fills_its_folder_still_says_how_it_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_kills_all_it_can_ends_as_it_says() {
+async fn a_job_that_kills_all_it_can_keeps_its_exit_code() {
     let script =
         "for signal in TERM HUP SEGV KILL; do kill -$signal -1; kill -$signal $PPID; done; echo on; exit 4";
     in_each_form(spec(script, &[]), |_, report| {
@@ -137,7 +137,7 @@ async fn a_job_that_kills_all_it_can_ends_as_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_job_that_stops_its_wrapper_goes_on() {
+async fn a_job_cannot_stop_its_wrapper() {
     let script = "kill -STOP $PPID; kill -STOP $$; kill -STOP -1; echo on; exit 4";
     in_each_form(spec(script, &[]), |_, report| {
         assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(4), "on\n"), "{report:?}");
@@ -145,20 +145,20 @@ async fn a_job_that_stops_its_wrapper_goes_on() {
     .await;
 }
 
-/// Processes of the machine with these words as their command line.
-fn with_words(words: &str) -> usize {
+/// Returns the number of processes on the machine with this command line.
+fn count_with_command_line(words: &str) -> usize {
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = entries.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
     lines.filter(|line| String::from_utf8_lossy(line).replace('\0', " ").trim() == words).count()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_job_leaves_running_ends_with_it() {
-    each_form(|at| async move {
-        let served = Served::start(&at, 1).await;
-        let sandy = client(&served);
+async fn processes_that_a_job_leaves_running_are_ended() {
+    each_form(|form| async move {
+        let server = TestServer::start(&form, 1).await;
+        let sandy = client(&server);
         let id = sandy.create(&NewSandbox::default()).await.unwrap();
-        // A time that no other test sleeps for.
+        // A duration that no other test uses.
         let sleep = format!("sleep {}", 100_000 + std::process::id());
         let script = format!(
             "(setsid env -i {sleep} &); (setsid bash -c 'trap \"\" TERM; exec {sleep}' &); until [ -e go ]; do sleep 0.02; done"
@@ -166,7 +166,7 @@ async fn what_a_job_leaves_running_ends_with_it() {
         let (job, spec): (JobName, _) = ("a-1".parse().unwrap(), spec(&script, &[]));
         job::upload(&sandy, &id, &job, &spec, &NoFiles).await.unwrap();
         job::start(&sandy, &id, &job, &spec).await.unwrap();
-        while with_words(&sleep) < 2 {
+        while count_with_command_line(&sleep) < 2 {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         sandy.write_file(&id, "jobs/a-1/go", "").await.unwrap();
@@ -176,11 +176,11 @@ async fn what_a_job_leaves_running_ends_with_it() {
                 _ => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         }
-        // Where processes cannot be seen from within, they end with the sandbox.
-        assert_eq!(with_words(&sleep), if at.is_confined() { 2 } else { 0 }, "{}", at.form().name);
+        // If the wrapper can't see processes, they end with the sandbox.
+        assert_eq!(count_with_command_line(&sleep), if form.is_confined() { 2 } else { 0 }, "{}", form.description().name);
         sandy.terminate(&id).await.unwrap();
-        assert_eq!(with_words(&sleep), 0);
-        served.host.shut_down().await;
+        assert_eq!(count_with_command_line(&sleep), 0);
+        server.host.shut_down().await;
     })
     .await;
 }

@@ -1,16 +1,16 @@
-//! A host that is killed.
+//! Cleanup after a killed host.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use bench_sandbox::isolation::{IsolationError, IsolationOptions, forms};
 
-use crate::host::{each_form, exec, helper, is_alive, printed, processes_with, until};
+use crate::support::{each_form, exec, helper, is_alive, processes_with, stdout_of, wait_until};
 
-/// Names the folder to a process of this suite that plays the host to be killed.
+/// Variable with the folder, for a process of this test binary that acts as the host to be killed.
 const VICTIM: &str = "BENCH_SANDBOX_TEST_VICTIM";
 
-/// Makes sandboxes with something running in them and waits to be killed, when started by the test below.
+/// Creates sandboxes with running processes and waits to be killed, if started by the test below.
 #[tokio::test(flavor = "multi_thread")]
 async fn victim() {
     let Some(folder) = std::env::var_os(VICTIM) else { return };
@@ -19,7 +19,7 @@ async fn victim() {
     let mut sandboxes = Vec::new();
     for isolation in all.into_iter().flatten() {
         for _ in 0..3 {
-            let sandbox = isolation.create(&crate::host::limits()).await.unwrap();
+            let sandbox = isolation.create(&crate::support::limits()).await.unwrap();
             sandbox.exec(&exec("setsid sleep 100000 >/dev/null 2>&1 & sleep 0.05")).await.unwrap();
             let output = sandbox.exec(&exec("echo $SANDY_SANDBOX_ID $HOME")).await.unwrap();
             print!("\nsandbox {}", String::from_utf8_lossy(&output.stdout));
@@ -55,12 +55,12 @@ async fn sandboxes_die_with_their_host_and_the_next_one_cleans_up() {
     let inside = || -> Vec<u32> {
         made.iter().flat_map(|(id, _)| processes_with(&format!("SANDY_SANDBOX_ID={id}"))).collect()
     };
-    // A process that becomes another program has no variables for a moment.
-    until("a process in every sandbox", || inside().len() >= made.len()).await;
+    // During `exec`, a process has no environment for a moment.
+    wait_until("a process in every sandbox", || inside().len() >= made.len()).await;
     let inside = inside();
     victim.kill().unwrap();
     victim.wait().unwrap();
-    until("the end of every sandbox", || !inside.iter().any(|pid| is_alive(*pid))).await;
+    wait_until("the end of every sandbox", || !inside.iter().any(|pid| is_alive(*pid))).await;
 
     let left =
         || std::fs::read_dir(folder.path()).unwrap().flatten().filter(|entry| entry.path().is_dir()).count();
@@ -77,23 +77,23 @@ async fn sandboxes_die_with_their_host_and_the_next_one_cleans_up() {
     let options = IsolationOptions::new(helper(), folder.path());
     let next = tokio::task::spawn_blocking(move || forms(&options)).await.unwrap();
     let living = next.iter().flatten().count();
-    assert_eq!(left(), living, "only the folders of those that live");
+    assert_eq!(left(), living, "only the folders of living hosts remain");
     assert!(groups.iter().all(|group| !std::path::Path::new(group).exists()), "{groups:?}");
     for (_, home) in made.iter().filter(|(_, home)| home != "/workspace") {
         assert!(!std::path::Path::new(home).exists(), "{home}");
     }
 }
 
-/// The parent of a process; `None` when the process is gone.
+/// Returns the parent of a process; `None` if the process is gone.
 fn parent(pid: u32) -> Option<u32> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
 }
 
-/// The stages that this process is below, the second stage first, up to the guard.
+/// Returns the stages among the ancestors of a process, from the second stage up to the guard.
 ///
-/// Told by their command lines, which stay as they are: a command that is just becoming another program has no
-/// variables for a moment, and would itself be taken for a stage if stages were told by having no mark.
+/// Recognizes them by their command line, which doesn't change. A missing mark in the environment wouldn't be reliable:
+/// during `exec`, a command has no environment for a moment and would be taken for a stage.
 fn stages_above(pid: u32) -> Vec<u32> {
     let is_stage = |pid: &u32| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -104,24 +104,24 @@ fn stages_above(pid: u32) -> Vec<u32> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whichever_of_its_own_processes_is_killed_the_sandbox_is_over_and_leaves_nothing() {
-    each_form(|at| async move {
-        // The second stage, then those outside, up to the guard.
+async fn killing_any_stage_ends_the_sandbox_and_leaves_nothing_behind() {
+    each_form(|form| async move {
+        // Kill the second stage first, then the outer processes, up to the guard.
         let mut turn = 0;
         loop {
-            let sandbox = at.sandbox().await;
+            let sandbox = form.sandbox().await;
             let mark = uuid::Uuid::new_v4().to_string();
-            let mut asked = exec("setsid sleep 100000 >/dev/null 2>&1 & touch begun; exec sleep 100000");
-            asked.env.insert("MARK".to_owned(), mark.clone());
+            let mut request = exec("setsid sleep 100000 >/dev/null 2>&1 & touch begun; exec sleep 100000");
+            request.env.insert("MARK".to_owned(), mark.clone());
             let mark = format!("MARK={mark}");
             let waits = tokio::spawn({
                 let sandbox = sandbox.clone();
-                async move { sandbox.exec(&asked).await }
+                async move { sandbox.exec(&request).await }
             });
-            printed(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
-            until("both processes", || processes_with(&mark).len() >= 2).await;
+            stdout_of(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
+            wait_until("both processes", || processes_with(&mark).len() >= 2).await;
             let mut ours = Vec::new();
-            until("the stages", || {
+            wait_until("the stages", || {
                 ours = processes_with(&mark).first().map(|pid| stages_above(*pid)).unwrap_or_default();
                 ours.last().is_some_and(|guard| parent(*guard) == Some(std::process::id()))
             })
@@ -132,11 +132,11 @@ async fn whichever_of_its_own_processes_is_killed_the_sandbox_is_over_and_leaves
                 nix::sys::signal::Signal::SIGKILL,
             )
             .unwrap();
-            until("the end", || sandbox.is_over() && processes_with(&mark).is_empty()).await;
+            wait_until("the end", || sandbox.is_over() && processes_with(&mark).is_empty()).await;
             assert_eq!(waits.await.unwrap(), Err(IsolationError::Gone));
             sandbox.end().await;
-            // One that was killed by the kernel takes a moment to go.
-            until("the end of our own", || !ours.iter().any(|pid| is_alive(*pid))).await;
+            // A process that the kernel killed takes a moment to disappear.
+            wait_until("the end of our own", || !ours.iter().any(|pid| is_alive(*pid))).await;
             turn += 1;
         }
         assert!(turn >= 2, "{turn}");

@@ -1,16 +1,16 @@
-//! Sandboxes of this machine, in every form that it allows: how they live, and how they hold when they are attacked.
+//! Tests of sandboxes on this machine, in every form that it allows: their life cycle, and their resistance to attacks.
 //!
-//! Needs bash and python3 in the system's folders. Run by root, the whole suite runs a second time as a user without
-//! privileges.
+//! They need bash and python3 in the system's folders. If root runs them, the whole suite runs a second time as an
+//! unprivileged user.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that can't continue has failed")]
 
 mod api;
 mod attacks;
-mod host;
 mod jobs;
 mod killed;
-mod life;
+mod lifecycle;
 mod options;
+mod support;
 mod unprivileged;
 mod writing;

@@ -1,13 +1,13 @@
-//! Shared folders, paths, and hosts that cannot be.
+//! Shared folders, paths, and invalid options.
 
 use std::os::unix::fs::PermissionsExt;
 
 use bench_sandbox::isolation::{IsolationError, IsolationOptions, SharedFolder, forms, probe};
 
-use crate::host::{each_form_with, helper, printed, run};
+use crate::support::{each_form_with, helper, run, stdout_of};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shared_folders_are_read_and_not_written() {
+async fn shared_folders_are_read_only() {
     let files = tempfile::tempdir().unwrap();
     let tools = tempfile::tempdir().unwrap();
     for folder in [&files, &tools] {
@@ -28,9 +28,9 @@ async fn shared_folders_are_read_and_not_written() {
             ];
             options.path_prefix = vec!["/opt/tools/bin".into()];
         },
-        |at| async move {
-            let sandbox = at.sandbox().await;
-            assert_eq!(printed(&sandbox, "cat $SANDY_FILES/data; python3").await, "dataprepared");
+        |form| async move {
+            let sandbox = form.sandbox().await;
+            assert_eq!(stdout_of(&sandbox, "cat $SANDY_FILES/data; python3").await, "dataprepared");
             for command in [
                 "echo x > $SANDY_FILES/data",
                 "touch $SANDY_FILES/new",
@@ -39,9 +39,9 @@ async fn shared_folders_are_read_and_not_written() {
             ] {
                 assert_ne!(run(&sandbox, command).await.exit_code, Some(0), "{command}");
             }
-            if !at.is_confined() {
+            if !form.is_confined() {
                 assert_eq!(
-                    printed(&sandbox, "echo $SANDY_FILES; which python3").await,
+                    stdout_of(&sandbox, "echo $SANDY_FILES; which python3").await,
                     "/files\n/opt/tools/bin/python3"
                 );
             }
@@ -53,17 +53,17 @@ async fn shared_folders_are_read_and_not_written() {
 }
 
 #[test]
-fn a_host_that_cannot_be_says_why() {
+fn invalid_options_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let good = IsolationOptions::new(helper(), folder.path());
     let refusal = |options: &IsolationOptions| match probe(options) {
         Err(IsolationError::Unsafe(reason)) => reason,
         Err(other) => panic!("{other:?}"),
-        Ok(_) => panic!("a host was made"),
+        Ok(_) => panic!("the probe succeeded"),
     };
     let no_helper = IsolationOptions::new("/no/such/helper", folder.path());
     assert!(refusal(&no_helper).contains("cannot start the helper `/no/such/helper`"));
-    // A program that is no helper.
+    // A program that isn't a helper.
     let wrong_helper = IsolationOptions::new("/bin/true", folder.path());
     assert!(refusal(&wrong_helper).contains("exited without a message"));
     let no_folder = IsolationOptions::new(helper(), "/proc/no/folder");
@@ -82,7 +82,7 @@ fn a_host_that_cannot_be_says_why() {
         let (name, reason) = outcome.err().unwrap();
         assert!(["namespaces", "confined"].contains(&name) && !reason.contains('\n'), "{name}: {reason}");
     }
-    // Nothing is left of any of them.
+    // None of them leaves files behind.
     drop(probe(&good).unwrap());
     let left: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.file_name()).collect();

@@ -1,22 +1,22 @@
-//! The same suite for a host that is not root.
+//! Runs the same suite for a host that isn't root.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::host::{HELPER_VARIABLE, helper, is_root};
+use crate::support::{HELPER_VARIABLE, helper, is_root};
 
-/// `nobody`.
+/// Uid of `nobody`.
 const USER: u32 = 65_534;
 
 #[test]
-fn everything_holds_for_a_host_without_privileges() {
+fn all_tests_pass_for_an_unprivileged_host() {
     if !is_root() {
-        // This run is that suite.
+        // This is the unprivileged run.
         assert_ne!(nix::unistd::Uid::effective().as_raw(), 0);
         return;
     }
-    // Programs and folders that this user can reach.
+    // Programs and folders that the unprivileged user can access.
     let folder = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
     std::fs::copy(helper(), place("helper")).unwrap();

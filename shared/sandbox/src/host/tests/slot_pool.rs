@@ -129,7 +129,7 @@ proptest! {
                 prop_assert!(urgent);
                 model.ending.insert(*victim);
             }
-            // Requests wait only if there is no free slot or no room.
+            // Requests wait only while all slots are in use or the limit of sandboxes is reached.
             let has_free_slot = slot_pool.slots_used() < slots;
             let has_room = model.holders.len() < max;
             prop_assert!(model.waiting.is_empty() || !(has_free_slot && has_room));

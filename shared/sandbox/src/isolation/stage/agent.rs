@@ -254,7 +254,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Returns the folder in which a command starts.
+    /// Returns the folder that a command starts in.
     fn folder(&self, cwd: Option<&str>) -> PathBuf {
         match cwd {
             None => self.plan.home.clone(),

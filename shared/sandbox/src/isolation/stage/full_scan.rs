@@ -35,7 +35,7 @@ pub(super) struct ScanResult {
 /// Numbers of consecutive scans that couldn't count something.
 #[derive(Debug, Default)]
 pub(super) struct FailedScans {
-    /// Scans in which some process couldn't be inspected.
+    /// Scans that couldn't inspect some process.
     hidden: u32,
     /// Scans that couldn't count locks.
     locks: u32,

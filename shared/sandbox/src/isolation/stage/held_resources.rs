@@ -32,7 +32,7 @@ const FILE_BYTES_MIN: u64 = 4 << 10;
 /// of the folder's limit.
 const MAPPED_SHARE: u64 = 8;
 
-/// What to count.
+/// Selects the resources to count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountOptions<'a> {
     /// Folder of the sandbox's files, if deleted files count.

@@ -76,8 +76,8 @@ pub fn stage_main() -> Option<ExitCode> {
     Some(code)
 }
 
-/// Closes inherited files except the three standard ones: whoever started the host may have left files open that
-/// programs in sandboxes must not get.
+/// Closes inherited files except the three standard ones: the program that started the host may have left files open
+/// that programs in sandboxes must not get.
 fn close_inherited() -> Result<(), String> {
     const CONTEXT: &str = "cannot close the files of the host";
     let mut open = Vec::new();

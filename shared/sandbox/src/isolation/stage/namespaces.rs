@@ -144,7 +144,7 @@ fn stage(plan: &Plan) -> Result<Staging, String> {
     })
 }
 
-/// Creates namespaces without privileges, in a user namespace in which all files keep their owner.
+/// Creates namespaces without privileges, in a user namespace where all files keep their owner.
 fn unshare_as_user(namespaces: CloneFlags) -> Result<(), String> {
     let (uid, gid) = (Uid::current(), Gid::current());
     nix::sched::unshare(namespaces | CloneFlags::CLONE_NEWUSER)

@@ -13,7 +13,7 @@ use seccompiler::{
 
 use super::Context;
 
-/// What to permit, depending on the other protections of the sandbox.
+/// Permissions that depend on the other protections of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Filter {
     /// Permits sockets between programs on one machine (`AF_UNIX`).
@@ -234,7 +234,7 @@ const ONLY_ON_ITSELF: &[i64] = &[
 /// The same for calls whose second argument is the id, and whose first is its kind.
 const ONLY_ON_ITSELF_SECOND: &[i64] = &[libc::SYS_setpriority, libc::SYS_ioprio_set];
 
-/// `CLONE_NEW*`, each of which creates a namespace. Time namespaces are missing, since `clone` uses that bit for
+/// The `CLONE_NEW*` flags; each creates a namespace. Time namespaces are missing, since `clone` uses that bit for
 /// something else and `unshare` is refused.
 const NEW_NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWCGROUP,
@@ -260,8 +260,8 @@ pub(super) fn apply(filter: Filter) -> Result<(), String> {
     Ok(())
 }
 
-/// Prevents this thread, and everything that it starts, from sending signals to the process with these threads, the
-/// first of which is the process's main thread. The process must be alone in its process group.
+/// Prevents this thread, and everything that it starts, from sending signals to the process with these threads. The
+/// first is the process's main thread. The process must be alone in its process group.
 pub(super) fn protect(threads: &[nix::unistd::Pid]) -> Result<(), String> {
     seccompiler::apply_filter(&protected(threads)?).context("cannot apply seccomp")
 }

@@ -1,20 +1,20 @@
-//! Attacks on files: of the machine, of other sandboxes, of the kernel.
+//! Attacks on files of the machine, of other sandboxes and of the kernel.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use bench_sandbox::isolation::SharedFolder;
 
-use crate::host::{each_form, each_form_with, is_root, printed, run};
+use crate::support::{each_form, each_form_with, is_root, run, stdout_of};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_of_the_machine() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let secret = at.folder().join("secret");
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let secret = form.folder().join("secret");
         std::fs::write(&secret, "secret").unwrap();
-        // Files that anybody may read, and whose place is known.
-        for path in [secret.as_path(), at.folder()] {
+        // Files that every user may read, at known paths.
+        for path in [secret.as_path(), form.folder()] {
             std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
         }
         let own = std::process::id();
@@ -36,10 +36,10 @@ for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh/sshd_confi
 "#
         );
         let read_shell = format!("read {}", shell.display());
-        at.attack(&sandbox, &program, &["read /etc/shadow", &read_shell, "read /proc/1/mem", "read /proc/kmsg"]).await;
-        // The only users inside are those of the sandbox.
-        if !at.is_confined() {
-            assert_eq!(printed(&sandbox, "cut -d: -f1 /etc/passwd | tr '\\n' ' '").await, "sandbox nobody ");
+        form.attack(&sandbox, &program, &["read /etc/shadow", &read_shell, "read /proc/1/mem", "read /proc/kmsg"]).await;
+        // Inside, the only users are those of the sandbox.
+        if !form.is_confined() {
+            assert_eq!(stdout_of(&sandbox, "cut -d: -f1 /etc/passwd | tr '\\n' ' '").await, "sandbox nobody ");
         }
     })
     .await;
@@ -47,9 +47,9 @@ for path in ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/ssh/sshd_confi
 
 #[tokio::test(flavor = "multi_thread")]
 async fn writes_outside() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let open_to_all = at.folder().join("open");
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let open_to_all = form.folder().join("open");
         std::fs::create_dir_all(&open_to_all).unwrap();
         std::fs::set_permissions(&open_to_all, PermissionsExt::from_mode(0o777)).unwrap();
         std::fs::write(open_to_all.join("file"), "kept").unwrap();
@@ -69,21 +69,21 @@ for path in (place + "/file", "/etc/passwd", "/etc/hosts", "/usr/bin/env", "/bin
     refused("change the mode of " + path, lambda: os.chmod(path, 0o777))
     refused("rename " + path, lambda: os.rename(path, home + "/taken"))
     refused("link to " + path, lambda: os.link(path, home + "/linked"))
-    os.path.lexists(home + "/linked") and broken("a link to " + path)
+    os.path.lexists(home + "/linked") and succeeded("a link to " + path)
 os.symlink(place, home + "/out")
 refused("write through a link", lambda: open(home + "/out/new", "w"))
 refused("leave the folder", lambda: open(home + "/../../../../../../bench-attack", "w"))
 "#
         );
         let things = ["make a file in /etc", "make a folder in /", "write to /etc/passwd", "write through a link"];
-        at.attack(&sandbox, &program, &things).await;
+        form.attack(&sandbox, &program, &things).await;
         assert_eq!(std::fs::read_to_string(open_to_all.join("file")).unwrap(), "kept");
         assert_eq!(std::fs::read_dir(&open_to_all).unwrap().count(), 1);
     })
     .await;
 }
 
-/// Mode, owner and time of last change: all that an attribute that is set leaves behind.
+/// Returns mode, owner and times of the last changes, which show if an attribute was set.
 fn attributes(path: &Path) -> (u32, u32, i64, i64, i64) {
     let about = std::fs::metadata(path).unwrap();
     (about.mode(), about.uid(), about.mtime(), about.ctime(), about.ctime_nsec())
@@ -92,24 +92,24 @@ fn attributes(path: &Path) -> (u32, u32, i64, i64, i64) {
 #[tokio::test(flavor = "multi_thread")]
 async fn attributes_of_the_user_s_files() {
     let (secret, shared) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    // The folders let everybody in: what keeps programs out is the sandbox.
+    // Every user may enter the folders, so that only the sandbox keeps programs out.
     for folder in [&secret, &shared] {
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o755)).unwrap();
     }
     let (key, data) = (secret.path().join("signing-key.pem"), shared.path().join("data"));
     std::fs::write(&key, "secret").unwrap();
     std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).unwrap();
-    // One that programs may open.
+    // Programs may open this one.
     std::fs::write(&data, "data").unwrap();
     std::fs::set_permissions(&data, PermissionsExt::from_mode(0o644)).unwrap();
     let before = [&key, &data].map(|path| attributes(path));
     let share = SharedFolder { host: shared.path().to_owned(), inside: "/shared".into() };
     each_form_with(
         |options| options.shared = vec![share],
-        |at| {
+        |form| {
             let key = key.clone();
             async move {
-                let sandbox = at.sandbox().await;
+                let sandbox = form.sandbox().await;
                 let program = format!(
                     r#"
 import fcntl
@@ -140,7 +140,7 @@ def by_file(name, path, flags):
     try:
         file = os.open(path, flags)
     except OSError as error:
-        held("open " + name, error)
+        prevented("open " + name, error)
         return
     refused("fchmod " + name, lambda: os.fchmod(file, 0o666))
     refused("chmod by link " + name, lambda: os.chmod("/proc/self/fd/%d" % file, 0o666))
@@ -149,7 +149,7 @@ def by_file(name, path, flags):
     refused("fsetxattr " + name, lambda: os.setxattr(file, "user.x", b"x"))
     refused("fremovexattr " + name, lambda: os.removexattr(file, "user.x"))
     call("empty path " + name, 452, file, b"", 0o666, 0x1000)
-    # No dump, no atime: flags that an owner may set.
+    # Flags that an owner may set: no dump, no atime.
     for request in (0x40086602, 0x40046602, 0x401c5820):
         refused("flags %x %s" % (request, name), lambda: fcntl.ioctl(file, request, struct.pack("7I", 0xc0, *[0] * 6)))
     os.close(file)
@@ -161,12 +161,12 @@ for name, path in (("of a secret", key), ("of a shared file", data)):
 "#
                 );
                 let things = ["chmod of a secret", "utime of a shared file", "fchmod of a shared file that is open"];
-                at.attack(&sandbox, &program, &things).await;
-                if at.is_confined() && !at.has("uid per sandbox") {
-                    assert!(at.lacks("change modes"), "{:?}", at.form());
+                form.attack(&sandbox, &program, &things).await;
+                if form.is_confined() && !form.has("uid per sandbox") {
+                    assert!(form.lacks("change modes"), "{:?}", form.description());
                     assert_ne!(run(&sandbox, "echo x > own && chmod 777 own").await.exit_code, Some(0));
                 } else {
-                    assert_eq!(printed(&sandbox, "echo x > own && chmod 600 own && stat -c %a own").await, "600");
+                    assert_eq!(stdout_of(&sandbox, "echo x > own && chmod 600 own && stat -c %a own").await, "600");
                 }
             }
         },
@@ -179,8 +179,8 @@ for name, path in (("of a secret", key), ("of a shared file", data)):
 async fn settings_of_the_kernel() {
     let core_pattern = || std::fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap();
     let before = core_pattern();
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = r#"
 for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/kernel/modprobe", "/proc/sys/kernel/hostname", "/proc/sys/vm/overcommit_memory",
              "/proc/sys/kernel/ns_last_pid", "/proc/sys/net/ipv4/ip_forward", "/proc/sys/fs/suid_dumpable", "/proc/sysrq-trigger",
@@ -194,12 +194,12 @@ for folder, _, files in os.walk("/proc/sys"):
         count += 1
         try:
             os.close(os.open(os.path.join(folder, name), os.O_WRONLY))
-            broken("write " + os.path.join(folder, name))
+            succeeded("write " + os.path.join(folder, name))
         except OSError:
             pass
-held("all settings", count)
+prevented("all settings", count)
 "#;
-        at.attack(&sandbox, program, &["write /proc/sys/kernel/core_pattern", "write /proc/sysrq-trigger", "all settings"])
+        form.attack(&sandbox, program, &["write /proc/sys/kernel/core_pattern", "write /proc/sysrq-trigger", "all settings"])
             .await;
     })
     .await;
@@ -208,8 +208,8 @@ held("all settings", count)
 
 #[tokio::test(flavor = "multi_thread")]
 async fn devices() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = r#"
 import stat
 for path in ("/dev/mem", "/dev/kmem", "/dev/port", "/dev/kmsg", "/dev/vda", "/dev/sda", "/dev/nvme0n1", "/dev/loop-control",
@@ -220,27 +220,27 @@ for name, kind, major, minor in (("memory", stat.S_IFCHR, 1, 1), ("disk", stat.S
 allowed = {"fd", "full", "null", "random", "shm", "stderr", "stdin", "stdout", "urandom", "zero"}
 try:
     more = set(os.listdir("/dev")) - allowed
-    (broken if more else held)("devices", more)
+    (succeeded if more else prevented)("devices", more)
 except OSError as error:
-    held("devices", error)
-# Those that are there work.
+    prevented("devices", error)
+# The existing devices work.
 open("/dev/null", "w").write("x")
 assert open("/dev/urandom", "rb").read(4) and open("/dev/zero", "rb").read(2) == bytes(2)
 "#;
-        at.attack(&sandbox, program, &["open /dev/mem", "make the device memory", "make the device null", "devices"]).await;
+        form.attack(&sandbox, program, &["open /dev/mem", "make the device memory", "make the device null", "devices"]).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_of_another_sandbox() {
-    each_form(|at| async move {
-        let (one, other) = (at.sandbox().await, at.sandbox().await);
+    each_form(|form| async move {
+        let (one, other) = (form.sandbox().await, form.sandbox().await);
         other.write("secret", b"secret").await.unwrap();
         run(&other, "chmod -R 777 $HOME; echo x > $TMPDIR/shared; chmod 777 $TMPDIR/shared; setsid sleep 100000 >/dev/null 2>&1 &").await;
-        let home = printed(&other, "echo $HOME").await;
-        let temporary = printed(&other, "echo $TMPDIR").await;
-        let id = printed(&other, "echo $SANDY_SANDBOX_ID").await;
+        let home = stdout_of(&other, "echo $HOME").await;
+        let temporary = stdout_of(&other, "echo $TMPDIR").await;
+        let id = stdout_of(&other, "echo $SANDY_SANDBOX_ID").await;
         let program = format!(
             r#"
 home, temporary, other = {home:?}, {temporary:?}, {id:?}
@@ -248,7 +248,7 @@ refused("read a file", lambda: open(home + "/secret").read())
 refused("read a temporary file", lambda: open(temporary + "/shared").read())
 home == os.environ["HOME"] or refused("list the folder", lambda: os.listdir(home))
 home == os.environ["HOME"] or refused("write a file", lambda: open(home + "/planted", "w"))
-# By its processes.
+# Through its processes.
 found = []
 for pid in visible():
     for name in ("environ", "cwd/secret", "root/workspace/secret"):
@@ -258,11 +258,11 @@ for pid in visible():
             continue
         if other.encode() in content or b"secret" == content:
             found.append((pid, name))
-broken("see its processes", found) if found else held("see its processes")
+succeeded("see its processes", found) if found else prevented("see its processes")
 "#
         );
-        at.attack(&one, &program, &["read a file", "read a temporary file", "see its processes"]).await;
-        assert_eq!(printed(&other, "ls").await, "secret");
+        form.attack(&one, &program, &["read a file", "read a temporary file", "see its processes"]).await;
+        assert_eq!(stdout_of(&other, "ls").await, "secret");
     })
     .await;
 }
@@ -273,27 +273,27 @@ async fn setuid_programs() {
     std::fs::set_permissions(planted.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let program = planted.path().join("id");
     std::fs::copy("/usr/bin/id", &program).unwrap();
-    // Of root, when root runs the test: the worst that a shared folder may hold.
+    // Owned by root if root runs the test: the worst that a shared folder may contain.
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o6755)).unwrap();
     let share = SharedFolder { host: planted.path().to_owned(), inside: "/shared".into() };
     each_form_with(
         |options| options.shared = vec![share],
-        |at| async move {
-            let sandbox = at.sandbox().await;
-            let plain = printed(&sandbox, "id -u").await;
-            assert_eq!(printed(&sandbox, "$SANDY_FILES/id -u; $SANDY_FILES/id -ru").await, format!("{plain}\n{plain}"));
+        |form| async move {
+            let sandbox = form.sandbox().await;
+            let plain = stdout_of(&sandbox, "id -u").await;
+            assert_eq!(stdout_of(&sandbox, "$SANDY_FILES/id -u; $SANDY_FILES/id -ru").await, format!("{plain}\n{plain}"));
             assert_ne!(plain, "0");
-            assert_eq!(printed(&sandbox, "cp /usr/bin/id own; chmod 6755 own; ./own -u").await, plain);
+            assert_eq!(stdout_of(&sandbox, "cp /usr/bin/id own; chmod 6755 own; ./own -u").await, plain);
             let attack = r#"
 PR_GET_NO_NEW_PRIVS = 39
-(held if libc.prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 else broken)("new privileges")
+(prevented if libc.prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 else succeeded)("new privileges")
 for name, attempt in (("uid 0", lambda: os.setuid(0)), ("gid 0", lambda: os.setgid(0)), ("groups", lambda: os.setgroups([0])),
                       ("owner", lambda: os.chown("attack.py", 0, 0))):
     refused(name, attempt)
 "#;
-            at.attack(&sandbox, attack, &["new privileges", "uid 0", "gid 0", "groups", "owner"]).await;
+            form.attack(&sandbox, attack, &["new privileges", "uid 0", "gid 0", "groups", "owner"]).await;
             if is_root() {
-                assert!(at.has("uid per sandbox"));
+                assert!(form.has("uid per sandbox"));
             }
         },
     )
@@ -302,12 +302,12 @@ for name, attempt in (("uid 0", lambda: os.setuid(0)), ("gid 0", lambda: os.setg
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_removes_its_own_files() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         sandbox.write("jobs/one/script.sh", b"rm -rf \"$HOME\"/jobs \"$TMPDIR\"/*; echo gone").await.unwrap();
-        assert_eq!(printed(&sandbox, "bash jobs/one/script.sh; ls -A").await, "gone");
+        assert_eq!(stdout_of(&sandbox, "bash jobs/one/script.sh; ls -A").await, "gone");
         sandbox.write("jobs/one/script.sh", b"echo again").await.unwrap();
-        assert_eq!(printed(&sandbox, "bash jobs/one/script.sh").await, "again");
+        assert_eq!(stdout_of(&sandbox, "bash jobs/one/script.sh").await, "again");
     })
     .await;
 }

@@ -1,24 +1,24 @@
-//! Attacks on the kernel: calls that programs have no use for.
+//! Attacks on the kernel: system calls that ordinary programs don't need.
 
-use crate::host::{At, each_form};
+use crate::support::{TestForm, each_form};
 use bench_sandbox::isolation::Sandbox;
 use std::sync::Arc;
 
-/// Numbers of calls that differ between machines.
+/// Python code for system call numbers that differ between architectures.
 const NUMBERS: &str = r#"
 x86 = platform.machine() == "x86_64"
 def n(on_x86, elsewhere):
     return on_x86 if x86 else elsewhere
 "#;
 
-async fn attack(at: &At, sandbox: &Arc<dyn Sandbox>, program: &str, things: &[&str]) {
-    at.attack(sandbox, &format!("{NUMBERS}{program}"), things).await;
+async fn attack(form: &TestForm, sandbox: &Arc<dyn Sandbox>, program: &str, things: &[&str]) {
+    form.attack(sandbox, &format!("{NUMBERS}{program}"), things).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn mounts_and_roots() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = r#"
 here = os.getcwd().encode()
 os.makedirs("mnt", exist_ok=True)
@@ -41,7 +41,7 @@ call("name_to_handle_at", n(303, 264), -100, b"/", b"\0" * 64, b"\0" * 8, 0)
 call("swapon", n(167, 224), b"attack.py", 0)
 "#;
         attack(
-            &at,
+            &form,
             &sandbox,
             program,
             &["mount tmpfs", "remount usr", "umount proc", "chroot", "fsopen", "swapon"],
@@ -53,8 +53,8 @@ call("swapon", n(167, 224), b"attack.py", 0)
 
 #[tokio::test(flavor = "multi_thread")]
 async fn new_namespaces() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = r#"
 spaces = {"user": 0x10000000, "mount": 0x00020000, "pid": 0x20000000, "net": 0x40000000, "ipc": 0x08000000,
           "uts": 0x04000000, "cgroup": 0x02000000, "time": 0x00000080}
@@ -63,29 +63,29 @@ for name, flag in spaces.items():
     if name != "time":
         call("clone " + name, n(56, 220), flag | signal.SIGCHLD, None, None, None, None)
 call("unshare all at once", n(272, 97), 0x10000000 | 0x00020000)
-# clone3 is not there: what its flags are, no filter can see.
+# clone3 is missing, since a filter can't see its flags.
 call("clone3", 435, struct.pack("11Q", 0x10000000, *[0] * 3, signal.SIGCHLD, *[0] * 6), 88)
 for name in ("mnt", "user", "net", "pid"):
     try:
         fd = os.open("/proc/self/ns/" + name, os.O_RDONLY)
     except OSError as error:
-        held("setns " + name, error)
+        prevented("setns " + name, error)
     else:
         call("setns " + name, n(308, 268), fd, 0)
-# Programs still start others.
+# Programs can still start others.
 assert os.system("true") == 0
 "#;
         let things =
             ["unshare user", "clone user", "clone mount", "unshare all at once", "clone3", "setns mnt"];
-        attack(&at, &sandbox, program, &things).await;
+        attack(&form, &sandbox, program, &things).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn rare_and_dangerous_calls() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = r#"
 call("io_uring_setup", 425, 8, b"\0" * 120)
 call("io_uring_enter", 426, 0, 0, 0, 0, None, 0)
@@ -117,7 +117,7 @@ if x86:
     call("iopl", 172, 3)
     call("ioperm", 173, 0, 1, 1)
     call("modify_ldt", 154, 1, b"\0" * 16, 16)
-    # The same calls under other numbers.
+    # The same calls under the numbers of the x32 interface.
     call("x32 ptrace", 0x40000000 + 521, 0, 0, 0, 0)
     call("x32 mount", 0x40000000 + 165, b"none", b"/tmp", b"tmpfs", 0, None)
     call("x32 getpid", 0x40000000 + 39)
@@ -133,20 +133,21 @@ refused("typing on a terminal", lambda: fcntl.ioctl(0, TIOCSTI, b"x"))
             "a call of the future",
             "typing on a terminal",
         ];
-        attack(&at, &sandbox, program, &things).await;
+        attack(&form, &sandbox, program, &things).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn other_calling_conventions() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        // Calls of 32-bit programs have other numbers: whoever makes one is killed. (mov eax, 20; int 0x80; ret)
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        // Calls of 32-bit programs have other numbers, and the kernel kills programs that make one. (mov eax, 20; int
+        // 0x80; ret)
         let program = r#"
 import mmap
 if not x86:
-    held("32-bit calls")
+    prevented("32-bit calls")
     sys.exit()
 pid = os.fork()
 if pid == 0:
@@ -156,17 +157,17 @@ if pid == 0:
     ctypes.CFUNCTYPE(ctypes.c_int)(address)()
     os._exit(0)
 _, status = os.waitpid(pid, 0)
-(held if os.WIFSIGNALED(status) else broken)("32-bit calls", status)
+(prevented if os.WIFSIGNALED(status) else succeeded)("32-bit calls", status)
 "#;
-        attack(&at, &sandbox, program, &["32-bit calls"]).await;
+        attack(&form, &sandbox, program, &["32-bit calls"]).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn looking_into_processes() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = r#"
 parent = os.getppid()
 child = os.fork()
@@ -184,14 +185,14 @@ try:
     fd = os.pidfd_open(child)
     call("take a file of a child", 438, fd, 0, 0)
 except OSError as error:
-    held("take a file of a child", error)
+    prevented("take a file of a child", error)
 for name in ("mem", "maps", "environ", "auxv"):
     refused("first process' " + name, lambda: open("/proc/1/" + name, "rb").read(1))
 os.kill(child, 9)
 "#;
         let things =
             ["attach to own child", "attach to first process", "read from parent", "first process' mem"];
-        attack(&at, &sandbox, program, &things).await;
+        attack(&form, &sandbox, program, &things).await;
     })
     .await;
 }

@@ -1,7 +1,7 @@
-//! What hostile programs try. Each test is one of them, in every form.
+//! Attacks by hostile programs. Each test runs one in every form.
 
 mod files;
 mod kernel;
 mod network;
-mod others;
+mod processes;
 mod resources;

@@ -1,37 +1,38 @@
-//! Attacks on what the machine has: processes, memory, room, time of whoever reads.
+//! Attacks on the resources of the machine: processes, memory, disk space, and time for reading output.
 
 use bench_domain::job::ALLOW_LANDLOCK;
 use bench_sandbox::isolation::{IsolationError, Limits};
 
-use crate::host::{
-    LONG, PRELUDE, each_form, exec, is_root, limits, marked, printed, processes_with, run, text, until,
+use crate::support::{
+    LONG, PRELUDE, each_form, exec, is_root, limits, marked_command, processes_with, run, stdout_of, text,
+    wait_until,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fork_bomb() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let neighbour = at.sandbox().await;
-        // Goes up to well above the limit, and no further.
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let neighbor = form.sandbox().await;
+        // Starts well more processes than the limit, but not endlessly many.
         let program = "import os, time\nn = 0\nwhile n < 400:\n try:\n  pid = os.fork()\n except OSError:\n  break\n \
                        if pid == 0:\n  time.sleep(100000)\n n += 1\nopen('counted', 'w').write(str(n))\n\
                        time.sleep(100000)";
         sandbox.write("bomb.py", program.as_bytes()).await.unwrap();
-        let (asked, mark) = marked("exec python3 bomb.py");
+        let (request, mark) = marked_command("exec python3 bomb.py");
         let bomb = tokio::spawn({
             let sandbox = sandbox.clone();
-            async move { sandbox.exec(&asked).await }
+            async move { sandbox.exec(&request).await }
         });
-        if at.lacks("processes are watched") {
-            until("the end of the sandbox", || sandbox.is_over()).await;
+        if form.lacks("processes are watched") {
+            wait_until("the end of the sandbox", || sandbox.is_over()).await;
         } else {
-            until("a full sandbox", || processes_with(&mark).len() as u64 >= limits().processes - 2).await;
-            // Another command may find no process left, but an answer it gets.
+            wait_until("a full sandbox", || processes_with(&mark).len() as u64 >= limits().processes - 2).await;
+            // Another command may not get a process, but always gets an answer.
             assert!(run(&sandbox, "echo alive").await.exit_code.is_some());
             let count = processes_with(&mark).len() as u64;
             assert!(count <= limits().processes + 5, "{count}");
         }
-        assert_eq!(printed(&neighbour, "echo alive").await, "alive");
+        assert_eq!(stdout_of(&neighbor, "echo alive").await, "alive");
         sandbox.end().await;
         assert_eq!(bomb.await.unwrap(), Err(IsolationError::Gone));
         assert_eq!(processes_with(&mark), [0; 0]);
@@ -40,17 +41,18 @@ async fn fork_bomb() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fork_bomb_that_never_rests() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let (mut asked, mark) = marked("bomb() { bomb | bomb & }; bomb; while :; do (setsid true &) ; done");
-        asked.timeout = std::time::Duration::from_millis(500);
-        match sandbox.exec(&asked).await {
+async fn endless_fork_bomb() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let (mut request, mark) =
+            marked_command("bomb() { bomb | bomb & }; bomb; while :; do (setsid true &) ; done");
+        request.timeout = std::time::Duration::from_millis(500);
+        match sandbox.exec(&request).await {
             Ok(output) => assert_eq!(output.exit_code, None),
-            // Ended for it.
+            // The sandbox was ended for the attack.
             Err(error) => {
                 assert_eq!(error, IsolationError::Gone);
-                assert!(at.lacks("processes are watched") || at.lacks("more than 32 sessions"));
+                assert!(form.lacks("processes are watched") || form.lacks("more than 32 sessions"));
             }
         }
         sandbox.end().await;
@@ -59,34 +61,34 @@ async fn fork_bomb_that_never_rests() {
     .await;
 }
 
-/// Takes memory and prints how much it has, in MiB.
+/// Allocates memory and prints how much, in MiB.
 const HOG: &str = "import time\nheld = []\nfor n in range(1, 65):\n held.append(b'x' * (16 << 20))\n print(n * 16, flush=True)\n";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_of_one_process() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         sandbox.write("hog.py", HOG.as_bytes()).await.unwrap();
         let output = run(&sandbox, "exec python3 hog.py").await;
         assert_ne!(output.exit_code, Some(0));
         let most: u64 = text(&output.stdout).lines().last().map_or(0, |line| line.parse().unwrap());
         assert!(most > 0 && most << 20 <= limits().memory_bytes, "{most} MiB");
-        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+        assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_of_many_processes() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let hold = "held = b'x' * (64 << 20); open('held-%d' % __import__('os').getpid(), 'w'); import time; time.sleep(100000)";
-        let (asked, mark) = marked(&format!(
+        let (request, mark) = marked_command(&format!(
             "for i in $(seq 10); do setsid python3 -c \"{hold}\" >/dev/null 2>&1 & wait_for=$!; \
              until [ -e held-$wait_for ] || ! kill -0 $wait_for 2>/dev/null; do sleep 0.02; done; done; sleep 0.5"
         ));
-        // The shell that waits may be killed as well.
-        let _ = sandbox.exec(&asked).await.unwrap();
+        // The waiting shell may be killed as well.
+        let _ = sandbox.exec(&request).await.unwrap();
         let holding = || {
             let resident = |pid: &u32| {
                 let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
@@ -95,73 +97,74 @@ async fn memory_of_many_processes() {
             };
             processes_with(&mark).iter().map(resident).sum::<u64>()
         };
-        // Pages of programs are counted once for each process here, and once for all there.
+        // The test counts shared pages of programs once per process, the guard counts them once.
         let shared = 48 << 20;
-        until("memory below the limit", || holding() <= limits().memory_bytes + shared).await;
-        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+        wait_until("memory below the limit", || holding() <= limits().memory_bytes + shared).await;
+        assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");
     })
     .await;
 }
 
-/// Memory that only a guard bounds is taken no faster than the guard looks: it comes before the programs, where need be
-/// by lowering theirs.
+/// The guard must measure at least as fast as programs allocate memory: it has priority over them, if necessary by
+/// lowering theirs.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_guard_of_memory_comes_before_many_processes() {
+async fn the_guard_of_memory_has_priority_over_many_processes() {
     let nice = |arguments: &[&str]| {
-        let printed = std::process::Command::new("nice").args(arguments).output().unwrap().stdout;
-        text(&printed).trim().parse::<i32>().unwrap()
+        let stdout_of = std::process::Command::new("nice").args(arguments).output().unwrap().stdout;
+        text(&stdout_of).trim().parse::<i32>().unwrap()
     };
     let own = nice(&[]);
     let may_raise = nice(&["-n", "-40", "nice"]) < own;
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let yields = at.lacks("cannot create a memory cgroup") && !may_raise;
-        assert_eq!(at.lacks("priority of programs is lowered"), yields);
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let yields = form.lacks("cannot create a memory cgroup") && !may_raise;
+        assert_eq!(form.lacks("priority of programs is lowered"), yields);
         let few = match yields {
             false => own,
-            // There the guard is another user, and can't lower it later.
-            true if at.is_confined() && is_root() => 19,
+            // There the guard has another uid, and can't lower it later.
+            true if form.is_confined() && is_root() => 19,
             true => own.max(10),
         };
-        assert_eq!(printed(&sandbox, "nice").await, few.to_string());
+        assert_eq!(stdout_of(&sandbox, "nice").await, few.to_string());
         let many = if yields { 19 } else { own };
         let command = format!(
             "for i in $(seq 20); do sleep 1000 & done; for i in $(seq 500); do nice=$(nice); \
              [ $nice = {many} ] && break; sleep 0.02; done; kill $(jobs -p); echo $nice"
         );
-        assert_eq!(printed(&sandbox, &command).await, many.to_string());
+        assert_eq!(stdout_of(&sandbox, &command).await, many.to_string());
     })
     .await;
 }
 
-/// A guard that is one session among those of the programs ends a sandbox before there are so many that it looks too
-/// late.
+/// A guard whose session competes with those of the programs ends a sandbox before there are so many that it measures
+/// too late.
 #[tokio::test(flavor = "multi_thread")]
-async fn sessions_beside_a_guard_that_may_not_come_first() {
+async fn many_sessions_beside_a_guard_that_cannot_raise_its_priority() {
     let by_session = std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled")
         .is_ok_and(|enabled| enabled.trim() == "1");
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let start = |count: u32| format!("for i in $(seq {count}); do setsid sleep 100000 & done");
-        assert_eq!(printed(&sandbox, &format!("{}; sleep 0.5; echo over", start(20))).await, "over");
-        if at.lacks("more than 32 sessions") && by_session {
-            let (asked, mark) = marked(&format!("{}; sleep 100000", start(20)));
-            assert_eq!(sandbox.exec(&asked).await.unwrap_err(), IsolationError::Gone);
-            until("all ended", || processes_with(&mark).is_empty()).await;
+        assert_eq!(stdout_of(&sandbox, &format!("{}; sleep 0.5; echo over", start(20))).await, "over");
+        if form.lacks("more than 32 sessions") && by_session {
+            let (request, mark) = marked_command(&format!("{}; sleep 100000", start(20)));
+            assert_eq!(sandbox.exec(&request).await.unwrap_err(), IsolationError::Gone);
+            wait_until("all ended", || processes_with(&mark).is_empty()).await;
         } else {
-            assert_eq!(printed(&sandbox, &format!("{}; sleep 0.5; echo over", start(20))).await, "over");
+            assert_eq!(stdout_of(&sandbox, &format!("{}; sleep 0.5; echo over", start(20))).await, "over");
         }
     })
     .await;
 }
 
-/// For programs that take more than they may: children that take a share each, so that no limit of one process is met.
+/// Helpers for programs that exceed limits: child processes that take a share each, so that none reaches a limit of one
+/// process.
 const TAKERS: &str = r#"
 import fcntl, mmap
 GOAL, STEP = 512 << 20, 4 << 20
 kept = []
 def shared(count, take):
-    "Takes in so many children, and stays until one of them is killed."
+    "Runs take() in this number of children, and stays until one of them is killed."
     for number in range(count):
         if os.fork() == 0:
             try:
@@ -186,7 +189,8 @@ def fill(end):
         pass
 "#;
 
-/// Memory that is of no process, or that no process has mapped: each takes twice the limit, or is refused on the way.
+/// Memory that belongs to no process, or that no process has mapped. Each program takes twice the limit, or is refused
+/// before.
 const WAYS_TO_TAKE_MEMORY: [(&str, &str); 8] = [
     (
         "files without a name",
@@ -219,14 +223,14 @@ const WAYS_TO_TAKE_MEMORY: [(&str, &str); 8] = [
     ),
     (
         "mappings",
-        // Each of another kind than the one before, or else they are one.
+        // Alternating kinds, since the kernel merges equal neighbors.
         "def take(number):\n libc.mmap.restype = ctypes.c_void_p\n libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, \
          ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]\n for n in range(50000): libc.mmap(None, 4096, 1 + 2 * (n % 2), 34, -1, 0)\n\
          shared(40, take)",
     ),
     (
         "files that are waited for",
-        // Each file under many numbers: a number that is reused leaves what is waited for as it is.
+        // Each file is open under many numbers, since reusing a number doesn't remove the file from the epoll set.
         "import select\ndef take(number):\n polls = [select.epoll() for n in range(60)]\n files = [os.eventfd(0) for n in range(60)]\n \
          kept.extend(polls)\n for n in range(150, 210):\n  for file in files:\n   os.dup2(file, n)\n   \
          for poll in polls: poll.register(n, select.EPOLLIN)\nshared(14, take)",
@@ -234,13 +238,13 @@ const WAYS_TO_TAKE_MEMORY: [(&str, &str); 8] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn memory_of_no_process() {
-    each_form(|at| async move {
+async fn memory_outside_of_processes() {
+    each_form(|form| async move {
         for (way, program) in WAYS_TO_TAKE_MEMORY {
-            println!("{}: {way}", at.form().name);
-            let sandbox = at.sandbox().await;
+            println!("{}: {way}", form.description().name);
+            let sandbox = form.sandbox().await;
             sandbox.write("take.py", format!("{PRELUDE}{TAKERS}{program}").as_bytes()).await.unwrap();
-            // It stays with what it has taken until it is ended for it: this waits for ever where it is not.
+            // The program keeps its memory until it is killed, or the sandbox is ended; otherwise this waits forever.
             match sandbox.exec(&exec("exec python3 take.py")).await {
                 Ok(output) => {
                     let said = text(&output.stderr);
@@ -248,7 +252,7 @@ async fn memory_of_no_process() {
                     assert!(
                         code == Some(137) || said.ends_with("killed\n") || said.ends_with("refused\n"),
                         "{}: {way}: {code:?} {said}",
-                        at.form().name
+                        form.description().name
                     );
                 }
                 Err(error) => assert_eq!(error, IsolationError::Gone, "{way}"),
@@ -258,15 +262,16 @@ async fn memory_of_no_process() {
     .await;
 }
 
-/// Records of locks on parts of files are counted by no limit of the kernel's. From the end on: it keeps them in order.
+/// Takes locks on parts of files, whose records no limit of the kernel counts. Starts at the end, since the kernel
+/// keeps them in order.
 const LOCKS: &str = "import fcntl, threading\ndef take(number):\n for n in range(100):\n  \
     fd = os.open(f'{number}-{n}', os.O_CREAT | os.O_RDWR)\n  kept.append(fd)\n  \
     for at in range(2000, 0, -1): fcntl.lockf(fd, fcntl.LOCK_EX, 1, 2 * at)\n";
 
-/// Ways to hold them, each in several processes.
+/// Ways to hold locks, each in several processes.
 const WAYS_TO_HOLD_LOCKS: [(&str, &str); 3] = [
     ("open", "shared(14, take)"),
-    // Where that is permitted.
+    // Hides the process where that is permitted.
     ("hidden", "libc.prctl(4, 0, 0, 0, 0)\nshared(14, take)"),
     (
         "in a thread whose process' first is over",
@@ -276,38 +281,38 @@ const WAYS_TO_HOLD_LOCKS: [(&str, &str); 3] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn locks_on_parts_of_files_count() {
-    each_form(|at| async move {
+async fn locks_on_parts_of_files_are_limited() {
+    each_form(|form| async move {
         for (way, program) in WAYS_TO_HOLD_LOCKS {
-            let sandbox = at.sandbox().await;
+            let sandbox = form.sandbox().await;
             sandbox.write("take.py", format!("{PRELUDE}{TAKERS}{LOCKS}{program}").as_bytes()).await.unwrap();
             let outcome = sandbox.exec(&exec("exec python3 take.py")).await;
-            assert_eq!(outcome, Err(IsolationError::Gone), "{}: {way}", at.form().name);
+            assert_eq!(outcome, Err(IsolationError::Gone), "{}: {way}", form.description().name);
             sandbox.end().await;
             let limit = sandbox.over_limit().unwrap_or_default();
-            assert!(limit.contains("locks on parts of files"), "{}: {way}: {limit}", at.form().name);
+            assert!(limit.contains("locks on parts of files"), "{}: {way}: {limit}", form.description().name);
         }
     })
     .await;
 }
 
-/// Those of open files stay while nothing but a mapping, or a socket's buffer, has the file.
+/// Locks of open files persist even if only a mapping or a socket's buffer holds the file.
 #[tokio::test(flavor = "multi_thread")]
 async fn locks_of_open_files_are_refused() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = "import fcntl\nfd = os.open('locked', os.O_CREAT | os.O_RDWR)\n\
                        for kind in (37, 38): refused(f'kind {kind}', lambda: fcntl.fcntl(fd, kind, struct.pack('hhqqi4x', 1, 0, 0, 1, 0)))";
-        at.attack(&sandbox, program, &["kind 37 [Errno 22]", "kind 38 [Errno 22]"]).await;
+        form.attack(&sandbox, program, &["kind 37 [Errno 22]", "kind 38 [Errno 22]"]).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn databases_lock_their_files() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        // Two connections at a time, each mode of the journal, for some looks; and what HDF5 does with its files.
+async fn databases_can_lock_their_files() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        // Two connections in each journal mode, for the time of a few scans; then locks as HDF5 takes them.
         let program = "import fcntl, sqlite3, time\n\
                        for mode in ('delete', 'wal'):\n one = sqlite3.connect(f'{mode}.db', timeout=100)\n \
                        other = sqlite3.connect(f'{mode}.db', timeout=0)\n one.execute(f'pragma journal_mode={mode}')\n \
@@ -321,32 +326,32 @@ async fn databases_lock_their_files() {
                        for at in range(10000): fcntl.lockf(kept[0], fcntl.LOCK_EX, 1, 2 * at)\n\
                        time.sleep(2)\nprint('alive')";
         sandbox.write("databases.py", program.as_bytes()).await.unwrap();
-        assert_eq!(printed(&sandbox, "python3 databases.py").await, "alive");
+        assert_eq!(stdout_of(&sandbox, "python3 databases.py").await, "alive");
     })
     .await;
 }
 
-/// A ruleset of Landlock takes 65,536 rules for ports, 5 MB that no process shows.
+/// A Landlock ruleset accepts 65,536 rules for ports: 5 MB that are not visible in any process.
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_for_ports_are_refused_where_no_cgroup_counts_them() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+async fn without_a_memory_cgroup_rules_for_ports_are_refused() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = "ruleset = libc.syscall(444, struct.pack('QQ', 0, 3), 16, 0)\nassert ruleset >= 0\n\
                        print(libc.syscall(445, ruleset, 2, struct.pack('QQ', 1, 80), 0))";
         sandbox.write("rules.py", format!("{PRELUDE}{program}").as_bytes()).await.unwrap();
-        let mut asked = exec("python3 rules.py");
-        asked.env.insert(ALLOW_LANDLOCK.to_owned(), "1".to_owned());
-        let output = sandbox.exec(&asked).await.unwrap();
+        let mut request = exec("python3 rules.py");
+        request.env.insert(ALLOW_LANDLOCK.to_owned(), "1".to_owned());
+        let output = sandbox.exec(&request).await.unwrap();
         assert_eq!(
             text(&output.stdout).trim(),
-            if at.has("memory cgroup") { "0" } else { "-1" },
+            if form.has("memory cgroup") { "0" } else { "-1" },
             "{output:?}"
         );
     })
     .await;
 }
 
-/// Restricts itself, then says what it can't write to any more, or which call failed and how.
+/// Restricts itself, then prints whether a write outside of its rules fails, or which call failed with which error.
 const RESTRICT: &str = r#"
 def restrict():
     ruleset = libc.syscall(444, struct.pack("Q", 2), 8, 0)
@@ -368,43 +373,53 @@ libc.prctl(38, 1, 0, 0, 0)
 print(restrict())
 "#;
 
-/// Without a ruleset, the other two calls are refused by their numbers as well.
+/// Without a ruleset, the other two calls must be refused by number as well.
 const OTHER_CALLS: &str =
     "for number in (445, 446):\n libc.syscall(number, -1, 1, None, 0)\n print(ctypes.get_errno())\n";
 
-/// Open files keep the domain of whoever opened them, with a copy of all its rules: 200 of 20,000 rules are 262 MB that
-/// the guard can't see.
+/// An open file keeps the Landlock domain of the process that opened it, with a copy of all its rules: 200 domains with
+/// 20,000 rules each take 262 MB that the guard can't see.
 #[tokio::test(flavor = "multi_thread")]
-async fn only_commands_that_are_allowed_to_have_landlock_where_no_cgroup_counts_it() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+async fn without_a_memory_cgroup_only_permitted_commands_have_landlock() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         sandbox.write("restrict.py", format!("{PRELUDE}{RESTRICT}").as_bytes()).await.unwrap();
         sandbox.write("calls.py", format!("{PRELUDE}{OTHER_CALLS}").as_bytes()).await.unwrap();
-        let is_counted = at.has("memory cgroup");
+        let is_counted = form.has("memory cgroup");
         let refused = if is_counted { "restricted" } else { "create_ruleset 38" };
         for command in ["python3 restrict.py", "SANDY_ALLOW_LANDLOCK=1 setsid -w python3 restrict.py"] {
-            assert_eq!(printed(&sandbox, command).await, refused, "{}: {command}", at.form().name);
+            assert_eq!(stdout_of(&sandbox, command).await, refused, "{}: {command}", form.description().name);
         }
         if !is_counted {
-            assert_eq!(printed(&sandbox, "python3 calls.py").await, "38\n38", "{}", at.form().name);
+            assert_eq!(
+                stdout_of(&sandbox, "python3 calls.py").await,
+                "38\n38",
+                "{}",
+                form.description().name
+            );
         }
         for (value, expected) in [("1", "restricted"), ("0", refused), ("", refused)] {
-            let mut asked = exec("python3 restrict.py");
-            asked.env.insert(ALLOW_LANDLOCK.to_owned(), value.to_owned());
-            let output = sandbox.exec(&asked).await.unwrap();
-            assert_eq!(text(&output.stdout).trim(), expected, "{}: {value}: {output:?}", at.form().name);
+            let mut request = exec("python3 restrict.py");
+            request.env.insert(ALLOW_LANDLOCK.to_owned(), value.to_owned());
+            let output = sandbox.exec(&request).await.unwrap();
+            assert_eq!(
+                text(&output.stdout).trim(),
+                expected,
+                "{}: {value}: {output:?}",
+                form.description().name
+            );
         }
-        // What was allowed to one command is not allowed to the next.
-        assert_eq!(printed(&sandbox, "python3 restrict.py").await, refused, "{}", at.form().name);
+        // The permission of one command doesn't apply to the next.
+        assert_eq!(stdout_of(&sandbox, "python3 restrict.py").await, refused, "{}", form.description().name);
     })
     .await;
 }
 
-/// A listener keeps the filters of a thread that has ended: 300 listeners kept 379 MB that the guard can't see.
+/// A seccomp listener keeps the filters of a thread that has ended: 300 listeners take 379 MB that the guard can't see.
 #[tokio::test(flavor = "multi_thread")]
-async fn listeners_of_seccomp_are_refused_where_no_cgroup_counts_them() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+async fn without_a_memory_cgroup_seccomp_listeners_are_refused() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let program = r#"
 code = struct.pack("=HBBI", 6, 0, 0, 0x7fff0000)
 held = ctypes.create_string_buffer(code, len(code))
@@ -414,11 +429,11 @@ seccomp = 317 if platform.machine() == "x86_64" else 277
 print(*(libc.syscall(seccomp, 1, flags, described) >= 0 for flags in (0, 8, 9)))
 "#;
         sandbox.write("listen.py", format!("{PRELUDE}{program}").as_bytes()).await.unwrap();
-        let said = printed(&sandbox, "python3 listen.py").await;
-        if at.has("memory cgroup") {
+        let said = stdout_of(&sandbox, "python3 listen.py").await;
+        if form.has("memory cgroup") {
             assert!(said.starts_with("True True"), "{said}");
         } else {
-            assert_eq!(said, "True False False", "{}", at.form().name);
+            assert_eq!(said, "True False False", "{}", form.description().name);
         }
     })
     .await;
@@ -426,34 +441,34 @@ print(*(libc.syscall(seccomp, 1, flags, described) >= 0 for flags in (0, 8, 9)))
 
 #[tokio::test(flavor = "multi_thread")]
 async fn memory_of_processes_and_files_together() {
-    each_form(|at| async move {
-        if at.is_confined() {
-            // Its files are on the disk.
+    each_form(|form| async move {
+        if form.is_confined() {
+            // In this form, files are on the disk.
             return;
         }
-        let sandbox = at.sandbox().await;
-        // Each below its own limit.
+        let sandbox = form.sandbox().await;
+        // Each file system stays below its own limit.
         let fill = "for folder in /workspace /tmp /dev/shm; do head -c 23M /dev/zero > $folder/full; done; wc -c < /dev/shm/full; ";
         let program = "def take(number):\n kept.append(b'x' * (20 << 20))\nshared(10, take)";
         sandbox.write("take.py", format!("{PRELUDE}{TAKERS}{program}").as_bytes()).await.unwrap();
         let output = run(&sandbox, &format!("{fill} exec python3 take.py")).await;
         assert!(text(&output.stdout).starts_with(&(23 << 20).to_string()), "{output:?}");
         assert!(output.exit_code == Some(137) || text(&output.stderr).ends_with("killed\n"), "{output:?}");
-        assert_eq!(printed(&sandbox, "rm /tmp/full /dev/shm/full; echo alive").await, "alive");
+        assert_eq!(stdout_of(&sandbox, "rm /tmp/full /dev/shm/full; echo alive").await, "alive");
     })
     .await;
 }
 
-/// Files that are deleted and still held, more of them together than the folder may hold.
+/// Ways to hold deleted files that together exceed the folder's limit.
 const WAYS_TO_HOLD_FILES: [(&str, &str); 5] = [
     ("open", "hold = kept.append"),
-    // Nothing but one page of each.
+    // Holds only one mapped page of each.
     ("mapped", "def hold(fd):\n kept.append(mmap.mmap(fd, 4096))\n os.close(fd)\n"),
     (
         "on their way",
         "def hold(fd):\n here, there = socket.socketpair()\n socket.send_fds(here, [b'x'], [fd])\n here.close()\n os.close(fd)\n kept.append(there)\n",
     ),
-    // A process that nobody may read.
+    // Holds them in a process that can't be inspected.
     ("hidden", "libc.prctl(4, 0, 0, 0, 0)\nhold = kept.append"),
     (
         "in a program that nobody may read",
@@ -464,10 +479,10 @@ const WAYS_TO_HOLD_FILES: [(&str, &str); 5] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleted_files_count() {
-    each_form(|at| async move {
+async fn deleted_files_count_as_disk_usage() {
+    each_form(|form| async move {
         for (way, hold) in WAYS_TO_HOLD_FILES {
-            let sandbox = at.sandbox().await;
+            let sandbox = form.sandbox().await;
             let program = format!(
                 "{PRELUDE}import mmap\nkept = []\ndef stay():\n time.sleep(100000)\n{hold}\nfor n in range(20):\n \
                  fd = os.open('deleted', os.O_CREAT | os.O_RDWR, 0o600)\n os.unlink('deleted')\n \
@@ -475,13 +490,13 @@ async fn deleted_files_count() {
             );
             sandbox.write("hold.py", program.as_bytes()).await.unwrap();
             match sandbox.exec(&exec("exec python3 hold.py")).await {
-                // No room is left on the device.
+                // The file system is full.
                 Ok(output) => {
                     let said = text(&output.stderr);
                     let is_full = output.exit_code == Some(28) || said.contains("No space left");
-                    assert!(is_full && !at.is_confined(), "{}: {way}: {:?} {said}", at.form().name, output.exit_code);
+                    assert!(is_full && !form.is_confined(), "{}: {way}: {:?} {said}", form.description().name, output.exit_code);
                 }
-                Err(error) => assert!(error == IsolationError::Gone && at.is_confined(), "{way}: {error}"),
+                Err(error) => assert!(error == IsolationError::Gone && form.is_confined(), "{way}: {error}"),
             }
         }
     })
@@ -489,10 +504,10 @@ async fn deleted_files_count() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deleted_files_that_fit_are_no_reason_to_end() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        // As programs have them: temporary files, a program and a mapping that were replaced while in use.
+async fn deleted_files_within_the_limit_are_permitted() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        // Ordinary uses: temporary files, and a program and a mapping that were replaced while in use.
         let program = "import mmap, os, shutil, tempfile, time\nkept = [tempfile.TemporaryFile() for _ in range(20)]\n\
                        for file in kept: file.write(bytes(100 << 10)); file.flush()\n\
                        fd = os.open('mapped', os.O_CREAT | os.O_RDWR)\nos.write(fd, bytes(1 << 20))\npart = mmap.mmap(fd, 1 << 20)\n\
@@ -501,26 +516,26 @@ async fn deleted_files_that_fit_are_no_reason_to_end() {
                        os.close(fd)\nif os.fork() == 0: os.execv('./sleep', ['sleep', '100000'])\n\
                        time.sleep(1)\nos.unlink('sleep')\ntime.sleep(4)\nprint('alive')";
         sandbox.write("keep.py", program.as_bytes()).await.unwrap();
-        assert_eq!(printed(&sandbox, "timeout 200 python3 keep.py; kill %1 2>/dev/null; true").await, "alive");
+        assert_eq!(stdout_of(&sandbox, "timeout 200 python3 keep.py; kill %1 2>/dev/null; true").await, "alive");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn full_disk() {
-    each_form(|at| async move {
+    each_form(|form| async move {
         for folder in ["$HOME", "$TMPDIR"] {
-            let sandbox = at.sandbox().await;
+            let sandbox = form.sandbox().await;
             let fill = format!(
                 "cd {folder}; for i in $(seq 96); do head -c 1M /dev/zero > f$i 2>/dev/null || break; done; du -sm . | cut -f1"
             );
-            if at.is_confined() {
-                // Watched: the sandbox ends while it is too full.
+            if form.is_confined() {
+                // The guard ends the sandbox when it is too full.
                 let outcome = sandbox.exec(&exec(&format!("{fill}; sleep 100000"))).await;
                 assert_eq!(outcome, Err(IsolationError::Gone));
-                until("the end", || sandbox.is_over()).await;
+                wait_until("the end", || sandbox.is_over()).await;
             } else {
-                let megabytes: u64 = printed(&sandbox, &fill).await.parse().unwrap();
+                let megabytes: u64 = stdout_of(&sandbox, &fill).await.parse().unwrap();
                 assert!((1..=limits().disk_bytes >> 20).contains(&megabytes), "{folder}: {megabytes} MB");
             }
         }
@@ -529,23 +544,23 @@ async fn full_disk() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn full_disk_by_one_file_or_by_many() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+async fn full_disk_by_one_large_file_or_many_small_files() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         match sandbox.exec(&exec("head -c 1G /dev/zero > large; stat -c %s large")).await {
             Ok(output) => {
                 let bytes: u64 = text(&output.stdout).trim().parse().unwrap();
                 assert!(bytes <= limits().disk_bytes, "{bytes}");
             }
-            // Watched: a file of that size, and its folder, are more than the folder may hold.
-            Err(error) => assert!(error == IsolationError::Gone && at.is_confined(), "{error}"),
+            // The file and its folder together exceed the limit of the folder.
+            Err(error) => assert!(error == IsolationError::Gone && form.is_confined(), "{error}"),
         }
 
-        let sandbox = at.sandbox().await;
+        let sandbox = form.sandbox().await;
         let program = "n = 0\ntry:\n for n in range(40000):\n  open('e%d' % n, 'w').close()\nexcept OSError:\n pass\nprint(n)";
         sandbox.write("many.py", program.as_bytes()).await.unwrap();
         let outcome = sandbox.exec(&exec("python3 many.py; [ $SANDY_ISOLATION = namespaces ] || sleep 100000")).await;
-        if at.is_confined() {
+        if form.is_confined() {
             assert_eq!(outcome, Err(IsolationError::Gone));
         } else {
             let made: u64 = text(&outcome.unwrap().stdout).trim().parse().unwrap();
@@ -557,72 +572,73 @@ async fn full_disk_by_one_file_or_by_many() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flood_of_output() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let mut asked = exec("yes; true");
-        asked.timeout = std::time::Duration::from_secs(4);
-        asked.output_bytes_max = 4_096;
-        let output = sandbox.exec(&asked).await.unwrap();
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let mut request = exec("yes; true");
+        request.timeout = std::time::Duration::from_secs(4);
+        request.output_bytes_max = 4_096;
+        let output = sandbox.exec(&request).await.unwrap();
         assert_eq!((output.stdout.len(), output.exit_code), (4_096, None));
         assert!(output.dropped_bytes > 0);
 
-        // From the background, into the pipes of a command that is over.
-        let mut asked = exec("setsid yes & setsid yes >&2 & echo over");
-        asked.output_bytes_max = 4_096;
-        assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, Some(0));
-        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+        // Background processes write into the pipes of a command that has ended.
+        let mut request = exec("setsid yes & setsid yes >&2 & echo over");
+        request.output_bytes_max = 4_096;
+        assert_eq!(sandbox.exec(&request).await.unwrap().exit_code, Some(0));
+        assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn huge_commands_and_variables() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let fits = format!(": {}; echo fits", "x".repeat(100_000));
-        assert_eq!(printed(&sandbox, &fits).await, "fits");
+        assert_eq!(stdout_of(&sandbox, &fits).await, "fits");
         let long = run(&sandbox, &format!(": {}", "x".repeat(4 << 20))).await;
         assert_eq!(long.exit_code, Some(126));
-        let mut asked = exec("echo");
-        asked.env = (0..200).map(|number| (format!("V{number}"), "x".repeat(100_000))).collect();
-        assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, Some(126));
+        let mut request = exec("echo");
+        request.env = (0..200).map(|number| (format!("V{number}"), "x".repeat(100_000))).collect();
+        assert_eq!(sandbox.exec(&request).await.unwrap().exit_code, Some(126));
         for command in ["echo \0", "\0"] {
             assert_eq!(run(&sandbox, command).await.exit_code, Some(126));
         }
-        // Made inside.
+        // The long argument is created inside.
         assert_ne!(
             run(&sandbox, "/bin/echo $(head -c 4000000 /dev/zero | tr '\\0' x)").await.exit_code,
             Some(0)
         );
-        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+        assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_open_files_and_threads() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox_of(&Limits { open_files: 64, ..limits() }).await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox_with_limits(&Limits { open_files: 64, ..limits() }).await;
         let files = "n = 0\nheld = []\ntry:\n while n < 1000:\n  held.append(open('/dev/null')); n += 1\nexcept OSError:\n pass\nprint(n)";
         sandbox.write("files.py", files.as_bytes()).await.unwrap();
-        let opened: u64 = printed(&sandbox, "python3 files.py").await.parse().unwrap();
+        let opened: u64 = stdout_of(&sandbox, "python3 files.py").await.parse().unwrap();
         assert!((32..64).contains(&opened), "{opened}");
         assert_ne!(run(&sandbox, "ulimit -n 1000").await.exit_code, Some(0));
 
         let threads = "import threading\nn = 0\ngo = threading.Event()\ntry:\n while n < 400:\n  \
                        threading.Thread(target=go.wait, daemon=True).start(); n += 1\nexcept RuntimeError:\n pass\nprint(n, flush=True)\n\
                        import os, time; time.sleep(0.0 if n < 40 else HOLD); os._exit(0)";
-        if at.lacks("processes are watched") {
+        if form.lacks("processes are watched") {
             sandbox.write("threads.py", threads.replace("HOLD", "100000").as_bytes()).await.unwrap();
             let outcome = sandbox.exec(&exec("ulimit -v unlimited 2>/dev/null; python3 threads.py")).await;
-            // Ended for it, or never able to: each thread's stack is reserved out of the memory.
+            // The sandbox was ended, or couldn't start many threads, since each thread's stack is reserved from the
+            // memory limit.
             assert!(outcome.is_err() || text(&outcome.unwrap().stdout).trim().parse::<u64>().unwrap() < 60);
             return;
         }
         sandbox.write("threads.py", threads.replace("HOLD", "0").as_bytes()).await.unwrap();
-        let started: u64 = printed(&sandbox, "python3 threads.py").await.parse().unwrap();
-        // Where no cgroup counts memory, each thread's stack is reserved out of it.
-        let fewest = if at.has("memory cgroup") { 16 } else { 2 };
+        let started: u64 = stdout_of(&sandbox, "python3 threads.py").await.parse().unwrap();
+        // Without a memory cgroup, each thread's stack is reserved from the memory limit.
+        let fewest = if form.has("memory cgroup") { 16 } else { 2 };
         assert!((fewest..=limits().processes + 5).contains(&started), "{started}");
     })
     .await;
@@ -630,18 +646,18 @@ async fn many_open_files_and_threads() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_daemon_that_outlives_its_command() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let daemon = "import os, sys, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n\
                       for fd in range(256):\n try: os.close(fd)\n except OSError: pass\n\
                       open('daemon', 'w')\nwhile True: time.sleep(1)";
         sandbox.write("daemon.py", daemon.as_bytes()).await.unwrap();
-        let (mut asked, mark) = marked("python3 daemon.py; until [ -e daemon ]; do sleep 0.01; done; trap '' TERM HUP INT; sleep 100000");
-        asked.timeout = std::time::Duration::from_millis(1_500);
-        assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, None);
+        let (mut request, mark) = marked_command("python3 daemon.py; until [ -e daemon ]; do sleep 0.01; done; trap '' TERM HUP INT; sleep 100000");
+        request.timeout = std::time::Duration::from_millis(1_500);
+        assert_eq!(sandbox.exec(&request).await.unwrap().exit_code, None);
         sandbox.end().await;
         assert_eq!(processes_with(&mark), [0; 0]);
-        assert!(asked.timeout < LONG);
+        assert!(request.timeout < LONG);
     })
     .await;
 }

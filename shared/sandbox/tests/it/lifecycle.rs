@@ -1,28 +1,28 @@
-//! How a sandbox lives.
+//! Commands, processes and the end of sandboxes.
 
 use std::time::Duration;
 
 use bench_sandbox::isolation::IsolationError;
 
-use crate::host::{each_form, exec, marked, printed, processes_with, run, text, until};
+use crate::support::{each_form, exec, marked_command, processes_with, run, stdout_of, text, wait_until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_has_its_folder_variables_and_exit_code() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         run(&sandbox, "mkdir -p a/b").await;
-        let mut asked = exec("pwd; echo $WORD; echo complaint >&2; exit 7");
-        asked.cwd = Some("a/b".to_owned());
-        asked.env.insert("WORD".to_owned(), "a word's \"quotes\"".to_owned());
-        let output = sandbox.exec(&asked).await.unwrap();
+        let mut request = exec("pwd; echo $WORD; echo complaint >&2; exit 7");
+        request.cwd = Some("a/b".to_owned());
+        request.env.insert("WORD".to_owned(), "a word's \"quotes\"".to_owned());
+        let output = sandbox.exec(&request).await.unwrap();
         let out = text(&output.stdout);
         assert!(out.ends_with("/a/b\na word's \"quotes\"\n"), "{out}");
         assert_eq!((text(&output.stderr).as_str(), output.exit_code), ("complaint\n", Some(7)));
 
-        asked.cwd = Some("/workspace/a".to_owned());
-        assert!(text(&sandbox.exec(&asked).await.unwrap().stdout).contains("/a\n"));
-        asked.cwd = Some("nowhere".to_owned());
-        assert_eq!(sandbox.exec(&asked).await.unwrap().exit_code, Some(1));
+        request.cwd = Some("/workspace/a".to_owned());
+        assert!(text(&sandbox.exec(&request).await.unwrap().stdout).contains("/a\n"));
+        request.cwd = Some("nowhere".to_owned());
+        assert_eq!(sandbox.exec(&request).await.unwrap().exit_code, Some(1));
 
         assert_eq!(run(&sandbox, "kill -9 $$").await.exit_code, Some(128 + 9));
         assert_eq!(run(&sandbox, "cat").await.exit_code, Some(0), "the input is empty");
@@ -32,34 +32,35 @@ async fn a_command_has_its_folder_variables_and_exit_code() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_the_host_s_environment_is_inside() {
-    // Cargo sets variables for its tests: they are an environment to leak.
+async fn the_host_s_environment_is_not_visible_inside() {
+    // Cargo sets variables for its tests, so there is an environment that could leak.
     assert!(std::env::vars().count() > 8);
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let names = printed(&sandbox, "python3 -c 'import os; print(\" \".join(sorted(os.environ)))'").await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let names =
+            stdout_of(&sandbox, "python3 -c 'import os; print(\" \".join(sorted(os.environ)))'").await;
         let ours = "HOME LANG PATH PWD SANDY_ISOLATION SANDY_SANDBOX_ID SHLVL TMPDIR";
         let names: Vec<&str> = names.split(' ').filter(|name| *name != "_" && *name != "LC_CTYPE").collect();
         assert_eq!(names.join(" "), ours);
-        let form = at.form().name;
-        assert_eq!(printed(&sandbox, "echo $SANDY_ISOLATION").await, form);
-        assert_eq!(printed(&sandbox, "cd $HOME && echo > $TMPDIR/x && echo > x && ls").await, "x");
-        assert_eq!(printed(&sandbox, "find . -writable -type d").await, ".");
+        let form = form.description().name;
+        assert_eq!(stdout_of(&sandbox, "echo $SANDY_ISOLATION").await, form);
+        assert_eq!(stdout_of(&sandbox, "cd $HOME && echo > $TMPDIR/x && echo > x && ls").await, "x");
+        assert_eq!(stdout_of(&sandbox, "find . -writable -type d").await, ".");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_start_with_signals_as_they_should_be() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+async fn commands_start_with_default_signal_handling() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let blocked = "import signal; print(signal.pthread_sigmask(signal.SIG_BLOCK, []))";
-        assert_eq!(printed(&sandbox, &format!("python3 -c '{blocked}'")).await, "set()");
+        assert_eq!(stdout_of(&sandbox, &format!("python3 -c '{blocked}'")).await, "set()");
         let ignored = "import signal; print([s.name for s in signal.valid_signals() if isinstance(s, signal.Signals) \
                        and signal.getsignal(s) == signal.SIG_IGN])";
-        // Python itself ignores two; others only if whoever started this program wants it so.
+        // Python itself ignores two signals; it inherits others only from the program that started this test.
         let bare = std::process::Command::new("python3").args(["-c", ignored]).output().unwrap();
-        let inside = printed(&sandbox, &format!("python3 -c '{ignored}'")).await;
+        let inside = stdout_of(&sandbox, &format!("python3 -c '{ignored}'")).await;
         assert_eq!(inside, String::from_utf8(bare.stdout).unwrap().trim());
         assert_eq!(run(&sandbox, "kill -TERM $$; echo survived").await.exit_code, Some(128 + 15));
     })
@@ -67,24 +68,24 @@ async fn commands_start_with_signals_as_they_should_be() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn background_jobs_live_on_and_do_not_hold_up_their_command() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        // It holds both pipes of the command that started it, and writes to them after that one is over.
+async fn background_jobs_survive_and_do_not_delay_their_command() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        // The background job holds both pipes of its command and writes to them after the command has ended.
         let job = "until [ -e go ]; do sleep 0.01; done; echo late; echo later; echo over > over";
         let output = run(&sandbox, &format!("setsid bash -c '{job}' & echo started")).await;
         assert_eq!((text(&output.stdout).as_str(), output.exit_code), ("started\n", Some(0)));
         run(&sandbox, "touch go").await;
-        assert_eq!(printed(&sandbox, "until [ -e over ]; do sleep 0.01; done; cat over").await, "over");
+        assert_eq!(stdout_of(&sandbox, "until [ -e over ]; do sleep 0.01; done; cat over").await, "over");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commands_run_at_once() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        // Each waits for the other.
+async fn commands_run_concurrently() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        // Each command waits for the other.
         let first = exec("touch a; until [ -e b ]; do sleep 0.01; done; echo first");
         let second = exec("touch b; until [ -e a ]; do sleep 0.01; done; echo second");
         let (first, second) = tokio::join!(sandbox.exec(&first), sandbox.exec(&second));
@@ -95,44 +96,44 @@ async fn commands_run_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_whose_time_is_up_dies_with_its_group() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let (mut asked, mark) = marked("echo begun; sleep 100000 & sleep 100000");
-        asked.timeout = Duration::from_millis(300);
-        let output = sandbox.exec(&asked).await.unwrap();
+async fn a_timed_out_command_is_killed_with_its_group() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let (mut request, mark) = marked_command("echo begun; sleep 100000 & sleep 100000");
+        request.timeout = Duration::from_millis(300);
+        let output = sandbox.exec(&request).await.unwrap();
         assert_eq!(output.exit_code, None);
-        until("the end of the group", || processes_with(&mark).is_empty()).await;
-        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+        wait_until("the end of the group", || processes_with(&mark).is_empty()).await;
+        assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_whose_caller_gives_up_dies() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let (asked, mark) = marked("touch begun; sleep 100000");
+async fn a_command_whose_caller_gives_up_is_killed() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let (request, mark) = marked_command("touch begun; sleep 100000");
         let task = tokio::spawn({
             let sandbox = sandbox.clone();
-            async move { sandbox.exec(&asked).await.map(drop) }
+            async move { sandbox.exec(&request).await.map(drop) }
         });
-        printed(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
-        // A process that becomes another program has no variables for a moment.
-        until("the command", || !processes_with(&mark).is_empty()).await;
+        stdout_of(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
+        // During `exec`, a process has no environment for a moment.
+        wait_until("the command", || !processes_with(&mark).is_empty()).await;
         task.abort();
-        until("the end of the command", || processes_with(&mark).is_empty()).await;
+        wait_until("the end of the command", || processes_with(&mark).is_empty()).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn output_is_cut_and_counted() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let mut asked = exec("head -c 1000000000 /dev/zero; echo error >&2");
-        asked.output_bytes_max = 1 << 20;
-        let output = sandbox.exec(&asked).await.unwrap();
+async fn output_is_truncated_and_counted() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let mut request = exec("head -c 1000000000 /dev/zero; echo error >&2");
+        request.output_bytes_max = 1 << 20;
+        let output = sandbox.exec(&request).await.unwrap();
         assert_eq!(output.stdout.len(), 1 << 20);
         assert_eq!(output.dropped_bytes, 1_000_000_000 - (1 << 20));
         assert_eq!((text(&output.stderr).as_str(), output.exit_code), ("error\n", Some(0)));
@@ -141,22 +142,22 @@ async fn output_is_cut_and_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_leaves_nothing() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let home = printed(&sandbox, "echo $HOME").await;
-        // A host that is the same user as its sandboxes ends one that closes a folder to it.
-        let close = if at.is_confined() && !at.has("uid per sandbox") { "chmod 500" } else { "chmod 0" };
-        let (asked, mark) = marked(&format!(
+async fn ending_a_sandbox_leaves_nothing_behind() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let home = stdout_of(&sandbox, "echo $HOME").await;
+        // A host with the same uid as its sandboxes ends a sandbox that closes a folder to it.
+        let close = if form.is_confined() && !form.has("uid per sandbox") { "chmod 500" } else { "chmod 0" };
+        let (request, mark) = marked_command(&format!(
             "mkdir -p closed/in; touch closed/in/x; {close} closed/in closed; \
              for i in 1 2 3; do setsid sleep 100000 & nohup setsid setsid sleep 100000 >/dev/null 2>&1 & done; sleep 0.1",
         ));
-        sandbox.exec(&asked).await.unwrap();
-        until("processes in the background", || processes_with(&mark).len() >= 6).await;
+        sandbox.exec(&request).await.unwrap();
+        wait_until("processes in the background", || processes_with(&mark).len() >= 6).await;
         tokio::join!(sandbox.end(), sandbox.end());
         assert_eq!(processes_with(&mark), [0; 0]);
         assert!(sandbox.is_over());
-        assert!(!at.is_confined() || !std::path::Path::new(&home).exists());
+        assert!(!form.is_confined() || !std::path::Path::new(&home).exists());
         assert_eq!(sandbox.exec(&exec("true")).await, Err(IsolationError::Gone));
         assert_eq!(sandbox.write("x", b"").await, Err(IsolationError::Gone));
         sandbox.end().await;
@@ -165,27 +166,27 @@ async fn the_end_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_holds_is_gone() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        let (asked, mark) = marked("setsid sleep 100000 &");
-        sandbox.exec(&asked).await.unwrap();
-        until("the process in the background", || !processes_with(&mark).is_empty()).await;
+async fn a_dropped_sandbox_is_ended() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        let (request, mark) = marked_command("setsid sleep 100000 &");
+        sandbox.exec(&request).await.unwrap();
+        wait_until("the process in the background", || !processes_with(&mark).is_empty()).await;
         drop(sandbox);
-        until("the end of the sandbox", || processes_with(&mark).is_empty()).await;
+        wait_until("the end of the sandbox", || processes_with(&mark).is_empty()).await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn commands_end_with_their_sandbox() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let waits = tokio::spawn({
             let sandbox = sandbox.clone();
             async move { sandbox.exec(&exec("touch begun; sleep 100000")).await }
         });
-        printed(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
+        stdout_of(&sandbox, "until [ -e begun ]; do sleep 0.01; done").await;
         sandbox.end().await;
         assert_eq!(waits.await.unwrap(), Err(IsolationError::Gone));
     })
@@ -193,13 +194,13 @@ async fn commands_end_with_their_sandbox() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_sandboxes_at_once_are_each_their_own() {
-    each_form(|at| async move {
+async fn concurrent_sandboxes_are_independent() {
+    each_form(|form| async move {
         let made: Vec<_> = (0..12)
             .map(|_| {
                 tokio::spawn({
-                    let at = at.clone();
-                    async move { at.sandbox().await }
+                    let form = form.clone();
+                    async move { form.sandbox().await }
                 })
             })
             .collect();
@@ -212,8 +213,8 @@ async fn many_sandboxes_at_once_are_each_their_own() {
         }
         let mut ids = std::collections::BTreeSet::new();
         for (number, sandbox) in sandboxes.iter().enumerate() {
-            assert_eq!(printed(sandbox, "cat number").await, number.to_string());
-            ids.insert(printed(sandbox, "echo $SANDY_SANDBOX_ID").await);
+            assert_eq!(stdout_of(sandbox, "cat number").await, number.to_string());
+            ids.insert(stdout_of(sandbox, "echo $SANDY_SANDBOX_ID").await);
         }
         assert_eq!(ids.len(), sandboxes.len());
     })
@@ -221,9 +222,9 @@ async fn many_sandboxes_at_once_are_each_their_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn use_is_counted() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+async fn usage_is_measured() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let before = sandbox.usage().await;
         let held = "x = bytearray(64 << 20); n = sum(range(3000000)); open(\"f\", \"wb\").write(bytes(4 << 20)); \
                     open(\"ready\", \"w\"); import time; time.sleep(100000)";
@@ -241,30 +242,30 @@ async fn use_is_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_of_one_sandbox_work_together() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let threads = "import threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join()";
-        assert_eq!(printed(&sandbox, &format!("python3 -c '{threads}'")).await, "1");
+        assert_eq!(stdout_of(&sandbox, &format!("python3 -c '{threads}'")).await, "1");
         let process = "import multiprocessing as m, os\nif __name__ == '__main__':\n p = m.Process(target=os._exit, args=(3,))\n \
                        p.start(); p.join(); print(p.exitcode)";
         sandbox.write("process.py", process.as_bytes()).await.unwrap();
-        assert_eq!(printed(&sandbox, "python3 process.py").await, "3");
-        assert_eq!(printed(&sandbox, "cat <(echo a) | tr a b").await, "b");
-        if !at.lacks("create sockets") {
+        assert_eq!(stdout_of(&sandbox, "python3 process.py").await, "3");
+        assert_eq!(stdout_of(&sandbox, "cat <(echo a) | tr a b").await, "b");
+        if !form.lacks("create sockets") {
             let manager = "import multiprocessing as m\nif __name__ == '__main__':\n with m.Manager() as a:\n  \
                            l = a.list(); l.append(5); print(l[0])";
             sandbox.write("manager.py", manager.as_bytes()).await.unwrap();
-            assert_eq!(printed(&sandbox, "python3 manager.py").await, "5");
+            assert_eq!(stdout_of(&sandbox, "python3 manager.py").await, "5");
         }
-        if !at.lacks("semaphores") {
+        if !form.lacks("semaphores") {
             let pool = "import multiprocessing as m\nif __name__ == '__main__':\n with m.Pool(2) as p:\n  \
                         print(p.map(abs, [-1, -2]))";
             sandbox.write("pool.py", pool.as_bytes()).await.unwrap();
-            assert_eq!(printed(&sandbox, "python3 pool.py").await, "[1, 2]");
+            assert_eq!(stdout_of(&sandbox, "python3 pool.py").await, "[1, 2]");
             let loopback = "import socket\ns = socket.create_server((\"127.0.0.1\", 0))\n\
                             c = socket.create_connection(s.getsockname())\nprint(\"met\")";
             sandbox.write("loopback.py", loopback.as_bytes()).await.unwrap();
-            assert_eq!(printed(&sandbox, "python3 loopback.py").await, "met");
+            assert_eq!(stdout_of(&sandbox, "python3 loopback.py").await, "met");
         }
     })
     .await;
@@ -272,7 +273,7 @@ async fn programs_of_one_sandbox_work_together() {
 
 #[test]
 fn a_sandbox_outlives_the_thread_that_made_it() {
-    // Threads of this runtime end when they have nothing to do for a moment.
+    // Idle threads of this runtime end after a moment.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .thread_keep_alive(Duration::from_millis(1))
@@ -280,14 +281,14 @@ fn a_sandbox_outlives_the_thread_that_made_it() {
         .build()
         .unwrap();
     let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
-    runtime.block_on(each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    runtime.block_on(each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let many = threads();
         let mut fewest = many;
         for _ in 0..50 {
             tokio::time::sleep(Duration::from_millis(2)).await;
             fewest = fewest.min(threads());
-            assert_eq!(printed(&sandbox, "echo alive").await, "alive");
+            assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");
         }
         println!("{many} threads, {fewest} at the fewest");
     }));

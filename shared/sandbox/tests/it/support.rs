@@ -1,4 +1,4 @@
-//! A host to test: every form of this machine, each with helpers to attack it.
+//! Support for the tests: every form that this machine allows, and helpers for attacks.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,29 +8,29 @@ use std::time::Duration;
 use bench_sandbox::isolation::{Exec, Form, Isolation, IsolationOptions, Limits, Output, Sandbox, forms};
 use tempfile::TempDir;
 
-/// Commands are over long before; a test that waits for it has failed.
+/// Time limit of commands. They end long before; a test that reaches it has failed.
 pub(crate) const LONG: Duration = Duration::from_secs(240);
-/// Names the helper to a suite that runs as another user: a copy that this user can reach.
+/// Variable with the path of the helper program, for a test run as another user: a copy that this user can execute.
 pub(crate) const HELPER_VARIABLE: &str = "BENCH_SANDBOX_TEST_HELPER";
-/// What an attack prints for each thing that was not possible.
-const HELD: &str = "held ";
-/// What it prints for each that was.
-const BROKEN: &str = "BROKEN ";
+/// Prefix that an attack prints for each attempt that failed, as it should.
+const PREVENTED: &str = "prevented ";
+/// Prefix that it prints for each attempt that succeeded.
+const SUCCEEDED: &str = "SUCCEEDED ";
 
-/// One form, under test.
+/// A form under test.
 #[derive(Clone)]
-pub(crate) struct At {
+pub(crate) struct TestForm {
     isolation: Arc<dyn Isolation>,
     folder: Arc<TempDir>,
 }
 
-/// The helper program.
+/// Returns the path of the helper program.
 pub(crate) fn helper() -> PathBuf {
     std::env::var_os(HELPER_VARIABLE)
         .map_or_else(|| env!("CARGO_BIN_EXE_bench-sandbox-stage").into(), PathBuf::from)
 }
 
-/// Small, so that what gets through does little harm.
+/// Returns small limits, so that a successful attack does little harm.
 pub(crate) fn limits() -> Limits {
     Limits { memory_bytes: 256 << 20, processes: 48, disk_bytes: 24 << 20, open_files: 256 }
 }
@@ -39,19 +39,19 @@ pub(crate) fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
-/// Runs a test in every form that this machine allows; at least one must be.
+/// Runs a test in every form that this machine allows; fails if there is none.
 pub(crate) async fn each_form<F, Fut>(test: F)
 where
-    F: Fn(At) -> Fut,
+    F: Fn(TestForm) -> Fut,
     Fut: Future<Output = ()>,
 {
     each_form_with(|_| {}, test).await;
 }
 
-/// The same with options of the test's own.
+/// Does the same with changed options.
 pub(crate) async fn each_form_with<F, Fut>(change: impl FnOnce(&mut IsolationOptions), test: F)
 where
-    F: Fn(At) -> Fut,
+    F: Fn(TestForm) -> Fut,
     Fut: Future<Output = ()>,
 {
     prepare();
@@ -64,7 +64,7 @@ where
         match outcome {
             Ok(isolation) => {
                 println!("form: {}", isolation.form().name);
-                test(At { isolation, folder: folder.clone() }).await;
+                test(TestForm { isolation, folder: folder.clone() }).await;
                 tested += 1;
             }
             Err((name, reason)) => println!("form {name} is not possible here: {reason}"),
@@ -73,28 +73,28 @@ where
     assert!(tested > 0, "this machine allows no form");
 }
 
-/// Says what is missing, and puts a guard around these tests.
+/// Checks that the required tools exist, and creates a cgroup around these tests.
 fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         for tool in ["bash", "python3"] {
             let folders = ["/usr/local/bin", "/usr/bin", "/bin"];
             let there = folders.iter().any(|folder| Path::new(folder).join(tool).exists());
-            assert!(there, "{tool} is missing in the system's folders: these tests need it");
+            assert!(there, "these tests need {tool} in a folder of the system");
         }
         guard();
     });
 }
 
-/// A cgroup around all of it, so that a fork bomb that gets through does not take the machine along. Only where version
-/// 1 of the interface lets us; the group is left empty, and the next test run removes it.
+/// Moves the tests into a cgroup, so that a fork bomb doesn't take the machine down if a sandbox fails. Only possible
+/// with cgroups version 1; the next test run removes the empty group.
 fn guard() {
     let top = Path::new("/sys/fs/cgroup/pids");
     let Ok(entries) = std::fs::read_dir(top) else { return };
     for entry in
         entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with("bench-guard-"))
     {
-        // Fails while tests run in it.
+        // Fails while another test run uses it.
         let _ = std::fs::remove_dir(entry.path());
     }
     let group = top.join(format!("bench-guard-{}", std::process::id()));
@@ -103,7 +103,7 @@ fn guard() {
         std::fs::write(group.join("pids.max"), "3000")?;
         std::fs::write(group.join("cgroup.procs"), "0")
     };
-    // Another run that begins now may remove the group before this one is in it.
+    // A concurrent test run may remove the group before this process is in it.
     while let Err(error) = join() {
         if error.kind() != std::io::ErrorKind::NotFound {
             return;
@@ -111,92 +111,92 @@ fn guard() {
     }
 }
 
-impl At {
+impl TestForm {
     pub(crate) fn isolation(&self) -> &Arc<dyn Isolation> {
         &self.isolation
     }
 
-    pub(crate) fn form(&self) -> &Form {
+    pub(crate) fn description(&self) -> &Form {
         self.isolation.form()
     }
 
     pub(crate) fn has(&self, what: &str) -> bool {
-        self.form().holds.iter().any(|holds| holds == what)
+        self.description().holds.iter().any(|holds| holds == what)
     }
 
     pub(crate) fn lacks(&self, what: &str) -> bool {
-        self.form().lacks.iter().any(|lacks| lacks.contains(what))
+        self.description().lacks.iter().any(|lacks| lacks.contains(what))
     }
 
     pub(crate) fn is_confined(&self) -> bool {
-        self.form().name == "confined"
+        self.description().name == "confined"
     }
 
-    /// A folder of the machine that belongs to the test.
+    /// Returns a folder on the machine that belongs to the test.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     pub(crate) async fn sandbox(&self) -> Arc<dyn Sandbox> {
-        self.sandbox_of(&limits()).await
+        self.sandbox_with_limits(&limits()).await
     }
 
-    pub(crate) async fn sandbox_of(&self, limits: &Limits) -> Arc<dyn Sandbox> {
+    pub(crate) async fn sandbox_with_limits(&self, limits: &Limits) -> Arc<dyn Sandbox> {
         self.isolation.create(limits).await.unwrap()
     }
 
-    /// Runs a Python program that says of each of these things whether it was held; all must be.
+    /// Runs a Python program that prints for each of `things` whether it was prevented; all must be.
     pub(crate) async fn attack(&self, sandbox: &Arc<dyn Sandbox>, program: &str, things: &[&str]) {
         sandbox.write("attack.py", format!("{PRELUDE}\n{program}").as_bytes()).await.unwrap();
         let output = run(sandbox, "python3 attack.py").await;
         let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert!(!out.contains(BROKEN), "{}: {out}\n{err}", self.form().name);
+        assert!(!out.contains(SUCCEEDED), "{}: {out}\n{err}", self.description().name);
         for thing in things {
-            let line = format!("{HELD}{thing}");
+            let line = format!("{PREVENTED}{thing}");
             assert!(
                 out.lines().any(|said| said.starts_with(&line)),
-                "{}: nothing is said of {thing}: {out}\n{err}",
-                self.form().name
+                "{}: no result for {thing}: {out}\n{err}",
+                self.description().name
             );
         }
     }
 }
 
-/// For all attacks in Python.
+/// Python code for all attacks.
 pub(crate) const PRELUDE: &str = r#"
 import ctypes, errno, os, platform, signal, socket, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
 
-def held(name, detail=""):
-    print("held", name, detail, flush=True)
+def prevented(name, detail=""):
+    print("prevented", name, detail, flush=True)
 
-def broken(name, detail=""):
-    print("BROKEN", name, detail, flush=True)
+def succeeded(name, detail=""):
+    print("SUCCEEDED", name, detail, flush=True)
 
 def visible():
-    "Processes that can be seen."
+    "Returns the visible processes."
     try:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return []
 
 def refused(name, attempt):
-    "Held when the attempt raises OSError."
+    "Prevented when the attempt raises OSError."
     try:
         result = attempt()
     except OSError as error:
-        held(name, error)
+        prevented(name, error)
     else:
-        broken(name, result)
+        succeeded(name, result)
 
 def call(name, number, *arguments):
-    "Held when the system call fails."
+    "Prevented when the system call fails."
     ctypes.set_errno(0)
     result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments])
     if result == -1:
-        held(name, os.strerror(ctypes.get_errno()))
+        prevented(name, os.strerror(ctypes.get_errno()))
     else:
-        broken(name, result)
+        succeeded(name, result)
 "#;
 
 pub(crate) fn exec(command: &str) -> Exec {
@@ -213,8 +213,8 @@ pub(crate) async fn run(sandbox: &Arc<dyn Sandbox>, command: &str) -> Output {
     sandbox.exec(&exec(command)).await.unwrap()
 }
 
-/// What a command prints, without the last line's end. It must succeed.
-pub(crate) async fn printed(sandbox: &Arc<dyn Sandbox>, command: &str) -> String {
+/// Returns the output of a command without the last newline. The command must succeed.
+pub(crate) async fn stdout_of(sandbox: &Arc<dyn Sandbox>, command: &str) -> String {
     let output = run(sandbox, command).await;
     assert_eq!(output.exit_code, Some(0), "{command}: {} {}", text(&output.stdout), text(&output.stderr));
     text(&output.stdout).trim_end_matches('\n').to_owned()
@@ -224,15 +224,15 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A command whose processes have a mark in their variables, which no others on this machine have.
-pub(crate) fn marked(command: &str) -> (Exec, String) {
+/// Returns a command whose processes have a unique mark in their environment, and the mark.
+pub(crate) fn marked_command(command: &str) -> (Exec, String) {
     let mark = uuid::Uuid::new_v4().to_string();
     let mut exec = exec(command);
     exec.env.insert("MARK".to_owned(), mark.clone());
     (exec, format!("MARK={mark}"))
 }
 
-/// Processes of the machine that have this in their variables.
+/// Returns the processes on the machine that have this variable in their environment.
 pub(crate) fn processes_with(variable: &str) -> Vec<u32> {
     let entries = std::fs::read_dir("/proc").unwrap();
     entries
@@ -245,19 +245,19 @@ pub(crate) fn processes_with(variable: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Whether the process exists and is no zombie.
+/// Returns true if the process exists and isn't a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with(['Z', 'X']) && !rest.is_empty())
 }
 
-/// Waits until it is so; a test that waits for ever is stopped by its runner.
-pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+/// Waits until the condition is true.
+pub(crate) async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     for turn in 0_u64.. {
-        if is_so() {
+        if condition() {
             return;
         }
-        assert!(turn < 60_000, "{what} does not come about");
+        assert!(turn < 60_000, "timed out waiting for {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 }

@@ -1,12 +1,12 @@
-//! Attacks on processes: of the machine, of the host, of other sandboxes, and of the sandbox itself.
+//! Attacks on processes of the machine, of the host, of other sandboxes, and of the sandbox itself.
 
 use std::process::{Child, Command, Stdio};
 
 use bench_domain::job::ALLOW_LANDLOCK;
 
-use crate::host::{each_form, exec, is_alive, marked, printed, processes_with, run, text};
+use crate::support::{each_form, exec, is_alive, marked_command, processes_with, run, stdout_of, text};
 
-/// A process of this machine that does nothing.
+/// A process on this machine that does nothing.
 struct Bystander(Child);
 
 impl Bystander {
@@ -28,11 +28,11 @@ impl Drop for Bystander {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn signals_to_processes_of_the_machine() {
-    each_form(|at| async move {
-        let (sandbox, neighbour) = (at.sandbox().await, at.sandbox().await);
-        run(&neighbour, "setsid sleep 100000 >/dev/null 2>&1 & echo $! > pid").await;
+    each_form(|form| async move {
+        let (sandbox, neighbor) = (form.sandbox().await, form.sandbox().await);
+        run(&neighbor, "setsid sleep 100000 >/dev/null 2>&1 & echo $! > pid").await;
         let mut bystander = Bystander::new();
-        let mark = printed(&neighbour, "echo $SANDY_SANDBOX_ID").await;
+        let mark = stdout_of(&neighbor, "echo $SANDY_SANDBOX_ID").await;
         let mut others = Vec::new();
         for _ in 0..500 {
             others = processes_with(&format!("SANDY_SANDBOX_ID={mark}"));
@@ -45,7 +45,7 @@ async fn signals_to_processes_of_the_machine() {
         let mut targets = vec![bystander.0.id(), std::process::id()];
         targets.extend(&others);
         let numbers: Vec<String> = targets.iter().map(u32::to_string).collect();
-        // In a pid namespace these numbers are nobody's, or its own low ones.
+        // In a pid namespace, these ids don't exist, or belong to its own processes if they are low.
         let program = format!(
             r#"
 own = set(visible())
@@ -65,27 +65,28 @@ for pid in ({}):
     ):
         refused(name, attempt)
 refused("priority of a user", lambda: os.setpriority(os.PRIO_USER, 0, 19))
-held("all")
+prevented("all")
 "#,
             numbers.join(", ") + ","
         );
-        at.attack(&sandbox, &program, &["kill 9", "limit", "priority", "priority of a user", "all"]).await;
-        let mut asked = exec("kill -9 -1; kill -STOP -1; echo over");
-        asked.timeout = std::time::Duration::from_millis(1_000);
-        // It may have killed what it runs in.
-        let _ = sandbox.exec(&asked).await;
+        form.attack(&sandbox, &program, &["kill 9", "limit", "priority", "priority of a user", "all"]).await;
+        let mut request = exec("kill -9 -1; kill -STOP -1; echo over");
+        request.timeout = std::time::Duration::from_millis(1_000);
+        // It may have killed the shell that it runs in.
+        let _ = sandbox.exec(&request).await;
         assert!(bystander.is_unharmed());
         assert!(others.iter().all(|pid| is_alive(*pid)));
-        assert_eq!(printed(&neighbour, "kill -0 $(cat pid) && echo alive").await, "alive");
+        assert_eq!(stdout_of(&neighbor, "kill -0 $(cat pid) && echo alive").await, "alive");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_stops_its_supervisor() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        // As a grader's program does it: the supervisor is its parent. Nor can it by any other call.
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        // A grader's program could do this, since the supervisor is its parent. It must not be possible by any other
+        // call either.
         let program = r#"
 import fcntl
 x86 = platform.machine() == "x86_64"
@@ -108,16 +109,16 @@ if child == 0:
         refused("input %d" % number, lambda: fcntl.fcntl(here, 10, number))
     os._exit(0)
 _, status = os.waitpid(child, 0)
-(broken if status else held)("the supervisor goes on", status)
-# Other signals reach it.
+(succeeded if status else prevented)("the supervisor goes on", status)
+# Other signals arrive.
 child = os.fork()
 if child == 0:
     time.sleep(100000)
 os.kill(child, signal.SIGCONT)
 os.kill(child, signal.SIGUSR1)
-(held if os.waitpid(child, 0)[1] == signal.SIGUSR1 else broken)("other signals")
+(prevented if os.waitpid(child, 0)[1] == signal.SIGUSR1 else succeeded)("other signals")
 "#;
-        at.attack(&sandbox, program, &["kill 19", "pidfd 19", "the supervisor goes on", "other signals"])
+        form.attack(&sandbox, program, &["kill 19", "pidfd 19", "the supervisor goes on", "other signals"])
             .await;
     })
     .await;
@@ -125,25 +126,25 @@ os.kill(child, signal.SIGUSR1)
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_kills_its_parent() {
-    each_form(|at| async move {
-        let (sandbox, neighbour) = (at.sandbox().await, at.sandbox().await);
-        let (asked, mark) = marked(
+    each_form(|form| async move {
+        let (sandbox, neighbor) = (form.sandbox().await, form.sandbox().await);
+        let (request, mark) = marked_command(
             "setsid sleep 100000 >/dev/null 2>&1 & \
              for signal in STOP TERM INT HUP SEGV KILL; do kill -$signal $PPID 1; kill -$signal -$PPID; done 2>/dev/null; \
              sleep 0.2; echo survived",
         );
-        let outcome = sandbox.exec(&asked).await;
-        // It would be the sandbox that is lost, and nobody could tell that a program is to blame.
+        let outcome = sandbox.exec(&request).await;
+        // Otherwise the sandbox would be lost, and the host couldn't tell that a program is to blame.
         assert_eq!(text(&outcome.unwrap().stdout), "survived\n");
-        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
-        assert_eq!(printed(&neighbour, "echo alive").await, "alive");
+        assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");
+        assert_eq!(stdout_of(&neighbor, "echo alive").await, "alive");
         sandbox.end().await;
         assert_eq!(processes_with(&mark), [0; 0]);
     })
     .await;
 }
 
-/// Every way to send a signal to the first process of a sandbox, each tried by a process of its own.
+/// Every way to send a signal to the first process of a sandbox, each tried in a separate process.
 const SIGNALS_TO_THE_FIRST: &str = r#"
 import fcntl
 x86 = platform.machine() == "x86_64"
@@ -161,15 +162,15 @@ def attempt(name, what):
         except OSError:
             pass
         os._exit(code)
-    # Where the first process takes no signals, sending them is no matter.
+    # If the first process ignores signals, sending them does no harm.
     status = os.waitpid(child, 0)[1]
-    (broken if is_confined and status != 0 else held)(name, status)
+    (succeeded if is_confined and status != 0 else prevented)(name, status)
 def checked(number, *arguments):
     ctypes.set_errno(0)
     if libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]) == -1:
         raise OSError(ctypes.get_errno(), "refused")
-def told(own, fill):
-    "Has it told of input, by a signal that ends whoever does not expect it."
+def notify(own, fill):
+    "Makes it the receiver of an input signal, which kills processes that do not handle it."
     here, there = socket.socketpair()
     own(here)
     fcntl.fcntl(here, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
@@ -190,77 +191,81 @@ for target in [first, *(first + more for more in range(1, 40) if first + more !=
         attempt(f"queue to thread {which}", lambda: checked(n(297, 240), first, target, number, info))
     for flags in (0, os.O_EXCL):
         attempt(f"pidfd {which}", lambda: signal.pidfd_send_signal(os.pidfd_open(target, flags), signal.SIGKILL))
-# The number of the group of process 1 means everybody, this process included.
+# The group of process 1 as a target means all processes, including this one.
 for number in (signal.SIGTERM, signal.SIGKILL) if is_confined else ():
     attempt("its group", lambda: os.killpg(first, number))
-    attempt("everybody", lambda: os.kill(-1, number))
+    attempt("all processes", lambda: os.kill(-1, number))
 attempt("its group from inside", own_group)
 for fill in (False, True):
     for owner in (first, -first):
-        attempt("owner", lambda: told(lambda end: fcntl.fcntl(end, fcntl.F_SETOWN, owner), fill))
-        attempt("owner by request", lambda: told(lambda end: fcntl.ioctl(end, 0x8901, struct.pack("i", owner)), fill))
-        attempt("owner of a group", lambda: told(lambda end: fcntl.ioctl(end, 0x8902, struct.pack("i", owner)), fill))
+        attempt("owner", lambda: notify(lambda end: fcntl.fcntl(end, fcntl.F_SETOWN, owner), fill))
+        attempt("owner by request", lambda: notify(lambda end: fcntl.ioctl(end, 0x8901, struct.pack("i", owner)), fill))
+        attempt("owner of a group", lambda: notify(lambda end: fcntl.ioctl(end, 0x8902, struct.pack("i", owner)), fill))
     for kind in (0, 1, 2):
-        attempt("owner by kind", lambda: told(lambda end: fcntl.fcntl(end, 15, struct.pack("2i", kind, first)), fill))
-held("all")
+        attempt("owner by kind", lambda: notify(lambda end: fcntl.fcntl(end, 15, struct.pack("2i", kind, first)), fill))
+prevented("all")
 "#;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn signals_to_the_first_process() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
         let things = ["kill first 9", "tgkill thread", "pidfd first", "owner by kind", "all"];
-        at.attack(&sandbox, SIGNALS_TO_THE_FIRST, &things).await;
-        // Commands that may use Landlock are started by another thread.
-        let mut asked = exec("python3 attack.py");
-        asked.env.insert(ALLOW_LANDLOCK.to_owned(), "1".to_owned());
-        let said = text(&sandbox.exec(&asked).await.unwrap().stdout);
-        assert!(said.ends_with("held all \n") && !said.contains("BROKEN"), "{}: {said}", at.form().name);
-        assert_eq!(printed(&sandbox, "echo alive").await, "alive");
-        // Programs may still end their own, in the group of another command too.
+        form.attack(&sandbox, SIGNALS_TO_THE_FIRST, &things).await;
+        // Another thread starts commands that may use Landlock.
+        let mut request = exec("python3 attack.py");
+        request.env.insert(ALLOW_LANDLOCK.to_owned(), "1".to_owned());
+        let said = text(&sandbox.exec(&request).await.unwrap().stdout);
+        assert!(
+            said.ends_with("prevented all \n") && !said.contains("SUCCEEDED"),
+            "{}: {said}",
+            form.description().name
+        );
+        assert_eq!(stdout_of(&sandbox, "echo alive").await, "alive");
+        // Programs may still kill their own processes, even those in the group of another command.
         let other = "sleep 100000 & echo $! > other; wait; echo ended";
         let waits = tokio::spawn({
             let sandbox = sandbox.clone();
-            async move { printed(&sandbox, other).await }
+            async move { stdout_of(&sandbox, other).await }
         });
-        printed(&sandbox, "until [ -s other ]; do sleep 0.01; done; kill -KILL $(cat other)").await;
+        stdout_of(&sandbox, "until [ -s other ]; do sleep 0.01; done; kill -KILL $(cat other)").await;
         assert_eq!(waits.await.unwrap(), "ended");
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn shared_objects_are_not_the_machine_s() {
-    each_form(|at| async move {
-        let (one, other) = (at.sandbox().await, at.sandbox().await);
+async fn shared_objects_are_separate_from_the_machine() {
+    each_form(|form| async move {
+        let (one, other) = (form.sandbox().await, form.sandbox().await);
         let make = r#"
 IPC_CREAT = 0o1000
 number = libc.shmget(0x5eed, 4096, IPC_CREAT | 0o666)
-print("held segment" if number != -1 else "held no segment", flush=True)
+print("created a segment" if number != -1 else "no segment", flush=True)
 try:
     open("/dev/shm/bench-seed", "w").write("x")
 except OSError:
     pass
-held("made")
+prevented("made")
 "#;
-        at.attack(&one, make, &["made"]).await;
+        form.attack(&one, make, &["made"]).await;
         let find = r#"
-(broken if libc.shmget(0x5eed, 4096, 0) != -1 else held)("segment")
-(broken if libc.msgget(0x5eed, 0) != -1 else held)("queue")
-(broken if libc.semget(0x5eed, 1, 0) != -1 else held)("semaphores")
+(succeeded if libc.shmget(0x5eed, 4096, 0) != -1 else prevented)("segment")
+(succeeded if libc.msgget(0x5eed, 0) != -1 else prevented)("queue")
+(succeeded if libc.semget(0x5eed, 1, 0) != -1 else prevented)("semaphores")
 refused("shared memory", lambda: open("/dev/shm/bench-seed").read())
 "#;
-        at.attack(&other, find, &["segment", "queue", "semaphores", "shared memory"]).await;
+        form.attack(&other, find, &["segment", "queue", "semaphores", "shared memory"]).await;
         assert!(!std::path::Path::new("/dev/shm/bench-seed").exists());
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_to_the_host() {
-    each_form(|at| async move {
-        let sandbox = at.sandbox().await;
-        // The socket to the host is a file of the first process, and of nobody else.
+async fn programs_cannot_reach_the_socket_to_the_host() {
+    each_form(|form| async move {
+        let sandbox = form.sandbox().await;
+        // Only the first process has the socket to the host.
         let scan = r#"
 import stat
 found = []
@@ -271,12 +276,12 @@ for fd in range(256):
         continue
     if stat.S_ISSOCK(mode) or fd > 2:
         found.append(fd)
-(broken if found else held)("inherited files", found)
+(succeeded if found else prevented)("inherited files", found)
 for pid in (1, os.getppid()):
     refused("files of process %d" % pid, lambda: os.listdir("/proc/%d/fd" % pid))
     refused("socket of process %d" % pid, lambda: os.open("/proc/%d/fd/0" % pid, os.O_RDWR))
 "#;
-        at.attack(&sandbox, scan, &["inherited files", "files of process 1", "socket of process 1"]).await;
+        form.attack(&sandbox, scan, &["inherited files", "files of process 1", "socket of process 1"]).await;
     })
     .await;
 }
