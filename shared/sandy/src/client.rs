@@ -1,4 +1,4 @@
-//! Calls, each with a time limit and a bound of its answer.
+//! Calls to the service, each with a time limit and a limit on the size of its answer.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -13,18 +13,18 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{excerpt, over_limit, says_gone};
-use crate::views::{metrics_of, stats_of};
+use crate::views::{read_metrics, read_stats};
 use crate::{HostMetric, Resources, SandboxStats, SandyConfig, SandyError, Timing};
 
-/// Longest answer that is read unless a call says otherwise, in bytes.
+/// Default limit on the size of an answer, in bytes.
 pub(crate) const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// What is read of an answer that says what is wrong, in bytes.
-const COMPLAINT_BYTES_MAX: usize = 8 << 10;
+/// Maximum number of bytes read of an error answer.
+const ERROR_BYTES_MAX: usize = 8 << 10;
 const RESOURCES_TIMEOUT: Duration = Duration::from_secs(10);
 const METRICS_TIMEOUT: Duration = Duration::from_secs(15);
 const STATS_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The service.
+/// A client of the service.
 #[derive(Debug)]
 pub struct Sandy {
     config: SandyConfig,
@@ -32,25 +32,25 @@ pub struct Sandy {
     pub(crate) timing: Timing,
 }
 
-/// A request. The path's parts are put together with slashes; none has one in it.
+/// A request. The parts of the path are joined with slashes; no part contains one.
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     pub(crate) path: &'a [&'a str],
     pub(crate) query: &'a [(&'a str, String)],
     pub(crate) body: Option<Vec<u8>>,
-    /// For the whole call, its answer's body included.
+    /// Time limit of the whole call, including the answer's body.
     pub(crate) timeout: Duration,
 }
 
-/// A call that failed.
+/// A failed call.
 #[derive(Debug)]
-pub(crate) struct Failed {
+pub(crate) struct FailedCall {
     pub(crate) error: SandyError,
-    /// Whether the service may have seen the request. Without a connection it cannot.
+    /// True if the service may have received the request. Without a connection, it can't have.
     pub(crate) was_sent: bool,
 }
 
-impl Failed {
+impl FailedCall {
     pub(crate) fn sent(error: impl Into<SandyError>) -> Self {
         Self { error: error.into(), was_sent: true }
     }
@@ -61,17 +61,17 @@ impl Failed {
 }
 
 impl Sandy {
-    /// A client; nothing is called yet.
+    /// Creates a client. Makes no call yet.
     pub fn new(config: SandyConfig) -> Self {
         Self::with_timing(config, Timing::default())
     }
 
-    /// A client with other time limits.
+    /// Creates a client with other time limits.
     pub fn with_timing(config: SandyConfig, timing: Timing) -> Self {
         Self { config, http: OnceLock::new(), timing }
     }
 
-    /// Whether address and key are set.
+    /// Returns an error unless address and key are set.
     ///
     /// # Errors
     /// [`SandyError::NoKey`], [`SandyError::NoAddress`].
@@ -79,25 +79,25 @@ impl Sandy {
         self.config.ready().map(|_| ())
     }
 
-    /// What the host has and whether another sandbox fits. Time limit 10 s, one try.
+    /// Returns the resources of the host, and whether another sandbox fits. Time limit 10 s, one attempt.
     pub async fn resources(&self) -> Result<Resources, SandyError> {
         let answer = self.get(&["resources"], &[], RESOURCES_TIMEOUT).await?;
         Ok(Resources::read(&answer)?)
     }
 
-    /// How busy the host was in the last hours. Time limit 15 s, one try.
+    /// Returns the usage of the host over the last hours. Time limit 15 s, one attempt.
     pub async fn metrics(&self, hours: u64) -> Result<Vec<HostMetric>, SandyError> {
         let query = [("hours", hours.to_string())];
         let answer = self.get(&["metrics", "timeseries"], &query, METRICS_TIMEOUT).await?;
-        Ok(metrics_of(&answer)?)
+        Ok(read_metrics(&answer)?)
     }
 
-    /// What sandboxes use: those with these ids, or all. Time limit 20 s, one try.
+    /// Returns the usage of the sandboxes with these ids, or of all. Time limit 20 s, one attempt.
     pub async fn sandboxes(&self, ids: &[String]) -> Result<Vec<SandboxStats>, SandyError> {
         let query = [("ids", ids.join(","))];
         let query: &[_] = if ids.is_empty() { &[] } else { &query };
         let answer = self.get(&["sandboxes", "stats"], query, STATS_TIMEOUT).await?;
-        Ok(stats_of(&answer)?)
+        Ok(read_stats(&answer)?)
     }
 
     async fn get(
@@ -114,16 +114,16 @@ impl Sandy {
         json(response, ANSWER_BYTES_MAX, timeout).await.map_err(|failed| failed.error)
     }
 
-    /// Sends a request; the answer may have any status.
-    pub(crate) async fn send(&self, call: &Call<'_>) -> Result<Response, Failed> {
-        let (base, key) = self.config.ready().map_err(Failed::unsent)?;
-        let unreachable = |problem: String| Failed::unsent(SandyError::Unreachable(problem));
+    /// Sends a request. Returns answers of any status.
+    pub(crate) async fn send(&self, call: &Call<'_>) -> Result<Response, FailedCall> {
+        let (base, key) = self.config.ready().map_err(FailedCall::unsent)?;
+        let unreachable = |problem: String| FailedCall::unsent(SandyError::Unreachable(problem));
         let mut url = base.clone();
         match url.path_segments_mut() {
             Ok(mut parts) => {
                 parts.pop_if_empty().push("api").extend(call.path);
             }
-            Err(()) => return Err(unreachable("its address has no path".to_owned())),
+            Err(()) => return Err(unreachable("its address cannot have a path".to_owned())),
         }
         if !call.query.is_empty() {
             url.query_pairs_mut().extend_pairs(call.query);
@@ -135,54 +135,54 @@ impl Sandy {
         if let Some(body) = &call.body {
             request = request.body(body.clone());
         }
-        request.send().await.map_err(|error| broken(error, call.timeout))
+        request.send().await.map_err(|error| transport_error(error, call.timeout))
     }
 
-    /// Sends a request about one sandbox, and gives the answer only when its status is a success.
-    pub(crate) async fn send_to_sandbox(&self, call: &Call<'_>) -> Result<Response, Failed> {
+    /// Sends a request about one sandbox. Returns only answers with a success status.
+    pub(crate) async fn send_to_sandbox(&self, call: &Call<'_>) -> Result<Response, FailedCall> {
         let response = self.send(call).await?;
         if response.status() == StatusCode::NOT_FOUND {
-            let (said, _) = read_up_to(response, COMPLAINT_BYTES_MAX, call.timeout).await;
-            return Err(Failed::sent(over_limit(&said).map_or(SandyError::Gone, SandyError::OverLimit)));
+            let (text, _) = read_up_to(response, ERROR_BYTES_MAX, call.timeout).await;
+            return Err(FailedCall::sent(over_limit(&text).map_or(SandyError::Gone, SandyError::OverLimit)));
         }
-        self.success(response, call.timeout, true).await
+        self.check_status(response, call.timeout, true).await
     }
 
-    /// The answer when its status is a success, else what it means.
-    pub(crate) async fn success(
+    /// Returns the answer if its status is a success, otherwise the error that it means.
+    pub(crate) async fn check_status(
         &self,
         response: Response,
         timeout: Duration,
-        is_of_sandbox: bool,
-    ) -> Result<Response, Failed> {
+        is_about_sandbox: bool,
+    ) -> Result<Response, FailedCall> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         let status = status.as_u16();
         if matches!(status, 300..=399 | 401 | 403) {
-            return Err(Failed::sent(SandyError::Status(status)));
+            return Err(FailedCall::sent(SandyError::Status(status)));
         }
         let retry_after = retry_after(response.headers(), jiff::Timestamp::now());
-        // A complaint that breaks off is still one.
-        let (said, _) = read_up_to(response, COMPLAINT_BYTES_MAX, timeout).await;
+        // An incomplete error text is still useful.
+        let (text, _) = read_up_to(response, ERROR_BYTES_MAX, timeout).await;
         let key = self.config.ready().map(|(_, key)| key.expose()).unwrap_or_default();
-        let excerpt = excerpt(&said, key);
-        if is_of_sandbox && says_gone(&String::from_utf8_lossy(&said)) {
-            return Err(Failed::sent(SandyError::Gone));
+        let excerpt = excerpt(&text, key);
+        if is_about_sandbox && says_gone(&String::from_utf8_lossy(&text)) {
+            return Err(FailedCall::sent(SandyError::Gone));
         }
-        Err(Failed::sent(match status {
+        Err(FailedCall::sent(match status {
             408 | 429 | 503 => SandyError::Full { status, retry_after },
             status => SandyError::Rejected { status, excerpt },
         }))
     }
 
-    /// Makes a call up to `tries` times, with doubled waits, as long as `may_repeat` allows it. A longer wait that the
-    /// service asks for is left to the caller.
-    pub(crate) async fn repeated<T, Fut: Future<Output = Result<T, Failed>>>(
+    /// Makes a call up to `tries` times, with doubled waits, as long as `may_repeat` allows it. If the service asks for
+    /// a longer wait, leaves that to the caller.
+    pub(crate) async fn with_retries<T, Fut: Future<Output = Result<T, FailedCall>>>(
         &self,
         tries: u32,
-        may_repeat: impl Fn(&Failed) -> bool,
+        may_repeat: impl Fn(&FailedCall) -> bool,
         call: impl Fn() -> Fut,
     ) -> Result<T, SandyError> {
         let mut wait = self.timing.repeat_wait;
@@ -203,23 +203,24 @@ impl Sandy {
     }
 }
 
-/// Reads an answer as JSON, up to so many bytes.
+/// Reads an answer of at most `bytes_max` bytes as JSON.
 pub(crate) async fn json<T: DeserializeOwned>(
     response: Response,
     bytes_max: usize,
     timeout: Duration,
-) -> Result<T, Failed> {
+) -> Result<T, FailedCall> {
     let (body, end) = read_up_to(response, bytes_max, timeout).await;
     end?;
-    serde_json::from_slice(&body).map_err(|_| Failed::sent(SandyError::Shape("it is not JSON".to_owned())))
+    serde_json::from_slice(&body)
+        .map_err(|_| FailedCall::sent(SandyError::Shape("it is not JSON".to_owned())))
 }
 
-/// What can be read of an answer, and whether that is all of it.
+/// Reads an answer as far as possible; the result says whether it is complete.
 async fn read_up_to(
     mut response: Response,
     bytes_max: usize,
     timeout: Duration,
-) -> (Vec<u8>, Result<(), Failed>) {
+) -> (Vec<u8>, Result<(), FailedCall>) {
     let mut body = Vec::new();
     loop {
         match response.chunk().await {
@@ -228,39 +229,39 @@ async fn read_up_to(
                 let room = bytes_max - body.len();
                 body.extend_from_slice(piece.get(..room).unwrap_or(&piece));
                 if piece.len() > room {
-                    return (body, Err(Failed::sent(SandyError::TooLong)));
+                    return (body, Err(FailedCall::sent(SandyError::TooLong)));
                 }
             }
-            Err(error) => return (body, Err(broken(error, timeout))),
+            Err(error) => return (body, Err(transport_error(error, timeout))),
         }
     }
 }
 
-pub(crate) fn broken(error: reqwest::Error, timeout: Duration) -> Failed {
+pub(crate) fn transport_error(error: reqwest::Error, timeout: Duration) -> FailedCall {
     let was_sent = !error.is_connect();
     let error = match error.is_timeout() && was_sent {
         true => SandyError::Timeout { seconds: timeout.as_secs() },
-        false => SandyError::Unreachable(chain(&error.without_url())),
+        false => SandyError::Unreachable(error_chain(&error.without_url())),
     };
-    Failed { error, was_sent }
+    FailedCall { error, was_sent }
 }
 
 fn client(base: &Url, connect_timeout: Duration) -> Result<reqwest::Client, String> {
-    // Somebody else may have installed one already; any will do.
+    // Fails if another provider is already installed, which is fine.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
         let builder = reqwest::Client::builder()
             .user_agent(concat!("bench-runner/", env!("CARGO_PKG_VERSION")))
-            // A redirect would carry the key to another host.
+            // A redirect would send the key to another host.
             .redirect(Policy::none())
             .referer(false)
             .connect_timeout(connect_timeout);
-        // No proxy can reach this machine's own servers.
+        // A proxy can't reach servers on this machine.
         if is_loopback(base) { builder.no_proxy() } else { builder }
     };
     builder().build().or_else(|error| {
-        tracing::warn!(error = %chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
-        builder().tls_certs_only([]).build().map_err(|error| chain(&error))
+        tracing::warn!(error = %error_chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
+        builder().tls_certs_only([]).build().map_err(|error| error_chain(&error))
     })
 }
 
@@ -271,8 +272,8 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     })
 }
 
-/// An error with its causes.
-fn chain(error: &(dyn Error + 'static)) -> String {
+/// Formats an error with its causes.
+fn error_chain(error: &(dyn Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

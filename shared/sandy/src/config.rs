@@ -1,4 +1,4 @@
-//! Where the service is.
+//! Configuration of the client.
 
 use bench_domain::Secret;
 use reqwest::Url;
@@ -9,7 +9,7 @@ use crate::SandyError;
 ///
 /// | variable | meaning |
 /// | --- | --- |
-/// | `SANDY_BASE_URL` | address of the service; a slash at its end does not matter |
+/// | `SANDY_BASE_URL` | address of the service, with or without a trailing slash |
 /// | `SANDY_API_KEY` | its key; without one the service is never called |
 #[derive(Debug, Clone, Default)]
 pub struct SandyConfig {
@@ -18,10 +18,10 @@ pub struct SandyConfig {
 }
 
 impl SandyConfig {
-    /// Reads the variables. None needs to be set: who calls is told then what is missing.
+    /// Reads the variables. If one is missing, calls fail with an error that names it.
     ///
     /// # Errors
-    /// One sentence that names the variable that can't be used.
+    /// A sentence that names an invalid variable.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         let text = var("SANDY_BASE_URL").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let base_url = match text {
@@ -36,24 +36,25 @@ impl SandyConfig {
                         && url.fragment().is_none()
                 };
                 let url = Url::parse(text.trim_end_matches('/')).ok().filter(plain);
-                // Not repeated: it may hold a password.
+                // The message doesn't repeat the value, which may contain a password.
                 Some(url.ok_or("SANDY_BASE_URL: it must be an address such as https://sandy.example")?)
             }
         };
         let key = var("SANDY_API_KEY").and_then(Secret::new);
         if key.as_ref().is_some_and(|key| !key.expose().bytes().all(|byte| byte.is_ascii_graphic())) {
-            return Err("SANDY_API_KEY: a key has visible ASCII characters only".to_owned());
+            return Err("SANDY_API_KEY: a key must have visible ASCII characters only".to_owned());
         }
         Ok(Self { base_url, key })
     }
 
-    /// Whether address and key are there: whether the service can be called at all.
+    /// Returns true if address and key are set, so that the service can be called.
     pub const fn is_complete(&self) -> bool {
         self.base_url.is_some() && self.key.is_some()
     }
 
-    /// Which service it is, as a ledger of sandboxes names it: an id means nothing to another one. Services on this
-    /// machine are all `loopback`, since their ports change with every start. `None` without an address.
+    /// Returns the name of the service in the ledger of sandboxes, since ids are only valid for one service. Services
+    /// on this machine are all named `loopback`, since their ports change with every start. Returns `None` without an
+    /// address.
     pub fn host(&self) -> Option<String> {
         let url = self.base_url.as_ref()?;
         if crate::client::is_loopback(url) {
@@ -74,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_that_cannot_be_used_is_named_and_not_shown() {
+    fn an_invalid_variable_is_named_and_its_value_not_shown() {
         let read = |name: &str, value: &str| {
             SandyConfig::from_vars(|asked| (asked == name).then(|| value.to_owned())).map(|_| ())
         };

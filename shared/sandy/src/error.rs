@@ -1,14 +1,14 @@
-//! What goes wrong with the service, and what a caller can do about it.
+//! Errors of the service, and what callers can do about them.
 
 use std::time::Duration;
 
-use crate::read::NotThat;
+use crate::read::FieldError;
 
-/// Characters of the service's own words that go into an error.
+/// Maximum number of characters of the service's error text that an error repeats.
 const EXCERPT_CHARS_MAX: usize = 200;
 
-/// Why the service gave nothing that can be used. The service's own words are repeated only as a short excerpt
-/// without control characters, and never the key.
+/// Errors of calls to the service. The service's own text is repeated only as a short excerpt without control
+/// characters, and never the key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SandyError {
     /// `SANDY_API_KEY` is not set.
@@ -17,19 +17,19 @@ pub enum SandyError {
     /// `SANDY_BASE_URL` is not set.
     #[error("Sandy base URL is not configured")]
     NoAddress,
-    /// No connection, or it broke off.
+    /// The connection failed or broke.
     #[error("Sandy cannot be reached: {0}")]
     Unreachable(String),
     /// The call took too long.
     #[error("Sandy did not answer within {seconds} s")]
     Timeout {
-        /// The limit.
+        /// The time limit.
         seconds: u64,
     },
-    /// A status other than success, of which nothing more is said.
+    /// A status other than success, without the service's text.
     #[error("Sandy answered with status {0}")]
     Status(u16),
-    /// A status other than success, with the beginning of what the service says about it.
+    /// A status other than success, with the beginning of the service's text.
     #[error("Sandy answered with status {status}: {excerpt}")]
     Rejected {
         /// The status.
@@ -37,64 +37,64 @@ pub enum SandyError {
         /// At most 200 characters, none of them a control character.
         excerpt: String,
     },
-    /// The service takes nothing more now.
+    /// The service accepts no requests at the moment.
     #[error("Sandy is full or busy (status {status})")]
     Full {
         /// 408, 429 or 503.
         status: u16,
-        /// How long it asks to wait, at most a day.
+        /// Time that the service asks to wait, at most a day.
         retry_after: Option<Duration>,
     },
-    /// The sandbox is no more: ended, preempted, or never there.
+    /// The sandbox was ended or preempted, or never existed.
     #[error("The sandbox is gone")]
     Gone,
-    /// The sandbox is no more: its programs went over one of its limits, and its host ended it for that.
+    /// The host ended the sandbox because its programs exceeded a limit.
     #[error("The sandbox was ended: {0}")]
     OverLimit(String),
-    /// More bytes than are taken.
-    #[error("Sandy's answer is longer than is taken")]
+    /// The answer exceeds the size limit.
+    #[error("Sandy's answer is too long")]
     TooLong,
-    /// JSON of another shape, or none.
-    #[error("Sandy's answer has another shape than expected: {0}")]
+    /// The answer isn't JSON, or not of the expected shape.
+    #[error("Sandy's answer has an unexpected shape: {0}")]
     Shape(String),
-    /// A sandbox was asked for, and the answer names none.
+    /// The answer to a creation contains no sandbox id.
     #[error("Missing sandboxId in response")]
     NoSandboxId,
-    /// The answer does not say how the command ended, nor whether it was run.
+    /// The answer says neither how the command ended, nor whether it was run.
     #[error("Sandy's answer has no exitCode: how the command ended is unknown")]
     NoExitCode,
-    /// The sandbox was still starting; the command was not run.
+    /// The sandbox was still starting, and the command was not run.
     #[error("The sandbox was not ready: the command was not run")]
     NotReady,
-    /// What is to be the id of a sandbox is none.
-    #[error("This is no id of a sandbox")]
+    /// The sandbox id is invalid.
+    #[error("This is not a valid sandbox id")]
     BadId,
-    /// What is to be the path of a file is none: empty, longer than 1,024 bytes, or with a control character.
-    #[error("This is no path of a file")]
+    /// The path is invalid: empty, longer than 1,024 bytes, or with a control character.
+    #[error("This is not a valid file path")]
     BadPath,
 }
 
-/// What a caller can do about an error.
+/// What callers can do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandyErrorKind {
-    /// The same again may work. Whether the call had an effect is unknown.
+    /// A retry may succeed. The call may or may not have had an effect.
     Transient,
-    /// The same again may work after a wait.
+    /// A retry may succeed after a wait.
     Busy,
-    /// Only another sandbox helps.
+    /// The caller needs another sandbox.
     Gone,
-    /// Address or key are missing, the key is refused, or the host makes no sandboxes: nobody's call works.
+    /// All calls fail: address or key are missing, the service rejects the key, or the host can't create sandboxes.
     Refused,
-    /// This call never works.
+    /// This call can't succeed.
     Fatal,
 }
 
 impl SandyError {
-    /// What can be done about it.
+    /// Returns what callers can do about the error.
     pub fn kind(&self) -> SandyErrorKind {
         match self {
             Self::NoKey | Self::NoAddress => SandyErrorKind::Refused,
-            Self::Status(status) | Self::Rejected { status, .. } => kind_of(*status),
+            Self::Status(status) | Self::Rejected { status, .. } => kind_for_status(*status),
             Self::Full { .. } => SandyErrorKind::Busy,
             Self::Gone => SandyErrorKind::Gone,
             Self::OverLimit(_) | Self::TooLong | Self::BadId | Self::BadPath => SandyErrorKind::Fatal,
@@ -107,7 +107,7 @@ impl SandyError {
         }
     }
 
-    /// How long the service asks to wait.
+    /// Returns the time that the service asks to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Full { retry_after, .. } => *retry_after,
@@ -116,70 +116,70 @@ impl SandyError {
     }
 }
 
-impl From<NotThat> for SandyError {
-    fn from(wrong: NotThat) -> Self {
-        Self::Shape(wrong.to_string())
+impl From<FieldError> for SandyError {
+    fn from(invalid: FieldError) -> Self {
+        Self::Shape(invalid.to_string())
     }
 }
 
-fn kind_of(status: u16) -> SandyErrorKind {
+fn kind_for_status(status: u16) -> SandyErrorKind {
     match status {
-        // 501: the host will never make a sandbox.
+        // 501: the host can't create sandboxes at all.
         401 | 403 | 501 => SandyErrorKind::Refused,
         408 | 429 | 503 => SandyErrorKind::Busy,
-        // Below 400 it is a redirect, which is never followed.
+        // Below 400, it is a redirect, which the client never follows.
         500.. => SandyErrorKind::Transient,
         _ => SandyErrorKind::Fatal,
     }
 }
 
-/// The limit that a sandbox was ended for, where the service says so in `overLimit`: at most 200 characters.
+/// Returns the limit that a sandbox was ended for, from the `overLimit` field of an answer: at most 200 characters.
 pub(crate) fn over_limit(body: &[u8]) -> Option<String> {
-    let said: serde_json::Value = serde_json::from_slice(body).ok()?;
-    let limit = said.get("overLimit")?.as_str()?;
+    let body: serde_json::Value = serde_json::from_slice(body).ok()?;
+    let limit = body.get("overLimit")?.as_str()?;
     let clean = limit.chars().filter(|c| !c.is_control()).take(EXCERPT_CHARS_MAX);
     Some(clean.collect())
 }
 
-/// Whether these words of the service say that a sandbox is no more.
+/// Returns true if the service's text says that a sandbox no longer exists.
 pub(crate) fn says_gone(text: &str) -> bool {
     let text = text.to_lowercase();
     let ends = ["sandbox not found", "sandbox missing", "sandbox expired", "sandbox terminated"];
     ends.iter().any(|end| text.contains(end)) || (text.contains("sandbox") && text.contains("preempt"))
 }
 
-/// Whether these words on standard error say that the sandbox was still starting.
+/// Returns true if a standard error says that the sandbox was still starting.
 pub(crate) fn says_not_ready(stderr: &str) -> bool {
     let text = stderr.to_lowercase();
     text.contains("vsock handshake failed") || text.contains("agent not ready")
 }
 
-/// The beginning of what the service says, without the key and fit to be shown.
+/// Returns the beginning of the service's text, without the key and fit to be shown.
 pub(crate) fn excerpt(body: &[u8], key: &str) -> String {
     let text = String::from_utf8_lossy(body);
-    let said = serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|value| {
+    let detail = serde_json::from_str::<serde_json::Value>(&text).ok().and_then(|value| {
         ["detail", "error", "message"].iter().find_map(|name| value.get(name)?.as_str().map(str::to_owned))
     });
-    let text = said.unwrap_or_else(|| text.into_owned()).replace(key, "***");
-    shown(&text, EXCERPT_CHARS_MAX)
+    let text = detail.unwrap_or_else(|| text.into_owned()).replace(key, "***");
+    single_line(&text, EXCERPT_CHARS_MAX)
 }
 
-/// At most so many characters of a text in one line, none of them a control character.
-pub(crate) fn shown(text: &str, chars_max: usize) -> String {
+/// Returns at most `chars_max` characters of a text, on one line and without control characters.
+pub(crate) fn single_line(text: &str, chars_max: usize) -> String {
     let words = text.split(|c: char| c.is_control() || c.is_whitespace()).filter(|word| !word.is_empty());
-    let mut shown = String::new();
+    let mut line = String::new();
     let mut chars = 0;
     for word in words {
-        for c in (!shown.is_empty()).then_some(' ').into_iter().chain(word.chars()) {
+        for c in (!line.is_empty()).then_some(' ').into_iter().chain(word.chars()) {
             if chars == chars_max {
-                shown.push('…');
-                return shown;
+                line.push('…');
+                return line;
             }
-            shown.push(c);
+            line.push(c);
             chars += 1;
         }
     }
-    if shown.is_empty() { "nothing more is said".to_owned() } else { shown }
+    if line.is_empty() { "no details".to_owned() } else { line }
 }
 
 #[cfg(test)]
@@ -187,9 +187,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_told_apart_from_any_other_end() {
-        let told = over_limit(br#"{"detail": "It was ended.", "overLimit": "too\nmuch"}"#);
-        assert_eq!(told.as_deref(), Some("toomuch"));
+    fn an_exceeded_limit_is_recognized() {
+        let limit = over_limit(br#"{"detail": "It was ended.", "overLimit": "too\nmuch"}"#);
+        assert_eq!(limit.as_deref(), Some("toomuch"));
         for other in
             [&br#"{"detail": "There is no sandbox."}"#[..], br#"{"overLimit": 3}"#, b"overLimit", b""]
         {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn words_of_lost_sandboxes_are_known() {
+    fn texts_about_lost_sandboxes_are_recognized() {
         for text in [
             "Sandbox not found",
             "sandbox expired",
@@ -220,12 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn an_excerpt_is_short_has_no_control_characters_and_not_the_key() {
+    fn an_excerpt_is_short_and_contains_neither_control_characters_nor_the_key() {
         assert_eq!(
             excerpt(br#"{"detail":"no room\nfor s3cret-key \u001b[31m!"}"#, "s3cret-key"),
             "no room for *** [31m!"
         );
-        assert_eq!(excerpt(b"", "k"), "nothing more is said");
+        assert_eq!(excerpt(b"", "k"), "no details");
         assert_eq!(excerpt(b"\xff\x00\r\n", "k"), "\u{fffd}");
         let long = excerpt("é ".repeat(5_000).as_bytes(), "k");
         assert_eq!((long.chars().count(), long.ends_with('…')), (EXCERPT_CHARS_MAX + 1, true));

@@ -1,11 +1,11 @@
-//! Ids of sandboxes, before they go into a path.
+//! Checks sandbox ids before they become part of a path.
 
 use crate::SandyError;
 
-/// Longest id, in characters.
+/// Maximum length of an id, in characters.
 const ID_CHARS_MAX: usize = 200;
 
-/// Whether this can be an id: letters, digits and a few marks that mean nothing in a path.
+/// Checks an id: letters, digits and a few characters without special meaning in a path.
 pub(crate) fn check_id(id: &str) -> Result<(), SandyError> {
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '~' | '@' | '+' | '=');

@@ -1,8 +1,8 @@
-//! Client of the sandbox service Sandy: where it is, its endpoints that we use, and jobs on top of them.
+//! Client of the sandbox service Sandy: its configuration, the endpoints that we use, and jobs on top of them.
 //!
-//! What comes back is checked field by field; only known fields go on. An answer of another shape is an error in
-//! one sentence, never a panic. A call is repeated only where that does no harm: the durable steps above repeat the
-//! rest. [`job`] is for work that takes longer than one call.
+//! Answers are checked field by field, and unknown fields are dropped. An answer of another shape is an error with one
+//! sentence, never a panic. The client repeats calls only if that is harmless; callers repeat the rest from their saved
+//! state. [`job`] is for work that takes longer than one call.
 
 mod client;
 mod config;

@@ -1,4 +1,4 @@
-//! One sandbox after the other: made, used, ended.
+//! Calls to create, use and end sandboxes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::client::{ANSWER_BYTES_MAX, Call, Failed, json};
+use crate::client::{ANSWER_BYTES_MAX, Call, FailedCall, json};
 use crate::error::{says_gone, says_not_ready};
 use crate::id::check_id;
 use crate::read::Fields;
@@ -18,23 +18,23 @@ const EXEC_TRIES: u32 = 3;
 const WRITE_TRIES: u32 = 3;
 const TERMINATE_TRIES: u32 = 2;
 const EXISTS_TRIES: u32 = 2;
-/// Longest path of a file, in bytes.
+/// Maximum length of a file's path, in bytes.
 const PATH_BYTES_MAX: usize = 1_024;
-/// Least priority, which every benchmark has.
+/// Lowest priority, which all benchmarks use.
 const PRIORITY_LOW: u8 = 3;
 
-/// What kind of sandbox is asked for. The default is what every benchmark asks for.
+/// Request for a sandbox. The default is what all benchmarks use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NewSandbox {
-    /// 0 critical, 1 high, 2 normal, 3 low.
+    /// Priority: 0 critical, 1 high, 2 normal, 3 low.
     pub priority: u8,
-    /// Whether the service may end it when it needs the room.
+    /// If true, the service may end the sandbox when it needs its resources.
     pub preemptable: bool,
-    /// Whether it is given a container engine. That is control over its host.
+    /// If true, programs in the sandbox get access to a container engine, which means control over the host.
     #[serde(rename = "enableDockerSocket", skip_serializing_if = "std::ops::Not::not")]
     pub docker_socket: bool,
-    /// Which of the service's hosts makes it.
+    /// Host of the service that should create it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
 }
@@ -45,26 +45,26 @@ impl Default for NewSandbox {
     }
 }
 
-/// A command for a sandbox.
+/// A command to run in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecRequest {
-    /// Given to a shell.
+    /// Command line for a shell.
     pub command: String,
-    /// Folder; the working folder when `None`.
+    /// Folder to run it in; the working folder if `None`.
     pub cwd: Option<String>,
-    /// Variables beside those that every command has. No secret belongs here.
+    /// Environment variables, besides those that every command has. Must not contain secrets.
     pub env: BTreeMap<String, String>,
-    /// After so long the service ends it.
+    /// Time limit, after which the service ends the command.
     pub timeout: Duration,
-    /// Whether it does no harm when it is run twice, also at the same time. Only then a call whose fate is unknown
-    /// is repeated.
+    /// True if the command can safely run twice, even concurrently. Only then the client repeats a call with an unknown
+    /// outcome.
     pub is_repeatable: bool,
-    /// Longest answer that is taken, in bytes of JSON: standard output and standard error together.
+    /// Size limit of the answer, in bytes of JSON: standard output and standard error together.
     pub answer_bytes_max: usize,
 }
 
 impl ExecRequest {
-    /// A command that must not be run twice, with a time limit of 30 s and an answer of up to 1 MiB.
+    /// Creates a command that must not run twice, with a time limit of 30 s and an answer of up to 1 MiB.
     pub fn new(command: impl Into<String>) -> Self {
         Self {
             command: command.into(),
@@ -76,20 +76,20 @@ impl ExecRequest {
         }
     }
 
-    /// The same command, which does no harm when it is run twice.
+    /// Marks the command as safe to run twice.
     #[must_use]
     pub fn repeatable(self) -> Self {
         Self { is_repeatable: true, ..self }
     }
 
-    /// The same command with another time limit.
+    /// Sets the time limit.
     #[must_use]
     pub fn within(self, timeout: Duration) -> Self {
         Self { timeout, ..self }
     }
 }
 
-/// What came of a command. It was run; whether it did what it should is in its exit code.
+/// Result of a command that was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExecOutput {
     /// Standard output.
@@ -101,38 +101,41 @@ pub struct ExecOutput {
 }
 
 impl Sandy {
-    /// A new sandbox; gives its id.
+    /// Creates a sandbox and returns its id.
     ///
-    /// Repeated only while no connection comes about: of any other failure it is unknown whether a sandbox was made,
-    /// and one whose id was lost cannot be ended by us. Time limit 90 s.
+    /// Repeats the call only if the connection failed. After any other failure, the sandbox may exist, and the client
+    /// can't end a sandbox whose id was lost. Time limit 90 s.
     pub async fn create(&self, new: &NewSandbox) -> Result<String, SandyError> {
         let body = serde_json::to_vec(new).map_err(|error| SandyError::Shape(error.to_string()))?;
         let timeout = self.timing.create;
         let call = Call { method: Method::POST, path: &["sandboxes"], query: &[], body: Some(body), timeout };
-        self.repeated(
+        self.with_retries(
             CREATE_TRIES,
-            |failed| !failed.was_sent && is_passing(failed),
+            |failed| !failed.was_sent && is_transient(failed),
             || async {
                 let response = self.send(&call).await?;
-                let response = self.success(response, timeout, false).await?;
+                let response = self.check_status(response, timeout, false).await?;
                 let answer: Value = json(response, ANSWER_BYTES_MAX, timeout).await?;
                 match answer.get("sandboxId") {
                     Some(Value::String(id)) if !id.trim().is_empty() => {
-                        check_id(id)
-                            .map_err(|_| Failed::sent(SandyError::Shape("sandboxId is no id".to_owned())))?;
+                        check_id(id).map_err(|_| {
+                            FailedCall::sent(SandyError::Shape("sandboxId is not a valid id".to_owned()))
+                        })?;
                         Ok(id.clone())
                     }
-                    None | Some(Value::Null | Value::String(_)) => Err(Failed::sent(SandyError::NoSandboxId)),
-                    Some(_) => Err(Failed::sent(SandyError::Shape("sandboxId is not a text".to_owned()))),
+                    None | Some(Value::Null | Value::String(_)) => {
+                        Err(FailedCall::sent(SandyError::NoSandboxId))
+                    }
+                    Some(_) => Err(FailedCall::sent(SandyError::Shape("sandboxId is not a text".to_owned()))),
                 }
             },
         )
         .await
     }
 
-    /// Runs a command to its end. The call's time limit is the command's and 30 s, at least 60 s.
+    /// Runs a command until it ends. The call's time limit is the command's plus 30 s, at least 60 s.
     ///
-    /// A command that is not repeatable is sent again only while no connection comes about.
+    /// Repeats a command that isn't repeatable only if the connection failed.
     pub async fn exec(&self, sandbox: &str, exec: &ExecRequest) -> Result<ExecOutput, SandyError> {
         check_id(sandbox)?;
         let millis = u64::try_from(exec.timeout.as_millis()).unwrap_or(u64::MAX);
@@ -143,20 +146,22 @@ impl Sandy {
         if !exec.env.is_empty() {
             body["env"] = json!(exec.env);
         }
-        let timeout = exec.timeout.saturating_add(self.timing.exec_margin).max(self.timing.exec_least);
+        let timeout = exec.timeout.saturating_add(self.timing.exec_margin).max(self.timing.exec_min);
         let path = ["sandboxes", sandbox, "exec"];
         let body = Some(body.to_string().into_bytes());
         let call = Call { method: Method::POST, path: &path, query: &[], body, timeout };
-        let may_repeat = |failed: &Failed| is_passing(failed) && (exec.is_repeatable || !failed.was_sent);
-        self.repeated(EXEC_TRIES, may_repeat, || async {
+        let may_repeat =
+            |failed: &FailedCall| is_transient(failed) && (exec.is_repeatable || !failed.was_sent);
+        self.with_retries(EXEC_TRIES, may_repeat, || async {
             let response = self.send_to_sandbox(&call).await?;
             let answer: Value = json(response, exec.answer_bytes_max, timeout).await?;
-            read_output(&answer).map_err(Failed::sent)
+            read_output(&answer).map_err(FailedCall::sent)
         })
         .await
     }
 
-    /// Writes a text file. A relative path is within the working folder. Time limit 30 s; repeated where that helps.
+    /// Writes a text file. A relative path is within the working folder. Time limit 30 s; repeated after transient
+    /// errors.
     pub async fn write_file(&self, sandbox: &str, path: &str, text: &str) -> Result<(), SandyError> {
         check_id(sandbox)?;
         if path.is_empty() || path.len() > PATH_BYTES_MAX || path.chars().any(char::is_control) {
@@ -165,16 +170,19 @@ impl Sandy {
         let body = Some(json!({ "path": path, "content": text }).to_string().into_bytes());
         let (parts, timeout) = (["sandboxes", sandbox, "files", "write"], self.timing.write);
         let call = Call { method: Method::POST, path: &parts, query: &[], body, timeout };
-        self.repeated(WRITE_TRIES, is_passing, || async { self.send_to_sandbox(&call).await.map(drop) }).await
+        self.with_retries(WRITE_TRIES, is_transient, || async { self.send_to_sandbox(&call).await.map(drop) })
+            .await
     }
 
-    /// Ends a sandbox. One that is no more counts as ended. Time limit 30 s; repeated once.
+    /// Ends a sandbox. Succeeds if it no longer exists. Time limit 30 s; repeated once.
     pub async fn terminate(&self, sandbox: &str) -> Result<(), SandyError> {
         check_id(sandbox)?;
         let (path, timeout) = (["sandboxes", sandbox, "terminate"], self.timing.terminate);
         let call = Call { method: Method::POST, path: &path, query: &[], body: None, timeout };
         let ended = self
-            .repeated(TERMINATE_TRIES, is_passing, || async { self.send_to_sandbox(&call).await.map(drop) })
+            .with_retries(TERMINATE_TRIES, is_transient, || async {
+                self.send_to_sandbox(&call).await.map(drop)
+            })
             .await;
         match ended {
             Err(SandyError::Gone | SandyError::OverLimit(_)) => Ok(()),
@@ -182,20 +190,20 @@ impl Sandy {
         }
     }
 
-    /// Whether a sandbox is there. Time limit 10 s; repeated once.
+    /// Returns true if a sandbox exists. Time limit 10 s; repeated once.
     ///
     /// # Errors
-    /// When that cannot be told.
+    /// If the service doesn't answer the question.
     pub async fn exists(&self, sandbox: &str) -> Result<bool, SandyError> {
         check_id(sandbox)?;
         let (path, timeout) = (["sandboxes", sandbox], self.timing.exists);
         let call = Call { method: Method::GET, path: &path, query: &[], body: None, timeout };
         let seen = self
-            .repeated(EXISTS_TRIES, is_passing, || async {
+            .with_retries(EXISTS_TRIES, is_transient, || async {
                 let response = self.send(&call).await?;
                 match response.status() {
                     StatusCode::NOT_FOUND => Ok(false),
-                    _ => self.success(response, timeout, true).await.map(|_| true),
+                    _ => self.check_status(response, timeout, true).await.map(|_| true),
                 }
             })
             .await;
@@ -206,26 +214,26 @@ impl Sandy {
     }
 }
 
-/// Whether the same call may work soon.
-fn is_passing(failed: &Failed) -> bool {
+/// Returns true if a retry may succeed soon.
+fn is_transient(failed: &FailedCall) -> bool {
     matches!(failed.error.kind(), SandyErrorKind::Transient | SandyErrorKind::Busy)
 }
 
 fn read_output(answer: &Value) -> Result<ExecOutput, SandyError> {
-    let fields = Fields::of(answer, "it")?;
+    let fields = Fields::new(answer, "it")?;
     let stdout = fields.long_text("stdout")?.unwrap_or_default();
     let stderr = fields.long_text("stderr")?.unwrap_or_default();
     let Some(code) = fields.integer("exitCode")? else {
-        let said = fields.long_text("error")?.unwrap_or_default();
+        let text = fields.long_text("error")?.unwrap_or_default();
         return Err(match () {
-            () if says_gone(&said) => SandyError::Gone,
-            () if says_not_ready(&said) || says_not_ready(&stderr) => SandyError::NotReady,
+            () if says_gone(&text) => SandyError::Gone,
+            () if says_not_ready(&text) || says_not_ready(&stderr) => SandyError::NotReady,
             () => SandyError::NoExitCode,
         });
     };
     let exit_code =
-        i32::try_from(code).map_err(|_| SandyError::Shape("exitCode is no exit code".to_owned()))?;
-    // A command that wrote something was run, whatever it says.
+        i32::try_from(code).map_err(|_| SandyError::Shape("exitCode is not an exit code".to_owned()))?;
+    // A command that produced output was run, whatever its standard error says.
     if exit_code != 0 && stdout.is_empty() && says_not_ready(&stderr) {
         return Err(SandyError::NotReady);
     }

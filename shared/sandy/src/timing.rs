@@ -1,32 +1,32 @@
-//! How long calls may take.
+//! Time limits.
 
 use std::time::Duration;
 
-/// Time limits of the calls, and the first wait before a repeat. The default is what the service's API asks for; tests
-/// have shorter ones.
+/// Time limits of calls, and the wait before the first retry. The default follows the service's API; tests use shorter
+/// ones.
 #[derive(Debug, Clone)]
 pub struct Timing {
-    /// Until a connection is there.
+    /// Establishing a connection.
     pub connect: Duration,
     /// Creation of a sandbox.
     pub create: Duration,
-    /// Least limit of a command, whatever its own is.
-    pub exec_least: Duration,
-    /// What a command's call may take beyond the command's own limit.
+    /// Minimum time limit of a command's call, whatever the command's own limit is.
+    pub exec_min: Duration,
+    /// Time that a command's call may take beyond the command's own limit.
     pub exec_margin: Duration,
     /// Writing a file.
     pub write: Duration,
     /// Ending a sandbox.
     pub terminate: Duration,
-    /// Whether a sandbox is there.
+    /// Checking if a sandbox exists.
     pub exists: Duration,
-    /// Before the first repeat of a call; doubled before each further one.
+    /// Wait before the first retry of a call; doubled before each further one.
     pub repeat_wait: Duration,
-    /// A short command of a job's steps, in the sandbox.
+    /// Time limit of a job's short commands in the sandbox.
     pub command: Duration,
-    /// A command that moves bytes: checking, joining and unpacking up to 64 MiB, or reading results.
+    /// Time limit of commands that move bytes: checking, joining and unpacking up to 64 MiB, or reading results.
     pub unpack: Duration,
-    /// How long one [`crate::job::upload`] goes on writing pieces before it leaves the rest to the next.
+    /// Time after which a [`crate::job::upload`] stops writing pieces and leaves the rest to the next call.
     pub upload_step: Duration,
 }
 
@@ -35,7 +35,7 @@ impl Default for Timing {
         Self {
             connect: Duration::from_secs(10),
             create: Duration::from_secs(90),
-            exec_least: Duration::from_secs(60),
+            exec_min: Duration::from_secs(60),
             exec_margin: Duration::from_secs(30),
             write: Duration::from_secs(30),
             terminate: Duration::from_secs(30),

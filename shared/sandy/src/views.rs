@@ -1,4 +1,4 @@
-//! What the service answers, as far as it is known. Every field is always present.
+//! Answers of the service. Unknown fields are dropped, and every known field is always present.
 
 use std::collections::BTreeMap;
 
@@ -7,37 +7,37 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::read::{Fields, NotThat, integer, list};
+use crate::read::{FieldError, Fields, integer, read_list};
 
-/// Entries of `limits` and `priorityBreakdown` that go on.
+/// Maximum number of entries kept of `limits` and `priorityBreakdown`.
 const ENTRIES_MAX: usize = 64;
 const GIB: f64 = 1_073_741_824.0;
 
-/// What the host of the sandboxes has.
+/// Resources of the sandbox host.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Resources {
-    /// Whether another sandbox fits.
+    /// True if another sandbox can be created.
     #[serde(rename = "canCreateSandbox")]
     pub can_create_sandbox: bool,
-    /// Why not.
+    /// Reason for which no sandbox can be created.
     #[serde(rename = "rejectReason")]
     pub reject_reason: Option<String>,
-    /// The service's own limits, by name.
+    /// Limits of the service, by name.
     pub limits: BTreeMap<String, Option<f64>>,
-    /// Sandboxes by priority.
+    /// Number of sandboxes by priority.
     #[serde(rename = "priorityBreakdown")]
     pub priority_breakdown: BTreeMap<String, i64>,
-    /// Use of all processors, in percent.
+    /// Usage of all processors, in percent.
     pub cpu_percent: Option<f64>,
-    /// Use of the memory, in percent.
+    /// Usage of the memory, in percent.
     pub memory_percent: Option<f64>,
-    /// Memory, in GiB.
+    /// Total memory, in GiB.
     pub memory_total_gb: Option<f64>,
-    /// Memory that is free for use, in GiB.
+    /// Available memory, in GiB.
     pub memory_available_gb: Option<f64>,
-    /// Use of the disk, 0 to 1.
+    /// Usage of the disk, 0 to 1.
     pub disk_used_ratio: Option<f64>,
-    /// Processors.
+    /// Number of processors.
     #[serde(rename = "cpuCount")]
     pub cpu_count: Option<i64>,
     /// Load average over 1 minute.
@@ -46,33 +46,33 @@ pub struct Resources {
     pub load5: Option<f64>,
     /// Load average over 15 minutes.
     pub load15: Option<f64>,
-    /// Memory, in bytes.
+    /// Total memory, in bytes.
     #[serde(rename = "memoryTotalBytes")]
     pub memory_total_bytes: Option<i64>,
     /// Memory in use, in bytes.
     #[serde(rename = "memoryUsedBytes")]
     pub memory_used_bytes: Option<i64>,
-    /// Memory that is free for use, in bytes.
+    /// Available memory, in bytes.
     #[serde(rename = "memoryAvailableBytes")]
     pub memory_available_bytes: Option<i64>,
-    /// Disk, in bytes.
+    /// Size of the disk, in bytes.
     #[serde(rename = "diskTotalBytes")]
     pub disk_total_bytes: Option<i64>,
-    /// Disk in use, in bytes.
+    /// Used space of the disk, in bytes.
     #[serde(rename = "diskUsedBytes")]
     pub disk_used_bytes: Option<i64>,
-    /// Disk that is free, in bytes.
+    /// Free space of the disk, in bytes.
     #[serde(rename = "diskFreeBytes")]
     pub disk_free_bytes: Option<i64>,
-    /// Use of the disk, 0 to 1.
+    /// Usage of the disk, 0 to 1, under the name that some hosts use.
     #[serde(rename = "diskUsedRatio")]
-    pub disk_used_ratio_as_told: Option<f64>,
+    pub disk_used_ratio_camel_case: Option<f64>,
 }
 
 #[allow(clippy::cast_precision_loss)] // bytes of one machine are far below 2^53
 impl Resources {
-    pub(crate) fn read(value: &Value) -> Result<Self, NotThat> {
-        let fields = Fields::of(value, "it")?;
+    pub(crate) fn read(value: &Value) -> Result<Self, FieldError> {
+        let fields = Fields::new(value, "it")?;
         let (total, used) = (fields.integer("memoryTotalBytes")?, fields.integer("memoryUsedBytes")?);
         let available = fields.integer("memoryAvailableBytes")?;
         let gib = |bytes: Option<i64>| bytes.map(|bytes| bytes as f64 / GIB);
@@ -88,7 +88,7 @@ impl Resources {
         Ok(Self {
             can_create_sandbox: fields
                 .flag("canCreateSandbox")?
-                .ok_or_else(|| NotThat::new("canCreateSandbox", "there"))?,
+                .ok_or_else(|| FieldError::new("canCreateSandbox", "present"))?,
             reject_reason: fields.text("rejectReason")?,
             limits: entries(fields.object("limits")?, "limits", |value| match value {
                 Value::Null => Some(None),
@@ -110,7 +110,7 @@ impl Resources {
             disk_total_bytes: fields.integer("diskTotalBytes")?,
             disk_used_bytes: fields.integer("diskUsedBytes")?,
             disk_free_bytes: fields.integer("diskFreeBytes")?,
-            disk_used_ratio_as_told: told,
+            disk_used_ratio_camel_case: told,
         })
     }
 }
@@ -119,33 +119,33 @@ fn entries<T>(
     object: Option<&Map<String, Value>>,
     name: &str,
     read: impl Fn(&Value) -> Option<T>,
-) -> Result<BTreeMap<String, T>, NotThat> {
+) -> Result<BTreeMap<String, T>, FieldError> {
     let all = object.into_iter().flatten().take(ENTRIES_MAX);
     all.map(|(key, value)| {
-        let value = read(value).ok_or_else(|| NotThat::new(format!("an entry of {name}"), "a number"))?;
+        let value = read(value).ok_or_else(|| FieldError::new(format!("an entry of {name}"), "a number"))?;
         Ok((key.chars().take(100).collect(), value))
     })
     .collect()
 }
 
-/// How busy the host was at one time.
+/// Usage of the host at one time.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct HostMetric {
-    /// When.
+    /// Time of the measurement.
     #[schema(value_type = String, format = DateTime)]
     pub timestamp: Timestamp,
-    /// Use of all processors, 0 to 1.
+    /// Usage of all processors, 0 to 1.
     pub cpu_ratio: Option<f64>,
-    /// Use of the memory, 0 to 1.
+    /// Usage of the memory, 0 to 1.
     pub memory_ratio: Option<f64>,
-    /// Use of the disk, 0 to 1.
+    /// Usage of the disk, 0 to 1.
     pub disk_ratio: Option<f64>,
 }
 
-pub(crate) fn metrics_of(value: &Value) -> Result<Vec<HostMetric>, NotThat> {
-    list(value, |fields| {
+pub(crate) fn read_metrics(value: &Value) -> Result<Vec<HostMetric>, FieldError> {
+    read_list(value, |fields| {
         Ok(HostMetric {
-            timestamp: fields.time("timestamp")?.ok_or_else(|| NotThat::new("timestamp", "there"))?,
+            timestamp: fields.time("timestamp")?.ok_or_else(|| FieldError::new("timestamp", "present"))?,
             cpu_ratio: fields.number("cpu_ratio")?,
             memory_ratio: fields.number("memory_ratio")?,
             disk_ratio: fields.number("disk_ratio")?,
@@ -153,36 +153,36 @@ pub(crate) fn metrics_of(value: &Value) -> Result<Vec<HostMetric>, NotThat> {
     })
 }
 
-/// What one sandbox uses.
+/// Usage of one sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct SandboxStats {
-    /// The sandbox.
+    /// Id of the sandbox.
     pub sandbox_id: String,
-    /// Its container.
+    /// Id of its container.
     pub container_id: Option<String>,
-    /// Use of its processors, 0 to 1.
+    /// CPU usage, 0 to 1.
     pub cpu_ratio: Option<f64>,
-    /// Processors in use.
+    /// CPU usage, in processors.
     pub cpu_cores_used: Option<f64>,
-    /// Processors it may use.
+    /// Number of processors that it may use.
     pub cpu_cores_total: Option<i64>,
     /// Memory in use, in bytes.
     pub memory_usage_bytes: Option<i64>,
-    /// Memory it may use, in bytes.
+    /// Memory limit, in bytes.
     pub memory_limit_bytes: Option<i64>,
-    /// Use of its memory, 0 to 1.
+    /// Usage of its memory limit, 0 to 1.
     pub memory_ratio: Option<f64>,
-    /// Disk in use, in bytes.
+    /// Used disk space, in bytes.
     pub disk_bytes: Option<i64>,
-    /// When this was measured.
+    /// Time of the measurement.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub updated_at: Option<Timestamp>,
 }
 
-pub(crate) fn stats_of(value: &Value) -> Result<Vec<SandboxStats>, NotThat> {
-    list(value, |fields| {
+pub(crate) fn read_stats(value: &Value) -> Result<Vec<SandboxStats>, FieldError> {
+    read_list(value, |fields| {
         Ok(SandboxStats {
-            sandbox_id: fields.text("sandbox_id")?.ok_or_else(|| NotThat::new("sandbox_id", "there"))?,
+            sandbox_id: fields.text("sandbox_id")?.ok_or_else(|| FieldError::new("sandbox_id", "present"))?,
             container_id: fields.text("container_id")?,
             cpu_ratio: fields.number("cpu_ratio")?,
             cpu_cores_used: fields.number("cpu_cores_used")?,

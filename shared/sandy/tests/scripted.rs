@@ -1,6 +1,6 @@
-//! The client against a local server that answers what a test says.
+//! Tests of the client with a local server that gives scripted answers.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on ends
+#![allow(clippy::unwrap_used, clippy::panic)] // a test that can't continue has failed
 
 use std::sync::{Arc, Mutex};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// A server that gives every request the same answer and remembers the requests' heads.
+/// A server that gives every request the same answer and records the heads of requests.
 struct Scripted {
     address: String,
     heads: Arc<Mutex<Vec<String>>>,
@@ -33,7 +33,7 @@ impl Scripted {
                     head.push(stream.read_u8().await.unwrap());
                 }
                 seen.lock().unwrap().push(String::from_utf8(head).unwrap());
-                // Who reads only a part hangs up.
+                // Fails if the client disconnects after reading a part.
                 let _ = stream.write_all(&answer).await;
             }
         });
@@ -55,7 +55,7 @@ fn sandy(vars: &[(&str, &str)]) -> Sandy {
 }
 
 #[tokio::test]
-async fn resources_are_completed_and_only_known_fields_go_on() {
+async fn resources_are_completed_and_unknown_fields_dropped() {
     let gib = 1_073_741_824_i64;
     let server = Scripted::json(&json!({
         "canCreateSandbox": true, "rejectReason": null, "limits": { "max": 4, "other": null },
@@ -85,7 +85,7 @@ async fn resources_are_completed_and_only_known_fields_go_on() {
 }
 
 #[tokio::test]
-async fn series_and_sandboxes_are_lists_with_times() {
+async fn metrics_and_stats_are_lists_with_times() {
     let server = Scripted::json(&json!([
         { "timestamp": "2026-01-02T03:04:05", "cpu_ratio": 0.5, "x": 1 },
         { "timestamp": 1_767_323_045, "memory_ratio": 1 },
@@ -114,12 +114,12 @@ async fn series_and_sandboxes_are_lists_with_times() {
 }
 
 #[tokio::test]
-async fn an_answer_of_another_shape_is_an_error_with_a_sentence() {
+async fn an_answer_of_unexpected_shape_is_an_error_with_a_sentence() {
     for (body, part) in [
         ("<html>", "not JSON"),
         ("", "not JSON"),
         ("[]", "it is not an object"),
-        ("{}", "canCreateSandbox is not there"),
+        ("{}", "canCreateSandbox is not present"),
         (r#"{"canCreateSandbox":"yes"}"#, "canCreateSandbox is not true or false"),
         (r#"{"canCreateSandbox":true,"cpu_percent":"x"}"#, "cpu_percent is not a number"),
         (r#"{"canCreateSandbox":true,"cpuCount":1.5}"#, "cpuCount is not a whole number"),
@@ -133,7 +133,7 @@ async fn an_answer_of_another_shape_is_an_error_with_a_sentence() {
     for (body, part) in [
         ("{}", "it is not a list"),
         ("[1]", "an entry is not an object"),
-        ("[{}]", "timestamp is not there"),
+        ("[{}]", "timestamp is not present"),
         (r#"[{"timestamp":"soon"}]"#, "timestamp is not a time"),
     ] {
         let error = Scripted::answering(200, body).await.sandy().metrics(1).await.unwrap_err().to_string();
@@ -142,14 +142,14 @@ async fn an_answer_of_another_shape_is_an_error_with_a_sentence() {
 }
 
 #[tokio::test]
-async fn trouble_has_a_cause_and_repeats_nothing_of_the_service() {
+async fn errors_have_a_cause_and_repeat_nothing_of_the_service() {
     let secret = Scripted::answering(401, r#"{"detail":"key sandy-key is bad"}"#).await;
     let error = secret.sandy().resources().await.unwrap_err();
     assert_eq!(
         (&error, error.to_string().as_str()),
         (&SandyError::Status(401), "Sandy answered with status 401")
     );
-    // With the key it would go elsewhere.
+    // Following the redirect would send the key elsewhere.
     let moved = Scripted::answering(302, "").await;
     assert_eq!(moved.sandy().resources().await, Err(SandyError::Status(302)));
     let long = Scripted::answering(200, vec![b' '; (1 << 20) + 1]).await;
@@ -161,7 +161,7 @@ async fn trouble_has_a_cause_and_repeats_nothing_of_the_service() {
 }
 
 #[tokio::test]
-async fn without_a_key_nothing_is_called() {
+async fn without_a_key_no_call_is_made() {
     let server = Scripted::json(&json!([])).await;
     let unset = sandy(&[("SANDY_BASE_URL", &server.address), ("SANDY_API_KEY", " ")]);
     assert_eq!(unset.metrics(1).await.unwrap_err().to_string(), "Sandy API key is not configured");

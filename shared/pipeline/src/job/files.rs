@@ -25,7 +25,7 @@ impl FileSource for StoredFiles {
         let bytes = self.0.get_range(&file.key, offset, length).await;
         bytes.map_err(|error| SourceError {
             reason: error.to_string(),
-            is_passing: matches!(error, BlobError::Store { .. }),
+            is_transient: matches!(error, BlobError::Store { .. }),
         })
     }
 }
@@ -67,7 +67,7 @@ async fn share(source: &StoredFiles, folder: &Path, file: &StoredFile) -> Result
     }
     let failed = |error: std::io::Error| SourceError {
         reason: format!("{} could not be written: {error}", folder.display()),
-        is_passing: false,
+        is_transient: false,
     };
     tokio::fs::create_dir_all(folder).await.map_err(failed)?;
     // Under another name first: a file that is there is whole.
@@ -88,7 +88,7 @@ async fn share(source: &StoredFiles, folder: &Path, file: &StoredFile) -> Result
     if hex::encode(digest.finalize()) != file.sha256 {
         tokio::fs::remove_file(&part).await.ok();
         let reason = "its bytes are not those that its checksum names".to_owned();
-        return Err(SourceError { reason, is_passing: false });
+        return Err(SourceError { reason, is_transient: false });
     }
     tokio::fs::rename(&part, &path).await.map_err(failed)
 }

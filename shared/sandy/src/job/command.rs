@@ -1,4 +1,4 @@
-//! Our own commands in a sandbox: small Python programs, and the lines that they answer.
+//! Our commands in a sandbox: small Python programs that answer in lines.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use bench_domain::job::ALLOW_LANDLOCK;
 use uuid::Uuid;
 
 use super::JobError;
-use crate::error::shown;
+use crate::error::single_line;
 use crate::{ExecRequest, Sandy};
 
-/// Longest answer, in bytes: a piece of a result file in base64, and room for the tails.
+/// Size limit of an answer, in bytes: a piece of a result file in base64, and room for the tails.
 const ANSWER_BYTES_MAX: usize = 2 << 20;
-/// Characters of what a command says about its failure.
+/// Maximum number of characters of a command's error text.
 const REASON_CHARS_MAX: usize = 200;
-/// What shells say when there is no such program.
+/// Exit code of shells for a program that doesn't exist.
 const EXIT_NO_PROGRAM: i32 = 127;
 
-/// A command, each safe to be run twice, also at the same time.
+/// A command. All commands can safely run twice, even concurrently.
 pub(super) struct Command {
-    /// Completes "the sandbox could not …".
+    /// Completes the sentence "the sandbox could not …".
     pub(super) step: &'static str,
     code: &'static str,
 }
@@ -38,11 +38,12 @@ command!(PLACE, "look for the job's files", "place.py");
 command!(FETCH, "download a file of the job", "fetch.py");
 command!(START, "start the job", "start.py");
 command!(LOOK, "look at the job", "look.py");
-command!(HARVEST, "read what the job left", "harvest.py");
+command!(HARVEST, "read the results of the job", "harvest.py");
 command!(STOP, "stop the job", "stop.py");
 
 impl Command {
-    /// Runs it as a short command, and gives the words of each line that it answers, without its mark. There is at least one.
+    /// Runs the command with the short time limit. Returns the words of each line of its answer, without the mark;
+    /// there is at least one line.
     pub(super) async fn run(
         &self,
         sandy: &Sandy,
@@ -52,7 +53,7 @@ impl Command {
         self.run_within(sandy, sandbox, words, sandy.timing.command, BTreeMap::new()).await
     }
 
-    /// Runs it as a short command that may restrict itself with Landlock, as may all that it starts.
+    /// Runs the command with the short time limit, and allows it and everything it starts to use Landlock.
     pub(super) async fn run_with_landlock(
         &self,
         sandy: &Sandy,
@@ -63,7 +64,7 @@ impl Command {
         self.run_within(sandy, sandbox, words, sandy.timing.command, env).await
     }
 
-    /// Runs it as one that moves bytes.
+    /// Runs the command with the time limit for moving bytes.
     pub(super) async fn run_long(
         &self,
         sandy: &Sandy,
@@ -94,36 +95,37 @@ impl Command {
         match lines.first().and_then(|line| line.first()) {
             Some(first) if first == "failed" => {
                 let reason = lines[0].get(1).map_or(String::new(), |reason| reason.replace('_', " "));
-                Err(JobError::Failed { step: self.step, reason: shown(&reason, REASON_CHARS_MAX) })
+                Err(JobError::Failed { step: self.step, reason: single_line(&reason, REASON_CHARS_MAX) })
             }
             Some(_) if output.exit_code == 0 => Ok(lines),
             _ if output.exit_code == EXIT_NO_PROGRAM => Err(JobError::NoPython),
             _ if output.exit_code != 0 => {
-                let said = output.stderr.lines().next_back().unwrap_or_default();
-                let reason = format!("exit code {}: {}", output.exit_code, shown(said, REASON_CHARS_MAX));
+                let text = output.stderr.lines().next_back().unwrap_or_default();
+                let reason =
+                    format!("exit code {}: {}", output.exit_code, single_line(text, REASON_CHARS_MAX));
                 Err(JobError::Failed { step: self.step, reason })
             }
-            _ => Err(self.garbled()),
+            _ => Err(self.unexpected_answer()),
         }
     }
 
-    pub(super) fn garbled(&self) -> JobError {
-        JobError::Garbled { step: self.step }
+    pub(super) fn unexpected_answer(&self) -> JobError {
+        JobError::UnexpectedAnswer { step: self.step }
     }
 
-    /// One line of shell. The shell becomes the program: where processes are scarce, every one counts.
+    /// Returns the shell command. The shell is replaced by the program, since processes may be scarce.
     fn line(&self, mark: &str, words: &[&str]) -> String {
-        let mut line = format!("exec python3 -I -S -c {} {mark}", quoted(self.code));
+        let mut line = format!("exec python3 -I -S -c {} {mark}", shell_quoted(self.code));
         for word in words {
             line.push(' ');
-            line.push_str(&quoted(word));
+            line.push_str(&shell_quoted(word));
         }
         line
     }
 }
 
-/// A word that the shell takes as it is.
-fn quoted(word: &str) -> String {
+/// Quotes a word for the shell.
+fn shell_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
@@ -131,7 +133,7 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
 
-    /// Longest argument of a program, which a command line is to its shell.
+    /// The kernel's limit for one argument, and therefore for a command line.
     const ARGUMENT_BYTES_MAX: usize = 128 << 10;
 
     #[test]

@@ -1,16 +1,16 @@
-//! What goes wrong with jobs.
+//! Errors of jobs.
 
 use std::time::Duration;
 
 use crate::{SandyError, SandyErrorKind};
 
-/// Why a step of a job did not work.
+/// Errors of the steps of a job.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
-    /// The sandbox host.
+    /// An error of the sandbox host.
     #[error(transparent)]
     Sandy(#[from] SandyError),
-    /// The job cannot be run as it is written.
+    /// The specification of the job is invalid.
     #[error("the job cannot be run: {0}")]
     Spec(String),
     /// A stored file could not be read.
@@ -18,25 +18,25 @@ pub enum JobError {
     Source {
         /// Path of the job's file.
         path: String,
-        /// What is wrong.
+        /// The underlying error.
         source: SourceError,
     },
-    /// The bytes of a stored file are not those that it should have.
-    #[error("the job's file `{path}` has not the bytes that its checksum names")]
+    /// The bytes of a stored file don't match its checksum.
+    #[error("the job's file `{path}` does not match its checksum")]
     Checksum {
         /// Path of the job's file.
         path: String,
     },
-    /// The sandbox host does not have a file, nobody can download it, and it is too large to be sent.
+    /// The sandbox host doesn't have a file, the file has no download address, and it is too large to be sent.
     #[error(
         "the job's file `{path}` has {bytes} bytes: at most {bytes_max} are sent, and there is no address to download it from"
     )]
     TooLarge {
         /// Path of the job's file.
         path: String,
-        /// Its length.
+        /// Length of the file.
         bytes: u64,
-        /// The limit.
+        /// Maximum length of files that are sent.
         bytes_max: u64,
     },
     /// The sandbox could not download a file.
@@ -44,55 +44,55 @@ pub enum JobError {
     Download {
         /// Path of the job's file.
         path: String,
-        /// What the sandbox says, at most 200 characters.
+        /// Reason reported by the sandbox, at most 200 characters.
         reason: String,
     },
     /// There is no `python3` in the sandbox.
     #[error("the sandbox has no python3")]
     NoPython,
-    /// A command of ours failed in the sandbox.
+    /// One of our commands failed in the sandbox.
     #[error("the sandbox could not {step}: {reason}")]
     Failed {
-        /// Which command.
+        /// Name of the command.
         step: &'static str,
-        /// What it says, at most 200 characters.
+        /// Reason that it reports, at most 200 characters.
         reason: String,
     },
-    /// A command of ours answered something that it never says.
-    #[error("the sandbox answered nothing that can be read when it was to {step}")]
-    Garbled {
-        /// Which command.
+    /// One of our commands gave an unexpected answer.
+    #[error("the sandbox gave an unexpected answer when it should {step}")]
+    UnexpectedAnswer {
+        /// Name of the command.
         step: &'static str,
     },
 }
 
-/// Why the bytes of a stored file could not be had.
+/// Error of reading a stored file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct SourceError {
-    /// In a few words.
+    /// Short description.
     pub reason: String,
-    /// Whether the same again may work.
-    pub is_passing: bool,
+    /// True if a retry may succeed.
+    pub is_transient: bool,
 }
 
-/// What can be done about a failed step.
+/// What callers can do about a failed step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobErrorKind {
-    /// Make the step again.
+    /// Repeat the step.
     Transient,
-    /// Make the step again after a wait.
+    /// Repeat the step after a wait.
     Busy,
-    /// Begin again in another sandbox.
+    /// Start over in another sandbox.
     Gone,
-    /// Nobody's job works: address or key are missing, or the key is refused.
+    /// All jobs fail: address or key are missing, or the service rejects the key.
     Refused,
-    /// This job never works.
+    /// This job can't succeed.
     Fatal,
 }
 
 impl JobError {
-    /// What can be done about it.
+    /// Returns what callers can do about the error.
     pub fn kind(&self) -> JobErrorKind {
         match self {
             Self::Sandy(error) => match error.kind() {
@@ -102,8 +102,10 @@ impl JobError {
                 SandyErrorKind::Refused => JobErrorKind::Refused,
                 SandyErrorKind::Fatal => JobErrorKind::Fatal,
             },
-            Self::Source { source, .. } if source.is_passing => JobErrorKind::Transient,
-            Self::Download { .. } | Self::Failed { .. } | Self::Garbled { .. } => JobErrorKind::Transient,
+            Self::Source { source, .. } if source.is_transient => JobErrorKind::Transient,
+            Self::Download { .. } | Self::Failed { .. } | Self::UnexpectedAnswer { .. } => {
+                JobErrorKind::Transient
+            }
             Self::Spec(_)
             | Self::Source { .. }
             | Self::Checksum { .. }
@@ -112,7 +114,7 @@ impl JobError {
         }
     }
 
-    /// How long the sandbox host asks to wait.
+    /// Returns the time that the sandbox host asks to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Sandy(error) => error.retry_after(),

@@ -5,15 +5,15 @@ use std::str::FromStr;
 
 use super::JobError;
 
-/// Longest name, in characters.
+/// Maximum length of a name, in characters.
 const NAME_CHARS_MAX: usize = 100;
 
-/// The name of a job within its sandbox: letters, digits and `-`, at most 100, not beginning with `-`.
+/// Name of a job within its sandbox: letters, digits and `-`, at most 100, not beginning with `-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobName(String);
 
 impl JobName {
-    /// The name as text.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -27,12 +27,16 @@ impl FromStr for JobName {
             && name.len() <= NAME_CHARS_MAX
             && !name.starts_with('-')
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
-        if is_name { Ok(Self(name.to_owned())) } else { Err(JobError::Spec("its name is none".to_owned())) }
+        if is_name {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(JobError::Spec("its name is invalid".to_owned()))
+        }
     }
 }
 
 impl Default for JobName {
-    /// For a sandbox that has one job only.
+    /// Returns the name for the only job of a sandbox.
     fn default() -> Self {
         Self("job".to_owned())
     }

@@ -1,4 +1,4 @@
-//! What a job may ask for.
+//! Checks the specification of jobs.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,44 +8,45 @@ use reqwest::Url;
 
 use super::JobError;
 
-/// Files of one job.
+/// Maximum number of files of one job.
 const FILES_MAX: usize = 1_000;
-/// Result files of one job.
+/// Maximum number of result files of one job.
 const RESULTS_MAX: usize = 100;
-/// Longest path, in bytes.
+/// Maximum length of a path, in bytes.
 const PATH_BYTES_MAX: usize = 200;
-/// The files that are given as bytes, and the script, together.
+/// Maximum size of the script and the files given as bytes together.
 const BUNDLE_BYTES_MAX: u64 = 64 << 20;
-/// Longest result file.
+/// Maximum size of a result file, in bytes.
 const RESULT_BYTES_MAX: u64 = 64 << 20;
-/// Shortest and longest time limit.
+/// Minimum and maximum time limit.
 const TIME_LIMIT_MIN: Duration = Duration::from_secs(1);
 const TIME_LIMIT_MAX: Duration = Duration::from_hours(24);
-/// Names at the top of a job's folder that are the wrapper's.
-const KEPT: [&str; 9] = ["lock", "script.sh", "out", "err", "rc", "rc.tmp", "pid", "pid.tmp", "beat"];
+/// Names in a job's folder that belong to the wrapper.
+const WRAPPER_FILES: [&str; 9] =
+    ["lock", "script.sh", "out", "err", "rc", "rc.tmp", "pid", "pid.tmp", "beat"];
 
-/// Checks a job before anything is done for it.
+/// Checks a job before anything is sent.
 ///
 /// # Errors
-/// [`JobError::Spec`] in one sentence: a path that leaves the job's folder or names one of the wrapper's files, two files
-/// of one path, too many files, files that are given as bytes of more than 64 MiB together, a time limit below a
-/// second or above a day.
+/// [`JobError::Spec`] with one sentence: a path that leaves the job's folder or names one of the wrapper's files, two
+/// files with the same path, too many files, more than 64 MiB of files given as bytes, or a time limit below a second
+/// or above a day.
 pub fn check(spec: &JobSpec) -> Result<(), JobError> {
-    let wrong = |what: String| Err(JobError::Spec(what));
+    let invalid = |what: String| Err(JobError::Spec(what));
     if spec.files.len() > FILES_MAX || spec.results.len() > RESULTS_MAX {
-        return wrong(format!("it has more than {FILES_MAX} files or {RESULTS_MAX} result files"));
+        return invalid(format!("it has more than {FILES_MAX} files or {RESULTS_MAX} result files"));
     }
     if !(TIME_LIMIT_MIN..=TIME_LIMIT_MAX).contains(&spec.time_limit) {
-        return wrong("its time limit is not between a second and a day".to_owned());
+        return invalid("its time limit is not between a second and a day".to_owned());
     }
     let mut seen = BTreeSet::new();
     for file in &spec.files {
         let path = &file.path;
-        if !is_path(path) || KEPT.contains(&top(path)) {
-            return wrong(format!("`{path}` is no path for a file"));
+        if !is_path(path) || WRAPPER_FILES.contains(&top(path)) {
+            return invalid(format!("`{path}` is not a valid path of a file"));
         }
         if !seen.insert(path.as_str()) {
-            return wrong(format!("`{path}` is there twice"));
+            return invalid(format!("`{path}` appears twice"));
         }
         check_content(file)?;
     }
@@ -53,13 +54,13 @@ pub fn check(spec: &JobSpec) -> Result<(), JobError> {
         let is_folder =
             path.match_indices('/').any(|(at, _)| seen.contains(path.get(..at).unwrap_or_default()));
         if is_folder {
-            return wrong(format!("`{path}` is below a file"));
+            return invalid(format!("`{path}` is below a file"));
         }
     }
     for result in &spec.results {
         if !is_path(&result.path) || result.bytes_max > RESULT_BYTES_MAX {
-            return wrong(format!(
-                "`{}` is no path for a result file, or its bound is above {RESULT_BYTES_MAX} bytes",
+            return invalid(format!(
+                "`{}` is not a valid path of a result file, or its limit exceeds {RESULT_BYTES_MAX} bytes",
                 result.path
             ));
         }
@@ -69,7 +70,7 @@ pub fn check(spec: &JobSpec) -> Result<(), JobError> {
         FileContent::Stored(_) => 0,
     });
     match bytes.sum::<u64>() + spec.script.len() as u64 > BUNDLE_BYTES_MAX {
-        true => wrong(format!("its files have more than {BUNDLE_BYTES_MAX} bytes together")),
+        true => invalid(format!("its files have more than {BUNDLE_BYTES_MAX} bytes together")),
         false => Ok(()),
     }
 }
@@ -78,7 +79,7 @@ fn check_content(file: &JobFile) -> Result<(), JobError> {
     let FileContent::Stored(StoredFile { sha256, url, .. }) = &file.content else { return Ok(()) };
     let is_digit = |c: char| matches!(c, '0'..='9' | 'a'..='f');
     if sha256.len() != 64 || !sha256.chars().all(is_digit) {
-        return Err(JobError::Spec(format!("the checksum of `{}` is none", file.path)));
+        return Err(JobError::Spec(format!("the checksum of `{}` is invalid", file.path)));
     }
     let is_address = |url: &String| {
         let url = Url::parse(url).ok();
@@ -88,7 +89,7 @@ fn check_content(file: &JobFile) -> Result<(), JobError> {
     };
     match url.as_ref().is_none_or(is_address) {
         true => Ok(()),
-        false => Err(JobError::Spec(format!("the address of `{}` is none", file.path))),
+        false => Err(JobError::Spec(format!("the address of `{}` is invalid", file.path))),
     }
 }
 
@@ -96,7 +97,8 @@ fn top(path: &str) -> &str {
     path.split('/').next().unwrap_or_default()
 }
 
-/// Letters, digits, `.`, `_`, `-` and `/`; no part is empty, `.`, `..` or one of our own.
+/// Returns true for a valid path: letters, digits, `.`, `_`, `-` and `/`; no part is empty, `.`, `..` or one of our own
+/// names.
 fn is_path(path: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
     !path.is_empty()
@@ -134,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn good_jobs_pass() {
+    fn valid_jobs_pass() {
         let files = ["a", "b.py", "dir/c_d-e.json", "dir/lock", "x..y", ".x", "-x"].map(file).to_vec();
         assert_eq!(check(&JobSpec { files, ..spec() }), Ok(()));
         let files = vec![stored(&"0f".repeat(32), Some("https://example.com/a%20b?c=d"))];
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_jobs_are_refused_in_a_sentence() {
+    fn invalid_jobs_are_rejected_with_a_sentence() {
         let refused = |spec: &JobSpec| {
             let error = check(spec).unwrap_err();
             assert_eq!(error.kind(), crate::job::JobErrorKind::Fatal);
@@ -166,7 +168,10 @@ mod tests {
             "out",
             "lock/x",
         ] {
-            assert!(refused(&JobSpec { files: vec![file(path)], ..spec() }).contains("no path"), "{path}");
+            assert!(
+                refused(&JobSpec { files: vec![file(path)], ..spec() }).contains("not a valid path"),
+                "{path}"
+            );
         }
         let twice = JobSpec { files: vec![file("a"), file("a")], ..spec() };
         assert!(refused(&twice).contains("twice"));
@@ -178,7 +183,7 @@ mod tests {
         let many = (0..=FILES_MAX).map(|n| file(&n.to_string())).collect();
         assert!(refused(&JobSpec { files: many, ..spec() }).contains("1000 files"));
         let results = vec![ResultFile { path: "a".into(), bytes_max: RESULT_BYTES_MAX + 1 }];
-        assert!(refused(&JobSpec { results, ..spec() }).contains("bound"));
+        assert!(refused(&JobSpec { results, ..spec() }).contains("limit exceeds"));
         let large =
             JobFile { path: "a".into(), content: FileContent::Bytes(vec![0; BUNDLE_BYTES_MAX as usize]) };
         assert!(refused(&JobSpec { files: vec![large], ..spec() }).contains("together"));
@@ -191,7 +196,9 @@ mod tests {
             ("00", Some("-o/etc/x")),
         ] {
             let sha256 = sha256.repeat(32);
-            assert!(refused(&JobSpec { files: vec![stored(&sha256, url)], ..spec() }).contains(" is none"));
+            assert!(
+                refused(&JobSpec { files: vec![stored(&sha256, url)], ..spec() }).contains(" is invalid")
+            );
         }
     }
 }

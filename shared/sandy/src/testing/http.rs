@@ -1,21 +1,21 @@
-//! As much of HTTP/1.1 as a client in a test sends.
+//! The subset of HTTP/1.1 that the client uses in tests.
 
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-/// Largest request that is read, in bytes: as much as a web server usually takes.
+/// Maximum size of a request's body, in bytes, as usual for web servers.
 const REQUEST_BYTES_MAX: usize = 2 << 20;
 
-/// A request.
+/// A parsed request.
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
     pub(super) key: Option<String>,
-    /// First byte of the range that is asked for.
+    /// First byte of the requested range.
     pub(super) from: Option<usize>,
     pub(super) is_json: bool,
-    /// `None` when the request is too long.
+    /// `None` if the body is too large.
     pub(super) body: Option<Value>,
 }
 
@@ -56,7 +56,7 @@ pub(super) async fn read(stream: &mut BufReader<TcpStream>) -> std::io::Result<O
     Ok(Some(request))
 }
 
-/// An answer that is to be sent.
+/// An answer to send.
 pub(super) struct Answer {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
@@ -72,7 +72,7 @@ impl Answer {
         stream.write_all(&[self.head().as_bytes(), &self.body].concat()).await
     }
 
-    /// The first half; then the connection is to be closed.
+    /// Sends the first half of the body and closes the connection.
     pub(super) async fn send_half(&self, stream: &mut TcpStream) -> std::io::Result<()> {
         let half = self.body.get(..self.body.len() / 2).unwrap_or_default();
         stream.write_all(&[self.head().as_bytes(), half].concat()).await?;

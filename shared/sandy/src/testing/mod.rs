@@ -1,11 +1,12 @@
-//! A local server that speaks Sandy's API over plain processes: as well as it can, or as badly as a test wants.
+//! A local test server with Sandy's API over plain processes. It works correctly, or fails in the ways that a test
+//! chooses.
 //!
-//! Its sandboxes keep nothing apart: they are folders and processes of the user who runs the test. It counts calls,
-//! and knows which sandboxes were made and not ended.
+//! Its sandboxes are NOT ISOLATED: they are folders and processes of the user who runs the test. It counts calls, and
+//! knows which sandboxes were created and not ended.
 
 mod http;
-mod place;
-mod serve;
+mod sandbox;
+mod server;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -18,109 +19,109 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use self::place::Place;
+use self::sandbox::TestSandbox;
 use crate::{Sandy, SandyConfig, Timing};
 
-/// The key that it takes.
+/// The key that the server accepts.
 pub const KEY: &str = "sandy-test-key";
 
-/// What can be called.
+/// Endpoints of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// A new sandbox.
+    /// Creates a sandbox.
     Create,
-    /// A command.
+    /// Runs a command.
     Exec,
-    /// A file.
+    /// Writes a file.
     Write,
-    /// The end of a sandbox.
+    /// Ends a sandbox.
     Terminate,
-    /// Whether a sandbox is there.
+    /// Returns whether a sandbox exists.
     Exists,
-    /// What the host has.
+    /// Returns the resources of the host.
     Resources,
-    /// How busy it was.
+    /// Returns the usage of the host over time.
     Metrics,
-    /// What sandboxes use.
+    /// Returns the usage of sandboxes.
     Stats,
-    /// Not of the API: a file of [`Options::files`], for downloads.
+    /// Not part of the API: downloads a file of [`Options::files`].
     File,
 }
 
-/// One call, as far as rules need it.
+/// A call, with what rules need to decide about it.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// What is called.
+    /// The called endpoint.
     pub endpoint: Endpoint,
-    /// About which sandbox.
+    /// Id of the sandbox that the call is about.
     pub sandbox: Option<String>,
-    /// Calls of this endpoint before this one.
+    /// Number of earlier calls of this endpoint.
     pub before: u64,
-    /// Calls about this sandbox before this one.
-    pub of_sandbox_before: u64,
-    /// Calls of any kind before this one.
+    /// Number of earlier calls about this sandbox.
+    pub sandbox_before: u64,
+    /// Number of earlier calls in total.
     pub total_before: u64,
     /// The request's JSON.
     pub body: Value,
 }
 
-/// How a call is answered.
+/// How the server answers a call.
 #[derive(Debug, Clone)]
 pub enum Fault {
-    /// As it should be.
+    /// Answers correctly.
     None,
-    /// With a status, a body and headers; nothing is done.
+    /// Answers with this status, body and headers; does nothing.
     Status(u16, String, Vec<(&'static str, String)>),
-    /// With 200 and something that is no answer; nothing is done.
+    /// Answers with 200 and an invalid body; does nothing.
     Garbage,
-    /// It is done, and the answer has no `exitCode` (or `sandboxId`).
+    /// Does the work, but omits `exitCode` (or `sandboxId`) from the answer.
     NoExitCode,
-    /// Nothing is done or said for this long, then the connection is closed.
+    /// Waits for this time, then closes the connection; does nothing.
     Hang(Duration),
-    /// It is done, and said after this long.
+    /// Does the work, and answers after this time.
     Late(Duration),
-    /// The connection is closed, and nothing is done.
+    /// Closes the connection; does nothing.
     Drop,
-    /// It is done, and the connection is closed without an answer, or in the middle of a file.
+    /// Does the work, and closes the connection without an answer, or in the middle of a file.
     DropAfter,
-    /// It is done twice, at the same time where it is a command; the answer is of one of the two.
+    /// Does the work twice, concurrently for commands; answers with one of the results.
     Twice,
-    /// The sandbox is no more from now on: 404.
+    /// Ends the sandbox: 404.
     Lose,
-    /// A command is not run: its sandbox is still starting.
+    /// Answers that the sandbox is still starting; doesn't run the command.
     NotReady,
 }
 
-/// Decides about a call.
+/// Chooses the fault of each call.
 pub type Rule = Arc<dyn Fn(&Call) -> Fault + Send + Sync>;
 
-/// What the server is like.
+/// Options of the server.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// How calls are answered; all as they should be when `None`.
+    /// Chooses the fault of each call; no faults if `None`.
     pub rule: Option<Rule>,
-    /// Sandboxes at once; more are refused with 503.
+    /// Maximum number of sandboxes; further ones are refused with 503.
     pub capacity: Option<usize>,
-    /// Folder with files by their SHA-256, that its sandboxes see.
+    /// Folder with files named by their SHA-256, which its sandboxes can read.
     pub shared: Option<PathBuf>,
-    /// Files by name, to be downloaded at [`SandyServer::file_url`].
+    /// Files by name, for download at [`SandyServer::file_url`].
     pub files: HashMap<String, Vec<u8>>,
-    /// Put before `PATH` in its sandboxes.
+    /// Folder to insert at the beginning of `PATH` in its sandboxes.
     pub path: Option<PathBuf>,
-    /// Characters of a command's output that it tells; all when `None`.
+    /// Maximum number of characters of a command's output; unlimited if `None`.
     pub output_max: Option<usize>,
-    /// Variables of its sandboxes beside the usual ones. `$HOME` in a value is the working folder.
+    /// Further environment variables of its sandboxes. `$HOME` in a value is replaced by the working folder.
     pub vars: Vec<(String, String)>,
 }
 
-/// A running server. When it is dropped it ends, and so do all its processes.
+/// A running server. Dropping it ends the server and all its processes.
 pub struct SandyServer {
     address: SocketAddr,
     shared: Arc<Shared>,
     task: Mutex<JoinHandle<()>>,
 }
 
-/// What every connection knows.
+/// State shared by all connections.
 struct Shared {
     options: Options,
     root: TempDir,
@@ -129,13 +130,13 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    places: HashMap<String, Arc<Place>>,
-    /// Sandboxes whose ids somebody was told.
-    told: Vec<String>,
+    sandboxes: HashMap<String, Arc<TestSandbox>>,
+    /// Ids of sandboxes that a client has received.
+    reported: Vec<String>,
     made: u64,
     total: u64,
-    of_endpoint: HashMap<Endpoint, u64>,
-    of_sandbox: HashMap<String, u64>,
+    calls_by_endpoint: HashMap<Endpoint, u64>,
+    calls_by_sandbox: HashMap<String, u64>,
     log: Vec<Call>,
 }
 
@@ -146,41 +147,41 @@ impl Shared {
 }
 
 impl SandyServer {
-    /// A server on a free port of the loopback interface.
+    /// Starts a server on a free port of the loopback interface.
     ///
     /// # Errors
-    /// When there is no port or no folder for it.
+    /// If no port or folder is available.
     pub async fn start(options: Options) -> std::io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
         let root = TempDir::new()?;
         let shared = Arc::new(Shared { options, root, state: Mutex::default() });
-        let task = Mutex::new(serve::spawn(listener, Arc::clone(&shared)));
+        let task = Mutex::new(server::spawn(listener, Arc::clone(&shared)));
         Ok(Self { address, shared, task })
     }
 
-    /// A server that answers as this rule says.
+    /// Starts a server with a rule.
     ///
     /// # Errors
     /// As [`SandyServer::start`].
-    pub async fn ruled(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> std::io::Result<Self> {
+    pub async fn with_rule(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> std::io::Result<Self> {
         Self::start(Options { rule: Some(Arc::new(rule)), ..Options::default() }).await
     }
 
-    /// What to set `SANDY_BASE_URL` to; `SANDY_API_KEY` is [`KEY`].
+    /// Returns the value for `SANDY_BASE_URL`; the one for `SANDY_API_KEY` is [`KEY`].
     pub fn base_url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Where a file of [`Options::files`] is downloaded.
+    /// Returns the download address of a file of [`Options::files`].
     pub fn file_url(&self, name: &str) -> String {
         format!("http://{}/files/{name}", self.address)
     }
 
-    /// A client of it, with these time limits.
+    /// Creates a client of this server with these time limits.
     ///
     /// # Errors
-    /// Never for a server that runs.
+    /// Never, for a running server.
     pub fn sandy(&self, timing: Timing) -> Result<Sandy, String> {
         let base_url = self.base_url();
         let config = SandyConfig::from_vars(|name| match name {
@@ -191,73 +192,73 @@ impl SandyServer {
         Ok(Sandy::with_timing(config, timing))
     }
 
-    /// From now on nothing listens any more; calls that are being answered are cut off. Sandboxes live on.
+    /// Stops listening and cuts off calls in progress. Sandboxes keep running.
     pub fn down(&self) {
         self.task.lock().unwrap_or_else(PoisonError::into_inner).abort();
     }
 
-    /// It listens again, where it did before.
+    /// Listens again at the same address.
     ///
     /// # Errors
-    /// When its port was taken by another.
+    /// If another process has taken the port.
     pub async fn up(&self) -> std::io::Result<()> {
         let listener = TcpListener::bind(self.address).await?;
-        let task = serve::spawn(listener, Arc::clone(&self.shared));
+        let task = server::spawn(listener, Arc::clone(&self.shared));
         let mut held = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *held, task).abort();
         Ok(())
     }
 
-    /// Calls of an endpoint so far.
+    /// Returns the number of calls of an endpoint so far.
     pub fn calls(&self, endpoint: Endpoint) -> u64 {
-        self.shared.state().of_endpoint.get(&endpoint).copied().unwrap_or_default()
+        self.shared.state().calls_by_endpoint.get(&endpoint).copied().unwrap_or_default()
     }
 
-    /// Every call so far, in order.
+    /// Returns all calls so far, in order.
     pub fn log(&self) -> Vec<Call> {
         self.shared.state().log.clone()
     }
 
-    /// Sandboxes made so far.
+    /// Returns the number of sandboxes created so far.
     pub fn made(&self) -> u64 {
         self.shared.state().made
     }
 
-    /// Sandboxes that are there and whose ids were told to somebody: whoever was told has to end them.
+    /// Returns the existing sandboxes whose ids a client has received and which it therefore must end.
     pub fn open(&self) -> Vec<String> {
         let state = self.shared.state();
         let mut open: Vec<String> =
-            state.told.iter().filter(|id| state.places.contains_key(*id)).cloned().collect();
+            state.reported.iter().filter(|id| state.sandboxes.contains_key(*id)).cloned().collect();
         open.sort();
         open
     }
 
-    /// Sandboxes that are there and whose ids nobody was told: their answers were lost.
-    pub fn untold(&self) -> Vec<String> {
+    /// Returns the existing sandboxes whose ids were lost with the answer.
+    pub fn unreported(&self) -> Vec<String> {
         let state = self.shared.state();
-        let mut untold: Vec<String> =
-            state.places.keys().filter(|id| !state.told.contains(id)).cloned().collect();
-        untold.sort();
-        untold
+        let mut unreported: Vec<String> =
+            state.sandboxes.keys().filter(|id| !state.reported.contains(id)).cloned().collect();
+        unreported.sort();
+        unreported
     }
 
-    /// Working folder of a sandbox.
+    /// Returns the working folder of a sandbox.
     pub fn folder(&self, sandbox: &str) -> Option<PathBuf> {
-        self.shared.state().places.get(sandbox).map(|place| place.folder().to_owned())
+        self.shared.state().sandboxes.get(sandbox).map(|sandbox| sandbox.folder().to_owned())
     }
 
-    /// Ends a sandbox, as a host does that needs the room.
+    /// Ends a sandbox, as a host does that needs its resources.
     pub fn lose(&self, sandbox: &str) {
-        serve::lose(&self.shared, Some(sandbox));
+        server::lose(&self.shared, Some(sandbox));
     }
 }
 
 impl Drop for SandyServer {
     fn drop(&mut self) {
         self.down();
-        let places = std::mem::take(&mut self.shared.state().places);
-        for place in places.values() {
-            place.end();
+        let sandboxes = std::mem::take(&mut self.shared.state().sandboxes);
+        for sandbox in sandboxes.values() {
+            sandbox.end();
         }
     }
 }

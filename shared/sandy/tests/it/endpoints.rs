@@ -1,4 +1,4 @@
-//! Each endpoint when all goes well, and what a caller gets wrong.
+//! Each endpoint without faults, and invalid arguments.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::support::{World, timing};
 
 #[tokio::test]
-async fn a_sandbox_is_made_used_and_ended() {
+async fn a_sandbox_is_created_used_and_ended() {
     let server = SandyServer::start(Options::default()).await.unwrap();
     let sandy = server.sandy(timing()).unwrap();
     let id = sandy.create(&NewSandbox::default()).await.unwrap();
@@ -32,7 +32,7 @@ async fn a_sandbox_is_made_used_and_ended() {
     assert_eq!(sandy.metrics(1).await.unwrap().len(), 1);
     sandy.terminate(&id).await.unwrap();
     assert_eq!((sandy.exists(&id).await, server.open()), (Ok(false), Vec::new()));
-    // It is no more: that is what was wanted.
+    // Ending it again succeeds, since it no longer exists.
     sandy.terminate(&id).await.unwrap();
     assert_eq!(sandy.exec(&id, &ExecRequest::new("true")).await, Err(SandyError::Gone));
     assert_eq!(sandy.write_file(&id, "a", "").await, Err(SandyError::Gone));
@@ -49,7 +49,7 @@ async fn a_sandbox_is_made_used_and_ended() {
 }
 
 #[tokio::test]
-async fn a_sandbox_may_have_an_engine_and_a_host() {
+async fn a_sandbox_can_be_requested_with_an_engine_and_a_host() {
     let world = World::new().await;
     let new = NewSandbox {
         priority: 1,
@@ -64,7 +64,7 @@ async fn a_sandbox_may_have_an_engine_and_a_host() {
 }
 
 #[tokio::test]
-async fn what_is_no_id_or_path_is_not_sent() {
+async fn invalid_ids_and_paths_are_not_sent() {
     let server = SandyServer::start(Options::default()).await.unwrap();
     let sandy = server.sandy(timing()).unwrap();
     for id in ["", "..", "a/b", "a?b", &"x".repeat(201)] {
@@ -80,7 +80,7 @@ async fn what_is_no_id_or_path_is_not_sent() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_nobodys_sandbox() {
+async fn without_a_valid_key_no_sandbox_is_created() {
     let server = SandyServer::start(Options::default()).await.unwrap();
     let config = SandyConfig::from_vars(|name| match name {
         "SANDY_BASE_URL" => Some(server.base_url()),

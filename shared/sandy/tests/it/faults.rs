@@ -1,5 +1,5 @@
-//! A host that is down, slow, full, or answers garbage: every call ends in a named error, and is made again only where
-//! that does no harm.
+//! A host that is down, slow, full, or answers garbage: every call ends in a named error, and is repeated only if that
+//! is harmless.
 
 use std::time::Duration;
 
@@ -12,23 +12,21 @@ fn status(status: u16, body: &str) -> Fault {
     Fault::Status(status, body.to_owned(), Vec::new())
 }
 
-/// A time limit that a test can wait for, and in which a call reaches its server on a busy machine.
+/// A time limit that is short for a test, and long enough for a call to reach its server on a busy machine.
 const SHORT: Duration = Duration::from_secs(4);
 
-/// Short time limits where the fault is that no answer comes; for all others an answer that takes its time is none.
+/// Returns short time limits if the fault is a missing answer; otherwise slow answers must not time out.
 fn timing_for(fault: &Fault) -> Timing {
     match fault {
-        Fault::Hang(_) => {
-            Timing { create: SHORT, exec_least: SHORT, exec_margin: Duration::ZERO, ..timing() }
-        }
+        Fault::Hang(_) => Timing { create: SHORT, exec_min: SHORT, exec_margin: Duration::ZERO, ..timing() },
         _ => timing(),
     }
 }
 
-/// A server whose every answer is this fault, and a client of it.
+/// Starts a server that answers every call with this fault, and a client of it.
 async fn faulty(fault: Fault) -> (SandyServer, Sandy) {
     let timing = timing_for(&fault);
-    let server = SandyServer::ruled(move |_: &Call| fault.clone()).await.unwrap();
+    let server = SandyServer::with_rule(move |_: &Call| fault.clone()).await.unwrap();
     let sandy = server.sandy(timing).unwrap();
     (server, sandy)
 }
@@ -38,7 +36,7 @@ fn command() -> ExecRequest {
 }
 
 #[tokio::test]
-async fn a_sandbox_is_never_asked_for_twice_once_the_host_may_have_made_it() {
+async fn a_creation_is_not_repeated_once_the_host_may_have_created_the_sandbox() {
     for (fault, error) in [
         (Fault::Garbage, SandyError::Shape("it is not JSON".to_owned())),
         (Fault::NoExitCode, SandyError::NoSandboxId),
@@ -46,7 +44,7 @@ async fn a_sandbox_is_never_asked_for_twice_once_the_host_may_have_made_it() {
         (status(200, r#"{"sandboxId":""}"#), SandyError::NoSandboxId),
         (status(200, r#"{"sandboxId":null}"#), SandyError::NoSandboxId),
         (status(200, r#"{"sandboxId":7}"#), SandyError::Shape("sandboxId is not a text".to_owned())),
-        (status(200, r#"{"sandboxId":"../x"}"#), SandyError::Shape("sandboxId is no id".to_owned())),
+        (status(200, r#"{"sandboxId":"../x"}"#), SandyError::Shape("sandboxId is not a valid id".to_owned())),
         (status(200, "[]"), SandyError::NoSandboxId),
         (status(302, ""), SandyError::Status(302)),
         (status(403, "no"), SandyError::Status(403)),
@@ -54,7 +52,7 @@ async fn a_sandbox_is_never_asked_for_twice_once_the_host_may_have_made_it() {
             status(500, r#"{"detail":"out of\nspace"}"#),
             SandyError::Rejected { status: 500, excerpt: "out of space".to_owned() },
         ),
-        (status(404, ""), SandyError::Rejected { status: 404, excerpt: "nothing more is said".to_owned() }),
+        (status(404, ""), SandyError::Rejected { status: 404, excerpt: "no details".to_owned() }),
         (status(408, ""), SandyError::Full { status: 408, retry_after: None }),
         (status(429, ""), SandyError::Full { status: 429, retry_after: None }),
         (
@@ -75,7 +73,7 @@ async fn a_sandbox_is_never_asked_for_twice_once_the_host_may_have_made_it() {
 }
 
 #[tokio::test]
-async fn a_full_host_says_so_and_has_room_later() {
+async fn a_full_host_is_busy_until_a_sandbox_ends() {
     let server = SandyServer::start(Options { capacity: Some(1), ..Options::default() }).await.unwrap();
     let sandy = server.sandy(timing()).unwrap();
     let first = sandy.create(&NewSandbox::default()).await.unwrap();
@@ -87,7 +85,7 @@ async fn a_full_host_says_so_and_has_room_later() {
 }
 
 #[tokio::test]
-async fn only_a_command_that_may_run_twice_is_sent_again() {
+async fn only_repeatable_commands_are_sent_again() {
     for (fault, kind) in [
         (Fault::Garbage, SandyErrorKind::Transient),
         (Fault::Drop, SandyErrorKind::Transient),
@@ -103,10 +101,10 @@ async fn only_a_command_that_may_run_twice_is_sent_again() {
         (status(429, ""), SandyErrorKind::Busy),
     ] {
         let timing = timing_for(&fault);
-        // Otherwise the sandbox is not there.
+        // Creation must succeed.
         let rule =
             move |call: &Call| if call.endpoint == Endpoint::Exec { fault.clone() } else { Fault::None };
-        let server = SandyServer::ruled(rule).await.unwrap();
+        let server = SandyServer::with_rule(rule).await.unwrap();
         let sandy = server.sandy(Timing { create: Duration::from_secs(90), ..timing }).unwrap();
         let id = sandy.create(&NewSandbox::default()).await.unwrap();
         let error = sandy.exec(&id, &command()).await.unwrap_err();
@@ -114,7 +112,7 @@ async fn only_a_command_that_may_run_twice_is_sent_again() {
         let error = sandy.exec(&id, &command().repeatable()).await.unwrap_err();
         assert_eq!((error.kind(), server.calls(Endpoint::Exec)), (kind, 4), "{error}");
     }
-    // What cannot get better is not sent again.
+    // Permanent errors aren't retried.
     for (fault, error) in [
         (status(401, ""), SandyError::Status(401)),
         (status(422, "x"), SandyError::Rejected { status: 422, excerpt: "x".to_owned() }),
@@ -146,7 +144,7 @@ async fn a_missing_exit_code_is_not_a_success() {
         let (_server, sandy) = faulty(status(200, body)).await;
         assert_eq!(sandy.exec("sb-1", &command()).await, Err(error), "{body}");
     }
-    // These were run: one succeeded, the other wrote something.
+    // These commands were run: one succeeded, the other wrote output.
     for body in [
         r#"{"stderr":"agent not ready","exitCode":0}"#,
         r#"{"stdout":"x","stderr":"agent not ready","exitCode":1}"#,
@@ -168,16 +166,16 @@ async fn a_command_whose_output_is_too_long_is_an_error() {
 }
 
 #[tokio::test]
-async fn files_ends_and_looks_are_tried_again() {
+async fn writes_terminations_and_checks_are_retried() {
     for passing in [Fault::Drop, Fault::DropAfter, status(500, ""), status(503, "")] {
-        // The first call of each endpoint goes wrong.
+        // The first call of each endpoint fails.
         let fault = passing.clone();
         let rule = move |call: &Call| match call.endpoint {
             Endpoint::Create => Fault::None,
             _ if call.before == 0 => fault.clone(),
             _ => Fault::None,
         };
-        let server = SandyServer::ruled(rule).await.unwrap();
+        let server = SandyServer::with_rule(rule).await.unwrap();
         let sandy = server.sandy(timing()).unwrap();
         let id = sandy.create(&NewSandbox::default()).await.unwrap();
         sandy.write_file(&id, "a", "b").await.unwrap();
@@ -188,7 +186,7 @@ async fn files_ends_and_looks_are_tried_again() {
     }
     let (server, sandy) = faulty(status(500, "")).await;
     assert_eq!(sandy.write_file("sb-1", "a", "b").await.unwrap_err().kind(), SandyErrorKind::Transient);
-    // That it cannot be told is neither of the two.
+    // A failed check means neither that it exists nor that it doesn't.
     assert_eq!(sandy.exists("sb-1").await.unwrap_err().kind(), SandyErrorKind::Transient);
     assert_eq!(sandy.terminate("sb-1").await.unwrap_err().kind(), SandyErrorKind::Transient);
     let calls = [Endpoint::Write, Endpoint::Exists, Endpoint::Terminate].map(|of| server.calls(of));
@@ -196,7 +194,7 @@ async fn files_ends_and_looks_are_tried_again() {
 }
 
 #[tokio::test]
-async fn a_host_that_is_down_is_asked_again_also_for_a_sandbox() {
+async fn a_failed_connection_is_retried_even_for_creations() {
     let server = SandyServer::start(Options::default()).await.unwrap();
     let sandy = server.sandy(timing()).unwrap();
     server.down();
@@ -214,9 +212,9 @@ async fn a_host_that_is_down_is_asked_again_also_for_a_sandbox() {
 }
 
 #[tokio::test]
-async fn a_sandbox_that_is_lost_half_way_is_gone() {
-    let rule = |call: &Call| if call.of_sandbox_before == 2 { Fault::Lose } else { Fault::None };
-    let server = SandyServer::ruled(rule).await.unwrap();
+async fn a_sandbox_that_is_lost_in_between_is_gone() {
+    let rule = |call: &Call| if call.sandbox_before == 2 { Fault::Lose } else { Fault::None };
+    let server = SandyServer::with_rule(rule).await.unwrap();
     let sandy = server.sandy(timing()).unwrap();
     let id = sandy.create(&NewSandbox::default()).await.unwrap();
     for _ in 0..2 {

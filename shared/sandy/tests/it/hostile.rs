@@ -1,4 +1,4 @@
-//! Jobs that do what they can to be in the way. Each ends in a named way, and nothing of it is followed or waited for.
+//! Hostile jobs. Each ends in a named way, and the client neither follows nor waits for what they leave.
 
 use std::fs;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use bench_sandy::testing::Options;
 
 use crate::support::{OUTSIDE, World, file, result, spec};
 
-/// Kills the wrapper, and lets it look as if that was long ago. The wrapper is the script's parent.
+/// Kills the wrapper, which is the script's parent, and makes it look long dead.
 const WITHOUT_WRAPPER: &str = "outside \"kill -9 $PPID\"; sleep 0.1; touch -d '1 hour ago' beat lock;";
 
 #[tokio::test]
@@ -28,7 +28,7 @@ async fn a_flood_of_output_is_read_and_only_its_end_is_kept() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_text_are_replaced() {
+async fn invalid_utf8_is_replaced() {
     let world = World::new().await;
     let spec =
         JobSpec { results: vec![result("r", 100)], ..spec("printf 'a\\0\\377b'; printf '\\303(\\0' > r") };
@@ -37,7 +37,7 @@ async fn bytes_that_are_no_text_are_replaced() {
 }
 
 #[tokio::test]
-async fn a_job_without_its_wrapper_has_vanished_whatever_it_pretends() {
+async fn a_job_without_its_wrapper_has_vanished_whatever_it_fakes() {
     for pretended in [
         "true",
         "ln -s /etc/passwd rc",
@@ -66,12 +66,12 @@ async fn a_job_without_its_wrapper_has_vanished_whatever_it_pretends() {
 }
 
 #[tokio::test]
-async fn what_a_job_leaves_running_without_its_wrapper_can_be_stopped() {
+async fn processes_of_a_job_without_its_wrapper_can_be_stopped() {
     let world = World::new().await;
     let spec = spec(&format!("{OUTSIDE} {WITHOUT_WRAPPER} sleep 1000 & touch done; wait"));
     world.upload(&spec).await;
     world.start(&spec).await;
-    world.until_there("done").await;
+    world.wait_for_file("done").await;
     assert_eq!(world.end().await, JobEnd::Vanished);
     assert!(!world.processes().is_empty());
     job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
@@ -79,7 +79,7 @@ async fn what_a_job_leaves_running_without_its_wrapper_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn notes_that_are_not_the_wrappers_are_replaced_by_it() {
+async fn the_wrapper_replaces_fake_records() {
     for pretended in [
         "ln -s /etc/passwd rc; ln -sf /etc/passwd rc.tmp",
         "mkfifo rc rc.x; mv rc.x rc.tmp",
@@ -115,10 +115,10 @@ async fn daemons_end_with_their_job() {
     }
 }
 
-/// Long after every test is over: a job that ends before did not end by its time.
+/// A time limit that no test reaches.
 const NEVER: Duration = Duration::from_secs(6 * 3_600);
 
-/// Stops its wrapper, which is the script's parent, and stays.
+/// Returns a job that stops its wrapper, the script's parent, and keeps running.
 fn halting(again: &str) -> JobSpec {
     let script = format!(
         "{OUTSIDE} echo x > r; outside \"kill -STOP $PPID\"; touch done; trap '' TERM; while :; do {again} sleep 0.1; done"
@@ -127,12 +127,12 @@ fn halting(again: &str) -> JobSpec {
 }
 
 #[tokio::test]
-async fn a_wrapper_that_was_halted_does_not_keep_its_job_from_being_stopped() {
+async fn a_job_with_a_halted_wrapper_can_be_stopped() {
     let world = World::new().await;
     let spec = halting("");
     world.upload(&spec).await;
     world.start(&spec).await;
-    world.until_there("done").await;
+    world.wait_for_file("done").await;
     assert!(job::overdue(spec.time_limit) > spec.time_limit);
     job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
     let report = world.harvest(&spec, JobEnd::TimedOut).await;
@@ -140,25 +140,25 @@ async fn a_wrapper_that_was_halted_does_not_keep_its_job_from_being_stopped() {
 }
 
 #[tokio::test]
-async fn a_job_that_halts_its_wrapper_ends_at_the_next_look() {
+async fn a_job_that_halts_its_wrapper_ends_at_the_next_poll() {
     for again in ["", "outside \"kill -STOP $PPID\";"] {
         let world = World::new().await;
         let spec = halting(again);
         world.upload(&spec).await;
         world.start(&spec).await;
-        world.until_there("done").await;
+        world.wait_for_file("done").await;
         assert_eq!(world.look().await, JobStatus::Over(JobEnd::Halted), "{again}");
         let report = world.harvest(&spec, JobEnd::Halted).await;
         assert_eq!((report.text("r"), world.processes()), (Some("x\n"), Vec::new()), "{again}");
-        // A turn that is repeated hears the same, where the wrapper was left to note it.
+        // A repeated poll gives the same answer if the wrapper could record it.
         let end = world.end().await;
         assert!(end == JobEnd::Halted || (end == JobEnd::Vanished && !again.is_empty()), "{again}: {end:?}");
     }
 }
 
-/// Everything by which a program of the same user could hold its job's wrapper up. (Signal 0 does nothing, and is refused to
-/// those that may send none.)
-const AT_ITS_WRAPPER: &str = r#"
+/// Every way for a program of the same user to stop or slow down its job's wrapper. (Signal 0 does nothing, but is
+/// refused to programs that may not send signals.)
+const ATTACK_ON_WRAPPER: &str = r#"
 import ctypes, fcntl, os, resource, signal, socket, struct, sys
 libc, wrapper = ctypes.CDLL(None, use_errno=True), int(sys.argv[1])
 group = os.getpgid(wrapper)
@@ -192,7 +192,7 @@ for name, way in ways():
         done.append(name)
     except OSError:
         pass
-# Its own children, itself and its group are its business.
+# It may affect itself, its children and its group.
 child = os.fork()
 if child == 0:
     signal.pause()
@@ -205,19 +205,19 @@ print(done)
 "#;
 
 #[tokio::test]
-async fn a_job_can_neither_end_its_wrapper_nor_hold_it_up() {
+async fn a_job_can_neither_end_nor_slow_down_its_wrapper() {
     let world = World::new().await;
-    let files = vec![file("attack.py", AT_ITS_WRAPPER)];
+    let files = vec![file("attack.py", ATTACK_ON_WRAPPER)];
     let report = world.run(&JobSpec { files, ..spec("python3 -I attack.py $PPID; exit 5") }).await;
     assert_eq!((report.end, report.stdout_tail.as_str()), (JobEnd::Exited(5), "[]\n"), "{report:?}");
 }
 
 #[tokio::test]
 async fn a_program_that_halts_its_supervisor_ends_its_job() {
-    // As a grader's supervisor and its program: the program is the child, and goes on working.
+    // As with a grader's supervisor and its program: the program is the child, and keeps working.
     for program in [
         "import os, signal\nif os.fork(): os.wait()\nos.kill(os.getppid(), signal.SIGSTOP)\nwhile True: pass",
-        // It wakes it now and then, never for long.
+        // Continues it from time to time, briefly.
         "import os, signal, time\nif os.fork(): os.wait()\nwhile True:\n os.kill(os.getppid(), signal.SIGSTOP); \
          time.sleep(0.4); os.kill(os.getppid(), signal.SIGCONT)",
     ] {
@@ -238,7 +238,7 @@ async fn a_program_may_halt_its_own_children_for_a_while() {
 }
 
 #[tokio::test]
-async fn result_files_that_are_none_are_not_read() {
+async fn only_regular_result_files_are_read() {
     let world = World::new().await;
     let names =
         ["link", "fifo", "dir", "below/passwd", "below-link/passwd", "huge", "self", "secret", "dot", "good"];
@@ -258,13 +258,13 @@ async fn result_files_that_are_none_are_not_read() {
     assert_eq!(found("huge"), Some(Harvested::TooLong(1 << 40)));
     assert_eq!((found("below/passwd"), found("below-link/passwd")), (None, None));
     assert_eq!(report.text("good"), Some("yes\n"));
-    // Who has all rights reads it.
+    // Root can read it anyway.
     assert!(matches!(found("secret"), Some(Harvested::NotAFile | Harvested::Text(_))));
 }
 
 #[tokio::test]
-async fn a_job_that_prints_our_answers_is_not_believed() {
-    // A host whose shells read a file of the sandbox first.
+async fn answers_printed_by_a_job_are_ignored() {
+    // A host whose shells first read a file of the sandbox.
     let vars = vec![("BASH_ENV".to_owned(), "$HOME/.profile".to_owned())];
     let world = World::with(Options { vars, ..Options::default() }).await;
     let script =
@@ -276,9 +276,9 @@ async fn a_job_that_prints_our_answers_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_fork_bomb_ends_with_its_time() {
+async fn a_fork_bomb_ends_at_its_time_limit() {
     let world = World::new().await;
-    // As many as a small host allows, each of which begins another when it is killed.
+    // As many processes as a small host permits, each of which starts another when it is killed.
     let script = "again() { trap '' TERM; for n in 1 2 3; do sleep 1000; done; }\n\
                   for n in $(seq 60); do (again & again &) ; done; wait; sleep 1000";
     let report = world.run(&JobSpec { time_limit: Duration::from_secs(1), ..spec(script) }).await;

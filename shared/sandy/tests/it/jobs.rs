@@ -1,4 +1,4 @@
-//! Jobs when all goes well, and those that are merely difficult.
+//! Jobs without faults, and jobs that are merely difficult.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use bench_sandy::testing::{Endpoint, Fault, Options, Rule};
 use crate::support::{World, file, result, spec};
 
 #[tokio::test]
-async fn a_job_runs_over_its_files_and_leaves_results() {
+async fn a_job_reads_its_files_and_its_results_are_harvested() {
     let world = World::new().await;
     let binary: Vec<u8> = (0..=255).collect();
     let spec = JobSpec {
@@ -32,13 +32,13 @@ async fn a_job_runs_over_its_files_and_leaves_results() {
     assert_eq!(report.files.len(), 2);
     assert!(report.elapsed_ms.is_some_and(|elapsed| elapsed < 60_000));
     assert_eq!(report.isolation.as_deref(), Some("none"));
-    // Small jobs are one file and four short commands at least.
+    // A small job takes one file and at least four short commands.
     assert_eq!((world.server.calls(Endpoint::Write), world.processes()), (1, Vec::new()));
     assert_eq!(world.look().await, JobStatus::Over(JobEnd::Exited(4)));
 }
 
 #[tokio::test]
-async fn ends_have_names() {
+async fn ends_are_reported_by_name() {
     for (script, end) in [
         ("", JobEnd::Exited(0)),
         ("exit 255", JobEnd::Exited(255)),
@@ -55,7 +55,7 @@ async fn ends_have_names() {
 }
 
 #[tokio::test]
-async fn a_job_with_much_to_send_and_to_read_is_cut_into_pieces() {
+async fn large_files_and_results_are_sent_in_pieces() {
     let world = World::new().await;
     let much: Vec<u8> = (0..3_500_000_u32).map(|n| b'a' + u8::try_from(n % 23).unwrap()).collect();
     let spec = JobSpec {
@@ -73,7 +73,7 @@ async fn a_job_with_much_to_send_and_to_read_is_cut_into_pieces() {
 }
 
 #[tokio::test]
-async fn results_come_whole_from_a_host_that_cuts_what_commands_write() {
+async fn results_arrive_complete_from_a_host_that_truncates_output() {
     for (output_max, is_enough) in [(400_000, true), (65_536, true), (1_000, false)] {
         let world = World::with(Options { output_max: Some(output_max), ..Options::default() }).await;
         let script = "seq 60000 > many; cp many again; head -c 300000 /dev/urandom | tee /dev/stderr";
@@ -84,7 +84,7 @@ async fn results_come_whole_from_a_host_that_cuts_what_commands_write() {
         let end = world.end().await;
         let harvested = job::harvest(&world.sandy, &world.id, &world.job, &spec, end).await;
         if !is_enough {
-            assert!(matches!(harvested, Err(JobError::Garbled { .. })), "{harvested:?}");
+            assert!(matches!(harvested, Err(JobError::UnexpectedAnswer { .. })), "{harvested:?}");
             continue;
         }
         let (many, report) = (std::fs::read_to_string(world.file("many")).unwrap(), harvested.unwrap());
@@ -93,7 +93,7 @@ async fn results_come_whole_from_a_host_that_cuts_what_commands_write() {
 }
 
 #[tokio::test]
-async fn a_job_is_stopped_when_its_time_is_up_also_when_it_does_not_want_to() {
+async fn a_job_is_stopped_at_its_time_limit_even_if_it_resists() {
     for script in ["while :; do :; done", "trap '' TERM; while :; do sleep 0.1; done", "sleep 1000 & wait"] {
         let world = World::new().await;
         let spec = JobSpec { time_limit: Duration::from_secs(1), ..spec(script) };
@@ -104,13 +104,13 @@ async fn a_job_is_stopped_when_its_time_is_up_also_when_it_does_not_want_to() {
 }
 
 #[tokio::test]
-async fn a_job_that_is_stopped_has_the_time_to_say_goodbye() {
+async fn a_stopped_job_has_time_to_clean_up() {
     let world = World::new().await;
     let script = "trap 'echo bye > last; exit 0' TERM; touch begun; sleep 1000 & wait";
     let spec = JobSpec { results: vec![result("last", 10)], ..spec(script) };
     world.upload(&spec).await;
     world.start(&spec).await;
-    world.until_there("begun").await;
+    world.wait_for_file("begun").await;
     job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
     let end = world.end().await;
     let report = world.harvest(&spec, end).await;
@@ -118,12 +118,12 @@ async fn a_job_that_is_stopped_has_the_time_to_say_goodbye() {
 }
 
 #[tokio::test]
-async fn a_job_can_be_stopped_and_what_it_left_can_be_read() {
+async fn a_stopped_job_can_be_harvested() {
     let world = World::new().await;
     let spec = JobSpec { results: vec![result("begun", 10)], ..spec("echo x > begun; sleep 1000") };
     world.upload(&spec).await;
     world.start(&spec).await;
-    world.until_there("begun").await;
+    world.wait_for_file("begun").await;
     assert!(matches!(world.look().await, JobStatus::Running { .. }));
     job::stop(&world.sandy, &world.id, &world.job).await.unwrap();
     assert_eq!((world.end().await, world.processes()), (JobEnd::Exited(143), Vec::new()));
@@ -133,7 +133,7 @@ async fn a_job_can_be_stopped_and_what_it_left_can_be_read() {
 }
 
 #[tokio::test]
-async fn a_job_that_was_stopped_before_it_began_does_not_begin() {
+async fn a_job_that_was_stopped_before_its_start_does_not_start() {
     let world = World::new().await;
     let spec = spec("touch begun");
     world.upload(&spec).await;
@@ -141,26 +141,26 @@ async fn a_job_that_was_stopped_before_it_began_does_not_begin() {
     world.start(&spec).await;
     assert!(matches!(world.look().await, JobStatus::Running { .. } | JobStatus::Over(JobEnd::Vanished)));
     assert!(!world.file("begun").exists() && world.processes().is_empty());
-    // Also where there was nothing at all.
+    // Works for a job without any files, too.
     let other = "job-2".parse().unwrap();
     job::stop(&world.sandy, &world.id, &other).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_cannot_be_run_is_said_before_anything_is_done() {
+async fn invalid_jobs_are_rejected_before_any_call() {
     let world = World::new().await;
     let before = world.server.log().len();
     let bad = JobSpec { files: vec![file("../x", "")], ..spec("true") };
     let error = job::upload(&world.sandy, &world.id, &world.job, &bad, &NoFiles).await.unwrap_err();
     assert_eq!((error.kind(), world.server.log().len()), (JobErrorKind::Fatal, before));
-    // A script that was never sent.
+    // The script was never sent.
     let error = job::start(&world.sandy, &world.id, &world.job, &spec("true")).await.unwrap_err();
     assert_eq!(error.to_string(), "the sandbox could not start the job: there is no script");
     assert_eq!(world.look().await, JobStatus::NotStarted);
 }
 
 #[tokio::test]
-async fn jobs_in_one_sandbox_do_not_meet() {
+async fn jobs_in_one_sandbox_are_independent() {
     let world = World::new().await;
     let other: job::JobName = "job-2".parse().unwrap();
     for (job, text) in [(&world.job, "one"), (&other, "two")] {
@@ -177,7 +177,7 @@ async fn jobs_in_one_sandbox_do_not_meet() {
     }
 }
 
-/// A program may leave more than its sandbox may hold, and be over before that is found.
+/// A program may exceed a limit of the sandbox and exit before the host notices.
 #[tokio::test]
 async fn a_sandbox_that_is_ended_for_a_limit_ends_its_job_at_any_step() {
     let is_over = Arc::new(AtomicBool::new(false));

@@ -1,11 +1,11 @@
-//! The client and its jobs against a server over real processes.
+//! Tests of the client and its jobs with a server over real processes.
 
-#![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on ends
+#![allow(clippy::unwrap_used, clippy::panic)] // a test that can't continue has failed
 
 mod endpoints;
 mod faults;
 mod hostile;
 mod jobs;
+mod repeated;
 mod stored;
 mod support;
-mod twice;

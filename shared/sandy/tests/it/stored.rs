@@ -1,4 +1,4 @@
-//! Stored files: had by the host, sent, downloaded, or refused.
+//! Stored files: linked from the host, sent, downloaded, or rejected.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,11 +19,11 @@ use tempfile::TempDir;
 
 use crate::support::{World, result, spec, timing};
 
-/// Beyond this, files are not sent.
+/// Maximum size of files that are sent, in bytes.
 const SENT_MAX: usize = 64 << 20;
 
 fn bytes(length: usize) -> Vec<u8> {
-    // Different in every piece.
+    // The content differs in every piece.
     (0..length).map(|n| (n.wrapping_mul(2_654_435_761) >> 13).to_le_bytes()[0]).collect()
 }
 
@@ -35,7 +35,7 @@ fn stored(content: &[u8], url: Option<String>) -> StoredFile {
     StoredFile { key: "files/a".to_owned(), sha256: sha256(content), bytes: content.len() as u64, url }
 }
 
-/// A file that is not sent, and its checksum: made once, as that takes a while.
+/// Returns a file that is too large to be sent, and its checksum. Computed once, since that takes a while.
 fn large() -> &'static (Vec<u8>, String) {
     static LARGE: OnceLock<(Vec<u8>, String)> = OnceLock::new();
     LARGE.get_or_init(|| {
@@ -45,39 +45,39 @@ fn large() -> &'static (Vec<u8>, String) {
     })
 }
 
-/// The large file at an address.
+/// Returns the large file with a download address.
 fn large_at(url: String) -> StoredFile {
     let (content, sha256) = large();
     let bytes = content.len() as u64;
     StoredFile { key: "files/a".to_owned(), sha256: sha256.clone(), bytes, url: Some(url) }
 }
 
-/// A job that tells what a stored file is.
-fn over(file: StoredFile) -> JobSpec {
+/// Returns a job that computes the checksum of a stored file.
+fn checksum_job(file: StoredFile) -> JobSpec {
     let file = JobFile { path: "data/file".to_owned(), content: FileContent::Stored(file) };
     let results = vec![result("sum", 100)];
     JobSpec { files: vec![file], results, ..spec("sha256sum < data/file | cut -c1-64 > sum") }
 }
 
-/// Gives a file from memory, and counts.
-struct Held {
+/// Reads a file from memory, and counts the reads.
+struct MemorySource {
     content: Vec<u8>,
     reads: AtomicU64,
-    /// After so many reads there is nothing more.
+    /// Number of reads after which reading fails.
     reads_max: u64,
 }
 
-impl Held {
+impl MemorySource {
     fn new(content: &[u8]) -> Self {
         Self { content: content.to_vec(), reads: AtomicU64::new(0), reads_max: u64::MAX }
     }
 }
 
 #[async_trait]
-impl FileSource for Held {
+impl FileSource for MemorySource {
     async fn read(&self, _: &StoredFile, offset: u64, length: u64) -> Result<Bytes, SourceError> {
         if self.reads.fetch_add(1, Ordering::Relaxed) >= self.reads_max {
-            return Err(SourceError { reason: "not now".to_owned(), is_passing: true });
+            return Err(SourceError { reason: "not now".to_owned(), is_transient: true });
         }
         let from = usize::try_from(offset).unwrap();
         Ok(Bytes::copy_from_slice(&self.content[from..from + usize::try_from(length).unwrap()]))
@@ -88,7 +88,7 @@ async fn upload(world: &World, spec: &JobSpec, source: &dyn FileSource) -> Resul
     job::upload(&world.sandy, &world.id, &world.job, spec, source).await
 }
 
-/// Uploads until all is there.
+/// Uploads until everything is in place.
 async fn until_ready(world: &World, spec: &JobSpec, source: &dyn FileSource) -> Result<(), JobError> {
     for _ in 0..500 {
         if upload(world, spec, source).await? == Uploaded::Ready {
@@ -112,14 +112,14 @@ async fn assert_sha(world: &World, spec: &JobSpec, sha256: &str) {
 }
 
 #[tokio::test]
-async fn a_file_that_the_host_has_is_linked_to() {
+async fn a_file_that_the_host_has_is_linked() {
     let content = bytes(100_000);
     let file = stored(&content, None);
     let shared = TempDir::new().unwrap();
     fs::write(shared.path().join(&file.sha256), &content).unwrap();
     let options = Options { shared: Some(shared.path().to_owned()), ..Options::default() };
     let world = World::with(options).await;
-    let spec = over(file);
+    let spec = checksum_job(file);
     assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Ready));
     assert!(world.file("data/file").is_symlink());
     assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Ready));
@@ -127,38 +127,38 @@ async fn a_file_that_the_host_has_is_linked_to() {
 }
 
 #[tokio::test]
-async fn a_file_of_another_length_at_the_host_is_not_taken() {
+async fn a_file_of_another_length_at_the_host_is_not_used() {
     let content = bytes(1_000);
     let file = stored(&content, None);
     let shared = TempDir::new().unwrap();
     fs::write(shared.path().join(&file.sha256), "half").unwrap();
     let options = Options { shared: Some(shared.path().to_owned()), ..Options::default() };
     let world = World::with(options).await;
-    let spec = over(file);
-    until_ready(&world, &spec, &Held::new(&content)).await.unwrap();
+    let spec = checksum_job(file);
+    until_ready(&world, &spec, &MemorySource::new(&content)).await.unwrap();
     assert_sum(&world, &spec, &content).await;
 }
 
 #[tokio::test]
-async fn a_file_is_sent_in_pieces_and_gone_on_from_where_it_was() {
+async fn an_interrupted_upload_in_pieces_is_continued() {
     let content = bytes((3 << 20) + 17);
     let world = World::new().await;
-    let spec = over(stored(&content, None));
-    let half = Held { reads_max: 2, ..Held::new(&content) };
+    let spec = checksum_job(stored(&content, None));
+    let half = MemorySource { reads_max: 2, ..MemorySource::new(&content) };
     let error = upload(&world, &spec, &half).await.unwrap_err();
     assert_eq!(error.kind(), JobErrorKind::Transient);
     assert_eq!(error.to_string(), "the job's file `data/file` could not be read: not now");
-    // A piece that arrived damaged is sent again.
+    // A damaged piece is sent again.
     let pieces = fs::read_dir(world.server.folder(&world.id).unwrap()).unwrap().flatten();
     let mut pieces: Vec<_> = pieces.map(|entry| entry.path()).filter(|path| path.is_file()).collect();
     pieces.sort();
     assert_eq!(pieces.len(), 2);
     fs::write(&pieces[1], "damaged").unwrap();
-    let rest = Held::new(&content);
+    let rest = MemorySource::new(&content);
     until_ready(&world, &spec, &rest).await.unwrap();
     assert_eq!(rest.reads.load(Ordering::Relaxed), 3);
     assert_sum(&world, &spec, &content).await;
-    // The job is over: nothing is sent or changed any more.
+    // The job has ended: nothing is sent or changed any more.
     assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Ready));
 }
 
@@ -167,7 +167,7 @@ async fn an_upload_takes_as_many_steps_as_it_needs() {
     let content = bytes(4 << 20);
     let mut world = World::new().await;
     world.sandy = world.server.sandy(Timing { upload_step: Duration::ZERO, ..timing() }).unwrap();
-    let (spec, source) = (over(stored(&content, None)), Held::new(&content));
+    let (spec, source) = (checksum_job(stored(&content, None)), MemorySource::new(&content));
     let mut steps = 1;
     while upload(&world, &spec, &source).await != Ok(Uploaded::Ready) {
         steps += 1;
@@ -177,35 +177,36 @@ async fn an_upload_takes_as_many_steps_as_it_needs() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_empty_is_put_there() {
+async fn an_empty_file_is_created() {
     let world = World::new().await;
-    let spec = over(stored(b"", None));
+    let spec = checksum_job(stored(b"", None));
     until_ready(&world, &spec, &NoFiles).await.unwrap();
     assert_sum(&world, &spec, b"").await;
 }
 
 #[tokio::test]
-async fn a_file_that_changed_in_the_store_is_refused() {
+async fn a_file_that_changed_in_the_store_is_rejected() {
     let content = bytes(2_000);
     let world = World::new().await;
     let mut other = content.clone();
     other[7] ^= 1;
-    let error = upload(&world, &over(stored(&content, None)), &Held::new(&other)).await.unwrap_err();
+    let error =
+        upload(&world, &checksum_job(stored(&content, None)), &MemorySource::new(&other)).await.unwrap_err();
     assert_eq!(error, JobError::Checksum { path: "data/file".to_owned() });
     assert_eq!(error.kind(), JobErrorKind::Fatal);
 }
 
 #[tokio::test]
-async fn a_large_file_that_nobody_can_download_is_refused_with_the_limit() {
+async fn a_large_file_without_address_is_rejected_with_the_limit() {
     let world = World::new().await;
     let file = StoredFile { bytes: SENT_MAX as u64 + 1, ..stored(b"x", None) };
-    let error = upload(&world, &over(file), &NoFiles).await.unwrap_err();
+    let error = upload(&world, &checksum_job(file), &NoFiles).await.unwrap_err();
     assert_eq!(error.kind(), JobErrorKind::Fatal);
     let text = error.to_string();
     assert!(text.contains("67108865 bytes: at most 67108864 are sent"), "{text}");
 }
 
-/// A world whose large file is at an address, with `PATH` in the sandbox beginning with this folder.
+/// Returns a world with a server for the large file; `PATH` in the sandbox begins with `path`.
 async fn downloading(
     content: Vec<u8>,
     path: Option<&Path>,
@@ -224,7 +225,7 @@ async fn downloading(
     .await
 }
 
-/// A folder with a `curl` that does not run, so that the sandbox seems to have none.
+/// Returns a folder with a `curl` that doesn't run, so that the sandbox seems to have none.
 fn without_curl() -> TempDir {
     let folder = TempDir::new().unwrap();
     let curl = folder.path().join("curl");
@@ -234,7 +235,7 @@ fn without_curl() -> TempDir {
 }
 
 #[tokio::test]
-async fn a_large_file_is_downloaded_by_the_sandbox_and_gone_on_from_where_it_broke_off() {
+async fn the_sandbox_downloads_a_large_file_and_continues_after_an_interruption() {
     let without = without_curl();
     for path in [None, Some(without.path())] {
         let world = downloading(large().0.clone(), path, |before| match before {
@@ -242,7 +243,7 @@ async fn a_large_file_is_downloaded_by_the_sandbox_and_gone_on_from_where_it_bro
             _ => Fault::None,
         })
         .await;
-        let spec = over(large_at(world.server.file_url("large")));
+        let spec = checksum_job(large_at(world.server.file_url("large")));
         assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Underway { is_downloading: true }));
         until_ready(&world, &spec, &NoFiles).await.unwrap();
         assert_eq!(world.server.calls(Endpoint::File), 2, "{path:?}");
@@ -251,13 +252,13 @@ async fn a_large_file_is_downloaded_by_the_sandbox_and_gone_on_from_where_it_bro
 }
 
 #[tokio::test]
-async fn a_download_that_fails_says_why_and_may_be_tried_again() {
+async fn a_failed_download_reports_the_reason_and_can_be_retried() {
     let world = downloading(large().0.clone(), None, |before| match before {
         0..5 => Fault::Status(404, String::new(), Vec::new()),
         _ => Fault::None,
     })
     .await;
-    let spec = over(large_at(world.server.file_url("large")));
+    let spec = checksum_job(large_at(world.server.file_url("large")));
     let error = until_ready(&world, &spec, &NoFiles).await.unwrap_err();
     assert_eq!(error.kind(), JobErrorKind::Transient);
     let text = error.to_string();
@@ -270,15 +271,15 @@ async fn a_download_that_fails_says_why_and_may_be_tried_again() {
 }
 
 #[tokio::test]
-async fn a_download_of_other_bytes_is_not_taken() {
+async fn a_download_with_wrong_bytes_is_rejected() {
     let mut other = large().0.clone();
     other[SENT_MAX] ^= 1;
-    // Longer than it should be: no more is taken than there should be.
+    // Too long: the sandbox stops at the expected length.
     let mut longer = large().0.clone();
     longer.extend(bytes(1 << 20));
-    for (served, why) in [(other, "its bytes are others"), (longer, "")] {
+    for (served, why) in [(other, "its bytes do not match"), (longer, "")] {
         let world = downloading(served, None, |_| Fault::None).await;
-        let spec = over(large_at(world.server.file_url("large")));
+        let spec = checksum_job(large_at(world.server.file_url("large")));
         let error = until_ready(&world, &spec, &NoFiles).await.unwrap_err();
         assert!(matches!(&error, JobError::Download { reason, .. } if reason.starts_with(why)), "{error}");
         assert!(!world.file("data/file").exists());
@@ -286,13 +287,13 @@ async fn a_download_of_other_bytes_is_not_taken() {
 }
 
 #[tokio::test]
-async fn a_download_is_begun_once_and_again_when_it_was_killed() {
+async fn a_download_is_started_once_and_again_after_it_was_killed() {
     let world = downloading(large().0.clone(), None, |before| match before {
         0 => Fault::Hang(Duration::from_secs(600)),
         _ => Fault::None,
     })
     .await;
-    let spec = over(large_at(world.server.file_url("large")));
+    let spec = checksum_job(large_at(world.server.file_url("large")));
     let both = tokio::join!(upload(&world, &spec, &NoFiles), upload(&world, &spec, &NoFiles));
     assert_eq!(
         both,
@@ -302,7 +303,7 @@ async fn a_download_is_begun_once_and_again_when_it_was_killed() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(upload(&world, &spec, &NoFiles).await, Ok(Uploaded::Underway { is_downloading: true }));
-    kill_all_of(&world.server, &world.id);
+    kill_processes_in(&world.server, &world.id);
     let error = until_ready(&world, &spec, &NoFiles).await.unwrap_err();
     assert!(error.to_string().ends_with("it was ended"), "{error}");
     until_ready(&world, &spec, &NoFiles).await.unwrap();
@@ -310,8 +311,8 @@ async fn a_download_is_begun_once_and_again_when_it_was_killed() {
     assert_sha(&world, &spec, &large().1).await;
 }
 
-/// Kills what runs in a sandbox's folder.
-fn kill_all_of(server: &SandyServer, id: &str) {
+/// Kills the processes in a sandbox's folder.
+fn kill_processes_in(server: &SandyServer, id: &str) {
     let folder = server.folder(id).unwrap();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
         let is_there = fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&folder));

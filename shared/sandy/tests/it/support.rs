@@ -1,4 +1,4 @@
-//! What all tests need.
+//! Support for all tests.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -9,16 +9,16 @@ use bench_sandy::testing::{Call, Fault, Options, SandyServer};
 use bench_sandy::{NewSandbox, Sandy, Timing};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Looks at a job before a test gives up.
-const LOOKS_MAX: u32 = 1_500;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+/// Maximum number of polls before a test fails.
+const POLLS_MAX: u32 = 1_500;
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Limits that hold on a busy machine, and repeats that cost nothing.
+/// Returns time limits for a busy machine, with short waits before retries.
 pub(crate) fn timing() -> Timing {
     Timing { repeat_wait: Duration::from_millis(1), ..Timing::default() }
 }
 
-/// A function for scripts: has a command run outside of the job, as on a host whose kernel fences nothing in.
+/// A shell function for scripts: runs a command outside of the job, as if the kernel did not restrict the job.
 pub(crate) const OUTSIDE: &str =
     "outside() { echo \"$1\" > ask.new; mv ask.new ask; while [ -e ask ]; do sleep 0.01; done; };";
 
@@ -28,7 +28,7 @@ pub(crate) struct World {
     pub(crate) sandy: Sandy,
     pub(crate) id: String,
     pub(crate) job: JobName,
-    /// Few at once: each starts many processes.
+    /// Limits the number of concurrent tests, since each starts many processes.
     _permit: SemaphorePermit<'static>,
 }
 
@@ -37,13 +37,13 @@ impl World {
         Self::with(Options::default()).await
     }
 
-    pub(crate) async fn ruled(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> Self {
+    pub(crate) async fn with_rule(rule: impl Fn(&Call) -> Fault + Send + Sync + 'static) -> Self {
         Self::with(Options { rule: Some(std::sync::Arc::new(rule)), ..Options::default() }).await
     }
 
     pub(crate) async fn with(options: Options) -> Self {
-        static ROOM: OnceLock<Semaphore> = OnceLock::new();
-        let permit = ROOM.get_or_init(|| Semaphore::new(3)).acquire().await.unwrap();
+        static CONCURRENT_TESTS: OnceLock<Semaphore> = OnceLock::new();
+        let permit = CONCURRENT_TESTS.get_or_init(|| Semaphore::new(3)).acquire().await.unwrap();
         let server = SandyServer::start(options).await.unwrap();
         let sandy = server.sandy(timing()).unwrap();
         let id = sandy.create(&NewSandbox::default()).await.unwrap();
@@ -56,12 +56,12 @@ impl World {
     }
 
     pub(crate) async fn start(&self, spec: &JobSpec) {
-        self.do_what_is_asked();
+        self.run_outside_commands();
         job::start(&self.sandy, &self.id, &self.job, spec).await.unwrap();
     }
 
-    /// Does for the job what it can't do itself where the kernel fences it in: see [`OUTSIDE`].
-    fn do_what_is_asked(&self) {
+    /// Runs the commands of [`OUTSIDE`] for the job.
+    fn run_outside_commands(&self) {
         let ask = self.file("ask");
         tokio::spawn(async move {
             loop {
@@ -80,22 +80,22 @@ impl World {
     }
 
     pub(crate) async fn end(&self) -> JobEnd {
-        for _ in 0..LOOKS_MAX {
+        for _ in 0..POLLS_MAX {
             match self.look().await.once_started() {
                 JobStatus::Over(end) => return end,
-                _ => tokio::time::sleep(BETWEEN_LOOKS).await,
+                _ => tokio::time::sleep(POLL_INTERVAL).await,
             }
         }
         panic!("the job does not end");
     }
 
-    /// Looks until a file of the job is there.
-    pub(crate) async fn until_there(&self, path: &str) {
-        for _ in 0..LOOKS_MAX {
+    /// Waits until a file of the job exists.
+    pub(crate) async fn wait_for_file(&self, path: &str) {
+        for _ in 0..POLLS_MAX {
             if self.file(path).exists() {
                 return;
             }
-            tokio::time::sleep(BETWEEN_LOOKS).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         panic!("there is no {path}");
     }
@@ -104,7 +104,7 @@ impl World {
         job::harvest(&self.sandy, &self.id, &self.job, spec, end).await.unwrap()
     }
 
-    /// All steps of a job.
+    /// Runs all steps of a job.
     pub(crate) async fn run(&self, spec: &JobSpec) -> JobReport {
         self.upload(spec).await;
         self.start(spec).await;
@@ -112,12 +112,12 @@ impl World {
         self.harvest(spec, end).await
     }
 
-    /// A file of the job, from outside.
+    /// Returns the path of a job's file outside of the sandbox.
     pub(crate) fn file(&self, path: &str) -> std::path::PathBuf {
         self.server.folder(&self.id).unwrap().join("jobs/job-1").join(path)
     }
 
-    /// Processes of the sandbox beside those of a command.
+    /// Returns the command lines of the sandbox's processes.
     pub(crate) fn processes(&self) -> Vec<String> {
         let folder = self.server.folder(&self.id).unwrap();
         let entries = std::fs::read_dir("/proc").unwrap().flatten();

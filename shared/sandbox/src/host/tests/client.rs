@@ -66,7 +66,7 @@ async fn the_client_reads_resources_metrics_and_stats() {
     assert_eq!((resources.priority_breakdown["low"], resources.limits["slots"]), (1, Some(2.0)));
     assert!(
         resources.disk_total_bytes.unwrap() > 0
-            && resources.disk_used_ratio == resources.disk_used_ratio_as_told
+            && resources.disk_used_ratio == resources.disk_used_ratio_camel_case
     );
     assert!(
         resources.memory_percent.is_some() && resources.cpu_count.is_some() && resources.load15.is_some()

@@ -110,8 +110,8 @@ async fn memory_of_many_processes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guard_of_memory_has_priority_over_many_processes() {
     let nice = |arguments: &[&str]| {
-        let stdout_of = std::process::Command::new("nice").args(arguments).output().unwrap().stdout;
-        text(&stdout_of).trim().parse::<i32>().unwrap()
+        let stdout = std::process::Command::new("nice").args(arguments).output().unwrap().stdout;
+        text(&stdout).trim().parse::<i32>().unwrap()
     };
     let own = nice(&[]);
     let may_raise = nice(&["-n", "-40", "nice"]) < own;

@@ -1,5 +1,6 @@
-# What every command has. Standard library only, and little of it: it is started for each command anew.
-# Answers are lines of words behind a mark that only the asker knows; what a job's programs print is none.
+# The beginning of every command. Standard library only, and little of it, since each command starts anew.
+# Answers are lines of words after a mark that only the caller knows, so that the output of a job's programs can't pass as
+# an answer.
 import os, signal, sys
 
 MARK = sys.argv[1]
@@ -21,7 +22,7 @@ def is_folder(mode):
 
 
 def folder(name, above=None):
-    """A folder that no link leads to, made usable where the job took our rights away; None when it is none."""
+    """Opens a folder without following links, and restores our permissions if the job removed them. None if it is no folder."""
     for _ in range(2):
         try:
             return os.open(name, FOLDER, dir_fd=above)
@@ -41,7 +42,7 @@ def job_folder(job):
 
 
 def file_in(place, path):
-    """A regular file that no link leads to. Gives (descriptor, length), (None, True) for something else, (None, False)."""
+    """Opens a regular file without following links. Returns (descriptor, length), or None with whether something exists."""
     parts = path.split("/")
     for part in parts[:-1]:
         place = folder(part, place)
@@ -62,7 +63,7 @@ def file_in(place, path):
 
 
 def words_in(place, name):
-    """The words of one of our own small files, or none."""
+    """Returns the words of one of our own small files; an empty list if there are none."""
     descriptor, size = file_in(place, name)
     if descriptor is None or size > 200:
         return []
@@ -70,26 +71,26 @@ def words_in(place, name):
 
 
 def process(pid):
-    """State, parent, session and start of a process, as the kernel tells; None when there is none."""
+    """Returns state, parent, session and start time of a process; None if it does not exist."""
     try:
-        with open("/proc/%d/stat" % pid, "rb") as told:
-            fields = told.read(4096).rpartition(b")")[2].split()
+        with open("/proc/%d/stat" % pid, "rb") as stat:
+            fields = stat.read(4096).rpartition(b")")[2].split()
         return fields[0], int(fields[1]), int(fields[3]), int(fields[19])
     except (OSError, ValueError, IndexError):
         return None
 
 
-def is_halted(told):
-    """Whether a signal or a debugger has stopped it."""
-    return told is not None and told[0] in (b"T", b"t")
+def is_halted(info):
+    """Returns true if a signal or a debugger has stopped the process."""
+    return info is not None and info[0] in (b"T", b"t")
 
 
 def is_alive(pid, start):
-    """Whether this very process still runs: its number may belong to another one by now."""
+    """Returns true if this process is still running; compares the start time, since ids are reused."""
     if pid <= 1:
         return False
     if process(os.getpid()) is None:
-        # Nothing can be told of processes here.
+        # Processes are not visible here.
         try:
             os.kill(pid, 0)
             return True
@@ -100,7 +101,7 @@ def is_alive(pid, start):
 
 
 def wrapper_of(place):
-    """Number, start and the job's session, as the wrapper noted them. A job may have changed that."""
+    """Returns process id, start time and the job's session, as the wrapper recorded them. A job may have changed the record."""
     try:
         pid, start, session = map(int, words_in(place, "pid"))
         return pid, start, session

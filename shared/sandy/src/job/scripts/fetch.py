@@ -1,8 +1,9 @@
-# Downloads a file in the background, once at a time; `place` tells how far it is. What is there already is gone on from.
+# Downloads a file in the background, one download at a time; `place` reports the progress. Continues a partial
+# download.
 import fcntl, hashlib, time
 
 TRIES = 5
-NO_CURL = "there is no curl"
+NO_CURL = "curl is missing"
 
 
 def main(job, path, sha, length, url, limit_s, wait_ms):
@@ -10,7 +11,7 @@ def main(job, path, sha, length, url, limit_s, wait_ms):
     if place is None:
         return say("failed", "the_job_has_no_folder")
     os.fchdir(place)
-    # The lock is held by whoever has this descriptor: this command, then the one in the background.
+    # Whoever has this descriptor holds the lock: this command, then the background process.
     get = os.open(".bench-get-" + sha[:32], os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(get, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -29,7 +30,7 @@ def main(job, path, sha, length, url, limit_s, wait_ms):
         finally:
             os._exit(code)
     if os.waitpid(child, 0)[1] != 0:
-        raise OSError(11, "no process is left for it")
+        raise OSError(11, "no process is left")
     say("getting")
 
 
@@ -59,7 +60,7 @@ def downloaded(path, sha, length, url, until, wait_s):
         if size_of(part) < length or length == 0:
             why = by_curl(part, length, url, until)
             if why is NO_CURL:
-                why = by_hand(part, length, url, until)
+                why = by_urllib(part, length, url, until)
         if size_of(part) == length:
             if sha_of(part) == sha:
                 above = os.path.dirname(path)
@@ -68,12 +69,12 @@ def downloaded(path, sha, length, url, until, wait_s):
                 os.rename(part, path)
                 os.close(os.open(done, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
                 return None
-            why = "its bytes are others than its checksum names"
+            why = "its bytes do not match its checksum"
         if size_of(part) >= length:
             os.unlink(part)
         if time.monotonic() >= until:
-            return "its time was up"
-    return why or "it is shorter than it should be"
+            return "the download timed out"
+    return why or "the file is shorter than expected"
 
 
 def size_of(name):
@@ -99,7 +100,7 @@ def by_curl(part, length, url, until):
         try:
             import resource
 
-            # A server that never ends does not fill the disk.
+            # An endless response must not fill the disk.
             resource.setrlimit(resource.RLIMIT_FSIZE, (length + 1, length + 1))
             asked = ["--proto", "=http,https", "--max-redirs", "10", "--connect-timeout", "20", "--max-time", seconds]
             slow = ["--speed-limit", "1000", "--speed-time", "60"]
@@ -113,11 +114,11 @@ def by_curl(part, length, url, until):
     if code in (126, 127):
         return NO_CURL
     if code in (33, 36) and resumed:
-        os.unlink(part)  # It cannot be gone on from.
+        os.unlink(part)  # The download cannot be continued.
     return "curl ended with %d" % code
 
 
-def by_hand(part, length, url, until):
+def by_urllib(part, length, url, until):
     from urllib.request import Request, urlopen
 
     there = max(0, size_of(part))

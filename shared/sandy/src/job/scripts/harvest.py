@@ -1,5 +1,5 @@
-# What a job left: `isolation`, `noted`, `tail out`, `tail err`, and each result file whose place is not empty.
-# Or, asked for one range of one file, its bytes: `bytes`. The last line is `end`: a host may cut what is long.
+# Returns the results of a job: `isolation`, `noted`, `tail out`, `tail err`, and each result file that exists. For a
+# range of one file, returns only its bytes: `bytes`. The last line is `end`, since a host may truncate long output.
 import binascii
 
 TAIL = 8 * 1024
@@ -24,11 +24,11 @@ def main(job, *asked):
     if place is None:
         say("none")
     else:
-        tell(place, *asked)
+        send(place, *asked)
     say("end")
 
 
-def tell(place, room, *asked):
+def send(place, room, *asked):
     room = int(room)
     if asked[:1] == ("range",):
         descriptor, _ = file_in(place, asked[1])

@@ -1,8 +1,8 @@
-# Where a job stands: `none`, `running ELAPSED_MS`, `over …` as the wrapper noted it, `vanished`, or `halted` when the wrapper
-# is stopped: by a program of the job, since nobody else sends signals there.
+# Returns the status of a job: `none`, `running ELAPSED_MS`, `over …` as the wrapper recorded it, `vanished`, or
+# `halted` if the wrapper is stopped, which only a program of the job can have done.
 import time
 
-# A job may have removed its folder. Its wrapper makes another, at the next beat.
+# Time to wait for the folder. If a job removed it, its wrapper creates another one at the next heartbeat.
 AGAIN_S = 0.8
 
 
@@ -24,8 +24,8 @@ def main(job, stale_s):
         return say("none")
     pid, start, _ = wrapper_of(place)
     noted = words_in(place, "rc")
-    # The note counts when the wrapper, which replaces any other, is done with it. That is at once. Where nothing can be
-    # told of processes, a wrapper that is done with it may still seem to be there.
+    # The wrapper's record counts once the wrapper has exited, which it does at once: it replaces any other record
+    # before. Where processes are not visible, an exited wrapper may still seem to be running.
     sees = process(os.getpid()) is not None
     for _ in range(20):
         if not (noted and sees and is_alive(pid, start)):

@@ -1,5 +1,5 @@
-# Where each stored file stands: `NUMBER ready`, `NUMBER absent`, `NUMBER getting BYTES`, `NUMBER refused WHY`; or `started`.
-# A file that the host has is linked to, which takes no room.
+# Returns the state of each stored file: `NUMBER ready`, `NUMBER absent`, `NUMBER getting BYTES`, `NUMBER refused WHY`;
+# or `started`. Links files that the host has, which takes no space.
 import fcntl
 
 
@@ -33,7 +33,7 @@ def state(path, sha, length, host):
             return ["getting", os.lstat(part).st_size]
         except FileNotFoundError:
             return ["getting", 0]
-    # Nobody is at it any more. What went wrong is said once; then it may be tried again.
+    # No process is downloading it any more. The error is reported once; then the download may be tried again.
     why = os.pread(descriptor, 200, 0).decode("ascii", "replace")
     if os.path.lexists(done):
         return ["ready"]

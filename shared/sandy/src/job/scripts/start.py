@@ -1,5 +1,5 @@
-# Starts a job once, in the background, under a wrapper that outlives this command.
-# The wrapper forks nothing but the job, so that a job that takes all processes or memory does not keep it from its work.
+# Starts a job once, in the background, under a wrapper that outlives this command. The wrapper forks only the job, so
+# that it keeps working if the job takes all processes or memory.
 import fcntl, select, struct, time
 
 KEPT_MAX = 1024 * 1024
@@ -9,7 +9,8 @@ MERCY_S = 2.0
 KILL_S = 3.0
 DRAIN_S = 1.0
 WATCH_S = 1.0
-# A program that stops its supervisor holds up its job. Short stops are a program's own business.
+# Number of checks that must find the same process stopped. A program that stops its supervisor blocks its job; short
+# stops are permitted.
 HALTS_MAX = 5
 ROOM = 64
 
@@ -19,7 +20,7 @@ def main(job, limit_ms):
     descriptor, _ = (None, None) if place is None else file_in(place, "script.sh")
     if descriptor is None:
         return say("failed", "there_is_no_script")
-    # No file is put in place between the lock and the script's start.
+    # The lock keeps `unpack` and `place` from changing files between this point and the script's start.
     fcntl.flock(place, fcntl.LOCK_EX)
     try:
         os.mkdir("lock", 0o700, dir_fd=place)
@@ -31,9 +32,9 @@ def main(job, limit_ms):
         if child == 0:
             detached(place, int(limit_ms) / 1000)
         if os.waitpid(child, 0)[1] != 0:
-            raise OSError(11, "no process is left for it")
+            raise OSError(11, "no process is left")
     except OSError:
-        # Nothing was started, so that it may be tried again.
+        # Nothing was started, so the caller may try again.
         os.rmdir("lock", dir_fd=place)
         raise
     say("started")
@@ -53,8 +54,8 @@ def detached(place, limit_s):
         os._exit(code)
 
 
-class Kept:
-    """The end of a stream, in a file that stays small."""
+class OutputTail:
+    """Keeps the end of a stream in a file of limited size."""
 
     def __init__(self, name):
         self.reader, self.writer = os.pipe()
@@ -66,7 +67,7 @@ class Kept:
             pass
 
     def take(self):
-        """Reads once. False at the end."""
+        """Reads once. Returns False at the end of the stream."""
         try:
             data = os.read(self.reader, TAIL)
         except BlockingIOError:
@@ -81,7 +82,7 @@ class Kept:
                     data, self.size = self.tail, 0
                 self.size += os.pwrite(self.file, data, self.size)
             except OSError:
-                pass  # No room is left. What counts is that the job is not held up.
+                pass  # The disk is full. The job must not be blocked.
         return True
 
 
@@ -98,10 +99,10 @@ class Wrapper:
         for descriptor in (0, 1, 2):
             os.dup2(null, descriptor)
         os.closerange(3, 1024)
-        # Room for the note, which must be written also when nothing else can be.
+        # Reserve space for the record, which must be written even if the disk is full.
         self.note = self.prepared()
         self.fence = fence()
-        self.streams = [Kept("out"), Kept("err")]
+        self.streams = [OutputTail("out"), OutputTail("err")]
 
     def prepared(self):
         try:
@@ -119,7 +120,7 @@ class Wrapper:
         signal.signal(signal.SIGTERM, self.stop)
         signal.signal(signal.SIGUSR1, self.halt)
         signal.set_wakeup_fd(waker, warn_on_full_buffer=False)
-        adopt()
+        become_subreaper()
         self.main = self.spawn()
         own = process(os.getpid())
         self.put("pid", "%d %d %d\n" % (os.getpid(), own[3] if own else 0, self.main))
@@ -140,12 +141,12 @@ class Wrapper:
             self.turn(open_streams, woken, min(beat_at, self.until) - now)
         is_late = self.ended is None and not self.is_stopped and not self.is_halted
         if self.ended is None:
-            self.signalled(signal.SIGTERM)
+            self.send_signal(signal.SIGTERM)
             until = time.monotonic() + MERCY_S
             while self.ended is None and time.monotonic() < until:
                 self.turn(open_streams, woken, until - time.monotonic())
         until = time.monotonic() + KILL_S
-        while self.signalled(signal.SIGKILL) and time.monotonic() < until:
+        while self.send_signal(signal.SIGKILL) and time.monotonic() < until:
             self.turn(open_streams, woken, 0.005)
         until = time.monotonic() + DRAIN_S
         while open_streams and time.monotonic() < until:
@@ -160,7 +161,7 @@ class Wrapper:
             how = "signal %d" % os.WTERMSIG(self.ended)
         else:
             how = "exited %d" % os.WEXITSTATUS(self.ended)
-        self.noted("%s %d" % (how, int((time.monotonic() - self.began) * 1000)))
+        self.write_record("%s %d" % (how, int((time.monotonic() - self.began) * 1000)))
 
     def stop(self, *_):
         self.is_stopped = True
@@ -169,8 +170,8 @@ class Wrapper:
         self.is_halted = True
 
     def watch(self):
-        """Ends the job when one of its processes is found stopped again and again, whatever happens in between."""
-        halted = {(pid, told[3]) for pid, told in (self.processes() or {}).items() if is_halted(told)}
+        """Ends the job if one of its processes is found stopped several times, even if it runs in between."""
+        halted = {(pid, info[3]) for pid, info in (self.processes() or {}).items() if is_halted(info)}
         self.halts = {which: self.halts.get(which, 0) + (which in halted) for which in halted | set(self.halts)}
         if len(self.halts) > 1000:
             self.halts = dict.fromkeys(halted, 1)
@@ -195,7 +196,7 @@ class Wrapper:
             os._exit(127)
 
     def turn(self, open_streams, woken, seconds):
-        """Waits for something, takes what was written, and buries the dead."""
+        """Waits for an event, reads output, and reaps children."""
         readers = [stream.reader for stream in open_streams] + ([] if woken is None else [woken])
         try:
             ready = select.select(readers, [], [], max(0, seconds))[0]
@@ -221,14 +222,14 @@ class Wrapper:
                 self.ended = 0x7F00
 
     def processes(self):
-        """All that the job has running, as far as can be seen here; None where nothing can."""
+        """Returns the visible processes of the job; None if no processes are visible."""
         found = {}
         try:
             for name in os.listdir("/proc"):
                 if name.isdigit():
-                    told = process(int(name))
-                    if told is not None:
-                        found[int(name)] = told
+                    info = process(int(name))
+                    if info is not None:
+                        found[int(name)] = info
         except OSError:
             pass
         if not found:
@@ -242,8 +243,8 @@ class Wrapper:
                     grew = True
         return {pid: found[pid] for pid in ours if pid != own and found[pid][0] not in (b"Z", b"X")}
 
-    def signalled(self, number):
-        """Sends a signal to all that the job has running. Whether there was something."""
+    def send_signal(self, number):
+        """Sends a signal to all processes of the job. Returns true if there were any."""
         alive = self.processes()
         if alive is None:
             try:
@@ -258,8 +259,8 @@ class Wrapper:
                 pass
         return bool(alive)
 
-    def at_home(self):
-        """The job may have removed its folder, or put another in its place."""
+    def restore_folder(self):
+        """Restores the job's folder, since the job may have removed or replaced it."""
         try:
             here, there = os.stat("."), os.lstat(self.path)
             if (here.st_dev, here.st_ino) == (there.st_dev, there.st_ino):
@@ -273,9 +274,9 @@ class Wrapper:
         os.chdir(self.path)
 
     def put(self, name, text, note=None):
-        """Writes one of our own files as a whole, whatever the job has put in its place."""
+        """Writes one of our own files atomically, and replaces whatever the job has put in its place."""
         try:
-            self.at_home()
+            self.restore_folder()
             temporary = name + ".tmp"
             if note is not None:
                 try:
@@ -285,18 +286,18 @@ class Wrapper:
                 except OSError:
                     note = None
             if note is None:
-                aside(temporary)
+                move_aside(temporary)
                 note = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
             os.pwrite(note, text.encode(), 0)
             if os.path.isdir(name):
-                aside(name)
+                move_aside(name)
             os.rename(temporary, name)
         except OSError:
             pass
 
     def beat(self):
         try:
-            self.at_home()
+            self.restore_folder()
             os.utime("beat", follow_symlinks=False)
             if is_file(os.lstat("beat").st_mode):
                 return
@@ -304,19 +305,19 @@ class Wrapper:
             pass
         self.put("beat", "")
 
-    def noted(self, text):
+    def write_record(self, text):
         self.put("rc", text.ljust(ROOM - 1) + "\n", self.note)
 
 
-def aside(name):
+def move_aside(name):
     try:
         os.rename(name, "%s.%d.%d" % (name, os.getpid(), time.monotonic_ns()))
     except OSError:
         pass
 
 
-def adopt():
-    """Where the kernel allows it, whatever the job leaves behind becomes a child of the wrapper, and can be ended."""
+def become_subreaper():
+    """Makes orphans of the job children of the wrapper, if the kernel permits it, so that it can end them."""
     try:
         import ctypes
 
@@ -325,8 +326,9 @@ def adopt():
         pass
 
 
-# System calls by machine: kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo setpriority sched_setparam sched_setscheduler
-# sched_setaffinity sched_setattr prlimit64 ptrace process_vm_writev fcntl ioctl, and the machine in the kernel's words.
+# Numbers of system calls by machine: kill tkill tgkill rt_sigqueueinfo rt_tgsigqueueinfo setpriority sched_setparam
+# sched_setscheduler sched_setaffinity sched_setattr prlimit64 ptrace process_vm_writev fcntl ioctl, and the kernel's
+# number of the machine.
 CALLS = {
     "x86_64": (62, 200, 234, 129, 297, 141, 142, 144, 203, 314, 302, 101, 311, 72, 16, 0xC000003E),
     "aarch64": (129, 130, 131, 138, 240, 140, 118, 119, 122, 274, 261, 117, 271, 25, 29, 0xC00000B7),
@@ -336,32 +338,32 @@ F_SETOWN, F_SETOWN_EX, OWNER_REQUESTS = 8, 15, (0x8901, 0x8902)
 
 
 def fence():
-    """What keeps the job from sending signals to this process, or from holding it up in another way, once it is called in
-    the job's first process. The kernel may refuse all of it: then `look` has to see what a job does to its wrapper."""
+    """Returns a function to call in the job's first process, which prevents the job from sending signals to this process or
+    slowing it down. The kernel may refuse all of it: then `look` must detect what a job does to its wrapper."""
     try:
         import ctypes
 
         libc = ctypes.CDLL(None, use_errno=True)
-        # Nobody of the same user writes to the memory of this process.
+        # Prevent processes of the same user from writing to the memory of this process.
         libc.prctl(4, 0, 0, 0, 0)
         program = filter_of(CALLS[os.uname().machine], os.getpid(), os.getpgrp())
-        held = ctypes.create_string_buffer(program, len(program))
-        described = struct.pack("@HP", len(program) // 8, ctypes.addressof(held))
+        buffer = ctypes.create_string_buffer(program, len(program))
+        program_struct = struct.pack("@HP", len(program) // 8, ctypes.addressof(buffer))
     except Exception:
         return lambda: None
 
-    def close(_held=held):
+    def close(_buffer=buffer):
         try:
             number = ctypes.c_long
-            libc.prctl(38, 1, 0, 0, 0)  # No new privileges, which the rest needs.
+            libc.prctl(38, 1, 0, 0, 0)  # No new privileges, a precondition of the rest.
             if libc.syscall(number(LANDLOCK_CREATE), None, number(0), number(1)) >= 6:
-                # Signals stay among the job's processes.
+                # Landlock restricts signals to the job's processes.
                 scope = struct.pack("=3Q", 0, 0, 2)
                 rules = libc.syscall(number(LANDLOCK_CREATE), scope, number(len(scope)), number(0))
                 if rules >= 0:
                     libc.syscall(number(LANDLOCK_RESTRICT), number(rules), number(0))
                     os.close(rules)
-            libc.prctl(22, 2, described, 0, 0)
+            libc.prctl(22, 2, program_struct, 0, 0)
         except Exception:
             pass
 
@@ -369,10 +371,10 @@ def fence():
 
 
 def filter_of(calls, pid, group):
-    """A filter of system calls (seccomp). It compares numbers: of this process, of its group, and the one for everybody."""
+    """Builds a filter of system calls (seccomp) that compares arguments with the ids of this process and its group, and -1."""
     kill, tkill, tgkill, queue, tgqueue, priority, param, scheduler, affinity, attributes, limit = calls[:11]
     trace, vm_write, fcntl, ioctl, machine = calls[11:]
-    # Call, arguments with values: refused when each argument has one of its values.
+    # Call, and arguments with values: refused if each argument has one of its values.
     rules = [(call, {0: (pid,)}) for call in (tkill, tgkill, queue, tgqueue, PIDFD_OPEN, param, scheduler, affinity)]
     rules += [(call, {0: (pid,)}) for call in (attributes, limit, vm_write)]
     rules += [(call, {1: (pid,)}) for call in (tgkill, tgqueue, priority, trace)]
@@ -394,13 +396,13 @@ def filter_of(calls, pid, group):
     def give(outcome):
         return struct.pack("=HBBI", 0x06, 0, 0, outcome)
 
-    # 32-bit programs have other numbers for the same calls: they are told that there are no such calls.
+    # 32-bit programs have other numbers for the same calls: their calls fail as if they did not exist.
     steps = [load(4), skip(0x15, 1, 0, machine), give(missing), load(0), skip(0x35, 0, 1, 0x40000000), give(missing)]
     steps += [skip(0x15, 0, 1, PIDFD_SEND_SIGNAL), give(missing)]
     for call, arguments in rules:
         body = [give(refuse)]
         for argument, values in sorted(arguments.items(), reverse=True):
-            # The low half of an argument: past what follows where it has none of the values.
+            # Compare the low half of the argument, and skip the rest if it has none of the values.
             compared = [skip(0x15, len(values) - at, 0, value) for at, value in enumerate(values)]
             body = [load(16 + 8 * argument), *compared, struct.pack("=HBBI", 0x05, 0, 0, len(body)), *body]
         steps += [load(0), skip(0x15, 0, len(body), call), *body]

@@ -1,9 +1,9 @@
-# Ends a job: by its wrapper, which notes it; else by hand. One that was not started will not be. With the word `halted` the
-# wrapper notes that a program has stopped it.
+# Ends a job: through its wrapper, which records the end; otherwise directly. A job that was not started will not start
+# later. With the word `halted`, the wrapper records that a program has stopped it.
 import time
 
 
-def signalled(pids, number):
+def send_signal(pids, number):
     for pid in pids:
         try:
             os.kill(pid, number)
@@ -19,7 +19,7 @@ def of_session(session):
     except OSError:
         return [-session]
     found = ((pid, process(pid)) for pid in pids)
-    return [pid for pid, told in found if told and told[2] == session and told[0] != b"Z" and pid != os.getpid()]
+    return [pid for pid, info in found if info and info[2] == session and info[0] != b"Z" and pid != os.getpid()]
 
 
 def main(job, why="stopped"):
@@ -34,20 +34,20 @@ def main(job, why="stopped"):
         pass
     pid, start, session = wrapper_of(place)
     if is_alive(pid, start):
-        signalled([pid], signal.SIGUSR1 if why == "halted" else signal.SIGTERM)
+        send_signal([pid], signal.SIGUSR1 if why == "halted" else signal.SIGTERM)
         for _ in range(700):
-            # The wrapper may itself have been stopped by the job, and again.
-            signalled([pid], signal.SIGCONT)
+            # The job may have stopped the wrapper, and may do so again.
+            send_signal([pid], signal.SIGCONT)
             if not is_alive(pid, start):
                 break
             time.sleep(0.01)
         else:
-            signalled([pid], signal.SIGKILL)
+            send_signal([pid], signal.SIGKILL)
     for _ in range(50):
         left = of_session(session)
         if not left:
             break
-        signalled(left, signal.SIGKILL)
+        send_signal(left, signal.SIGKILL)
         time.sleep(0.01)
     say("stopped")
 

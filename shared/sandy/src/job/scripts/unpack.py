@@ -1,6 +1,6 @@
-# Puts what was sent in pieces in its place: one file, or a bundle of files. Says `ready`, `started` when it is too late,
-# `missing …` with the numbers of the pieces that are to be sent (again), or `wrong` when the whole is not what it should be.
-# A piece is a text file in the working folder: the SHA-256 of its bytes and the bytes in base64.
+# Joins what was sent in pieces and puts it in place: one file, or a bundle of files. Returns `ready`, `started` if the
+# job has started already, `missing …` with the numbers of the pieces to send (again), or `wrong` if the whole does not
+# match its checksum. A piece is a text file in the working folder: the SHA-256 of its bytes and the bytes in base64.
 import binascii, fcntl, hashlib
 
 PIECE = 1024 * 1024
@@ -28,8 +28,8 @@ def piece(sha, index, length):
     return data if is_good else None
 
 
-def made(path):
-    """Opens a new file below the current folder."""
+def create_file(path):
+    """Creates a file below the current folder."""
     above = os.path.dirname(path)
     if above:
         os.makedirs(above, exist_ok=True)
@@ -45,7 +45,7 @@ def unbundled(bundle):
     files = [bundle.readline(400).split() for _ in range(count)]
     for length, path in files:
         left = int(length)
-        with made(path.decode()) as file:
+        with create_file(path.decode()) as file:
             while left:
                 data = bundle.read(min(left, PIECE))
                 if not data:
@@ -60,7 +60,7 @@ def main(job, path, sha, length):
     place = job_folder(job)
     if place is None:
         return say("failed", "the_job_has_no_folder")
-    # One at a time, and none once the job has begun.
+    # One command at a time, and none once the job has started.
     fcntl.flock(place, fcntl.LOCK_EX)
     top = os.open(".", FOLDER)
     os.fchdir(place)
@@ -72,7 +72,7 @@ def main(job, path, sha, length):
     whole, missing = hashlib.sha256(), []
     count = (length + PIECE - 1) // PIECE
     part = ".bench-part-" + sha[:32]
-    with made(part) as file:
+    with create_file(part) as file:
         os.fchdir(top)
         for index in range(count):
             data = piece(sha, index, min(PIECE, length - index * PIECE))

@@ -1,4 +1,4 @@
-//! Who calls what, and what is done.
+//! Handles the connections and calls of the test server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::task::{JoinHandle, JoinSet};
 use uuid::Uuid;
 
 use super::http::{Answer, Request, read};
-use super::place::Place;
+use super::sandbox::TestSandbox;
 use super::{Call, Endpoint, Fault, KEY, Shared};
 
-/// Time limit of commands that name none.
+/// Time limit of commands whose request has none.
 const TIMEOUT_DEFAULT_MS: u64 = 30_000;
 
 pub(super) fn spawn(listener: TcpListener, shared: Arc<Shared>) -> JoinHandle<()> {
@@ -24,7 +24,7 @@ pub(super) fn spawn(listener: TcpListener, shared: Arc<Shared>) -> JoinHandle<()
         while let Ok((stream, _)) = listener.accept().await {
             let shared = Arc::clone(&shared);
             connections.spawn(async move {
-                // A client that goes away is no fault of the server.
+                // Errors of clients that disconnect are ignored.
                 let _ = connection(stream, shared).await;
             });
             while connections.try_join_next().is_some() {}
@@ -37,7 +37,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>) -> std::io::Result<(
     let mut stream = BufReader::new(stream);
     while let Some(request) = read(&mut stream).await? {
         let is_whole = request.body.is_some();
-        // What was begun is done, also when the client goes away meanwhile.
+        // A call is completed even if the client disconnects.
         let serving = tokio::spawn(serve(request, Arc::clone(&shared)));
         let stream = stream.get_mut();
         match serving.await.unwrap_or(Reply::Nothing) {
@@ -65,10 +65,10 @@ async fn serve(request: Request, shared: Arc<Shared>) -> Reply {
     let Some(body) = request.body.clone() else {
         return Reply::Whole(Answer::json(413, &json!({ "detail": "the request is too long" })));
     };
-    let call = noted(&shared, endpoint, sandbox, body);
+    let call = record_call(&shared, endpoint, sandbox, body);
     let fault = shared.options.rule.as_ref().map_or(Fault::None, |rule| rule(&call));
     match fault {
-        Fault::None => Reply::Whole(done(&shared, &call, &request).await),
+        Fault::None => Reply::Whole(perform(&shared, &call, &request).await),
         Fault::Status(status, body, headers) => {
             Reply::Whole(Answer { status, headers, body: body.into_bytes() })
         }
@@ -78,13 +78,13 @@ async fn serve(request: Request, shared: Arc<Shared>) -> Reply {
             body: "<html>\u{fffd} not what you asked for".into(),
         }),
         Fault::NoExitCode => {
-            let mut answer = done(&shared, &call, &request).await;
-            let mut said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-            if let Some(fields) = said.as_object_mut() {
+            let mut answer = perform(&shared, &call, &request).await;
+            let mut text: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            if let Some(fields) = text.as_object_mut() {
                 fields.remove("exitCode");
                 fields.remove("sandboxId");
             }
-            answer.body = said.to_string().into_bytes();
+            answer.body = text.to_string().into_bytes();
             Reply::Whole(answer)
         }
         Fault::Hang(time) => {
@@ -92,27 +92,28 @@ async fn serve(request: Request, shared: Arc<Shared>) -> Reply {
             Reply::Nothing
         }
         Fault::Late(time) => {
-            let answer = done(&shared, &call, &request).await;
+            let answer = perform(&shared, &call, &request).await;
             tokio::time::sleep(time).await;
             Reply::Whole(answer)
         }
         Fault::Drop => Reply::Nothing,
         Fault::DropAfter => {
-            let answer = done(&shared, &call, &request).await;
+            let answer = perform(&shared, &call, &request).await;
             match endpoint {
                 Endpoint::File => Reply::Half(answer),
-                // Nobody was told.
+                // The client didn't receive the id.
                 Endpoint::Create => {
-                    let told = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
-                    let id = told["sandboxId"].as_str().unwrap_or_default();
-                    shared.state().told.retain(|told| told != id);
+                    let reported = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
+                    let id = reported["sandboxId"].as_str().unwrap_or_default();
+                    shared.state().reported.retain(|reported| reported != id);
                     Reply::Nothing
                 }
                 _ => Reply::Nothing,
             }
         }
         Fault::Twice => {
-            let (_, answer) = tokio::join!(done(&shared, &call, &request), done(&shared, &call, &request));
+            let (_, answer) =
+                tokio::join!(perform(&shared, &call, &request), perform(&shared, &call, &request));
             Reply::Whole(answer)
         }
         Fault::Lose => {
@@ -144,29 +145,29 @@ fn route(request: &Request) -> Option<(Endpoint, Option<String>)> {
     }
 }
 
-/// Counts a call.
-fn noted(shared: &Shared, endpoint: Endpoint, sandbox: Option<String>, body: Value) -> Call {
+/// Counts and logs a call.
+fn record_call(shared: &Shared, endpoint: Endpoint, sandbox: Option<String>, body: Value) -> Call {
     let mut state = shared.state();
     let total = state.total;
     state.total += 1;
-    let of_endpoint = state.of_endpoint.entry(endpoint).or_default();
-    let before = *of_endpoint;
-    *of_endpoint += 1;
-    let of_sandbox_before = sandbox.as_ref().map_or(0, |id| {
-        let count = state.of_sandbox.entry(id.clone()).or_default();
+    let calls_by_endpoint = state.calls_by_endpoint.entry(endpoint).or_default();
+    let before = *calls_by_endpoint;
+    *calls_by_endpoint += 1;
+    let sandbox_before = sandbox.as_ref().map_or(0, |id| {
+        let count = state.calls_by_sandbox.entry(id.clone()).or_default();
         *count += 1;
         *count - 1
     });
-    let call = Call { endpoint, sandbox, before, of_sandbox_before, total_before: total, body };
+    let call = Call { endpoint, sandbox, before, sandbox_before, total_before: total, body };
     state.log.push(call.clone());
     call
 }
 
 pub(super) fn lose(shared: &Shared, sandbox: Option<&str>) {
-    let place = sandbox.and_then(|id| shared.state().places.remove(id));
-    // Whoever has a command running there still holds it.
-    if let Some(place) = place {
-        place.end();
+    let sandbox = sandbox.and_then(|id| shared.state().sandboxes.remove(id));
+    // A running command may still hold a reference to it.
+    if let Some(sandbox) = sandbox {
+        sandbox.end();
     }
 }
 
@@ -174,37 +175,37 @@ fn gone() -> Answer {
     Answer::json(404, &json!({ "detail": "Sandbox not found" }))
 }
 
-async fn done(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer {
-    let place = call.sandbox.as_ref().and_then(|id| shared.state().places.get(id).cloned());
-    match (call.endpoint, place) {
+async fn perform(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer {
+    let sandbox = call.sandbox.as_ref().and_then(|id| shared.state().sandboxes.get(id).cloned());
+    match (call.endpoint, sandbox) {
         (Endpoint::Create, _) => create(shared),
         (Endpoint::Resources, _) => Answer::json(200, &resources(shared)),
         (Endpoint::Metrics, _) => {
             Answer::json(200, &json!([{ "timestamp": "2026-01-02T03:04:05Z", "cpu_ratio": 0.5 }]))
         }
         (Endpoint::Stats, _) => {
-            let mut ids: Vec<String> = shared.state().places.keys().cloned().collect();
+            let mut ids: Vec<String> = shared.state().sandboxes.keys().cloned().collect();
             ids.sort();
             let stats: Vec<Value> = ids.iter().map(|id| json!({ "sandbox_id": id })).collect();
             Answer::json(200, &Value::Array(stats))
         }
         (Endpoint::File, _) => file(shared, request),
         (_, None) => gone(),
-        (Endpoint::Exec, Some(place)) => exec(shared, &place, &call.body).await,
-        (Endpoint::Write, Some(place)) => {
+        (Endpoint::Exec, Some(sandbox)) => exec(shared, &sandbox, &call.body).await,
+        (Endpoint::Write, Some(sandbox)) => {
             let (path, text) = (call.body["path"].as_str(), call.body["content"].as_str());
             match (path, text) {
-                (Some(path), Some(text)) => match place.write(path, text) {
+                (Some(path), Some(text)) => match sandbox.write(path, text) {
                     Ok(()) => Answer::json(200, &json!({ "success": true })),
                     Err(error) => Answer::json(500, &json!({ "detail": error.to_string() })),
                 },
                 _ => Answer::json(422, &json!({ "detail": "path and content are needed" })),
             }
         }
-        (Endpoint::Terminate, Some(place)) => {
-            drop(place);
+        (Endpoint::Terminate, Some(sandbox)) => {
+            drop(sandbox);
             let (shared, id) = (Arc::clone(shared), call.sandbox.clone());
-            // Killing takes a while.
+            // Killing processes takes a while.
             let _ = tokio::task::spawn_blocking(move || lose(&shared, id.as_deref())).await;
             Answer::json(200, &json!({ "success": true }))
         }
@@ -214,23 +215,23 @@ async fn done(shared: &Arc<Shared>, call: &Call, request: &Request) -> Answer {
 
 fn create(shared: &Shared) -> Answer {
     let mut state = shared.state();
-    if shared.options.capacity.is_some_and(|capacity| state.places.len() >= capacity) {
+    if shared.options.capacity.is_some_and(|capacity| state.sandboxes.len() >= capacity) {
         let headers = vec![("retry-after", "1".to_owned())];
         return Answer { headers, ..Answer::json(503, &json!({ "detail": "no room for another sandbox" })) };
     }
     let id = format!("sb-{}", Uuid::new_v4().simple());
-    match Place::new(id.clone(), shared.root.path(), &shared.options) {
-        Ok(place) => {
+    match TestSandbox::new(id.clone(), shared.root.path(), &shared.options) {
+        Ok(sandbox) => {
             state.made += 1;
-            state.places.insert(id.clone(), Arc::new(place));
-            state.told.push(id.clone());
+            state.sandboxes.insert(id.clone(), Arc::new(sandbox));
+            state.reported.push(id.clone());
             Answer::json(201, &json!({ "sandboxId": id }))
         }
         Err(error) => Answer::json(500, &json!({ "detail": error.to_string() })),
     }
 }
 
-async fn exec(shared: &Shared, place: &Place, body: &Value) -> Answer {
+async fn exec(shared: &Shared, sandbox: &TestSandbox, body: &Value) -> Answer {
     let Some(command) = body["command"].as_str() else {
         return Answer::json(422, &json!({ "detail": "a command is needed" }));
     };
@@ -241,22 +242,22 @@ async fn exec(shared: &Shared, place: &Place, body: &Value) -> Answer {
         .filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())))
         .collect();
     let limit = Duration::from_millis(body["timeoutMs"].as_u64().unwrap_or(TIMEOUT_DEFAULT_MS));
-    match place.run(command, body["cwd"].as_str(), &env, limit).await {
+    match sandbox.run(command, body["cwd"].as_str(), &env, limit).await {
         Ok(mut ran) => {
             let most = shared.options.output_max;
             if let Some((cut, _)) = most.and_then(|most| ran.stdout.char_indices().nth(most)) {
                 ran.stdout.truncate(cut);
                 ran.stdout.push_str("\n[cut]\n");
             }
-            let said = json!({ "stdout": ran.stdout, "stderr": ran.stderr, "exitCode": ran.code });
-            Answer::json(200, &said)
+            let text = json!({ "stdout": ran.stdout, "stderr": ran.stderr, "exitCode": ran.code });
+            Answer::json(200, &text)
         }
         Err(error) => Answer::json(500, &json!({ "detail": error.to_string() })),
     }
 }
 
 fn resources(shared: &Shared) -> Value {
-    let open = shared.state().places.len();
+    let open = shared.state().sandboxes.len();
     let capacity = shared.options.capacity;
     json!({
         "canCreateSandbox": capacity.is_none_or(|capacity| open < capacity),

@@ -1,4 +1,4 @@
-//! Starting, looking, stopping.
+//! Starts, polls and stops jobs.
 
 use std::time::Duration;
 
@@ -8,27 +8,28 @@ use super::command::{LOOK, START, STOP};
 use super::{JobError, JobName, check};
 use crate::{Sandy, SandyError};
 
-/// A wrapper that gave no sign of life for so long, and whose process is not there, is no more.
+/// Seconds after which a wrapper counts as dead if it gave no heartbeat and its process can't be found.
 const STALE_S: &str = "15";
-/// What ending a job and noting it may take, beyond its time limit.
+/// Time that ending a job and recording its end may take beyond its time limit.
 const END_MARGIN: Duration = Duration::from_secs(30);
 
-/// Where a job stands.
+/// Status of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobStatus {
-    /// It was not started, or it has removed its folder.
+    /// The job wasn't started, or has removed its folder.
     NotStarted,
-    /// It runs.
+    /// The job is running.
     Running {
-        /// For how long, as the sandbox's clock says; a job can make this wrong.
+        /// Time since its start by the sandbox's clock; a job can falsify this.
         elapsed: Duration,
     },
-    /// It ended.
+    /// The job has ended.
     Over(JobEnd),
 }
 
 impl JobStatus {
-    /// The same for a job of which it is known that it was started: when there is nothing of it, something removed it.
+    /// Interprets the status of a job that was certainly started: if there is no trace of it, something removed its
+    /// folder.
     #[must_use]
     pub fn once_started(self) -> Self {
         match self {
@@ -38,37 +39,37 @@ impl JobStatus {
     }
 }
 
-/// After so long a job cannot be running any more by itself: whoever still sees it running stops it, and takes it as
-/// timed out. A job can keep its wrapper from ending it.
+/// Returns the time after which a job can't still be running regularly. Callers that still see it running then stop it
+/// and treat it as timed out, since a job may have kept its wrapper from ending it.
 pub fn overdue(time_limit: Duration) -> Duration {
     time_limit + END_MARGIN
 }
 
-/// Starts the script, unless it was started or stopped before. When this fails it may have been started.
+/// Starts the script, unless it was started or stopped before. If this fails, the script may have been started.
 ///
 /// # Errors
-/// Among others [`JobError::Failed`] when the job's files are not there.
+/// All of [`JobError`]; [`JobError::Failed`] if the job's files are missing.
 pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) -> Result<(), JobError> {
     check(spec)?;
     let limit = spec.time_limit.as_millis().to_string();
-    let words_of_start = [job.as_str(), &limit];
+    let arguments = [job.as_str(), &limit];
     let started = match spec.needs_landlock {
-        true => START.run_with_landlock(sandy, sandbox, &words_of_start).await,
-        false => START.run(sandy, sandbox, &words_of_start).await,
+        true => START.run_with_landlock(sandy, sandbox, &arguments).await,
+        false => START.run(sandy, sandbox, &arguments).await,
     };
     let lines = match started {
-        // It was, and has gone over a limit already: a look tells.
+        // It was started and has exceeded a limit already, which a poll reports.
         Err(JobError::Sandy(SandyError::OverLimit(_))) => return Ok(()),
         lines => lines?,
     };
     match words(&lines).as_slice() {
         ["started" | "already"] => Ok(()),
-        _ => Err(START.garbled()),
+        _ => Err(START.unexpected_answer()),
     }
 }
 
-/// Where the job stands: one short call. It takes a second more where there is nothing of the job. A job whose wrapper is
-/// found stopped is ended: a second call.
+/// Polls the status of a job with one short call. The call takes a second longer if there is no trace of the job. If
+/// its wrapper was stopped, a second call ends the job.
 pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStatus, JobError> {
     let lines = match LOOK.run(sandy, sandbox, &[job.as_str(), STALE_S]).await {
         Err(JobError::Sandy(SandyError::OverLimit(_))) => return Ok(JobStatus::Over(JobEnd::OverLimit)),
@@ -77,41 +78,41 @@ pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStat
     match words(&lines).as_slice() {
         ["none"] => Ok(JobStatus::NotStarted),
         ["running", elapsed] => {
-            let millis = elapsed.parse().map_err(|_| LOOK.garbled())?;
+            let millis = elapsed.parse().map_err(|_| LOOK.unexpected_answer())?;
             Ok(JobStatus::Running { elapsed: Duration::from_millis(millis) })
         }
-        // Anybody in the sandbox may have written the note: whatever makes no sense says nothing.
-        ["over", noted @ ..] => {
-            Ok(JobStatus::Over(read_note(noted).map_or(JobEnd::Vanished, |(end, _)| end)))
+        // Any program in the sandbox may have written the record, so invalid ones are ignored.
+        ["over", record @ ..] => {
+            Ok(JobStatus::Over(read_record(record).map_or(JobEnd::Vanished, |(end, _)| end)))
         }
         ["vanished"] => Ok(JobStatus::Over(JobEnd::Vanished)),
         ["halted"] => {
-            stop_for(sandy, sandbox, &[job.as_str(), "halted"]).await?;
+            stop_with(sandy, sandbox, &[job.as_str(), "halted"]).await?;
             Ok(JobStatus::Over(JobEnd::Halted))
         }
-        _ => Err(LOOK.garbled()),
+        _ => Err(LOOK.unexpected_answer()),
     }
 }
 
-/// Ends what the job has running, and sees to it that it is not started later. Does nothing when it is over.
+/// Ends everything that the job is running, and prevents a later start. Does nothing if the job has ended.
 pub async fn stop(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<(), JobError> {
-    stop_for(sandy, sandbox, &[job.as_str()]).await
+    stop_with(sandy, sandbox, &[job.as_str()]).await
 }
 
-async fn stop_for(sandy: &Sandy, sandbox: &str, asked: &[&str]) -> Result<(), JobError> {
-    let lines = match STOP.run(sandy, sandbox, asked).await {
-        // Nothing runs any more.
+async fn stop_with(sandy: &Sandy, sandbox: &str, arguments: &[&str]) -> Result<(), JobError> {
+    let lines = match STOP.run(sandy, sandbox, arguments).await {
+        // The sandbox has ended, and with it the job.
         Err(JobError::Sandy(SandyError::OverLimit(_))) => return Ok(()),
         lines => lines?,
     };
     match words(&lines).as_slice() {
         ["stopped"] => Ok(()),
-        _ => Err(STOP.garbled()),
+        _ => Err(STOP.unexpected_answer()),
     }
 }
 
-/// How a job ended and after how many milliseconds, as its wrapper notes it.
-pub(super) fn read_note(words: &[&str]) -> Option<(JobEnd, Option<u64>)> {
+/// Parses the wrapper's record: how a job ended, and its duration in milliseconds.
+pub(super) fn read_record(words: &[&str]) -> Option<(JobEnd, Option<u64>)> {
     let (end, elapsed) = match words {
         ["exited", code, elapsed] => (JobEnd::Exited(i32::from(code.parse::<u8>().ok()?)), elapsed),
         ["signal", signal, elapsed] => {
@@ -134,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn notes_say_how_a_job_ended() {
+    fn records_of_the_wrapper_are_parsed() {
         for (note, end, elapsed) in [
             ("exited 0 12", JobEnd::Exited(0), Some(12)),
             ("exited 255 1", JobEnd::Exited(255), Some(1)),
@@ -144,12 +145,12 @@ mod tests {
             ("exited 1 -5", JobEnd::Exited(1), None),
         ] {
             let words: Vec<&str> = note.split(' ').collect();
-            assert_eq!(read_note(&words), Some((end, elapsed)), "{note}");
+            assert_eq!(read_record(&words), Some((end, elapsed)), "{note}");
         }
         for note in ["", "exited", "exited 0", "exited 256 1", "exited x 1", "signal 0 1", "signal 65 1", "0"]
         {
             let words: Vec<&str> = note.split(' ').collect();
-            assert_eq!(read_note(&words), None, "{note}");
+            assert_eq!(read_record(&words), None, "{note}");
         }
     }
 }

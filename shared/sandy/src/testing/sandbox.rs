@@ -1,4 +1,4 @@
-//! A sandbox that keeps nothing apart: a folder, and processes.
+//! Sandboxes of the test server: a folder and processes, NOT ISOLATED.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,30 +13,30 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Options;
 
-/// Bytes kept of each stream of a command.
+/// Maximum number of bytes kept of each output of a command.
 const OUTPUT_BYTES_MAX: usize = 4 << 20;
-/// How long what a command left in the background may hold its streams.
-const LINGER: Duration = Duration::from_millis(100);
-/// What `timeout` says, and many hosts.
+/// Time to wait for background processes to close the output of their command.
+const LINGER_TIME: Duration = Duration::from_millis(100);
+/// Exit code for a timeout, of `timeout` and of many hosts.
 const EXIT_TIMED_OUT: i32 = 124;
-/// Rounds of killing; each sees what the one before missed.
+/// Maximum number of rounds of killing; each finds what the previous one missed.
 const KILL_ROUNDS: u32 = 50;
 
-/// One sandbox. Its processes and files are gone when it is dropped.
-pub(super) struct Place {
+/// One sandbox. Dropping it ends its processes and removes its files.
+pub(super) struct TestSandbox {
     id: String,
     folder: PathBuf,
     vars: BTreeMap<String, String>,
 }
 
-/// What came of a command.
-pub(super) struct Ran {
+/// Result of a command.
+pub(super) struct CommandResult {
     pub(super) stdout: String,
     pub(super) stderr: String,
     pub(super) code: i32,
 }
 
-impl Place {
+impl TestSandbox {
     pub(super) fn new(id: String, root: &Path, options: &Options) -> std::io::Result<Self> {
         let folder = root.join(&id);
         fs::create_dir(&folder)?;
@@ -61,7 +61,7 @@ impl Place {
         &self.folder
     }
 
-    /// Where a path is outside: `/workspace` is the folder, as is whatever is relative.
+    /// Converts a path inside the sandbox: `/workspace` and relative paths are in the folder.
     fn inside(&self, path: &str) -> Option<PathBuf> {
         let relative = path.strip_prefix("/workspace").map_or(path, |rest| rest.trim_start_matches('/'));
         let relative = Path::new(relative);
@@ -84,7 +84,7 @@ impl Place {
         cwd: Option<&str>,
         env: &BTreeMap<String, String>,
         limit: Duration,
-    ) -> std::io::Result<Ran> {
+    ) -> std::io::Result<CommandResult> {
         let cwd = cwd.map_or(Some(self.folder.clone()), |cwd| self.inside(cwd));
         let mut child = Command::new("bash")
             .args(["-c", command])
@@ -121,23 +121,24 @@ impl Place {
             }
         };
         if !are_read {
-            let _ = timeout(LINGER, &mut streams).await;
+            let _ = timeout(LINGER_TIME, &mut streams).await;
         }
         drop(streams);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ok(Ran { stdout: text(out), stderr: text(err), code })
+        Ok(CommandResult { stdout: text(out), stderr: text(err), code })
     }
 
-    /// Its processes: those with its id among their variables, and those at home in its folder.
+    /// Returns its processes: those with its id in their environment, and those whose working directory is in its
+    /// folder.
     fn processes(&self) -> Vec<Pid> {
         let mark = format!("SANDY_SANDBOX_ID={}", self.id).into_bytes();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         entries
             .filter_map(|entry| {
                 let number = entry.file_name().to_str()?.parse::<u32>().ok()?;
-                let of_vars = fs::read(entry.path().join("environ")).ok();
+                let vars_text = fs::read(entry.path().join("environ")).ok();
                 let is_marked =
-                    of_vars.is_some_and(|vars| vars.split(|byte| *byte == 0).any(|var| var == mark));
+                    vars_text.is_some_and(|vars| vars.split(|byte| *byte == 0).any(|var| var == mark));
                 let home = fs::read_link(entry.path().join("cwd")).ok();
                 let is_at_home = home.is_some_and(|home| home.starts_with(&self.folder));
                 if is_marked || is_at_home { pid(number) } else { None }
@@ -146,13 +147,13 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestSandbox {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl Place {
+impl TestSandbox {
     /// Kills its processes and removes its files.
     pub(super) fn end(&self) {
         for _ in 0..KILL_ROUNDS {
@@ -165,17 +166,17 @@ impl Place {
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        // Somebody's program may have taken the right to do so; the whole goes with the server's folder anyway.
+        // A program may have removed the permissions; the server's folder is removed later anyway.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
 fn pid(number: u32) -> Option<Pid> {
-    // A process group of 1 or less would be everything.
+    // Killing process group 1 or less would kill everything.
     i32::try_from(number).ok().filter(|number| *number > 1).and_then(Pid::from_raw)
 }
 
-/// Reads all of it and keeps the beginning.
+/// Reads the whole stream and keeps the beginning.
 async fn read(stream: Option<&mut (impl AsyncRead + Unpin)>, kept: &mut Vec<u8>) {
     let Some(stream) = stream else { return };
     let mut piece = vec![0; 64 << 10];
@@ -187,7 +188,7 @@ async fn read(stream: Option<&mut (impl AsyncRead + Unpin)>, kept: &mut Vec<u8>)
                 kept.extend_from_slice(piece.get(..read.min(room)).unwrap_or_default());
             }
         }
-        // Others have something to do as well.
+        // Yield to other tasks.
         if kept.len() == OUTPUT_BYTES_MAX {
             sleep(Duration::ZERO).await;
         }

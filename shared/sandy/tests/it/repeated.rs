@@ -1,4 +1,4 @@
-//! Every step made twice, in any order, with lost answers: a script is run once, and over the files it was given.
+//! Repeated steps, in any order and with lost answers: a script runs once, with the files that it was given.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use proptest::prelude::*;
 
 use crate::support::{World, file, result, spec, timing};
 
-/// A script that tells how often it was run, and over what.
-fn counted() -> JobSpec {
+/// Returns a job that records how often it ran, and its input.
+fn counting_job() -> JobSpec {
     let results = vec![result("count", 100), result("copy", 100)];
     let files = vec![file("in", "as sent")];
     JobSpec { files, results, ..spec("echo x >> count; cat in > copy; echo changed > in; sleep 0.2") }
 }
 
-/// Nothing that the job did was done twice, or undone.
+/// Checks that the job ran exactly once.
 async fn assert_run_once(world: &World) {
     let end = world.end().await;
-    let report = world.harvest(&counted(), end).await;
+    let report = world.harvest(&counting_job(), end).await;
     assert_eq!(end, JobEnd::Exited(0), "{report:?}");
     assert_eq!((report.text("count"), report.text("copy")), (Some("x\n"), Some("as sent")));
     assert_eq!(std::fs::read_to_string(world.file("in")).unwrap(), "changed\n");
@@ -29,9 +29,9 @@ async fn assert_run_once(world: &World) {
 }
 
 #[tokio::test]
-async fn a_job_that_is_started_many_times_at_once_runs_once() {
+async fn a_job_that_is_started_many_times_concurrently_runs_once() {
     let world = World::new().await;
-    let spec = counted();
+    let spec = counting_job();
     world.upload(&spec).await;
     join_all((0..8).map(|_| world.start(&spec))).await;
     assert_run_once(&world).await;
@@ -40,13 +40,13 @@ async fn a_job_that_is_started_many_times_at_once_runs_once() {
 }
 
 #[tokio::test]
-async fn every_command_run_twice_at_once_does_no_harm() {
-    let world = World::ruled(|call: &Call| match call.endpoint {
+async fn every_command_can_safely_run_twice_concurrently() {
+    let world = World::with_rule(|call: &Call| match call.endpoint {
         Endpoint::Create => Fault::None,
         _ => Fault::Twice,
     })
     .await;
-    let spec = counted();
+    let spec = counting_job();
     world.upload(&spec).await;
     world.start(&spec).await;
     world.upload(&spec).await;
@@ -56,8 +56,8 @@ async fn every_command_run_twice_at_once_does_no_harm() {
     assert_run_once(&world).await;
 }
 
-/// Makes a step until it works, as whoever saves between steps does.
-async fn insist<T, Fut: Future<Output = Result<T, JobError>>>(step: impl Fn() -> Fut) -> T {
+/// Repeats a step until it succeeds, as callers that save their state do.
+async fn retry_until_success<T, Fut: Future<Output = Result<T, JobError>>>(step: impl Fn() -> Fut) -> T {
     for _ in 0..20 {
         match step().await {
             Ok(done) => return done,
@@ -70,7 +70,7 @@ async fn insist<T, Fut: Future<Output = Result<T, JobError>>>(step: impl Fn() ->
 }
 
 #[tokio::test]
-async fn answers_that_are_lost_do_not_run_a_job_twice() {
+async fn lost_answers_do_not_run_a_job_twice() {
     for fault in [
         Fault::DropAfter,
         Fault::NoExitCode,
@@ -79,7 +79,7 @@ async fn answers_that_are_lost_do_not_run_a_job_twice() {
         Fault::NotReady,
         Fault::Status(503, String::new(), Vec::new()),
     ] {
-        // Four of five calls go wrong, so that steps fail beyond the repeats of a call.
+        // Four of five calls fail, so that steps fail in spite of the retries of each call.
         let rule = {
             let fault = fault.clone();
             move |call: &Call| match call.endpoint {
@@ -87,37 +87,40 @@ async fn answers_that_are_lost_do_not_run_a_job_twice() {
                 _ => Fault::None,
             }
         };
-        let world = World::ruled(rule).await;
-        let (sandy, id, job, spec) = (&world.sandy, &world.id, &world.job, counted());
-        assert_eq!(insist(|| job::upload(sandy, id, job, &spec, &NoFiles)).await, Uploaded::Ready);
-        insist(|| job::start(sandy, id, job, &spec)).await;
+        let world = World::with_rule(rule).await;
+        let (sandy, id, job, spec) = (&world.sandy, &world.id, &world.job, counting_job());
+        assert_eq!(
+            retry_until_success(|| job::upload(sandy, id, job, &spec, &NoFiles)).await,
+            Uploaded::Ready
+        );
+        retry_until_success(|| job::start(sandy, id, job, &spec)).await;
         let end = loop {
-            match insist(|| job::look(sandy, id, job)).await {
+            match retry_until_success(|| job::look(sandy, id, job)).await {
                 JobStatus::Over(end) => break end,
                 _ => tokio::time::sleep(Duration::from_millis(20)).await,
             }
         };
-        let report = insist(|| job::harvest(sandy, id, job, &spec, end)).await;
+        let report = retry_until_success(|| job::harvest(sandy, id, job, &spec, end)).await;
         assert_eq!((end, report.text("count")), (JobEnd::Exited(0), Some("x\n")), "{fault:?}");
     }
 }
 
 #[tokio::test]
-async fn an_answer_that_comes_too_late_does_not_run_a_job_twice() {
-    // The first start is done, and told of when nobody listens any more.
-    let mut world = World::ruled(|call: &Call| {
+async fn late_answers_do_not_run_a_job_twice() {
+    // The first start succeeds, but its answer arrives when the client no longer waits.
+    let mut world = World::with_rule(|call: &Call| {
         let is_start = call.body["command"].as_str().is_some_and(|command| command.contains("class Wrapper"));
-        match (call.endpoint, call.of_sandbox_before) {
+        match (call.endpoint, call.sandbox_before) {
             (Endpoint::Exec, before) if is_start && before < 4 => Fault::Late(Duration::from_secs(600)),
             _ => Fault::None,
         }
     })
     .await;
     let hasty = Duration::from_secs(10);
-    let timing = Timing { command: hasty, exec_least: hasty, exec_margin: Duration::ZERO, ..timing() };
+    let timing = Timing { command: hasty, exec_min: hasty, exec_margin: Duration::ZERO, ..timing() };
     world.sandy = world.server.sandy(timing).unwrap();
-    world.upload(&counted()).await;
-    world.start(&counted()).await;
+    world.upload(&counting_job()).await;
+    world.start(&counting_job()).await;
     assert_run_once(&world).await;
     assert!(world.server.calls(Endpoint::Exec) >= 3);
 }
@@ -125,12 +128,12 @@ async fn an_answer_that_comes_too_late_does_not_run_a_job_twice() {
 #[tokio::test]
 async fn a_sandbox_that_is_lost_at_any_call_is_gone_for_every_step() {
     for lost_at in 0..6 {
-        let world = World::ruled(move |call: &Call| match call.of_sandbox_before {
+        let world = World::with_rule(move |call: &Call| match call.sandbox_before {
             before if call.sandbox.is_some() && before == lost_at => Fault::Lose,
             _ => Fault::None,
         })
         .await;
-        let (sandy, id, job, spec) = (&world.sandy, &world.id, &world.job, counted());
+        let (sandy, id, job, spec) = (&world.sandy, &world.id, &world.job, counting_job());
         let steps = async {
             job::upload(sandy, id, job, &spec, &NoFiles).await?;
             job::start(sandy, id, job, &spec).await?;
@@ -148,7 +151,7 @@ async fn a_sandbox_that_is_lost_at_any_call_is_gone_for_every_step() {
     }
 }
 
-/// A step of the protocol.
+/// A step of a job.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Upload,
@@ -157,11 +160,11 @@ enum Step {
     Harvest,
 }
 
-async fn make(world: &World, step: Step) {
-    let (sandy, id, job, spec) = (&world.sandy, &world.id, &world.job, counted());
+async fn run_step(world: &World, step: Step) {
+    let (sandy, id, job, spec) = (&world.sandy, &world.id, &world.job, counting_job());
     match step {
         Step::Upload => world.upload(&spec).await,
-        // It may come before the files.
+        // The step may come before the upload.
         Step::Start => {
             if let Err(error) = job::start(sandy, id, job, &spec).await {
                 assert!(matches!(error, JobError::Failed { .. }), "{error}");
@@ -178,24 +181,24 @@ fn steps() -> impl Strategy<Value = Vec<(Step, Step)>> {
 }
 
 proptest! {
-    // Each case starts dozens of processes.
+    // Few cases, since each starts dozens of processes.
     #![proptest_config(ProptestConfig { cases: 8, max_shrink_iters: 20, ..ProptestConfig::default() })]
 
     #[test]
     fn steps_in_any_order_two_at_a_time_run_a_job_once(steps in steps()) {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         runtime.block_on(async {
-            let world = World::ruled(|call: &Call| match (call.endpoint, call.before % 3) {
+            let world = World::with_rule(|call: &Call| match (call.endpoint, call.before % 3) {
                 (Endpoint::Exec | Endpoint::Write, 0) => Fault::Twice,
                 (Endpoint::Exec | Endpoint::Write, 1) => Fault::DropAfter,
                 _ => Fault::None,
             })
             .await;
             for (one, two) in steps {
-                tokio::join!(make(&world, one), make(&world, two));
+                tokio::join!(run_step(&world, one), run_step(&world, two));
             }
             for step in [Step::Upload, Step::Start] {
-                make(&world, step).await;
+                run_step(&world, step).await;
             }
             assert_run_once(&world).await;
         });
