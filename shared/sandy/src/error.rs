@@ -74,7 +74,7 @@ pub enum SandyError {
     BadPath,
 }
 
-/// What callers can do about an error.
+/// Kinds of errors, by what callers can do about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SandyErrorKind {
     /// A retry may succeed. The call may or may not have had an effect.

@@ -76,7 +76,7 @@ pub struct SourceError {
     pub is_transient: bool,
 }
 
-/// What callers can do about a failed step.
+/// Kinds of errors, by what callers can do about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobErrorKind {
     /// Repeat the step.

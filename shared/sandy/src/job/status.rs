@@ -28,7 +28,7 @@ pub enum JobStatus {
 }
 
 impl JobStatus {
-    /// Interprets the status of a job that was certainly started: if there is no trace of it, something removed its
+    /// Interprets the status of a job that was certainly started: if nothing of it is found, something removed its
     /// folder.
     #[must_use]
     pub fn once_started(self) -> Self {
@@ -68,8 +68,8 @@ pub async fn start(sandy: &Sandy, sandbox: &str, job: &JobName, spec: &JobSpec) 
     }
 }
 
-/// Polls the status of a job with one short call. The call takes a second longer if there is no trace of the job. If
-/// its wrapper was stopped, a second call ends the job.
+/// Polls the status of a job with one short call. The call takes a second longer if nothing of the job is found. If its
+/// wrapper was stopped, a second call ends the job.
 pub async fn look(sandy: &Sandy, sandbox: &str, job: &JobName) -> Result<JobStatus, JobError> {
     let lines = match LOOK.run(sandy, sandbox, &[job.as_str(), STALE_S]).await {
         Err(JobError::Sandy(SandyError::OverLimit(_))) => return Ok(JobStatus::Over(JobEnd::OverLimit)),

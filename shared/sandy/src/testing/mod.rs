@@ -65,7 +65,7 @@ pub struct Call {
     pub body: Value,
 }
 
-/// How the server answers a call.
+/// Answers of the server to a call.
 #[derive(Debug, Clone)]
 pub enum Fault {
     /// Answers correctly.

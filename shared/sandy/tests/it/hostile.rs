@@ -278,7 +278,7 @@ async fn answers_printed_by_a_job_are_ignored() {
 #[tokio::test]
 async fn a_fork_bomb_ends_at_its_time_limit() {
     let world = World::new().await;
-    // As many processes as a small host permits, each of which starts another when it is killed.
+    // As many processes as a small host permits. Each starts another one when it is killed.
     let script = "again() { trap '' TERM; for n in 1 2 3; do sleep 1000; done; }\n\
                   for n in $(seq 60); do (again & again &) ; done; wait; sleep 1000";
     let report = world.run(&JobSpec { time_limit: Duration::from_secs(1), ..spec(script) }).await;

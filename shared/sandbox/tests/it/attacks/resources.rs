@@ -351,7 +351,7 @@ async fn without_a_memory_cgroup_rules_for_ports_are_refused() {
     .await;
 }
 
-/// Restricts itself, then prints whether a write outside of its rules fails, or which call failed with which error.
+/// Restricts itself, then prints whether a write outside of its rules fails, or the failed call with its error.
 const RESTRICT: &str = r#"
 def restrict():
     ruleset = libc.syscall(444, struct.pack("Q", 2), 8, 0)
