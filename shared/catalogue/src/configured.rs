@@ -1,4 +1,4 @@
-//! Models that are there besides the provider's list: the oracle, and those that the operator has configured.
+//! Models beside the providers' lists: the oracle, and models that the operator configured.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,14 +8,14 @@ use bench_state::{ModelRecord, State, StateError};
 
 use crate::is_synchronized;
 
-/// The catalogue, and what is always or by configuration there besides.
+/// Returns the stored catalog, plus the oracle and the configured models.
 ///
 /// # Errors
-/// When the catalogue cannot be read.
+/// Returns an error if the catalog can't be read.
 pub async fn all_models(state: &State, configured: &[ModelName]) -> Result<Vec<ModelRecord>, StateError> {
     let mut models = state.models().await?;
     let built_in = built_in(configured);
-    // What was stored of a configured model is its price; one that is not configured any more is none of ours.
+    // A configured model is stored only for its price. A stored model that is no longer configured is left out.
     let configured: HashSet<ModelId> = built_in.iter().map(|model| model.id).collect();
     models.retain(|model| is_synchronized(&model.provider) || configured.contains(&model.id));
     let known: HashSet<ModelId> = models.iter().map(|model| model.id).collect();
@@ -23,11 +23,11 @@ pub async fn all_models(state: &State, configured: &[ModelName]) -> Result<Vec<M
     Ok(models)
 }
 
-/// Takes over the prices of the configured models of providers whose list is not synchronised whole. A list that
-/// cannot be read leaves them as they are.
+/// Updates the prices of configured models whose provider has no public list. A provider whose list can't be read keeps
+/// its old prices.
 ///
 /// # Errors
-/// When the catalogue cannot be written.
+/// Returns an error if the catalog can't be written.
 pub async fn sync_prices(
     state: &State,
     chat: &ChatClient,
@@ -49,7 +49,7 @@ pub async fn sync_prices(
         let listed = match chat.list_gateway_models(&endpoint).await {
             Ok(listed) => listed,
             Err(error) => {
-                tracing::warn!(%error, "The prices of {provider} are not known: {error}");
+                tracing::warn!(%error, "cannot read the prices of {provider}: {error}");
                 continue;
             }
         };

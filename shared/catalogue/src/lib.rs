@@ -1,4 +1,4 @@
-//! Keeps the catalogue of models as the providers with a public list have it: on demand of the API, and every hour.
+//! Synchronizes the catalog of models with the providers' public lists: every hour, and when the API asks for it.
 
 mod configured;
 
@@ -12,40 +12,41 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 
 pub use self::configured::{all_models, sync_prices};
 
-/// Records written at once.
+/// Maximum number of concurrent writes.
 const WRITES_AT_ONCE: usize = 16;
 
-/// Why the catalogue was left as it is.
+/// Reason why a synchronization left the catalog unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
     /// A provider's list cannot be read.
     #[error("{error}")]
     List {
-        /// Whose list.
+        /// Provider whose list was read.
         provider: &'static Provider,
-        /// Its configured address.
+        /// Configured address of the list.
         address: String,
-        /// What happened.
+        /// Error of the request.
         error: CatalogueError,
     },
-    /// The list has nothing.
-    #[error("the provider's list of models is empty; the catalogue was left as it is")]
+    /// The list is empty.
+    #[error("the provider's list of models is empty; the catalog was left as it is")]
     Empty,
-    /// The catalogue cannot be written.
+    /// The catalog can't be written.
     #[error(transparent)]
     State(#[from] StateError),
 }
 
-/// Whether a provider's models are those of its public list.
+/// Returns true if the provider's models come from its public list.
 pub fn is_synchronized(provider: &str) -> bool {
     Provider::from_name(provider).is_some_and(|provider| provider.public_list.is_some())
 }
 
-/// Takes over the providers' public lists of models; tells how many models they have. Models that a list has no more
-/// become inactive.
+/// Copies the providers' public lists into the catalog and returns the number of listed models. Models that are no
+/// longer listed become inactive.
 ///
 /// # Errors
-/// When a list cannot be read, or the catalogue cannot be written. Nothing of that provider is made inactive then.
+/// Returns an error if a list can't be read or the catalog can't be written. In that case no model of that provider
+/// becomes inactive.
 pub async fn sync_models(
     state: &State,
     chat: &ChatClient,
@@ -104,12 +105,12 @@ async fn sync_provider(
         .buffer_unordered(WRITES_AT_ONCE)
         .try_collect::<()>()
         .await?;
-    tracing::info!(models.count = synced, models.vanished = gone, "Synchronised {synced} models");
+    tracing::info!(models.count = synced, models.vanished = gone, "synchronized {synced} models");
     Ok(synced)
 }
 
-/// What the gateway offers to the operator's key: names and provider's ids with their price. Empty when that
-/// is not known.
+/// Returns the prices of the models that the gateway offers for the operator's key, by name and by the provider's ids.
+/// Empty if the gateway's list can't be read.
 async fn gateway(
     chat: &ChatClient,
     inference: &InferenceConfig,
@@ -129,7 +130,7 @@ async fn gateway(
             })
             .collect(),
         Err(error) => {
-            tracing::warn!(%error, "The gateway's list of models is not known: {error}");
+            tracing::warn!(%error, "cannot read the gateway's list of models: {error}");
             HashMap::new()
         }
     }
