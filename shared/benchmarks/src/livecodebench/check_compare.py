@@ -1,4 +1,4 @@
-"""Checks that values which `isolated.py` sends compare in `compare.py` as they do in one process: run with their folder."""
+"""Checks that values sent by `isolated.py` compare in `compare.py` as in a single process. Takes their folder."""
 
 import collections
 import decimal
@@ -38,7 +38,7 @@ class Texts(str):
 
 
 class Lists(list):
-    def __iter__(self):  # list's own comparison does not use it
+    def __iter__(self):  # not used by the comparison of list
         return iter(())
 
 
@@ -55,7 +55,7 @@ Pair = collections.namedtuple("Pair", "left right")
 
 
 def expected(depth=0):
-    """A value as JSON has it."""
+    """Returns a random JSON value."""
     kind = rng.choice(["number", "text", "word", "list", "object"] if depth < 4 else ["number", "text", "word"])
     if kind == "number":
         numbers = [0, 1, 2, -1, 0.0, 1.0, 2.5, -0.0, 0.1, 2**53, 2**53 + 1, 10**30, 1e300, math.inf, -math.inf, math.nan]
@@ -70,7 +70,7 @@ def expected(depth=0):
 
 
 def answer(value):
-    """The same value, or nearly, in one of the types that programs return."""
+    """Returns the same or nearly the same value, in one of the types that programs return."""
     if rng.random() < 0.04:
         return rng.choice([None, 0, 1, "", "a", [], (), {}, set(), {1, 2}, range(3), b"a", object(), [None], {1: 2}, {(1, 2): 3},
                            iter([1]), int, len, collections.deque([1]), {"a": 1}.keys(), math, (1,), 1 + 0j])  # fmt: skip
@@ -107,7 +107,7 @@ def answer(value):
 
 
 def sent(value):
-    """The value on the other side."""
+    """Returns the value as decoded by the receiver."""
     message = json.dumps({"returned": isolated.encoded(value)}).encode("ascii")
     return compare.value_of(json.loads(message, parse_constant=float)["returned"])
 
@@ -153,7 +153,7 @@ def particular():
         (["a", 1, None], ["a", 1, None]), (["a", None], ["a", None]), ([-(1 << 20_000)], [-(1 << 20_000)]),
     ]:  # fmt: skip
         check(value, right)
-    # Two lists with one and the same object are equal even where that is not a number.
+    # Two lists that contain the same object are equal even if that object is not a number.
     right = json.loads("[NaN]")
     assert not check([float("nan")], right)
 
@@ -199,7 +199,7 @@ class EqualDict(dict):
 
 
 class Meta(type):
-    """Says of its classes that they compare as integers do."""
+    """Metaclass whose classes pretend to compare as integers do."""
 
     def __getattribute__(cls, name):
         return int.__eq__ if name == "__eq__" else super().__getattribute__(name)
@@ -219,9 +219,9 @@ def forged():
             assert not sent(value) == right
             assert not sent([value]) == [right] and not sent({"k": value}) == {"k": right}
     assert not sent({Equal(): 1}) == {"a": 1}
-    # No hash of a key is chosen by the program: equal ones take the square of their number.
+    # The program can't choose the hash of a key: equal hashes would make the comparison quadratic.
     assert isinstance(sent({(2**61 - 1) * number: 0 for number in range(9)}), compare.Other)
-    # Whatever else is sent is no value that anything equals, and nothing is called.
+    # Any other message is a value that equals nothing, and nothing is called.
     for reply in [
         {}, {"a": 1, "b": 2}, {"tuple": 1}, {"dict": [[1]]}, {"dict": [[[1], 2]]}, {"int": 5}, {"int": "x"},
         {"decimal": "x"}, {"decimal": {}}, {"fraction": ["1", "0"]}, {"fraction": ["f" * 200_000, "1"]}, {"complex": [1, 2, 3]},

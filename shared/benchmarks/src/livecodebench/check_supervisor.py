@@ -1,4 +1,4 @@
-"""Checks what `supervisor.py` reads against Python's own modules: run with its path and a file of vectors."""
+"""Compares what `supervisor.py` reads with Python's own modules. Takes its path and a file of vectors."""
 
 import base64
 import hashlib
@@ -47,7 +47,7 @@ def pickles():
         text, protocol = some_text(), rng.randint(1, 5)
         content = pickle.dumps(text, protocol=protocol)
         assert supervisor.unpickled_text(content) == text
-        # Whatever is changed in it, the outcome is a text or an error: nothing is called, nothing runs on.
+        # Whatever is changed in it, the outcome is a text or an error: nothing is called, and the parser terminates.
         changed = bytearray(content)
         for _ in range(rng.randint(1, 3)):
             changed[rng.randrange(len(changed))] = rng.randrange(256)

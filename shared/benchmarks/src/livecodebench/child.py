@@ -1,7 +1,7 @@
-"""Runs a program in a process of its own, and hands the results to the supervisor.
+"""Runs a program in its own process and passes the results to the supervisor.
 
-Started as `python3 -c TEXT PAYLOAD RESULT WORD`, three inherited file descriptors: the work as JSON; where the results
-go; and the word that has to stand before them, which is read when the program is over.
+Started as `python3 -c TEXT PAYLOAD RESULT WORD` with three inherited file descriptors: the work as JSON, the pipe for
+the results, and the secret word that must precede them, which is read after the program has ended.
 """
 
 import json
@@ -16,7 +16,8 @@ NUMBER_MAX = 1000
 
 
 def with_numpy_or_without():
-    """The official program imports numpy and does not use it. Whether it is there; else it must not be found later."""
+    """Imports numpy, as the official program does without using it. Returns whether it exists; if not, adds a
+    placeholder."""
     try:
         import numpy  # noqa: F401
 
@@ -38,7 +39,7 @@ def grader_of(work):
 
 
 def entry(value):
-    """A result as JSON has it. What is none makes the run one without results, as where it cannot be handed over."""
+    """Converts a result to JSON. Raises TypeError if that is not possible; the run then has no results."""
     if type(value).__module__ == "numpy":
         value = value.item(0) if getattr(value, "shape", ()) else value.item()
     if value is None or isinstance(value, bool):
@@ -57,7 +58,7 @@ def said(metadata):
 
 
 def main():
-    # Programs may replace what modules hold: what is needed afterwards is held here.
+    # Programs can replace the contents of modules, so functions that are needed later are saved here.
     read, write, leave, dumps = os.read, os.write, os._exit, json.dumps
     to_entry, to_said = entry, said
     payload, result, word = (int(descriptor) for descriptor in sys.argv[1:4])

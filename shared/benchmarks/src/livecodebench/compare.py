@@ -1,8 +1,8 @@
-"""Compares what a program prints or returns with the expected outputs, in a process that the program cannot reach.
+"""Compares a program's output or return values with the expected ones, in a process that the program can't access.
 
 Part of the supervisor's process. Test inputs go to the program's process one at a time; the expected outputs stay here.
-The run ends with the first failure, as officially. Replies are untrusted: their length and form are checked, and values
-are made of plain types only, whose comparisons are Python's own.
+As in the official program, the run ends with the first failure. Replies are untrusted: their length and form are
+checked, and values are built from plain types only, so that only Python's own comparisons run.
 """
 
 import decimal
@@ -16,26 +16,26 @@ WRONG = -2
 OUT_OF_TIME = -3
 BROKEN = -4
 
-# Bytes of a reply beyond four times the expected output: a longer one cannot be right.
+# Maximum size of a reply in bytes, in addition to four times the expected output. A longer one can't be right.
 REPLY_BYTES_MAX = 16 << 20
-# Hexadecimal digits of a fraction's parts: making one takes the square of their number.
+# Maximum number of hexadecimal digits of a fraction's parts. Creating a fraction takes quadratic time.
 DIGITS_MAX = 100_000
-# A passing test may take this many time limits. The program's own process enforces the limit, which the program can
-# switch off; the rest is room for a slow machine.
+# Maximum duration of a passing test, in time limits. The program's own process enforces the limit, but the program can
+# disable that; the rest is tolerance for slow machines.
 LATE = 2
 TICK = 0.2
 
 
 class Gone(Exception):
-    """The program's process has ended, its time is up, or what it says has no form."""
+    """The program's process has ended, exceeded its time or sent an invalid message."""
 
 
 class TooLong(Exception):
-    """A reply is longer than any right one."""
+    """The reply is longer than any right one."""
 
 
 class Channel:
-    """Requests to the program's process and replies from it, until a deadline."""
+    """Sends requests to the program's process and receives its replies, until a deadline."""
 
     def __init__(self, process, requests, replies):
         self.process = process
@@ -61,7 +61,7 @@ class Channel:
         if length > bytes_max:
             raise TooLong
         try:
-            # Each `NaN` is an object of its own: Python takes one and the same object in two lists as equal.
+            # Each `NaN` becomes a separate object, because Python treats the same object in two lists as equal.
             message = json.loads(self.exactly(length), parse_constant=float)
         except (ValueError, RecursionError):
             raise Gone from None
@@ -84,7 +84,8 @@ class Channel:
         return b"".join(pieces)
 
     def wait(self, reads, writes):
-        """Until one of them can be used. What a process says right before it ends is read before its end is seen."""
+        """Waits until a descriptor is ready. Data that a process writes right before it ends is read before its end is
+        noticed."""
         while True:
             left = self.deadline - time.monotonic()
             if left <= 0:
@@ -101,7 +102,7 @@ class Channel:
 
 
 class Other:
-    """A value that equals nothing: of a type that no expected value has, or that compares in its own way."""
+    """Value that equals nothing: its type never occurs in expected values, or has its own comparison."""
 
     __hash__ = object.__hash__
 
@@ -110,7 +111,7 @@ class Other:
 
 
 class Array:
-    """An array of numpy. Comparing it gives an array, which is true or false only when it has one element."""
+    """Numpy array. Comparing it gives an array, whose truth is defined only for a single element."""
 
     __hash__ = None
 
@@ -131,7 +132,7 @@ def flat(value):
 
 
 def decoded(value):
-    """The value that `isolated.py` has encoded. Whatever has no right form equals nothing."""
+    """Decodes a value encoded by `isolated.py`. An invalid encoding becomes a value that equals nothing."""
     if isinstance(value, list):
         return [decoded(part) for part in value]
     if not isinstance(value, dict):
@@ -140,8 +141,8 @@ def decoded(value):
     if kind == "tuple":
         return tuple(map(decoded, content))
     if kind == "dict":
-        # Expected values have texts as keys. Numbers can be chosen to share a hash, so that this process would spend hours on
-        # making the dictionary.
+        # Expected values have strings as keys. Numbers could be chosen to have the same hash, so that building the
+        # dictionary would take hours.
         if not all(isinstance(key, str) for key, _ in content):
             return Other()
         return {key: decoded(part) for key, part in content}
@@ -173,7 +174,7 @@ def broken(message):
 
 
 def failed(reply):
-    """The entry and the metadata of a test in which the program has raised an exception."""
+    """Returns result and metadata of a test in which the program raised an exception."""
     said = reply["failed"]
     code = said.get("error_code") if isinstance(said, dict) else None
     if code not in (OUT_OF_TIME, BROKEN):
@@ -183,7 +184,7 @@ def failed(reply):
 
 
 class Session:
-    """One program and its tests."""
+    """A program and its tests."""
 
     def __init__(self, runner, channel, task, tests):
         self.runner = runner
@@ -194,7 +195,7 @@ class Session:
         self.outputs = [test["output"] for test in tests]
 
     def run(self, code, source):
-        """Results of the tests up to the first failure, and what is said about it. Raises `Gone` where there are none."""
+        """Returns the results up to the first failure, and its metadata. Raises `Gone` if there are none."""
         work = {"code": code, "source": source, "fn_name": self.name, "timeout": self.seconds}
         self.channel.send(work)
         reply = self.channel.receive()
@@ -248,7 +249,7 @@ class Session:
         return WRONG if self.name is None else False
 
     def compared(self, reply, given, right):
-        """Entries of a test, and what is said about a failure."""
+        """Returns the results of a test, and the metadata of a failure."""
         if self.name is None:
             text = reply.get("printed")
             if not isinstance(text, str):
@@ -261,7 +262,7 @@ class Session:
         if "returned" not in reply:
             raise Gone
         try:
-            # The value's own comparison comes first, as officially; it is never one of the program's.
+            # As officially, the value's own comparison comes first; it never runs code of the program.
             if bool(value_of(reply["returned"]) == right):
                 return [True], None
         except Exception as error:

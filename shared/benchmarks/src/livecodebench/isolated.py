@@ -1,8 +1,9 @@
-"""Runs a program on test inputs and sends back what it prints or returns. Expected outputs never enter this process.
+"""Runs a program on test inputs and sends back its output or return values. Expected outputs never enter this process.
 
-Started as `python3 -I -B -c TEXT REQUESTS REPLIES`, two inherited file descriptors. A message is JSON in ASCII behind its
-length in 8 bytes. The first request is the work: the program, and the source of the runner. Each later one is the input
-of a test, or asks to show the last answer. The program can send replies of its own; they are nothing but answers.
+Started as `python3 -I -B -c TEXT REQUESTS REPLIES` with two inherited file descriptors. A message is ASCII JSON,
+preceded by its length in 8 bytes. The first request is the work: the program, and the source of the runner. Each later
+one is the input of a test, or a request to show the last answer. A program can send its own replies, but they only
+count as answers.
 """
 
 import collections
@@ -17,10 +18,10 @@ import sys
 import types
 
 ERROR_CHARS_MAX = 2000
-# Bounds of a value that is sent: no expected value comes near them. Values in plain lists count as a sixteenth.
+# Limits for a value to send, far above any expected value. Values in plain lists count as a sixteenth.
 DEPTH_MAX = 200
 PARTS_MAX = 3_000_000
-# Longer integers are sent in hexadecimal digits, which take linear time and have no limit.
+# Longer integers are sent as hexadecimal digits, which takes linear time and has no limit.
 PLAIN_BITS_MAX = 10_000
 
 PR_CAPBSET_DROP = 24
@@ -43,7 +44,7 @@ def reads_memory_of(pid):
 
 
 def drop_capabilities():
-    """Gives up the capabilities that let root read the memory of processes that do not allow it."""
+    """Drops the capabilities that let root read the memory of processes that don't allow it."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
@@ -63,10 +64,10 @@ def is_isolated_from(pid):
 
 
 class Encoder:
-    """Turns a value into JSON that `compare.py` turns back into an equal one.
+    """Encodes a value as JSON, which `compare.py` decodes to an equal one.
 
-    Lists, numbers, texts, truth values and None stand for themselves; an object has one entry, named after the type. An
-    object whose class has a comparison of its own is not sent: its comparison would be the program's.
+    Lists, numbers, strings, booleans and None are encoded as themselves; an object has one entry, named after its type.
+    An object whose class defines its own comparison isn't sent, because that comparison would be the program's.
     """
 
     def __init__(self):
@@ -113,11 +114,11 @@ class Encoder:
         return [self.encoded(value, depth + 1) for value in values]
 
     def converted(self, value, cls, depth):
-        """Subclasses that compare as their base does, and the types of libraries that equal plain values."""
+        """Converts subclasses that compare like their base class, and library types that equal plain values."""
         numpy, equality = self.numpy, cls.__eq__
         if numpy is not None and isinstance(value, numpy.generic):
             item = value.item()
-            # Some types of numpy have no counterpart.
+            # Some numpy types have no counterpart.
             return {"other": cls.__name__} if isinstance(item, numpy.generic) else self.encoded(item, depth)
         if numpy is not None and cls is numpy.ndarray:
             if value.ndim == 0:
@@ -190,7 +191,7 @@ def returned(runner, method, given, seconds):
 
 
 def shown(runner, answer):
-    """Officially a wrong answer is shown, and one that cannot be shown is one more failure."""
+    """Formats a wrong answer. As officially, an answer that can't be formatted is an additional failure."""
     try:
         runner.shortened(answer)
     except Exception as error:
@@ -199,7 +200,7 @@ def shown(runner, answer):
 
 
 def main():
-    # Programs may replace what modules hold: what is needed afterwards is held here.
+    # Programs can replace the contents of modules, so functions that are needed later are saved here.
     read, write, leave, dumps, loads = os.read, os.write, os._exit, json.dumps, json.loads
     print_output, return_value, show = printed, returned, shown
     requests, replies = int(sys.argv[1]), int(sys.argv[2])

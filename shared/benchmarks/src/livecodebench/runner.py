@@ -1,11 +1,11 @@
 """Runs one program against the tests of its problem, with the verdicts of the official runner.
 
-`run_test` has the signature of the official program and takes its place where that could not be had. The isolated way of
-grading uses the parts: `isolated.py` those that run a program, `compare.py` those that compare what it printed. What they
-do, surprises included, is described in the benchmark's page: a program without a method becomes the body of a function
-that is called once per test, one with a method is executed once and its method called.
+`run_test` has the signature of the official program and replaces it if that could not be loaded. Isolated grading uses
+parts of this module: `isolated.py` the parts that run a program, `compare.py` the parts that compare its output. The
+benchmark's page describes their behavior, including its quirks: a program without a method becomes the body of a
+function that is called once per test; a program with a method is executed once, and its method is called.
 
-Nothing is imported from `__future__` here: programs would inherit it.
+Nothing is imported from `__future__` here, because programs would inherit it.
 """
 
 import ast
@@ -22,7 +22,7 @@ import sys
 import time
 import types
 
-# What a program finds without importing it, in the order in which later names hide earlier ones.
+# Names that a program can use without importing them, in order; later names hide earlier ones.
 STARRED = (
     "string re datetime collections heapq bisect copy math random statistics itertools functools operator io sys json "
     "builtins typing"
@@ -42,7 +42,8 @@ WRONG = -2
 OUT_OF_TIME = -3
 BROKEN = -4
 
-# Taken away from programs. Not protection, which is the sandbox's: programs that use them fail here as they do there.
+# Functions removed for programs. This is not protection, which is the sandbox's task: programs that use them fail as
+# officially.
 WITHOUT_OS = (
     "kill system putenv remove removedirs rmdir fchdir setuid fork forkpty killpg rename renames truncate replace unlink "
     "fchmod fchown chmod chown chroot lchflags lchmod lchown getcwd chdir"
@@ -52,11 +53,11 @@ WITHOUT_MODULES = "ipdb joblib resource psutil tkinter".split()
 
 
 class TimeoutException(Exception):
-    """The time of a test is up. Programs are judged by whether this name is in what they raise."""
+    """A test exceeded its time. The verdict depends on whether an exception contains this name."""
 
 
 class Stopped(Exception):
-    """The first failure: what is recorded of the test, and what is said about it."""
+    """The first failure, with the result of the test and its metadata."""
 
     def __init__(self, entry, said):
         super().__init__(entry)
@@ -65,7 +66,7 @@ class Stopped(Exception):
 
 
 def on_alarm(_signal, _frame):
-    # Lands in the output of a program that goes on regardless, which makes it wrong.
+    # Goes to the output of a program that continues regardless, which makes the output wrong.
     print("the time of this test is up")
     raise TimeoutException
 
@@ -79,7 +80,7 @@ def shortened(value):
 
 
 def take_away():
-    import unittest.mock  # noqa: F401  # slow, and not needed where outputs are only compared
+    import unittest.mock  # noqa: F401  # slow, and not needed for comparing outputs
 
     faulthandler.disable()
     builtins.quit = None
@@ -98,19 +99,19 @@ def take_away():
 
 
 def without_guard(code):
-    """The body of a last `if __name__ == '__main__':` takes the place of the statement."""
+    """Replaces a final `if __name__ == '__main__':` by its body."""
     try:
         body = ast.parse(code).body
         last = body[-1]
         if isinstance(last, ast.If) and ast.unparse(last.test).strip() == "__name__ == '__main__'":
             return ast.unparse(body[:-1]) + "\n" + ast.unparse(last.body)
-    except BaseException:  # an alarm counts as a program that cannot be read, too
+    except BaseException:  # an alarm counts as a program that can't be parsed, too
         pass
     return code
 
 
 def as_function(code):
-    """Imports stay at the top, everything else becomes a function. What does not parse is left as it is."""
+    """Keeps imports at the top and moves everything else into a function. Invalid code stays unchanged."""
     try:
         imports, others = [], []
         for statement in ast.parse(code).body:
@@ -124,7 +125,7 @@ def as_function(code):
 
 
 def loaded(code, seconds):
-    """Executes a program once; what its functions are looked up in."""
+    """Executes a program once and returns the object that holds its functions."""
     signal.alarm(seconds)
     try:
         module = types.ModuleType(MODULE, "")
@@ -149,7 +150,7 @@ def function_of(owner, name):
 
 
 class Stdin:
-    """What `sys.stdin` is: no iteration, and reads of everything that begin at the start every time."""
+    """Replacement for `sys.stdin`: no iteration, and every read of the whole text begins at the start."""
 
     def __init__(self, text):
         self.text = text
@@ -186,7 +187,7 @@ def call_with_stdin(function, text):
     real, opened = sys.stdin, builtins.open
     lines = iter(text.split("\n"))
     shown, reader = Stdin(text), mock_open(read_data=text)
-    # Programs that have imported `stdin` by name hold the real one: it gives lines without their ends.
+    # Programs that import `stdin` by name hold the real one, which yields lines without their ends.
     methods = {
         "read": lambda *_: text,
         "readlines": lambda *_: text.split("\n"),
@@ -227,7 +228,7 @@ def lines_match(printed, expected):
 
 
 def failure(error, given, expected):
-    """What is recorded when a program raises. Its own `repr` may raise, too: then the whole run is broken."""
+    """Returns the metadata of an exception in a program. If its `repr` raises, too, the whole run fails."""
     code, message = BROKEN, "Runtime Error"
     if "timeoutexception" in repr(error).lower():
         code, message = OUT_OF_TIME, "Time Limit Exceeded"
@@ -242,9 +243,9 @@ def failure(error, given, expected):
 
 
 def output_of(function, given, expected, seconds):
-    """What the program prints for a test, and how long it took."""
+    """Returns the program's output for a test, and the time it took."""
     stdout, captured = sys.stdout, io.StringIO()
-    captured.close = lambda _: None  # a program that closes its output is broken
+    captured.close = lambda _: None  # programs may close their output
     sys.stdout = captured
     try:
         started = time.time()
@@ -281,7 +282,7 @@ def compare_output(printed, given, expected):
 
 
 def prepared(code, name, seconds):
-    """Executes a program once and returns what is called for each test: its method, or its body as a function."""
+    """Executes a program once and returns the function to call per test: its method, or its body."""
     if name is None:
         return function_of(loaded(as_function(without_guard(code)), seconds), ENTRY)
     return function_of(loaded(PRELUDE + "\n\n" + code, seconds), name)
@@ -324,7 +325,7 @@ def grade_method(code, inputs, outputs, name, seconds):
             same = answer == expected
             results.append(same)
             if not same:
-                # An answer that cannot be shown counts as one more failure, after the wrong one.
+                # An answer that can't be formatted counts as an additional failure after the wrong one.
                 return results, {
                     "output": shortened(answer),
                     "inputs": shortened(given),
@@ -343,7 +344,7 @@ def grade_method(code, inputs, outputs, name, seconds):
 
 
 def run_test(sample, test=None, debug=False, timeout=6):
-    """Results of the tests up to the first failure, and what is said about it."""
+    """Returns the results up to the first failure, and its metadata."""
     signal.signal(signal.SIGALRM, on_alarm)
     take_away()
     record = json.loads(sample["input_output"])

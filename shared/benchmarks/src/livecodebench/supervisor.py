@@ -1,10 +1,10 @@
-"""Grades one program: decodes the tests, runs it in a process of its own, and writes the results.
+"""Grades one program: decodes the tests, runs the program in its own process, and writes the results.
 
-Runs in the job's folder. `task.json` describes the work; this process removes it, the tests and the program before the
-program starts. The isolated way (`isolated.py`, `compare.py`) keeps the expected outputs in this process, which the
-program's process cannot read; the official way (`child.py`) passes them to the program's process. `results.json` holds a
-text and a code over it, which takes the task's key to make. The program runs as another user where that is possible, else
-as this one.
+Runs in the job's folder. `task.json` describes the work. This process removes it, the tests and the program's file
+before the program starts. Isolated mode (`isolated.py`, `compare.py`) keeps the expected outputs in this process, whose
+memory the program's process can't read; official mode (`child.py`) passes them to the program's process. `results.json`
+holds a text and an authentication code, which requires the task's key. The program runs as another user if possible,
+otherwise as this one.
 """
 
 import base64
@@ -43,14 +43,14 @@ PR_SET_CHILD_SUBREAPER = 36
 
 
 class Unreadable(Exception):
-    """The tests are not as the dataset promises."""
+    """The tests don't match the format of the dataset."""
 
 
 # Tests
 
 
 def unpickled_text(content):
-    """The one text in a pickle. Nothing but the codes that such a pickle is made of is understood."""
+    """Returns the single string in a pickle. Supports only the opcodes that such a pickle consists of."""
 
     def take(length):
         nonlocal at
@@ -90,7 +90,7 @@ def inflated(content):
 
 
 def decoded(text):
-    """The list in a column of tests: JSON, else JSON in a pickle, compressed, in base64."""
+    """Returns the list in a column of tests: JSON, or base64 of a compressed pickle of JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -132,7 +132,7 @@ def control(option, value):
 
 
 def other_user(folder):
-    """The user that programs run as, when this one may become it and it can run Python in the folder."""
+    """Returns the user to run programs as, if this process can switch to it and it can run Python in the folder."""
     if os.getuid() != 0:
         return {}
     user = {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []}
@@ -154,7 +154,7 @@ def other_user(folder):
 
 
 def pipe_holding(content):
-    """A file without a name that holds this, to be read from its start."""
+    """Returns an anonymous file with this content, positioned at its start."""
     file = tempfile.TemporaryFile(dir=".")
     file.write(content)
     file.flush()
@@ -163,7 +163,7 @@ def pipe_holding(content):
 
 
 def started(passed, folder, user):
-    """The program's process, with these file descriptors."""
+    """Starts the program's process with these file descriptors."""
     child = taken("child.py")
     process = subprocess.Popen(
         [sys.executable, "-I", "-B", "-c", child, *map(str, passed)],
@@ -179,7 +179,7 @@ def started(passed, folder, user):
     for descriptor in passed:
         os.close(descriptor)
     try:
-        # When memory runs out, it is the program that goes.
+        # If memory runs out, the program is killed first.
         pathlib.Path(f"/proc/{process.pid}/oom_score_adj").write_text("1000", encoding="ascii")
     except OSError:
         pass
@@ -187,7 +187,7 @@ def started(passed, folder, user):
 
 
 class Messages:
-    """What the process says, read up to a bound."""
+    """Output of the process, read up to a limit."""
 
     def __init__(self, process, descriptor):
         self.process = process
@@ -196,7 +196,7 @@ class Messages:
         self.is_over = False
 
     def wait(self, deadline, enough):
-        """Until there is enough, nothing more can come, or the time is up."""
+        """Waits until there is enough, the process has closed its output, or the time is up."""
         while not self.is_over and not enough(self.content) and len(self.content) <= MESSAGES_MAX:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -212,7 +212,7 @@ class Messages:
 
 
 def children_of(pid):
-    """Every process whose parent this is."""
+    """Returns all child processes of a process."""
     found = []
     try:
         names = os.listdir("/proc")
@@ -230,7 +230,7 @@ def children_of(pid):
 
 
 def end(process):
-    """Kills the process and all that it has started, whatever that has done to get away."""
+    """Kills the process and all its descendants, even those that left its session."""
     process.kill()
     for _ in range(STRAGGLER_ROUNDS):
         try:
@@ -252,7 +252,7 @@ def end(process):
 
 
 def report_in(messages, word, count):
-    """What the process handed over, if it is what the official program could say of so many tests."""
+    """Returns the report of the process, if the official program could produce it for this number of tests."""
     lines = messages.split(b"\n")
     if len(lines) != 3 or lines[2] or not lines[1].startswith(word):
         return None
@@ -274,11 +274,11 @@ def is_pass(result):
 
 
 class Unsafe(Exception):
-    """Programs could read this process's memory."""
+    """Programs could read the memory of this process."""
 
 
 def run(task, tests, code, source, compare):
-    folder = tempfile.mkdtemp(prefix="program-")  # within TMPDIR, where another user can go, too
+    folder = tempfile.mkdtemp(prefix="program-")  # in TMPDIR, which another user can access, too
     user = other_user(folder)
     count = len(tests)
     official_wait = (task["timeout"] + 1) * count + 5
@@ -300,7 +300,7 @@ def run(task, tests, code, source, compare):
 
 
 def run_officially(task, tests, code, source, wait, folder, user):
-    """Runs the program in one process with its tests and what compares them. Returns a report, and facts about the run."""
+    """Runs the program in one process with its tests and their comparison. Returns a report and facts about the run."""
     word = os.urandom(32).hex().encode("ascii")
     work = {
         "module": task["module"],
@@ -326,7 +326,7 @@ def run_officially(task, tests, code, source, wait, folder, user):
         began = time.monotonic()
         messages.wait(began + wait, lambda content: content.count(b"\n") >= 2)
         elapsed = time.monotonic() - began
-        # What a process says right before it ends is there before its end is seen.
+        # Data that a process writes right before it ends is available before its end is noticed.
         status = process.poll() if not messages.is_over else settled(process)
     finally:
         end(process)
@@ -339,7 +339,7 @@ def run_officially(task, tests, code, source, wait, folder, user):
 
 
 def run_isolated(task, tests, code, source, wait, folder, user, compare):
-    """Runs the program in a process that gets the inputs only, and compares in this one. Returns the same."""
+    """Runs the program in a process that gets only the inputs, and compares in this one. Returns the same."""
     request_read, request_write = os.pipe()
     reply_read, reply_write = os.pipe()
     process = started((request_read, reply_write), folder, user)
@@ -403,7 +403,7 @@ def ended(status, elapsed, wait):
     return f"it was ended by signal {-status}" if status < 0 else f"it left with status {status} and no result"
 
 
-# What is left behind
+# Files
 
 
 def removed(path):
@@ -433,7 +433,7 @@ def write_signed(path, content, key):
 
 
 def taken(name):
-    """The text of a file, which is removed."""
+    """Returns the text of a file and removes it."""
     content = pathlib.Path(name).read_bytes()
     os.remove(name)
     return content.decode("utf-8")
@@ -461,7 +461,7 @@ def main():
         write_signed("results.json", {"problem": re.sub(r"\s+", " ", str(error))[:300]}, key)
         return
     public = private = None
-    # Room for the results, whatever the program does to the disk.
+    # Reserves space for the results, even if the program fills the disk.
     pathlib.Path("reserve").write_bytes(bytes(RESERVE))
     write_signed("started.json", {"tests": len(tests)}, key)
     try:

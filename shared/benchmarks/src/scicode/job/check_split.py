@@ -1,4 +1,4 @@
-"""Checks that split tests come to the outcome that they have as a whole: run with the folder of the job's Python files."""
+"""Checks that split tests have the same outcome as whole tests. Takes the folder of the job's Python files."""
 
 import importlib.util
 import os
@@ -60,7 +60,7 @@ def isolated(program, tests, targets):
     def compare():
         outcome.append(grade.graded(parts[1], {**names(), "targets": targets}, values_in))
 
-    # The values of a test are few: the pipe holds them where the comparison has ended early.
+    # A test has few values, so the pipe can hold them if the comparison ends early.
     comparing = threading.Thread(target=compare)
     comparing.start()
     made = names()
@@ -71,7 +71,7 @@ def isolated(program, tests, targets):
         error = ""
     except Exception as raised:
         error = repr(raised)
-        os.write(values_out, (1 << 40).to_bytes(8, "big"))  # nothing more comes
+        os.write(values_out, (1 << 40).to_bytes(8, "big"))  # end of the values
     comparing.join(60)
     assert outcome, f"waits for values: {tests}, {program}"
     os.set_blocking(values_in, False)
@@ -85,7 +85,7 @@ def isolated(program, tests, targets):
 
 
 CMP = "from scicode.compare.cmp import cmp_tuple_or_list, are_dicts_close, are_csc_matrix_close\n"
-# A test, the right value, programs that pass it, and programs that do not.
+# A test, the expected value, programs that pass it, and programs that don't.
 FORMS = [
     ("assert np.allclose(f(1), target)", 2.5,
      ["def f(x): return 2.5", "def f(x): return [2.5]", "def f(x): return np.full((2, 2), 2.5)", "def f(x): return np.float32(2.5)",
@@ -137,7 +137,7 @@ FORMS = [
      ["def f(x): return np.ones(1) if x == 1 else 4"], ["def f(x): return np.ones(1)"]),
 ]  # fmt: skip
 
-# Tests that hand right values to the model's code, let it decide what is compared, or let a factor of its own hide them.
+# Tests that pass expected values to the model's code, let it decide what is compared, or let a factor of it hide them.
 NOT_SPLIT = [
     "assert f(target) == 1", "assert np.allclose(f(1) * target, 0)", "if f(1):\n    assert np.allclose(f(1), target)",
     "for x in f(1):\n    assert x == target", "def check(x): return np.allclose(f(x), target)\nassert check(1)",
@@ -170,7 +170,7 @@ def forged():
     equal = "class Equal:\n    def __eq__(self, other): return True\ndef f(x): return Equal()"
     assert officially(equal, ["assert f(1) == target"], [3])[0]
     assert not isolated(equal, ["assert f(1) == target"], [3])[0]
-    # No element of an empty array can be wrong: one and the same program passes officially whatever the right value is.
+    # An empty array has no element that could be wrong, so the same program passes officially for any expected value.
     near = "assert np.allclose(f(1), target)"
     empty = "def f(x): return np.empty((0, 1, 1, 1))"
     listed = CMP + "assert cmp_tuple_or_list([f(1)], target)"
@@ -183,7 +183,7 @@ def forged():
         assert officially(program, [test], [right])[0], (program, test)
         assert not isolated(program, [test], [right])[0], (program, test)
         assert "empty" in isolated(program, [test], [right])[1][1], (program, test)
-    # Where a right value is empty, so may be what is compared with it.
+    # If an expected value is empty, the value compared with it may be empty, too.
     for judged in (officially, isolated):
         assert judged("def f(x): return np.empty((0, 2))", [near], [np.empty((0, 2))])[0]
     for message in (

@@ -1,4 +1,4 @@
-"""Compares a program's values with the right ones."""
+"""Compares a program's values with the expected ones."""
 
 import numpy as np
 import scipy.sparse
@@ -9,7 +9,7 @@ _SPARSE = (*_COMPRESSED, scipy.sparse.bsr_matrix, scipy.sparse.coo_matrix)
 
 
 def _differ(value, right, **tolerances):
-    """Numbers by distance; what has no distance because of its shape, by equality."""
+    """Compares numbers by distance, and values whose shapes don't allow that by equality."""
     try:
         return not np.allclose(value, right, **tolerances)
     except ValueError as problem:
@@ -18,19 +18,19 @@ def _differ(value, right, **tolerances):
 
 
 def process_symbol_in_dict(values):
-    """The dictionary with the names of symbols in place of them; a symbol's entry moves to the end."""
+    """Replaces symbols in the keys by their names. Entries of symbols move to the end."""
     named = {}
     for key, value in values.items():
         if not isinstance(key, sympy.Symbol):
             named[key] = str(value) if isinstance(value, sympy.Symbol) else value
         else:
-            # A symbol under a symbol stays one.
+            # A symbol below a symbol stays unchanged.
             named[str(key)] = value
     return named
 
 
 def are_dicts_close(dict1, dict2, atol=1e-8, rtol=1e-5):
-    """Whether both have the same keys, and under each key values that are equal or near."""
+    """Returns true if both have the same keys, with equal or close values."""
     first, second = process_symbol_in_dict(dict1), process_symbol_in_dict(dict2)
     if first.keys() != second.keys():
         return False
@@ -48,12 +48,12 @@ def are_dicts_close(dict1, dict2, atol=1e-8, rtol=1e-5):
 
 
 def are_csc_matrix_close(matrix1, matrix2):
-    """Whether two sparse matrices are near, entry by entry."""
+    """Returns true if two sparse matrices are close in every entry."""
     return np.allclose(matrix1.toarray(), matrix2.toarray())
 
 
 def cmp_tuple_or_list(var1, var2):
-    """Whether two sequences are as long and near in every place. The kind of comparison goes by the first one's values."""
+    """Returns true if two sequences have equal lengths and close values. The first one's types select the comparison."""
     if len(var1) != len(var2):
         return False
     for value, right in zip(var1, var2):

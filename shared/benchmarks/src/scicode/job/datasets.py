@@ -1,4 +1,4 @@
-"""Stands in for the module of that name, which the official program imports and tests do not use."""
+"""Replaces the module `datasets`, which the official program imports but tests don't use."""
 
 
 def load_dataset(*_, **__):

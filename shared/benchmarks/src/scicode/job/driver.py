@@ -1,12 +1,13 @@
-"""Runs the programs of a problem's steps, one after the other, and notes how each ended.
+"""Runs the programs of a problem's steps one after the other and records how each ended.
 
-The programs are untrusted and run under the same user. What they can reach is kept out of the results as far as that goes:
-everything that is needed later is in this process's memory before the first of them starts, each gets a folder of its own
-with fresh copies, whatever they leave running is killed, and a result counts only under a seal that they cannot make.
+The programs are untrusted and run as the same user. The results are protected from them as far as possible: everything
+that is needed later is in this process's memory before the first program starts, each program gets its own folder with
+fresh copies, processes that it leaves running are killed, and a result only counts with a seal that programs can't
+make.
 
-In the isolated way the right values and the comparisons stay in this process and its forks, whose memory programs cannot
-read: `split.py` takes the tests apart, `send.py` sends a program's values, `grade.py` compares them. In the official way,
-and for tests that cannot be taken apart, a program shares its process with its tests.
+In isolated mode, expected values and comparisons stay in this process and its forks, whose memory programs can't read:
+`split.py` splits the tests, `send.py` sends a program's values, `grade.py` compares them. In official mode, and for
+tests that can't be split, a program shares its process with its tests.
 """
 
 import ast
@@ -31,10 +32,10 @@ RESULTS = "results.jsonl"
 TAIL_BYTES = 2000
 CHECK_SECONDS = 300
 THREADS_MAX = 4
-# Written before anything else, so that there is room for results when a program has filled the disk.
+# Written first, so that there is space for results even if a program fills the disk.
 RESERVE_BYTES = 1 << 18
 
-# How often an isolated program is looked at, and what its last comparisons may take after its end.
+# Interval for checking an isolated program, and maximum time for its last comparisons after its end.
 TICK = 0.02
 COMPARE_SECONDS = 300
 MESSAGE_CHARS = 1000
@@ -49,7 +50,7 @@ PR_CAP_AMBIENT_CLEAR_ALL = 4
 CAPABILITY_VERSION_3 = 0x20080522
 CAPABILITIES_MAX = 64
 
-# The same numbers on all machines.
+# These numbers are the same on all architectures.
 SYS_LANDLOCK_CREATE_RULESET = 444
 SYS_LANDLOCK_ADD_RULE = 445
 SYS_LANDLOCK_RESTRICT_SELF = 446
@@ -60,7 +61,7 @@ SECCOMP_MODE_FILTER = 2
 SECCOMP_ALLOW = 0x7FFF0000
 SECCOMP_ENOSYS = 0x00050000 | errno.ENOSYS
 
-# Which versions are there. A module that is missing, or breaks when it is imported, is named with what it said.
+# Prints the versions of modules, and the errors of modules that are missing or can't be imported.
 VERSIONS = """
 import importlib, json, platform, sys
 found = {"python": platform.python_version()}
@@ -73,8 +74,8 @@ for name in sys.argv[1:]:
 print(json.dumps([found, missing]))
 """
 
-# Whether the file with the right values can be opened and has those of every test, whole. Answers with what is wrong, or
-# with nothing: a program whose values are not there would fail, however right it is.
+# Prints why the file with the expected values is unusable: it can't be opened, or values of a test are missing or
+# unreadable. Prints nothing if it is usable. Without its values, even a right program would fail.
 TARGETS = """
 import json, sys
 import h5py
@@ -109,7 +110,7 @@ print(json.dumps(look()[:400]))
 
 
 def protect():
-    """Keeps this process's memory from its children, and gets their orphans back. Not every sandbox allows it."""
+    """Protects this process's memory from its children and adopts their orphans. Not every sandbox allows this."""
     try:
         libc = ctypes.CDLL(None)
         libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
@@ -119,13 +120,13 @@ def protect():
 
 
 def landlock_taker():
-    """Returns a function that takes Landlock from the process that calls it and from all that this process starts.
+    """Returns a function that denies Landlock to the calling process and its descendants.
 
-    A sandbox may allow Landlock to this driver only because `hide` needs it. Programs must not get it: their domains hold
-    kernel memory that nothing counts. The function does nothing where the kernel has no filters of system calls (seccomp),
-    which a sandbox that refuses Landlock to other commands needs itself.
+    A sandbox may allow Landlock to this driver only because `hide` needs it. Programs must not use it, because their
+    domains hold kernel memory that isn't accounted for. The function does nothing if the kernel has no system call
+    filters (seccomp), which a sandbox that denies Landlock to other commands needs itself.
     """
-    # Compares the number of the call, without the bit that marks calls of the x32 interface, with the range of the three.
+    # Checks whether the call number, without the bit for x32 calls, is in the range of the three Landlock calls.
     steps = [
         (0x20, 0, 0, 0),
         (0x54, 0, 0, 0xBFFFFFFF),
@@ -150,12 +151,12 @@ def landlock_taker():
     return take
 
 
-# Prepared before the first fork, so that nothing is loaded between a fork and its program.
+# Prepared before the first fork, so that nothing has to be loaded between a fork and its program.
 take_landlock = landlock_taker()
 
 
 class Results:
-    """The lines so far, sealed. The file is written as a whole each time: what was done to it meanwhile is gone."""
+    """The sealed lines so far. Each write replaces the whole file, which undoes changes by programs."""
 
     def __init__(self, secret):
         self.secret = secret
@@ -181,7 +182,7 @@ class Results:
 
 
 def remove(path):
-    """Removes a file, or whatever was put in its place."""
+    """Removes a file, or anything else at its path."""
     try:
         os.remove(path)
     except FileNotFoundError:
@@ -202,13 +203,13 @@ def module_of(name, source):
 
 
 def children():
-    """Processes whose parent is this one."""
+    """Returns the child processes of this process."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:
-                    # The command's name may hold anything; what follows its last parenthesis does not.
+                    # The command name can contain any characters, but there is none after its last parenthesis.
                     parent = int(file.read().rpartition(b")")[2].split()[1])
             except (OSError, ValueError, IndexError):
                 continue
@@ -218,7 +219,7 @@ def children():
 
 
 def kill_the_rest(group, kept=None):
-    """Ends whatever a program left running; not the process that compares its values."""
+    """Kills all processes that a program left running, except the one that compares its values."""
     try:
         os.killpg(group, signal.SIGKILL)
     except OSError:
@@ -239,7 +240,7 @@ def kill_the_rest(group, kept=None):
 
 
 class Tail(threading.Thread):
-    """The end of what a program writes; the rest is read and dropped."""
+    """Keeps the end of a program's output and discards the rest."""
 
     def __init__(self, stream):
         super().__init__(daemon=True)
@@ -260,7 +261,7 @@ class Tail(threading.Thread):
 
 
 def environment(folder, mark):
-    """What a program finds in its environment: the modules that tests use, and no screen."""
+    """Returns the environment variables of a program: the path of the tests' modules, and no display."""
     values = dict(os.environ)
     threads = str(max(1, min(THREADS_MAX, len(os.sched_getaffinity(0)))))
     temporary = os.path.join(folder, "tmp")
@@ -280,7 +281,7 @@ def environment(folder, mark):
 
 
 def lay_out(package):
-    """A folder for one program."""
+    """Creates the folder of one program."""
     folder = tempfile.mkdtemp(prefix="step-", dir=os.getcwd())
     for part in ("tmp", "work"):
         os.mkdir(os.path.join(folder, part))
@@ -293,10 +294,10 @@ def lay_out(package):
 
 
 def run(folder, arguments, seconds, comparison=None):
-    """Runs Python. Gives its exit code (None: time was up), what it marked, and the ends of its output.
+    """Runs Python. Returns its exit code (None: time limit), its marks, and the ends of its output.
 
-    With a comparison it gets the pipe for its values, is confined, and is killed when a value is wrong. It never has
-    Landlock.
+    With a comparison, the program gets the pipe for its values, is confined, and is killed if a value is wrong. It can
+    never use Landlock.
     """
 
     def prepare():
@@ -344,15 +345,15 @@ def run(folder, arguments, seconds, comparison=None):
     return code, mark, out.read(), err.read()
 
 
-# Comparisons that programs cannot reach
+# Comparisons that programs can't access
 
 
 class Unsafe(Exception):
-    """A program could read this process's memory."""
+    """A program could read the memory of this process."""
 
 
 def drop_capabilities(libc):
-    """Gives up what lets root read the memory of processes that do not allow it."""
+    """Drops the capabilities that let root read the memory of processes that don't allow it."""
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     for capability in range(CAPABILITIES_MAX):
@@ -361,24 +362,24 @@ def drop_capabilities(libc):
 
 
 def all_but(hidden):
-    """Paths that together hold every file but this one."""
+    """Returns paths that together contain every file but this one."""
     paths, at = [], "/"
     for part in hidden.strip("/").split("/"):
         try:
             names = os.listdir(at)
         except OSError:
-            # What may not be listed may still be used: the places where Python's own files are, and those of programs.
+            # Folders that can't be listed may still be usable: those of Python's own files and of programs.
             names = [] if at != "/" else "usr lib lib64 bin sbin etc opt dev proc sys run var tmp home root nix srv".split()
         paths += [os.path.join(at, name) for name in names if name != part]
         at = os.path.join(at, part)
     paths += [sys.prefix, sys.base_prefix, *filter(None, sys.path)]
-    # A link may lead back to what is hidden.
+    # A link may point back to the hidden file.
     leads_there = lambda path: (hidden + "/").startswith(os.path.realpath(path).rstrip("/") + "/")
     return [path for path in dict.fromkeys(paths) if not leads_there(path)]
 
 
 def hide(libc, hidden, folder):
-    """Takes the right to read a file from this process and its children, where the kernel has Landlock."""
+    """Denies reading a file to this process and its children, if the kernel has Landlock."""
     handled = ctypes.c_uint64(LANDLOCK_READ_FILE)
     ruleset = libc.syscall(SYS_LANDLOCK_CREATE_RULESET, ctypes.byref(handled), ctypes.c_size_t(8), 0)
     if ruleset < 0:
@@ -388,7 +389,7 @@ def hide(libc, hidden, folder):
             descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
-        # Packed: 8 bytes of rights, 4 of the descriptor.
+        # Packed: 8 bytes of rights, 4 bytes of the descriptor.
         rule = LANDLOCK_READ_FILE.to_bytes(8, sys.byteorder) + descriptor.to_bytes(4, sys.byteorder)
         libc.syscall(SYS_LANDLOCK_ADD_RULE, ruleset, LANDLOCK_RULE_PATH_BENEATH, rule, 0)
         os.close(descriptor)
@@ -405,7 +406,7 @@ def can_open(path):
 
 
 class Comparisons:
-    """The right values and the tests of the steps that can be taken apart."""
+    """Expected values and tests of the steps that can be split."""
 
     def __init__(self, job, package, targets, split, grade):
         self.libc = ctypes.CDLL(None, use_errno=True)
@@ -414,12 +415,13 @@ class Comparisons:
         self.steps = {}
         os.environ.update(MPLBACKEND="Agg", HDF5_USE_FILE_LOCKING="FALSE", OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
         install(package)
-        # Whatever the tests import is loaded before a program runs, and could change files that are imported later.
+        # Modules that the tests import are loaded before a program runs, because it could change files that are
+        # imported later.
         self.names = {"__name__": "__main__"}
         try:
             exec(job["dependencies"], self.names)
         except Exception:
-            pass  # the programs fail with it themselves
+            pass  # the programs fail with the same error
         reader = sys.modules["scicode.parse.parse"].process_hdf5_to_tuple
         headers = [step["header"] for step in job["steps"]]
         for step in filter(lambda step: step["asked"], job["steps"]):
@@ -431,7 +433,7 @@ class Comparisons:
                     try:
                         exec(compile(ast.Module([statement], []), "tests", "exec"), {})
                     except Exception:
-                        pass  # the test fails with it
+                        pass  # the test fails with the same error
             try:
                 values = reader(step["name"], len(step["tests"]), targets)
             except Exception:
@@ -443,7 +445,7 @@ class Comparisons:
 
 
 def install(package):
-    """Makes modules of the package's files, from memory: programs can change their own copies only."""
+    """Creates modules from the package's files in memory, because programs can change files on disk."""
     for path in sorted(package, key=lambda path: (path.count("/"), not path.endswith("__init__.py"))):
         parts = path.removesuffix(".py").removesuffix("/__init__").split("/")[1:]
         if parts[-1] in ("end", "send"):
@@ -458,7 +460,7 @@ def install(package):
 
 
 class Comparison:
-    """A forked process that compares the values of one program as they come."""
+    """Forked process that compares the values of one program as they arrive."""
 
     def __init__(self, comparisons, name, folder):
         self.comparisons = comparisons
@@ -500,7 +502,7 @@ class Comparison:
         self.status = os.read(self.status_in, 1)
 
     def look(self, seconds):
-        """Waits for the outcome, at most so long."""
+        """Waits for the outcome, for at most this time."""
         if self.outcome is None and select.select([self.outcome_in], [], [], seconds)[0]:
             text = os.read(self.outcome_in, 1 << 16)
             self.outcome = tuple(json.loads(text)) if text else ("error", "the comparison has ended")
@@ -508,7 +510,7 @@ class Comparison:
             time.sleep(seconds)
 
     def wait_for(self, program, seconds):
-        """The exit code of the program; None where its time is up. A wrong value ends it, as it does officially."""
+        """Returns the program's exit code; None after its time limit. As officially, a wrong value ends the program."""
         until = time.monotonic() + seconds
         while program.poll() is None:
             left = until - time.monotonic()
@@ -521,7 +523,7 @@ class Comparison:
         return program.returncode
 
     def finish(self):
-        """The outcome, after the program has ended and nothing holds its pipe any more."""
+        """Returns the outcome after the program has ended and all processes have closed its pipe."""
         until = time.monotonic() + COMPARE_SECONDS
         while self.outcome is None and time.monotonic() < until:
             self.look(1)
@@ -539,7 +541,7 @@ class Comparison:
 
 
 def run_isolated(script, folder, comparison, seconds):
-    """Result, note and complaint of a program whose values are compared apart from it."""
+    """Returns result, note and error output of a program whose values are compared in another process."""
     code, mark, out, err = run(folder, [script], seconds, comparison)
     if code is None:
         return "time out", "", err
@@ -551,13 +553,13 @@ def run_isolated(script, folder, comparison, seconds):
     if code != 0:
         return "fail", f"exit {code}", err
     if kind == "ended":
-        # Officially a pass: the program has left with code 0 before its tests were through.
+        # Officially this is a pass: the program exited with code 0 before its tests were complete.
         return "fail", "early-exit", err
     return "pass", "" if mark.endswith(b"end\n") else "early-exit", err
 
 
 def identity(path):
-    """Changes when the file does: no program can set the time of the last change of an inode."""
+    """Returns values that change with the file: programs can't set the change time of an inode."""
     try:
         found = os.stat(path)
     except OSError:
@@ -566,36 +568,36 @@ def identity(path):
 
 
 def release(version):
-    """The first two numbers of a version."""
+    """Returns the first two numbers of a version."""
     return tuple(int(number) for number in re.findall(r"\d+", version)[:2])
 
 
 def program_of(job, parts, at):
-    """The saved program of a step: import lines, the codes of the steps before it, its own."""
+    """Returns the program of a step: import lines, the code of earlier steps, and its own code."""
     earlier = b"\n".join(parts[:at])
     return job["dependencies"].encode() + b"\n" + earlier + b"\n\n" + parts[at]
 
 
 def with_tests(program, step, targets):
-    """The program with its tests behind it, as the official one writes it."""
+    """Returns the program followed by its tests, as the official program writes it."""
     lines = ["", "", "from scicode.parse.parse import process_hdf5_to_tuple", ""]
     lines.append(f"targets = process_hdf5_to_tuple('{step['name']}', {len(step['tests'])}, '{targets}')")
     for at, test in enumerate(step["tests"]):
         lines += [f"target = targets[{at}]", "", test]
-    # Says that the end was reached; without quotes and brackets, so that it ends nothing that was left open.
+    # Marks the end; without quotes and brackets, so that it doesn't close anything that was left open.
     lines += ["import scicode.parse.end", ""]
     return program + "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
 def with_sent_values(program, source):
-    """The program with what is left of its tests behind it: they send values instead of comparing them."""
+    """Returns the program followed by its part of the tests, which sends values instead of comparing them."""
     lines = ["", "", "from scicode.parse.send import send as __send_to_grader", "", source]
     lines += ["import scicode.parse.end", ""]
     return program + "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
 def look_at(targets, job, package):
-    """What is wrong with the file with the right values, and whether that is certain; nothing where it is fit."""
+    """Returns the error in the file with the expected values, and whether it is certain; None if usable."""
     wanted = [[step["name"], len(step["tests"])] for step in job["steps"] if step["asked"]]
     folder = lay_out(package)
     code, _, out, err = run(folder, ["-c", TARGETS, targets, json.dumps(wanted)], CHECK_SECONDS)
@@ -631,7 +633,7 @@ def main():
         found, missing = {}, {"python3": f"ended with code {code} while importing modules: {err[-300:]}"}
     broken = ""
     if not missing and any(release(found[name]) >= tuple(end) for name, end in job["below"].items()):
-        # What the problem itself imports must be there; otherwise no program can pass.
+        # The problem's own imports must work; otherwise no program can pass.
         code, _, _, err = run(folder, ["-c", job["dependencies"]], CHECK_SECONDS)
         if code != 0:
             broken = (err.strip().splitlines() or [f"exit code {code}"])[-1][:300]
@@ -650,7 +652,7 @@ def main():
     comparisons = Comparisons(job, package, targets, split, grade) if split else None
     isolated = comparisons.steps if comparisons else {}
     asked = [(at, step) for at, step in enumerate(job["steps"]) if step["asked"]]
-    # Programs of the official way can read the right values, and leave them to later ones: they come last.
+    # Programs in official mode can read the expected values and leave them to later ones, so they run last.
     asked.sort(key=lambda entry: entry[1]["name"] not in isolated)
     if all(step["name"] in isolated for _, step in asked):
         remove(targets)
@@ -688,7 +690,7 @@ def main():
                 else:
                     result, note = "fail", f"exit {code}"
         except subprocess.SubprocessError:
-            # Nothing of the program has run.
+            # No code of the program has run.
             results.add("unsafe", [])
             return
         except OSError as error:

@@ -1,7 +1,7 @@
 """Evaluates the tests of a step on values that the program's process sends.
 
-Runs in a process forked from the driver's, which programs cannot reach. Values are untrusted: they are made of plain data
-only, and nothing of theirs is ever run.
+Runs in a process forked from the driver's, which programs can't access. Values are untrusted: they are built from plain
+data only, and none of their code ever runs.
 """
 
 import base64
@@ -14,15 +14,15 @@ SPARSE_FORMATS = ("csr", "csc", "bsr", "coo", "lil", "dok", "dia")
 
 
 class Ended(Exception):
-    """The program has ended before it has sent all that its tests compare."""
+    """The program ended before it sent all values that its tests compare."""
 
 
 class Malformed(Exception):
-    """What was sent is no value."""
+    """The message isn't a value."""
 
 
 class Opaque:
-    """A value of a type that cannot be sent. It compares with nothing."""
+    """Value of a type that can't be sent. It can't be compared with anything."""
 
     __hash__ = object.__hash__
 
@@ -160,7 +160,7 @@ MAKERS = {
 
 
 def has_empty(value):
-    """Whether it is an array or sequence without elements, or holds one at any depth."""
+    """Returns true for an empty array or sequence, or a value that contains one at any depth."""
     if 0 in getattr(value, "shape", ()):
         return True
     if isinstance(value, (list, tuple, set, frozenset, range)) and len(value) == 0:
@@ -173,8 +173,8 @@ def has_empty(value):
 
 
 def receiver(descriptor, targets):
-    """Receives values. Empty ones are refused where no right value is: they have no element that could be wrong, so that
-    `numpy.allclose` finds an array of shape (0, 1, 1, 1) near every array of up to three dimensions."""
+    """Receives values. Rejects empty ones if no expected value is empty: no element of them could be wrong, so
+    `numpy.allclose` considers an array of shape (0, 1, 1, 1) close to every array of up to three dimensions."""
     are_allowed = has_empty(targets)
 
     def receive():
@@ -187,7 +187,7 @@ def receiver(descriptor, targets):
 
 
 def graded(source, names, descriptor):
-    """`pass`, `ended` where values are missing, or `fail` with the reason."""
+    """Returns `pass`, `ended` if values are missing, or `fail` with the reason."""
     names = {**names, "__receive_from_program": receiver(descriptor, names.get("targets", []))}
     try:
         exec(source, names)

@@ -1,4 +1,4 @@
-"""Imported by a program when its tests are through."""
+"""Imported by a program when its tests are complete."""
 
 import os
 

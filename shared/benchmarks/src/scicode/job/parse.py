@@ -1,4 +1,4 @@
-"""Reads the right values of a step's tests from an HDF5 file."""
+"""Reads the expected values of a step's tests from an HDF5 file."""
 
 import h5py
 import numpy as np
@@ -18,7 +18,7 @@ def _sparse(group):
     parts = (data, group["indices"][()], group["indptr"][()])
     if "blocksize" in group:
         return scipy.sparse.bsr_matrix(parts, shape=shape, blocksize=tuple(group["blocksize"][()]))
-    # What was stored by columns is read by rows, too: that is how the tests were made.
+    # Matrices stored by columns are also read by rows, because the tests were made that way.
     return scipy.sparse.csr_matrix(parts, shape=shape)
 
 
@@ -36,13 +36,13 @@ def _dictionary(group):
             values[key] = _sparse(member["sparse_matrix"])
             continue
         value = _text_or_value(member)
-        # The key of a text stays a text.
+        # A string key stays a string.
         values[key if isinstance(value, str) else _number_or_text(key)] = value
     return values
 
 
 def _group(group):
-    # Decided by the first key, in the alphabetical order of HDF5. An empty group is nothing.
+    # The first key in HDF5's alphabetical order decides. An empty group is None.
     for first in group.keys():
         if first == "list":
             return [member[()] for member in group["list"].values()]
@@ -57,7 +57,7 @@ def _value(member):
 
 
 def process_hdf5_to_tuple(step_id, test_num, h5py_file="test_data.h5"):
-    """The value of each test: alone, or a tuple in the alphabetical order of its parts' keys."""
+    """Returns the value of each test: a single value, or a tuple in the alphabetical order of the keys."""
     found = []
     with h5py.File(h5py_file, "r") as file:
         for number in range(1, test_num + 1):

@@ -1,7 +1,7 @@
-"""Sends values of a program to the process that compares them: JSON in ASCII behind its length in 8 bytes.
+"""Sends values of a program to the process that compares them, as ASCII JSON preceded by its length in 8 bytes.
 
-A value is a list: its kind, then what it is made of. What has no counterpart, such as an object of a class of the program's
-own, is sent as the name of its type, and compares with nothing.
+A value is a list of its kind and its parts. Values without a counterpart, such as objects of the program's own classes,
+are sent as the name of their type and can't be compared with anything.
 """
 
 import base64
@@ -13,7 +13,7 @@ import numpy
 
 DEPTH_MAX = 100
 NAME_CHARS_MAX = 100
-# Kinds of numpy's types that are plain data: numbers, truth values, texts, bytes, times.
+# Kinds of numpy types that are plain data: numbers, booleans, strings, bytes, times.
 PLAIN_KINDS = "biufcSUmM"
 
 _descriptor = int(os.environ["SCICODE_VALUES"])
@@ -78,7 +78,7 @@ def _encoded(value, depth=0):
         return ["bytes", _bytes(bytes(value))]
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(value):
-        # One of its formats is a dictionary, too.
+        # One of its formats is also a dictionary.
         return _sparse(value, depth)
     for kind, base in (("list", list), ("tuple", tuple), ("set", set), ("frozenset", frozenset)):
         if isinstance(value, base):
@@ -97,7 +97,7 @@ def _encoded(value, depth=0):
     if sympy is not None and isinstance(value, sympy.Basic):
         return _of_sympy(value, sympy)
     if hasattr(type(value), "__array__"):
-        # As the comparisons of numpy take it.
+        # Converted as the comparisons of numpy do.
         return _array(numpy.asarray(value), depth)
     return _opaque(value)
 

@@ -1,18 +1,18 @@
-"""Splits the tests of a step in two: what runs in the program's process, and what runs where the right values are.
+"""Splits the tests of a step into a part for the program's process and a part for the process with the expected values.
 
-A test such as `assert np.allclose(area(2.0), target)` becomes `send(area(2.0))` for the program's process, and
-`assert np.allclose(receive(), target)` for the grader's. What the split looks like depends on the dataset alone, never on
-the model's code. Tests that cannot be split, such as one that hands the right value to the model's function, are graded
-in the official way: `split` returns None for them.
+A test such as `assert np.allclose(area(2.0), target)` becomes `send(area(2.0))` for the program's process, and `assert
+np.allclose(receive(), target)` for the grader's. The result depends on the dataset alone, never on the model's code.
+Tests that can't be split, such as one that passes the expected value to the model's function, are graded in official
+mode: `split` returns None for them.
 
-Every name is of one kind:
+Every name has one kind:
 
-| kind | made from | lives |
+| kind | origin | exists |
 | --- | --- | --- |
-| CONSTANT | imports, literals and functions of the test's own | in both processes |
-| SHARED | the same, but its value can be changed | in both; in the program's only, once the program may have changed it |
+| CONSTANT | imports, literals and functions of the test itself | in both processes |
+| SHARED | the same, but its value can be changed | in both; only in the program's once the program may have changed it |
 | PROGRAM | the model's code, or random numbers | in the program's process |
-| TARGET | the right values | in the grader's process |
+| TARGET | the expected values | in the grader's process |
 """
 
 import ast
@@ -25,12 +25,12 @@ TARGETS = ("target", "targets", "process_hdf5_to_tuple")
 
 CONSTANT, SHARED, PROGRAM, TARGET = "constant", "shared", "program", "target"
 
-# What these see or do depends on the process.
+# Builtins whose result or effect depends on the process.
 LOCAL_BUILTINS = {
     *("eval exec compile open input globals locals vars dir breakpoint exit quit help memoryview".split()),
     *("__import__ __build_class__ __loader__ __spec__ __name__ __doc__ __package__ __debug__".split()),
 }
-# Comparisons that are made in the grader's process also where no right value is involved.
+# Comparisons that run in the grader's process even if no expected value is involved.
 COMPARISONS = {
     *("allclose isclose array_equal all any abs".split()),
     *("cmp_tuple_or_list are_dicts_close are_csc_matrix_close".split()),
@@ -41,11 +41,11 @@ COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)
 
 
 class NotSplit(Exception):
-    """A test that cannot be split."""
+    """The test can't be split."""
 
 
 def stored_names(node):
-    """Names that a statement or expression binds, at any depth."""
+    """Returns the names that a statement or expression binds, at any depth."""
     names = set()
     for part in ast.walk(node):
         if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
@@ -69,7 +69,7 @@ def imported_names(statement):
 
 
 def free_names(node):
-    """Names that a statement or expression looks up outside itself."""
+    """Returns the names that a statement or expression looks up outside itself."""
     if isinstance(node, ast.Name):
         return {node.id}
     names = set()
@@ -99,7 +99,7 @@ class Splitter:
                 try:
                     self.kinds.update(dict.fromkeys(imported_names(statement), CONSTANT))
                 except NotSplit:
-                    pass  # names of a star import count as the program's
+                    pass  # names from a star import count as the program's
         for header in headers:
             for name in re.findall(r"\b(?:def|class)\s+(\w+)", header):
                 self.kinds[name] = PROGRAM
@@ -113,7 +113,7 @@ class Splitter:
         return found
 
     def touched(self, node):
-        """Values that the model's code was handed may have been changed by it: only its process knows them now."""
+        """Marks values as changed that were passed to the model's code: only the program's process knows them now."""
         if PROGRAM in self.kinds_in(node) and SHARED in self.kinds_in(node):
             for name, kind in self.kinds.items():
                 if kind == SHARED:
@@ -122,11 +122,12 @@ class Splitter:
     # Expressions
 
     def projected(self, node, sent, forced=False):
-        """The expression as the grader evaluates it; what the program's process has to send for it is added to `sent`."""
+        """Returns the expression as the grader evaluates it. Adds to `sent` what the program's process has to send for
+        it."""
         kinds = self.kinds_in(node)
         if PROGRAM not in kinds:
             if TARGET not in kinds and SHARED in kinds:
-                # Changed or not, the value is the one that the program's process has.
+                # Whether changed or not, the program's process has the value.
                 return self.received(node, sent)
             return node
         if TARGET not in kinds and not (forced and self.is_comparison(node)):
@@ -153,7 +154,7 @@ class Splitter:
             return ast.BoolOp(op=node.op, values=[self.projected(value, sent, forced) for value in node.values])
         if isinstance(node, ast.UnaryOp):
             return ast.UnaryOp(op=node.op, operand=self.projected(node.operand, sent, forced))
-        # Other operations could let a value of the program's make the right one vanish, as a factor of 0 does.
+        # Other operations could let a value of the program cancel the expected one, as a factor of 0 does.
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
             return ast.BinOp(left=part(node.left), op=node.op, right=part(node.right))
         if isinstance(node, ast.Subscript) and PROGRAM not in self.kinds_in(node.slice):
@@ -190,7 +191,7 @@ class Splitter:
             return isinstance(node.op, ast.And) and all(map(self.is_comparison, node.values))
         return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not) and self.is_comparison(node.operand)
 
-    # Statements: each returns what the program's process runs, and what the grader's does
+    # Statements: each method returns the statements for the program's process and for the grader's
 
     def block(self, statements):
         program, grader = [], []
@@ -229,7 +230,7 @@ class Splitter:
     def assigned(self, node, targets, value, is_changed=False):
         kinds = self.kinds_in(value)
         names = set().union(*(stored_names(target) for target in targets))
-        # The objects whose parts are stored to.
+        # Objects whose parts are assigned to.
         for target in targets:
             for part in ast.walk(target):
                 if isinstance(part, (ast.Attribute, ast.Subscript)):
@@ -304,7 +305,8 @@ class Splitter:
             return [], [node]
         if kinds - {CONSTANT} or node.orelse:
             raise NotSplit("a loop with comparisons")
-        # Both processes go through the loop. Twice, since what is learned about names at its end counts at its start.
+        # Both processes run the loop. It is analyzed twice, because facts about names at its end also hold at its
+        # start.
         if any(isinstance(part, (ast.Break, ast.Continue, ast.Return)) for part in ast.walk(node)):
             raise NotSplit("a loop that is left early")
         self.kinds.update(dict.fromkeys(stored_names(node.target), CONSTANT))
@@ -331,10 +333,10 @@ class Splitter:
         return [node], [node]
 
     def of_other(self, node):
-        """A statement that runs as a whole, in the program's process."""
+        """Leaves a statement whole, in the program's process."""
         if self.is_compared(node):
             raise NotSplit(type(node).__name__)
-        # A value that the statement may change is known in one process only afterwards.
+        # A value that the statement may change is known in only one process afterwards.
         for name in free_names(node):
             if self.kinds.get(name) == SHARED:
                 self.kinds[name] = PROGRAM
@@ -348,7 +350,7 @@ def source_of(statements):
 
 
 def split(dependencies, headers, tests):
-    """The source for the program's process and that for the grader's; None where the tests cannot be split."""
+    """Returns the sources for the program's process and for the grader's; None if the tests can't be split."""
     try:
         splitter = Splitter(dependencies, headers)
         program, grader = [], []
