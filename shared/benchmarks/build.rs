@@ -1,8 +1,8 @@
-//! Writes the table of n-grams by which the language of a text is told.
+//! Writes the table of n-grams that the language detector uses.
 //!
-//! The profiles are those of the `langdetect` crate. They are taken at build time instead of linking the crate: it turns
-//! on `serde_json/preserve_order`, which would change the order of object members, and with it the digests of
-//! datasets and runs, in every program that grades.
+//! The profiles are those of the `langdetect` crate. They are read at build time, because linking the crate would
+//! enable `serde_json/preserve_order` in every program that grades. That would change the order of object members, and
+//! with it the digests of datasets and runs.
 
 use std::error::Error;
 use std::path::Path;
@@ -12,7 +12,7 @@ use langdetect::DetectorFactory;
 #[path = "src/scorers/instructions/text/language/key.rs"]
 mod key;
 
-/// Reads little-endian numbers off the front.
+/// Reads little-endian numbers from the start of a byte slice.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
@@ -31,17 +31,17 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// An n-gram with the languages that have it and its probability in each.
+/// N-gram with the languages that use it and its probability in each.
 struct Row {
     key: u64,
     languages: Vec<(u8, f64)>,
 }
 
-/// The n-grams as the crate writes them: magic, two bytes of settings, languages, rows.
+/// Parses the format that the crate writes: magic number, two bytes of settings, languages, rows.
 fn rows(bytes: &[u8]) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut reader = Reader(bytes);
     if reader.take(6)?.get(..4) != Some(b"LDF1") {
-        return Err("the table of n-grams has another form than that of langdetect 0.1.0".into());
+        return Err("the table of n-grams doesn't have the format of langdetect 0.1.0".into());
     }
     for _ in 0..reader.u32()? {
         let length = reader.u32()?;
@@ -73,32 +73,32 @@ fn push_text(out: &mut Vec<u8>, text: &str) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Which row a key has, by its hash: row numbers from 1, and 0 for none.
-fn places(rows: &[Row], bits: u32) -> Result<Vec<u32>, Box<dyn Error>> {
-    let mut places = vec![0; 1 << bits];
+/// Builds an open-addressing hash table of the rows: row numbers from 1, with 0 for empty slots.
+fn hash_slots(rows: &[Row], bits: u32) -> Result<Vec<u32>, Box<dyn Error>> {
+    let mut slots = vec![0; 1 << bits];
     for (number, row) in (1..).zip(rows) {
-        let mut at = key::place(row.key, bits);
-        while places.get(at).ok_or("a hash is out of range")? != &0 {
-            at = (at + 1) % places.len();
+        let mut slot = key::first_slot(row.key, bits);
+        while slots.get(slot).ok_or("a hash is out of range")? != &0 {
+            slot = (slot + 1) % slots.len();
         }
-        if let Some(place) = places.get_mut(at) {
-            *place = number;
+        if let Some(entry) = slots.get_mut(slot) {
+            *entry = number;
         }
     }
-    Ok(places)
+    Ok(slots)
 }
 
-/// What each character of the basic plane counts as. All others count as themselves.
-fn normal() -> Result<Vec<u8>, Box<dyn Error>> {
-    let mut normal = Vec::with_capacity(0x2_0000);
+/// Returns the normalized form of each character of the basic plane. All other characters are unchanged.
+fn normalized_characters() -> Result<Vec<u8>, Box<dyn Error>> {
+    let mut normalized = Vec::with_capacity(0x2_0000);
     for code in 0..0x1_0000 {
         let c = char::from_u32(code).map_or(' ', langdetect::text::normalize);
-        normal.extend(u16::try_from(u32::from(c))?.to_le_bytes());
+        normalized.extend(u16::try_from(u32::from(c))?.to_le_bytes());
     }
     if ('\u{10000}'..=char::MAX).any(|c| langdetect::text::normalize(c) != c) {
-        return Err("a character beyond the basic plane counts as another".into());
+        return Err("a character beyond the basic plane is normalized".into());
     }
-    Ok(normal)
+    Ok(normalized)
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -114,7 +114,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         push_text(&mut out, language)?;
     }
     push_u32(&mut out, usize::try_from(bits)?)?;
-    out.extend(places(&rows, bits)?.into_iter().flat_map(u32::to_le_bytes));
+    out.extend(hash_slots(&rows, bits)?.into_iter().flat_map(u32::to_le_bytes));
     push_u32(&mut out, rows.len())?;
     out.extend(rows.iter().flat_map(|row| row.key.to_le_bytes()));
     let mut start = 0;
@@ -126,7 +126,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let entries = || rows.iter().flat_map(|row| &row.languages);
     out.extend(entries().map(|(language, _)| language));
     out.extend(entries().flat_map(|(_, probability)| probability.to_le_bytes()));
-    out.extend(normal()?);
+    out.extend(normalized_characters()?);
     let (letters, marks, composed) = langdetect::text::vietnamese_tables();
     push_text(&mut out, &letters)?;
     push_text(&mut out, &marks)?;

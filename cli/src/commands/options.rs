@@ -105,7 +105,7 @@ mod tests {
             (vec!["x=1"], vec!["mmlu_pro", "aime_2025"], "of which benchmark"),
             (vec!["nope.x=1"], vec!["mmlu_pro"], "no benchmark `nope`"),
             (vec!["aime_2025.x=1"], vec!["mmlu_pro"], "not among the benchmarks"),
-            (vec!["x=1"], vec!["mmlu_pro"], "mmlu_pro: there is no option `x`"),
+            (vec!["x=1"], vec!["mmlu_pro"], "mmlu_pro: unknown option `x`"),
             (vec!["livecodebench.release="], vec!["livecodebench"], "livecodebench.release has no value"),
             (vec!["release= "], vec!["livecodebench"], "livecodebench.release has no value"),
             (vec!["x=1", "mmlu_pro.x=2"], vec!["mmlu_pro"], "mmlu_pro.x is given twice"),

@@ -140,11 +140,11 @@ fn responses_that_match_no_item_are_refused_before_anything_is_graded() {
     for done in [run(&place, &[]), score(&place, &[])] {
         done.refused(1, "70 of 1,000 responses match no item of mmlu_pro: `0`, `1`, `2`, `3`, `4`, …");
         assert!(
-            done.err.contains("hint: items of mmlu_pro go by the dataset's own id (`question_id`)"),
+            done.err.contains("hint: items of mmlu_pro are named by the dataset's own id (`question_id`)"),
             "{}",
             done.err
         );
-        assert!(done.err.contains("a row's index from 0 is written `#0`"), "{}", done.err);
+        assert!(done.err.contains("write a row's index, from 0, as `#0`"), "{}", done.err);
     }
     nothing_was_made(&place);
 }
@@ -243,7 +243,7 @@ fn items_are_chosen_by_their_own_ids_and_by_row() {
     }
     let missing = place.bench(&[&args[..], &["--item", "5", "--item", "72", "--item", "#100"]].concat());
     missing.refused(2, "--item: mmlu_pro has no item 5, #100 (2 of 3 named)");
-    assert!(missing.err.contains("a row's index from 0 is written `#5`"), "{}", missing.err);
+    assert!(missing.err.contains("write a row's index, from 0, as `#5`"), "{}", missing.err);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn options_are_checked_before_anything_is_made() {
     let place = Place::new();
     problems(&place);
     for (option, part) in [
-        ("livecodebench.relase=v6", "there is no option `relase`; this benchmark has release"),
+        ("livecodebench.relase=v6", "unknown option `relase`; this benchmark has release"),
         ("release=v9", "livecodebench: `release` has to be"),
         ("start_date=soon", "start_date"),
         ("mmlu_pro.x=1", "mmlu_pro is not among the benchmarks"),

@@ -10,7 +10,7 @@ mod stopped;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bench_benchmarks::{Ended, GroupTally};
+use bench_benchmarks::{FinishedSample, GroupTally};
 use bench_blobs::{BlobError, Blobs, bodies_prefix, exports_prefix};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
@@ -176,7 +176,7 @@ impl Finisher {
     ) -> Result<Option<(BenchmarkReport, u64)>, FinishError> {
         let Some(plan) = &benchmark.plan else { return Ok(None) };
         let (mut builder, mut in_hand) = (ReportBuilder::default(), 0);
-        let known = bench_benchmarks::of_run(&run.spec, &benchmark.name);
+        let known = bench_benchmarks::find_for_run(&run.spec, &benchmark.name);
         let mut metrics = known.and_then(|known| known.metrics());
         // An error text may quote an item that only the run's owner may see.
         let is_private = bench_benchmarks::is_private(&benchmark.name, Some(&plan.dataset));
@@ -195,7 +195,11 @@ impl Finisher {
                 }
                 if let (Some(metrics), Some(finished)) = (&mut metrics, &sample.finished) {
                     let group = sample.group.as_deref();
-                    metrics.add(&Ended { item: sample.position.item, group, verdict: &finished.verdict });
+                    metrics.add(&FinishedSample {
+                        item: sample.position.item,
+                        group,
+                        verdict: &finished.verdict,
+                    });
                 }
             }
             offset += PAGE;

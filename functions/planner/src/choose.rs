@@ -99,7 +99,7 @@ fn found<'a>(
     benchmark: &dyn Benchmark,
     index: &'a Index,
 ) -> Result<BTreeSet<&'a str>, String> {
-    let names = ItemNames::of(&index.items);
+    let names = ItemNames::new(&index.items);
     let mut problems = NameProblems::default();
     let mut found = BTreeSet::new();
     for item in wanted {
@@ -111,7 +111,7 @@ fn found<'a>(
     if problems.is_empty() {
         return Ok(found);
     }
-    let sentence = problems.of_items(wanted.len() as u64, benchmark.name());
+    let sentence = problems.describe_items(wanted.len() as u64, benchmark.name());
     Err(match problems.hint(benchmark) {
         Some(hint) => format!("{sentence}; {hint}"),
         None => sentence,

@@ -194,7 +194,7 @@ impl Planner {
     ) -> Result<Option<BenchmarkRecord>, PlanError> {
         let spec = &found.run.spec;
         let run = spec.id;
-        let outcome = match bench_benchmarks::of_run(spec, &record.name) {
+        let outcome = match bench_benchmarks::find_for_run(spec, &record.name) {
             Some(benchmark) => self.prepare(found, record, benchmark, attempt).await?,
             None => {
                 let why = format!("this program has no benchmark `{}`", record.name);

@@ -79,7 +79,7 @@ async fn needs(
     planned: &PlannedSample,
 ) -> Result<Vec<String>, DatasetError> {
     let item = library.item(index, planned.offset, planned.length).await?;
-    let mut names = benchmark.support_of(&item);
+    let mut names = benchmark.support_names(&item);
     names.sort_unstable();
     names.dedup();
     Ok(names)

@@ -25,7 +25,7 @@ const OFFICIAL: &str = "Say it: {question}";
 struct Sayings;
 
 static SPEC: DatasetSpec = DatasetSpec {
-    licence: "MIT",
+    license: "MIT",
     demo: DemoData { items: "{\"question\":\"Why?\"}\n", support: &[] },
     ..DatasetSpec::DEFAULT
 };
@@ -267,8 +267,8 @@ fn named_items_go_by_the_datasets_own_ids() {
     assert_eq!(own(&["99"]).unwrap_err(), "sayings has no item 99");
     assert_eq!(
         own(&["3", "#40", "30"]).unwrap_err(),
-        "sayings has no item 3, #40 (2 of 3 named); items of sayings go by the dataset's own id; \
-         a row's index from 0 is written `#3`"
+        "sayings has no item 3, #40 (2 of 3 named); items of sayings are named by the dataset's own id; \
+         write a row's index, from 0, as `#3`"
     );
     // What an older program stored means what it meant then.
     let old = |items: &[&str]| named(items, ItemNaming::RowIndex);

@@ -1,7 +1,7 @@
-//! How many stored responses of IFEval one core grades in a second, and the memory that takes.
+//! Measures how many stored IFEval responses one core grades per second, and the memory that it takes.
 //!
-//! Not a test: `cargo bench -p bench-benchmarks --bench ifbench_score [-- RESPONSES]` prints both. The lines are those
-//! that `bench score ifbench` reads and writes.
+//! Not a test: `cargo bench -p bench-benchmarks --bench ifbench_score [-- RESPONSES]` prints both. The lines have the
+//! format that `bench score ifbench` reads and writes.
 
 use std::error::Error;
 use std::io::Write as _;
@@ -12,12 +12,12 @@ use bench_benchmarks::score::score_line;
 use bench_items::Row;
 
 const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/ifeval_extract.jsonl");
-/// Responses that are graded unless another number is given.
+/// Default number of responses to grade.
 const RESPONSES: usize = 20_000;
 /// Lines that `bench score` reads at a time.
 const BATCH_LINES: usize = 1_024;
 
-/// The most memory that this process has had, in KiB; `None` where the system does not tell.
+/// Returns the peak memory of this process in KiB; `None` if the system doesn't report it.
 fn peak_kib() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     let seconds = started.elapsed().as_secs_f64();
-    #[allow(clippy::cast_precision_loss)] // a number for people
+    #[allow(clippy::cast_precision_loss)] // the figure is only printed
     let per_second = responses as f64 / seconds;
     let mut out = std::io::stdout();
     writeln!(

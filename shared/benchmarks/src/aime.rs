@@ -14,26 +14,26 @@ use crate::item_problem::ItemProblem;
 use crate::material::{Material, Templates};
 use crate::scorers::{BoxedInteger, Scorer, boxed};
 
-/// What is asked for, before the problem: a boxed answer and its range.
+/// Instruction before the problem: asks for a boxed answer and states its range.
 const INSTRUCTION: &str =
     "Solve the problem and give your final answer inside \\boxed{}. It is a whole number from 0 to 999.";
-/// Between the instruction and the problem.
+/// Text between the instruction and the problem.
 const GAP: &str = "\n\n";
-/// The contest's largest answer.
+/// Largest answer of the contest.
 const ANSWER_MAX: u32 = 999;
 
-/// Problems of some years.
+/// AIME problems of one or more years.
 pub struct Aime {
     facts: &'static Facts,
     spec: &'static DatasetSpec,
     id_columns: &'static [&'static str],
-    /// The group of a row.
+    /// Returns the group of a row.
     group: fn(&Row) -> Option<String>,
-    /// Whether a row without a problem is left out; where not, it is an error.
+    /// If true, rows without a problem are left out; otherwise they are errors.
     leaves_out: bool,
 }
 
-/// The 30 problems of 2025. Of three copies of the dataset one calls the id otherwise, and one has none.
+/// The 30 problems of 2025. One of the three copies of the dataset names the id column differently, and one has no id.
 pub static AIME_2025: Aime = Aime {
     facts: &FACTS_2025,
     spec: &SPEC_2025,
@@ -53,8 +53,8 @@ pub static AIME_2022_2024: Aime = Aime {
 
 const MATHARENA: Link = Link { title: "Official evaluation", url: "https://github.com/eth-sri/matharena" };
 
-/// What both have in common. The sampling is the provider's own; the limit is what the protocol gives reasoning models
-/// at least.
+/// Values that both benchmarks share. Sampling settings are the provider's defaults. The token limit is the minimum
+/// that the protocol gives to reasoning models.
 const FACTS: Facts = Facts {
     protocol_name: "matharena",
     parser: "MathArena's parser of boxed answers, lenient",
@@ -121,7 +121,7 @@ static SPEC_2025: DatasetSpec = DatasetSpec {
             ..HubSource::DEFAULT
         },
     ],
-    licence: "CC-BY-NC-SA-4.0",
+    license: "CC-BY-NC-SA-4.0",
     items: 30,
     demo: DemoData { items: include_str!("../data/aime_2025.jsonl"), support: &[] },
     ..DatasetSpec::DEFAULT
@@ -129,13 +129,13 @@ static SPEC_2025: DatasetSpec = DatasetSpec {
 
 static SPEC_2022_2024: DatasetSpec = DatasetSpec {
     sources: &[HubSource { id: "AI-MO/aimo-validation-aime", items: TRAIN, ..HubSource::DEFAULT }],
-    licence: "Apache-2.0",
+    license: "Apache-2.0",
     items: 90,
     demo: DemoData { items: include_str!("../data/aime_2022_2024.jsonl"), support: &[] },
     ..DatasetSpec::DEFAULT
 };
 
-/// The problem's text, under either of its names; `None` when there is none.
+/// Returns the problem's text from either of its columns; `None` if there is none.
 fn problem(row: &Row) -> Result<Option<&str>, RowError> {
     for column in ["problem", "question"] {
         match row.get(column) {
@@ -149,7 +149,7 @@ fn problem(row: &Row) -> Result<Option<&str>, RowError> {
     Ok(None)
 }
 
-/// Checks that a row has an answer that the contest allows.
+/// Checks that a row has an answer in the contest's range.
 fn check_gold(row: &Row) -> Result<(), RowError> {
     let gold = boxed::gold(row)?;
     if gold < BigInt::ZERO || gold > BigInt::from(ANSWER_MAX) {
@@ -158,13 +158,13 @@ fn check_gold(row: &Row) -> Result<(), RowError> {
     Ok(())
 }
 
-/// The part of the examination, where the row's id names it (`I-1` to `II-15`).
+/// Returns the part of the examination, if the row's id names it (`I-1` to `II-15`).
 fn part(row: &Row) -> Option<String> {
     let (part, number) = row.get("id")?.as_str()?.split_once('-')?;
     (matches!(part, "I" | "II") && number.parse::<u8>().is_ok()).then(|| part.to_owned())
 }
 
-/// The year that the row's address names.
+/// Returns the year named in the row's URL.
 fn year(row: &Row) -> Option<String> {
     let url = row.get("url")?.as_str()?;
     let page = url.split('/').find(|page| page.contains("_AIME"))?;
@@ -208,7 +208,7 @@ impl Benchmark for Aime {
     }
 
     fn template(&self, _templates: &Templates) -> Template {
-        Template::of(TemplateSource::Own, &[INSTRUCTION, GAP])
+        Template::new(TemplateSource::Own, &[INSTRUCTION, GAP])
     }
 
     fn prompt(&self, item: &Item, _material: &Material) -> Result<Prompt, ItemProblem> {

@@ -1,21 +1,21 @@
-//! How long one answer may take.
+//! Time limit for one answer.
 
 use std::time::Duration;
 
 use crate::benchmark::Benchmark;
 use crate::registry::all;
 
-/// The operator's bound of the time for one answer: a benchmark's own time holds up to it.
+/// Operator's limit on the time for one answer. The lower of this and the benchmark's own limit applies.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AnswerTime {
     max_seconds: Option<u64>,
 }
 
 impl AnswerTime {
-    /// Reads `WORKER_ITEM_TIMEOUT_SECONDS` through `var`. Without it, and with 0, there is no bound.
+    /// Reads `WORKER_ITEM_TIMEOUT_SECONDS` through `var`. If it is unset or 0, the operator sets no limit.
     ///
     /// # Errors
-    /// One sentence that names the variable when it is no number.
+    /// Returns a sentence that names the variable if its value isn't a whole number.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
         const VARIABLE: &str = "WORKER_ITEM_TIMEOUT_SECONDS";
         let text = var(VARIABLE).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
@@ -25,17 +25,17 @@ impl AnswerTime {
         Ok(Self { max_seconds: seconds.transpose()?.filter(|seconds| *seconds > 0) })
     }
 
-    /// Returns how long one answer, or one reply of its judge, may take in this benchmark.
-    pub fn of(self, benchmark: &dyn Benchmark) -> Duration {
+    /// Returns the time limit for one answer of this benchmark, or for one reply of its judge.
+    pub fn for_benchmark(self, benchmark: &dyn Benchmark) -> Duration {
         let own = benchmark.facts().item_timeout_seconds;
         Duration::from_secs(self.max_seconds.map_or(own, |max| max.min(own)))
     }
 
-    /// Returns the longest of these times.
+    /// Returns the longest time limit of all benchmarks and protocols.
     pub fn longest(self) -> Duration {
         let benchmarks =
             all().iter().flat_map(|benchmark| std::iter::once(benchmark).chain(benchmark.other_protocols()));
-        benchmarks.map(|benchmark| self.of(*benchmark)).max().unwrap_or_default()
+        benchmarks.map(|benchmark| self.for_benchmark(*benchmark)).max().unwrap_or_default()
     }
 }
 
@@ -49,9 +49,9 @@ mod tests {
     }
 
     #[test]
-    fn a_benchmarks_time_holds_up_to_the_operators() {
+    fn the_lower_of_both_limits_applies() {
         let (aime, mmlu_pro) = (find("aime_2025").unwrap(), find("mmlu_pro").unwrap());
-        let seconds = |time: AnswerTime, benchmark| time.of(benchmark).as_secs();
+        let seconds = |time: AnswerTime, benchmark| time.for_benchmark(benchmark).as_secs();
         let times = |time| (seconds(time, aime), seconds(time, mmlu_pro), time.longest().as_secs());
         assert_eq!(times(AnswerTime::default()), (3_600, 1_200, 3_600));
         assert_eq!(times(read(" 1500 ").unwrap()), (1_500, 1_200, 1_500));

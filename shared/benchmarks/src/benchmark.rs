@@ -1,4 +1,4 @@
-//! What every benchmark can do.
+//! The trait that every benchmark implements.
 
 use std::borrow::Cow;
 
@@ -17,95 +17,96 @@ use crate::scorers::judge::Judge;
 use crate::scorers::sandbox::SandboxGrader;
 use crate::steps::Steps;
 
-/// A benchmark: what is asked, and what an answer is worth.
+/// Benchmark: makes prompts from the items of its dataset and selects the scorer that grades answers.
 pub trait Benchmark: Layout {
-    /// What it is.
+    /// Returns the description of the benchmark.
     fn facts(&self) -> &'static Facts;
 
-    /// Names of the support values that the item's prompt needs, as [`Layout::support`] names them.
-    fn support_of(&self, item: &Item) -> Vec<String> {
+    /// Names of the support values that the item's prompt needs. [`Layout::support`] produces values under these names.
+    fn support_names(&self, item: &Item) -> Vec<String> {
         let _ = item;
         Vec::new()
     }
 
-    /// Returns whether all items of a group need the same support values.
+    /// Returns true if all items of a group need the same support values.
     fn support_follows_group(&self) -> bool {
         false
     }
 
-    /// The other protocols of this benchmark, each under its own [`Facts::protocol_name`]. They share its name and
-    /// its items' ids.
+    /// Returns the benchmark's other protocols, each under its own [`Facts::protocol_name`]. They share the benchmark's
+    /// name and item ids.
     fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {
         &[]
     }
 
-    /// The item as its sample of that index asks it, from 0: what a stored item becomes before it is asked, graded
-    /// or shown. For protocols that ask an item in another way each time, such as with its options in a new order.
-    fn of_sample<'a>(&self, item: &'a Item, sample: u32) -> Cow<'a, Item> {
+    /// Returns the item as the sample with this index (from 0) presents it. Callers apply it to a stored item before
+    /// they make its prompt, grade it or show it. Protocols that vary an item between samples, for example by
+    /// reordering its options, override it.
+    fn item_for_sample<'a>(&self, item: &'a Item, sample: u32) -> Cow<'a, Item> {
         let _ = sample;
         Cow::Borrowed(item)
     }
 
-    /// The text around the item in its prompt.
+    /// Returns the texts that surround an item in its prompt.
     fn template(&self, templates: &Templates) -> Template;
 
-    /// What a model is shown. The material holds at least the values that [`Self::support_of`] names.
+    /// Returns the prompt of an item. The material must hold at least the values that [`Self::support_names`] lists.
     fn prompt(&self, item: &Item, material: &Material) -> Result<Prompt, ItemProblem>;
 
-    /// Who says what answers are worth.
+    /// Returns the scorer that grades answers.
     fn scorer(&self) -> &dyn Scorer;
 
-    /// [`Scorer::expected`] of its scorer.
+    /// Calls [`Scorer::expected`] of the benchmark's scorer.
     fn expected(&self, item: &Item) -> String {
         self.scorer().expected(item)
     }
 
-    /// [`Scorer::oracle`] of its scorer.
+    /// Calls [`Scorer::oracle`] of the benchmark's scorer.
     fn oracle(&self, item: &Item) -> String {
         self.scorer().oracle(item)
     }
 
-    /// [`Scorer::grade`] of its scorer.
+    /// Calls [`Scorer::grade`] of the benchmark's scorer.
     fn grade(&self, item: &Item, answer: &Answer) -> Grading {
         self.scorer().grade(item, answer)
     }
 
-    /// [`Scorer::score_row`] of its scorer.
+    /// Calls [`Scorer::score_row`] of the benchmark's scorer.
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {
         self.scorer().score_row(row)
     }
 
-    /// [`Scorer::judge`] of its scorer.
+    /// Calls [`Scorer::judge`] of the benchmark's scorer.
     fn judge(&self) -> Option<&'static dyn Judge> {
         self.scorer().judge()
     }
 
-    /// [`Scorer::sandbox`] of its scorer.
+    /// Calls [`Scorer::sandbox`] of the benchmark's scorer.
     fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
         self.scorer().sandbox()
     }
 
-    /// Tokens of the item's prompt, where its dataset tells them: counted with `cl100k_base`.
+    /// Returns the number of tokens of the item's prompt (`cl100k_base`), if its dataset has it.
     fn input_tokens(&self, item: &Item) -> Option<u64> {
         let _ = item;
         None
     }
 
-    /// How an item is asked that takes several questions; `None` where it is one.
+    /// Returns the protocol for items of several questions; `None` if each item is one question.
     fn steps(&self) -> Option<&'static dyn Steps> {
         None
     }
 
-    /// Settings that a run may give, beside the protocol.
+    /// Options that a run may set, beside the protocol.
     fn options(&self) -> &'static [OptionFacts] {
         &[]
     }
 
-    /// What this benchmark becomes under these options: `None` where it stays as it is. Names and values are checked
-    /// here, those of [`Self::selects`] included.
+    /// Returns the benchmark as changed by these options; `None` if they don't change it. Checks all names and values,
+    /// also those of options that only affect [`Self::selects`].
     ///
     /// # Errors
-    /// One sentence that names the option and what it may be.
+    /// Returns a sentence that names the invalid option and its allowed values.
     fn under_options(&self, options: &Options) -> Result<Option<&'static dyn Benchmark>, OptionError> {
         match options.keys().next() {
             None => Ok(None),
@@ -113,24 +114,24 @@ pub trait Benchmark: Layout {
         }
     }
 
-    /// Whether a run with these options asks this item.
+    /// Returns true if a run with these options includes this item.
     fn selects(&self, options: &Options, item: &IndexEntry) -> bool {
         let _ = (options, item);
         true
     }
 
-    /// Whether a score is 1 for a right answer and 0 for every other one, so that the mean of scores is a share of
-    /// right answers. Where it is not, the uncertainty is that of a mean.
+    /// Returns true if every score is 1 (right) or 0 (anything else), so that the mean score is a proportion. Otherwise
+    /// the uncertainty is computed as that of a mean.
     fn scores_are_shares(&self) -> bool {
         true
     }
 
-    /// Metrics that the protocol reports from every verdict, beside the score.
+    /// Returns the metrics that the protocol computes from all verdicts, beside the score.
     fn metrics(&self) -> Option<Box<dyn Metrics>> {
         None
     }
 
-    /// Metrics by group of this benchmark: accuracy and coverage unless it has others.
+    /// Returns the metrics by group of items. The default is accuracy and coverage.
     fn extra_metrics(&self, groups: &[GroupTally]) -> Map<String, Value> {
         metrics::by_group(self.facts().group_noun, groups)
     }

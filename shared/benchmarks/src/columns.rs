@@ -1,9 +1,9 @@
-//! Columns of a row, in the forms in which datasets have them.
+//! Reads columns of a row, in the types that datasets use for them.
 
 use bench_items::{Row, RowError};
 use serde_json::Value;
 
-/// A column that is a text.
+/// Returns the value of a text column.
 pub fn text<'a>(row: &'a Row, column: &str) -> Result<&'a str, RowError> {
     match row.get(column) {
         Some(Value::String(text)) => Ok(text),
@@ -12,7 +12,8 @@ pub fn text<'a>(row: &'a Row, column: &str) -> Result<&'a str, RowError> {
     }
 }
 
-/// A column that is a text, or a number where the file's format knows numbers. Not blank.
+/// Returns the value of a column that is a text, or a number in file formats that have numbers. The value must not be
+/// blank.
 pub fn text_or_number(row: &Row, column: &str) -> Result<String, RowError> {
     let text = match row.get(column) {
         Some(Value::Number(number)) => number.to_string(),
@@ -24,7 +25,7 @@ pub fn text_or_number(row: &Row, column: &str) -> Result<String, RowError> {
     Ok(text)
 }
 
-/// A column that is a whole number, also one that is written as a text; `None` when it is empty.
+/// Returns the value of a column that is a whole number, written as number or text; `None` if it is empty.
 pub fn number(row: &Row, column: &str) -> Result<Option<u64>, RowError> {
     let wrong = || RowError::column(column, "is not a whole number");
     match row.get(column) {
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_and_numbers_are_read_in_either_form() {
+    fn texts_and_numbers_are_read_in_both_types() {
         let row = json!({"a": "x", "n": 7, "t": " 7 ", "e": " ", "z": null, "f": 1.5, "l": []});
         let row = row.as_object().unwrap();
         assert_eq!(text(row, "a"), Ok("x"));

@@ -1,52 +1,52 @@
-//! What a benchmark is, for lists, pages and records.
+//! Description of a benchmark for lists, pages and records.
 
 use bench_domain::Generation;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-/// What does not change about a benchmark.
+/// Constant properties of a benchmark.
 #[derive(Debug, Clone, Serialize)]
 pub struct Facts {
-    /// Name in commands and paths.
+    /// Name in commands and URL paths.
     pub name: &'static str,
-    /// Name for people.
+    /// Display name.
     pub display_name: &'static str,
-    /// One or two sentences.
+    /// Description in one or two sentences.
     pub description: &'static str,
-    /// Short name of the protocol, by which a run chooses it.
+    /// Short name of the protocol, for selecting it in a run.
     pub protocol_name: &'static str,
-    /// Name of the protocol, with what it is pinned to.
+    /// Name of the protocol, including the pinned version.
     pub protocol: &'static str,
-    /// The program that finds the answer in a reply, by name.
+    /// Program that extracts the answer from a response.
     pub parser: &'static str,
-    /// Where protocol and data come from.
+    /// Origin of protocol and data.
     pub sources: &'static [Link],
-    /// Names of its metrics, the main one first.
+    /// Names of the metrics, the main one first.
     pub metrics: &'static [&'static str],
-    /// How often an item is asked unless a run says otherwise.
+    /// Default number of samples per item.
     pub samples_per_item: u32,
-    /// Generation settings unless a run says otherwise.
+    /// Default generation settings.
     #[serde(serialize_with = "serialize_generation")]
     pub generation: fn() -> Generation,
-    /// What prompts need besides the item; `None` when nothing.
+    /// Material that prompts need beside the item; `None` if there is none.
     pub support: Option<&'static str>,
-    /// How long one answer may take, in seconds, unless the operator allows less ([`AnswerTime`](crate::AnswerTime)).
+    /// Default limit in seconds for one answer. The operator can lower it ([`AnswerTime`](crate::AnswerTime)).
     pub item_timeout_seconds: u64,
-    /// Where this program does something else than the official one.
+    /// Differences from the official program.
     pub deviations: &'static [&'static str],
-    /// Whether it is part of a run that names no benchmark.
+    /// True if runs that name no benchmarks include this one.
     pub default_selected: bool,
-    /// What an operator has to do first; empty when nothing.
+    /// Steps that an operator has to take first; empty if there are none.
     pub setup_notes: &'static str,
-    /// What an item's id is made of, and which column is the dataset's own id.
+    /// Composition of an item's id, and the column that holds the dataset's own id.
     pub item_id: &'static str,
-    /// What a group of items is called, in the plural.
+    /// Word for a group of items, in the plural.
     pub group_noun: &'static str,
 }
 
 impl Facts {
-    /// Values for what most benchmarks have in common. What is empty here has to be given: names, description, protocol,
-    /// parser, sources and what an item's id is.
+    /// Values that most benchmarks share. Each benchmark must set the fields that are empty here: names, description,
+    /// protocol, parser, sources and item id.
     pub const DEFAULT: Self = Self {
         name: "",
         display_name: "",
@@ -67,33 +67,33 @@ impl Facts {
         group_noun: "groups",
     };
 
-    /// Generation settings unless a run says otherwise.
+    /// Returns the default generation settings.
     pub fn default_generation(&self) -> Generation {
         (self.generation)()
     }
 }
 
-/// A page on the web.
+/// Link to a web page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// What it is.
+    /// Title of the page.
     pub title: &'static str,
-    /// Its address.
+    /// URL of the page.
     pub url: &'static str,
 }
 
-/// Where the text around an item comes from.
+/// Origin of the texts around an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TemplateSource {
-    /// The official protocol, to the letter.
+    /// The official protocol's exact texts.
     Official,
-    /// This program: the same request in other words.
+    /// This program's own wording of the same request.
     Own,
 }
 
 impl TemplateSource {
-    /// The name in JSON.
+    /// Returns the name used in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Official => "official",
@@ -102,21 +102,21 @@ impl TemplateSource {
     }
 }
 
-/// The digest of a template without any text: the item's request is the only message.
+/// Digest of a template without any text, where the item's request is the only message.
 pub const NO_TEXT_DIGEST: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// The text around an item, by its digest.
+/// Texts around an item, identified by their digest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Template {
-    /// Where it comes from.
+    /// Origin of the texts.
     pub source: TemplateSource,
-    /// SHA-256 of its parts, each followed by a zero byte; lowercase hex.
+    /// SHA-256 of the texts, each followed by a zero byte; lowercase hex.
     pub digest: String,
 }
 
 impl Template {
-    /// The template of these texts, in order of appearance.
-    pub fn of(source: TemplateSource, parts: &[&str]) -> Self {
+    /// Creates the template of these texts, in order of appearance.
+    pub fn new(source: TemplateSource, parts: &[&str]) -> Self {
         let mut hasher = Sha256::new();
         for part in parts {
             hasher.update(part.as_bytes());
@@ -125,15 +125,15 @@ impl Template {
         Self { source, digest: hex::encode(hasher.finalize()) }
     }
 
-    /// Returns the template of prompts whose few-shot examples or documents are not the dataset's but came with this
-    /// program: whatever the wording is, such a prompt is not the official one.
+    /// Returns the template for prompts whose few-shot examples or documents are bundled demo data. Such a prompt is
+    /// not the official one, whatever its wording.
     #[must_use]
     pub fn with_demo_support(self) -> Self {
-        Self::of(TemplateSource::Own, &[&self.digest, "demo support"])
+        Self::new(TemplateSource::Own, &[&self.digest, "demo support"])
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // the signature that serde asks for
+#[allow(clippy::trivially_copy_pass_by_ref)] // signature required by serde
 pub(crate) fn serialize_generation<S: serde::Serializer>(
     generation: &fn() -> Generation,
     s: S,

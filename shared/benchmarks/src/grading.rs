@@ -1,21 +1,21 @@
-//! What comes of grading an answer: from what an official parser says to a verdict.
+//! Result of grading an answer, and the conversion of a parser's finding to a verdict.
 
 use bench_domain::{Answer, Code, Finish, Outcome, Stage, Verdict};
 use serde_json::{Map, Value, json};
 
 use crate::python;
 
-/// What came of grading an answer.
+/// Result of grading an answer.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Grading {
-    /// The verdict.
+    /// The answer is graded.
     Done(Verdict),
-    /// Another stage has to grade it, such as a judge or a sandbox.
+    /// Another stage has to grade the answer: a judge or a sandbox.
     NeedsTurn(Stage),
 }
 
 impl Grading {
-    /// Returns the verdict, unless it takes another stage.
+    /// Returns the verdict; `None` if another stage is needed.
     pub fn done(self) -> Option<Verdict> {
         match self {
             Self::Done(verdict) => Some(verdict),
@@ -30,20 +30,21 @@ impl From<Verdict> for Grading {
     }
 }
 
-/// What an official program makes of an answer.
+/// Result of running an official parser on an answer.
 pub(crate) struct Finding {
-    /// What it took the answer to be.
+    /// Extracted answer.
     pub(crate) extracted: Option<String>,
-    /// Whether that is right.
+    /// True if the extracted answer is right.
     pub(crate) correct: bool,
-    /// Why it is not, in one sentence; used when the answer was found and is wrong.
+    /// Explanation in one sentence, used if an answer was extracted and is wrong.
     pub(crate) reason: String,
-    /// What else is worth recording.
+    /// Additional values to record.
     pub(crate) detail: Map<String, Value>,
 }
 
-/// The verdict: the official program decides what is right; why an answer is not right is told apart here.
-pub(crate) fn settle(answer: &Answer, finding: Finding) -> Verdict {
+/// Returns the verdict for a finding. The official program decides what is right; this function distinguishes the
+/// reasons why an answer isn't.
+pub(crate) fn verdict_for(answer: &Answer, finding: Finding) -> Verdict {
     let Finding { extracted, correct, reason, mut detail } = finding;
     let truncated = answer.finish == Finish::Length;
     if truncated {
@@ -70,13 +71,13 @@ pub(crate) fn settle(answer: &Answer, finding: Finding) -> Verdict {
     Verdict { extracted, detail, ..Verdict::wrong(outcome, reason) }
 }
 
-/// The verdict on an item that has no gold answer to compare with.
-pub(crate) fn without_gold() -> Verdict {
+/// Returns the verdict for an item that has no gold answer to compare with.
+pub(crate) fn missing_gold_verdict() -> Verdict {
     Verdict::ungraded(Code::InvalidItem, "The item has no gold answer to compare with.")
 }
 
-/// The start of a text, for records and sentences.
-pub(crate) fn shortened(text: &str, chars_max: usize) -> String {
+/// Returns at most the first `chars_max` characters of a text, followed by `…` if it is longer.
+pub(crate) fn shorten(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
@@ -95,7 +96,7 @@ mod tests {
             reason: "Expected B.".into(),
             detail: Map::new(),
         };
-        settle(&answer, finding)
+        verdict_for(&answer, finding)
     }
 
     #[test]
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn why_an_answer_is_wrong_is_told_apart() {
+    fn verdicts_distinguish_why_an_answer_is_wrong() {
         for (text, finish, extracted, expected) in [
             ("C", Finish::Stop, Some("C"), Outcome::Incorrect),
             ("C", Finish::Length, Some("C"), Outcome::Truncated),
@@ -126,10 +127,10 @@ mod tests {
     }
 
     #[test]
-    fn reasoning_alone_is_no_answer() {
+    fn reasoning_alone_is_not_an_answer() {
         let answer = Answer { reasoning: Some("So it is B.".into()), ..Answer::local("") };
         let finding = Finding { extracted: None, correct: false, reason: String::new(), detail: Map::new() };
-        let verdict = settle(&answer, finding);
+        let verdict = verdict_for(&answer, finding);
         assert_eq!(verdict.outcome, Outcome::NoAnswer);
         assert!(verdict.reason.contains("reasoned"));
     }

@@ -1,7 +1,7 @@
-//! IFBench of allenai: requests with instructions that models are not trained on, checked by programs.
+//! IFBench by allenai: requests with instructions that models aren't trained on, checked by programs.
 //!
-//! Protocol: allenai/IFBench at db69a6f0, its `ifbench` package: the request is the only message; a response is right
-//! when it, or one of its eight variants, follows each instruction.
+//! Protocol: the `ifbench` package of allenai/IFBench at db69a6f0. The request is the only message. A response is right
+//! if, for each instruction, the response or one of its eight variants follows it.
 
 use bench_domain::Generation;
 use bench_items::{DatasetSpec, DemoData, HubSource, Part};
@@ -10,7 +10,7 @@ use crate::facts::{Facts, Link};
 use crate::instruction_set::InstructionSet;
 use crate::scorers::instructions::IF_BENCH_CHECKS;
 
-/// IFBench of allenai.
+/// IFBench by allenai.
 pub static IF_BENCH_ALLENAI: InstructionSet =
     InstructionSet { facts: &FACTS, spec: &SPEC, checks: &IF_BENCH_CHECKS };
 
@@ -53,7 +53,7 @@ static SPEC: DatasetSpec = DatasetSpec {
         items: &[Part { config: "default", split: "train" }],
         ..HubSource::DEFAULT
     }],
-    licence: "ODC-BY",
+    license: "ODC-BY",
     items: 300,
     demo: DemoData { items: include_str!("../data/ifbench_allenai.jsonl"), support: &[] },
     ..DatasetSpec::DEFAULT

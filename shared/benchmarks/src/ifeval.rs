@@ -1,7 +1,7 @@
-//! IFEval: requests with instructions whose fulfilment a program can check.
+//! IFEval: requests with instructions that a program can check.
 //!
-//! Protocol: google-research `instruction_following_eval`. The public name is `ifbench`, which other runners use for
-//! this set; allenai's IFBench is another one.
+//! Protocol: google-research `instruction_following_eval`. The benchmark's public name is `ifbench`, the name that
+//! other runners use for this set. It is different from allenai's IFBench.
 
 use bench_domain::Generation;
 use bench_items::{DatasetSpec, DemoData, HubSource, Part};
@@ -10,7 +10,7 @@ use crate::facts::{Facts, Link};
 use crate::instruction_set::InstructionSet;
 use crate::scorers::instructions::IF_EVAL_CHECKS;
 
-/// IFEval.
+/// The IFEval benchmark.
 pub static IF_EVAL: InstructionSet = InstructionSet { facts: &FACTS, spec: &SPEC, checks: &IF_EVAL_CHECKS };
 
 static FACTS: Facts = Facts {
@@ -57,7 +57,7 @@ static SPEC: DatasetSpec = DatasetSpec {
         items: &[Part { config: "default", split: "train" }],
         ..HubSource::DEFAULT
     }],
-    licence: "Apache-2.0",
+    license: "Apache-2.0",
     items: 541,
     demo: DemoData { items: include_str!("../data/ifeval_train.jsonl"), support: &[] },
     ..DatasetSpec::DEFAULT

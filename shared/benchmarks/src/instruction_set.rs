@@ -1,4 +1,4 @@
-//! A set of verifiable instructions as a benchmark.
+//! Benchmarks made of a set of verifiable instructions.
 
 use bench_domain::Prompt;
 use bench_items::{DatasetSpec, Item, Layout, Row, RowError};
@@ -11,11 +11,11 @@ use crate::metrics::Metrics;
 use crate::scorers::Scorer;
 use crate::scorers::instructions::{Figures, InstructionChecks, request};
 
-/// A benchmark of verifiable instructions: the request is the only message, programs check the response.
+/// Benchmark of verifiable instructions. The request is the only message, and programs check the response.
 pub struct InstructionSet {
     pub(crate) facts: &'static Facts,
     pub(crate) spec: &'static DatasetSpec,
-    /// Its instructions.
+    /// Checks of its instructions.
     pub(crate) checks: &'static InstructionChecks,
 }
 
@@ -36,7 +36,7 @@ impl Layout for InstructionSet {
         &["prompt"]
     }
 
-    /// Takes every row: what is wrong with one is said of it alone, when it is asked or graded.
+    /// Accepts every row. An invalid row fails on its own, when it is asked or graded.
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
         Ok(Some(Item::new(index.to_string(), None, row)))
     }
@@ -52,7 +52,7 @@ impl Benchmark for InstructionSet {
     }
 
     fn template(&self, _templates: &Templates) -> Template {
-        Template::of(TemplateSource::Official, &[])
+        Template::new(TemplateSource::Official, &[])
     }
 
     fn prompt(&self, item: &Item, _material: &Material) -> Result<Prompt, ItemProblem> {

@@ -1,28 +1,28 @@
-//! Why an item cannot be asked.
+//! Reasons why an item can't be asked.
 
 use bench_items::RowError;
 
-/// Why an item cannot be asked.
+/// Reason why an item can't be asked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ItemProblem {
-    /// What the prompt needs besides the item is not there. A prompt with less is not a substitute.
+    /// Material that the prompt needs is missing. The item is not asked with an incomplete prompt.
     #[error("the dataset has no `{name}` to put into the prompt: {needed}")]
     SupportMissing {
-        /// Name of the support value.
+        /// Name of the missing support value.
         name: String,
-        /// What it should hold.
+        /// Description of the value.
         needed: &'static str,
     },
-    /// The item cannot be asked or judged for a reason of its own, such as an image that does not decode.
+    /// The item itself can't be asked or judged, for example because its image doesn't decode.
     #[error("{0}")]
     Content(String),
-    /// A column of the item is not as its dataset promises.
+    /// A column of the item doesn't match the format of its dataset.
     #[error(transparent)]
     Row(#[from] RowError),
 }
 
 impl ItemProblem {
-    /// Of an item that asks nothing.
+    /// Creates the problem of an item without a question.
     pub fn no_question() -> Self {
         Self::Content("the item has no question".to_owned())
     }

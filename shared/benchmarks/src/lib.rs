@@ -1,11 +1,11 @@
-//! One module per benchmark; scorers, metrics and prompts that several share.
+//! Benchmarks, one module each, and the scorers, metrics and prompts that they share.
 //!
-//! A benchmark is a value of [`Benchmark`]: it says what it is ([`Facts`]), where its dataset is and how a
-//! row becomes an item ([`Layout`](bench_items::Layout)), what a model is shown, and by which of the
-//! [scorers] answers are graded. Nothing here does I/O or waits: prompts and verdicts are pure functions of the item and the answer.
+//! A benchmark implements [`Benchmark`]: its description ([`Facts`]), the location of its dataset and the conversion of
+//! rows to items ([`Layout`](bench_items::Layout)), its prompts, and the [scorer](scorers) that grades answers. This
+//! crate does no I/O and never waits: prompts and verdicts are pure functions of the item and the answer.
 //!
-//! Grading follows the official program of each benchmark, surprises included; where it cannot, the
-//! difference is listed in [`Facts::deviations`].
+//! Grading follows the official program of each benchmark, including its quirks. Where it differs,
+//! [`Facts::deviations`] says how.
 
 mod aa_lcr;
 mod aa_omniscience;
@@ -50,17 +50,17 @@ pub use instruction_set::InstructionSet;
 pub use item_problem::ItemProblem;
 pub use livecodebench::LiveCodeBench;
 pub use material::{Material, Templates};
-pub use metrics::{Ended, GroupTally, GuessedAnswers, Metrics};
+pub use metrics::{FinishedSample, GroupTally, GuessedAnswers, Metrics};
 pub use mmlu_pro::MmluPro;
 pub use options::{OptionError, OptionFacts, Options};
-pub use questions::{Foreseen, NextQuestion, foreseen, next_question};
+pub use questions::{NextQuestion, QuestionPreview, next_question, preview_questions};
 pub use registry::{
-    UnknownProtocol, all, chosen_options, demo_items, effective_options, executed_code, find, gated,
-    is_private, of_run, under_protocol,
+    UnknownProtocol, all, chosen_options, demo_items, effective_options, executed_code, find, find_for_run,
+    gated, is_private, under_protocol,
 };
 pub use scicode::SciCode;
 pub use scorers::judge::{Judge, JudgeFacts, NoVerdict};
-pub use scorers::sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
+pub use scorers::sandbox::{JobMaterial, Round, SandboxFacts, SandboxGrader, UnreadableReport};
 pub use steps::{NextStep, Steps};
 
 #[cfg(test)]

@@ -1,36 +1,36 @@
-//! Settings of a benchmark of its own, such as a release of its dataset.
+//! Options that only some benchmarks have, such as a release of the dataset.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// Settings by name.
+/// Option values by name.
 pub type Options = BTreeMap<String, String>;
 
-/// A setting that a run may give.
+/// Description of an option that a run may set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct OptionFacts {
-    /// Its name.
+    /// Name of the option.
     pub name: &'static str,
-    /// What it does and what it may be.
+    /// Meaning and allowed values.
     pub description: &'static str,
-    /// What it is where a run does not say; empty: not set.
+    /// Default value; empty if the option is unset by default.
     pub default: &'static str,
 }
 
-/// A setting that a benchmark does not have, or that has no such value: one sentence.
+/// Unknown option, or an invalid value of an option, described in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct OptionError(pub String);
 
 impl OptionError {
-    /// For a name that is not known.
+    /// Creates the error for an unknown name.
     pub(crate) fn unknown(name: &str, known: &[OptionFacts]) -> Self {
         let name: String = name.chars().take(64).collect();
         let known: Vec<&str> = known.iter().map(|option| option.name).collect();
         Self(match known.as_slice() {
-            [] => format!("there is no option `{name}`: this benchmark has none"),
-            known => format!("there is no option `{name}`; this benchmark has {}", known.join(", ")),
+            [] => format!("unknown option `{name}`; this benchmark has no options"),
+            known => format!("unknown option `{name}`; this benchmark has {}", known.join(", ")),
         })
     }
 }

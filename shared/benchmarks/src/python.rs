@@ -1,19 +1,18 @@
-//! Text as Python sees it.
+//! Text functions that behave as in Python.
 //!
-//! The official extractors are Python programs. Where their verdict hangs on Python's idea of a blank,
-//! a digit or a word character, Rust's own idea is not good enough: `str.isspace` knows four control
-//! characters more than `char::is_whitespace`, `int` reads the digits of every script, and the word
-//! boundary of `re` does not count combining marks.
+//! The official extractors are Python programs, and their results depend on Python's definitions of whitespace, digits
+//! and word characters. Rust's differ: `str.isspace` accepts four more control characters than `char::is_whitespace`,
+//! `int` reads the digits of every script, and the word boundary of `re` does not count combining marks.
 
 use std::sync::LazyLock;
 
 use num_bigint::BigInt;
 use regex_syntax::hir::{Class, HirKind};
 
-/// Decimal digits that Python's `int` converts; longer texts are a `ValueError` (a guard since 3.11).
+/// Maximum number of decimal digits that Python's `int` converts. Longer texts are a `ValueError` since Python 3.11.
 pub(crate) const INT_DIGITS_MAX: usize = 4300;
 
-/// Code points of the digit zero of each script; the other nine digits follow it (Unicode 15, category Nd).
+/// Code points of the digit zero of each script. The other nine digits follow each of them (Unicode 15, category Nd).
 #[rustfmt::skip]
 const ZEROS: [u32; 68] = [
     0x30, 0x660, 0x6F0, 0x7C0, 0x966, 0x9E6, 0xA66, 0xAE6, 0xB66, 0xBE6, 0xC66, 0xCE6, 0xD66, 0xDE6, 0xE50,
@@ -24,7 +23,7 @@ const ZEROS: [u32; 68] = [
     0x1D7F6, 0x1E140, 0x1E2F0, 0x1E4F0, 0x1E950, 0x1FBF0,
 ];
 
-/// Characters that `str.isdigit` accepts although they are not decimal: superscripts, circled digits and such.
+/// Characters that `str.isdigit` accepts although they aren't decimal digits, such as superscripts and circled digits.
 const OTHER_DIGITS: [(u32, u32); 23] = [
     (0xB2, 0xB3),
     (0xB9, 0xB9),
@@ -51,7 +50,7 @@ const OTHER_DIGITS: [(u32, u32); 23] = [
     (0x1F10C, 0x1F10C),
 ];
 
-/// The value of a decimal digit of any script.
+/// Returns the value of a decimal digit of any script.
 pub(crate) fn digit_value(c: char) -> Option<u8> {
     if c.is_ascii() {
         return c.to_digit(10).map(|digit| digit as u8);
@@ -62,13 +61,13 @@ pub(crate) fn digit_value(c: char) -> Option<u8> {
     u8::try_from(offset).ok().filter(|&value| value < 10)
 }
 
-/// `str.isdigit` of one character.
+/// `str.isdigit()` of one character.
 pub(crate) fn is_digit(c: char) -> bool {
     let code = c as u32;
     digit_value(c).is_some() || OTHER_DIGITS.iter().any(|&(first, last)| (first..=last).contains(&code))
 }
 
-/// `str.isspace` of one character.
+/// `str.isspace()` of one character.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
@@ -78,17 +77,17 @@ pub(crate) fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// `str.split()`: the pieces between blanks.
+/// `str.split()`: the parts between runs of whitespace.
 pub(crate) fn split(text: &str) -> impl DoubleEndedIterator<Item = &str> {
     text.split(is_space).filter(|piece| !piece.is_empty())
 }
 
-/// `str.lower()`: the full mapping, which may change the number of characters.
+/// `str.lower()`: the full case mapping, which can change the number of characters.
 pub(crate) fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// Category `Lt`: digraphs and Greek letters that are upper-case in their first half only.
+/// Returns true for category `Lt`: digraphs and Greek letters whose first half only is uppercase.
 fn is_title(c: char) -> bool {
     matches!(
         c,
@@ -97,25 +96,26 @@ fn is_title(c: char) -> bool {
     )
 }
 
-/// `str.isupper()`: an upper-case character and none that is lower-case or title-case.
+/// `str.isupper()`: at least one uppercase character, and no lowercase or titlecase ones.
 pub(crate) fn is_upper(text: &str) -> bool {
     text.contains(char::is_uppercase) && !text.contains(|c: char| c.is_lowercase() || is_title(c))
 }
 
-/// `str.islower()`: a lower-case character and none that is upper-case or title-case.
+/// `str.islower()`: at least one lowercase character, and no uppercase or titlecase ones.
 pub(crate) fn is_lower(text: &str) -> bool {
     text.contains(char::is_lowercase) && !text.contains(|c: char| c.is_uppercase() || is_title(c))
 }
 
-/// `str.isalnum()` and `\w` of `re` but for `_`: letters and numbers of Unicode 14, the version of Python 3.11.
+/// Characters of `str.isalnum()`, which are also those of `\w` in `re` except `_`: letters and numbers of Unicode 14,
+/// the version of Python 3.11.
 struct WordCharacters {
-    /// One bit for each code point of the first two planes, where nearly all text is.
+    /// One bit for each code point of the first two planes, which hold nearly all text.
     bits: Vec<u64>,
-    /// Ranges of code points, both ends included, sorted.
+    /// Sorted ranges of code points, both ends included.
     ranges: Vec<(char, char)>,
 }
 
-/// Code points below this have a bit in [`WordCharacters`].
+/// First code point without a bit in [`WordCharacters`].
 const WORD_BITS_END: usize = 0x2_0000;
 
 static WORD_CHARACTERS: LazyLock<WordCharacters> = LazyLock::new(|| {
@@ -153,7 +153,7 @@ pub(crate) fn is_word(c: char) -> bool {
     }
 }
 
-/// The ASCII form of digits with single underscores between them.
+/// Converts digits of any script, with single underscores between them, to ASCII digits.
 fn ascii_digits(text: &str) -> Option<String> {
     let mut digits = String::with_capacity(text.len());
     let mut after_digit = false;
@@ -168,7 +168,7 @@ fn ascii_digits(text: &str) -> Option<String> {
     after_digit.then_some(digits)
 }
 
-/// `int(text)`: blanks around it, a sign, leading zeros, `_` between digits, digits of every script.
+/// `int(text)`: accepts surrounding whitespace, a sign, leading zeros, `_` between digits, and digits of every script.
 pub(crate) fn parse_int(text: &str) -> Option<BigInt> {
     let text = strip(text);
     let (negative, digits) = match text.strip_prefix(['-', '+']) {
@@ -180,7 +180,7 @@ pub(crate) fn parse_int(text: &str) -> Option<BigInt> {
     Some(if negative { -value } else { value })
 }
 
-/// `float(text)`; infinities and not-a-number included.
+/// `float(text)`, including infinities and not-a-number.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
     let text = strip(text);
     let mut plain = String::with_capacity(text.len());
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_of_word_characters_agrees_with_the_classes_it_is_made_of() {
+    fn the_table_of_word_characters_agrees_with_its_unicode_classes() {
         let class = regex::Regex::new(r"^[\p{L}\p{N}&&\p{Age=14.0}]$").unwrap();
         for c in ('\u{80}'..='\u{3ff}').chain('\u{1f000}'..='\u{20100}').chain('\u{2a600}'..='\u{2a8ff}') {
             assert_eq!(is_word(c), class.is_match(&c.to_string()), "{:x}", c as u32);
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn cases_are_those_of_python() {
+    fn letter_cases_are_those_of_python() {
         for text in ["A", "A1!", "ÀΣ", "Ⅷ"] {
             assert!(is_upper(text) && !is_lower(text), "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! The questions about an item, whether it takes one or several.
+//! Questions about an item, which may take one or several.
 
 use bench_domain::{Answer, Prompt, Step};
 use bench_items::Item;
@@ -8,19 +8,19 @@ use crate::item_problem::ItemProblem;
 use crate::material::Material;
 use crate::steps::NextStep;
 
-/// What is to be asked next about an item.
+/// Next question to ask about an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextQuestion {
-    /// What the dataset calls the step; `None` for an item that takes one question.
+    /// Name of the step in the dataset; `None` if the item has only one question.
     pub step: Option<String>,
-    /// What the model is shown.
+    /// Prompt for the model.
     pub prompt: Prompt,
 }
 
-/// The question about an item after those that were answered, in order; `None` when nothing is left to ask.
+/// Returns the question that follows the answered ones, given in order; `None` if no question is left.
 ///
 /// # Errors
-/// When the item cannot be asked.
+/// Returns an error if the item can't be asked.
 pub fn next_question(
     benchmark: &dyn Benchmark,
     item: &Item,
@@ -39,43 +39,46 @@ pub fn next_question(
     }
 }
 
-/// A question about an item, as far as it can be told before anybody has answered.
+/// Question about an item, predicted before the model has answered anything.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Foreseen {
-    /// What the dataset calls the step; `None` for an item that takes one question.
+pub struct QuestionPreview {
+    /// Name of the step in the dataset; `None` if the item has only one question.
     pub step: Option<String>,
-    /// What the model is shown; `None` where that depends on earlier answers, to one of which the dataset has none of
-    /// its own.
+    /// Prompt for the model; `None` if it depends on an earlier answer and the dataset has no answer to that step.
     pub prompt: Option<Prompt>,
-    /// Whether it comes after others: what the prompt has of earlier answers is then the dataset's.
+    /// True for every question but the first. Its prompt then contains the dataset's answers to earlier questions.
     pub is_later: bool,
 }
 
-/// Every question about an item, in order, with the dataset's own answers to earlier ones.
+/// Returns all questions about an item, in order, with the dataset's own answers to earlier ones.
 ///
 /// # Errors
-/// When the item cannot be asked.
-pub fn foreseen(
+/// Returns an error if the item can't be asked.
+pub fn preview_questions(
     benchmark: &dyn Benchmark,
     item: &Item,
     material: &Material,
-) -> Result<Vec<Foreseen>, ItemProblem> {
+) -> Result<Vec<QuestionPreview>, ItemProblem> {
     let (mut questions, mut answered) = (Vec::new(), Vec::new());
     let mut is_known = true;
     loop {
         let next = match next_question(benchmark, item, material, &answered) {
             Ok(next) => next,
-            // With other answers it may be asked.
+            // The model's own answers may make this question possible.
             Err(_) if !is_known => None,
             Err(problem) => return Err(problem),
         };
         let Some(NextQuestion { step, prompt }) = next else { break };
         let is_later = !questions.is_empty();
-        questions.push(Foreseen { step: step.clone(), prompt: is_known.then(|| prompt.clone()), is_later });
+        questions.push(QuestionPreview {
+            step: step.clone(),
+            prompt: is_known.then(|| prompt.clone()),
+            is_later,
+        });
         let (Some(steps), Some(name)) = (benchmark.steps(), step) else { break };
         let reference = steps.reference(item, &name);
         is_known &= reference.is_some();
-        // Any answer will do to learn what comes next.
+        // Any answer advances to the next question.
         let text = reference.unwrap_or_else(|| steps.oracle(item, &name));
         answered.push(Step { name, prompt, answer: Answer::local(text) });
     }

@@ -1,4 +1,4 @@
-//! Benchmarks by name, and as runs order them.
+//! Finds benchmarks by name, and as runs order them.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use crate::mmlu_pro::MmluPro;
 use crate::options::{OptionError, Options};
 use crate::scicode::SciCode;
 
-/// Every benchmark, in the order in which they are listed.
+/// Returns all benchmarks, in the order of listings.
 pub fn all() -> &'static [&'static dyn Benchmark] {
     static ALL: &[&dyn Benchmark] = &[
         &MmluPro,
@@ -37,27 +37,27 @@ pub fn all() -> &'static [&'static dyn Benchmark] {
     ALL
 }
 
-/// The benchmark of that name.
+/// Returns the benchmark with this name.
 pub fn find(name: &str) -> Option<&'static dyn Benchmark> {
     all().iter().copied().find(|benchmark| benchmark.name() == name)
 }
 
-/// A protocol that a benchmark does not have.
+/// Error for a protocol that a benchmark doesn't have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("benchmark `{benchmark}` has no protocol `{protocol}`; it has {}", known.join(", "))]
 pub struct UnknownProtocol {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark: &'static str,
-    /// What was asked for.
+    /// Requested protocol.
     pub protocol: String,
-    /// Those that it has, its default first.
+    /// Available protocols, the default first.
     pub known: Vec<&'static str>,
 }
 
-/// The benchmark under a protocol of its own; `None` takes the default one.
+/// Returns the benchmark under the named protocol; `None` selects the default one.
 ///
 /// # Errors
-/// When it has no such protocol.
+/// Returns an error if the benchmark has no such protocol.
 pub fn under_protocol(
     benchmark: &'static dyn Benchmark,
     protocol: Option<&str>,
@@ -71,8 +71,8 @@ pub fn under_protocol(
     })
 }
 
-/// The benchmark as a run has ordered it: under the protocol that it names and with its options.
-pub fn of_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
+/// Returns the benchmark as a run ordered it, with the run's protocol and options.
+pub fn find_for_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'static dyn Benchmark> {
     let benchmark = find(name.as_str())?;
     let benchmark = under_protocol(benchmark, spec.protocols.get(name).map(String::as_str)).ok()?;
     match spec.options.get(name) {
@@ -81,17 +81,17 @@ pub fn of_run(spec: &bench_domain::RunSpec, name: &BenchmarkName) -> Option<&'st
     }
 }
 
-/// The code that was run to grade an answer; `None` where nothing was run or the benchmark does not tell.
+/// Returns the code that was run to grade an answer; `None` if nothing was run or the benchmark doesn't provide it.
 pub fn executed_code(
     spec: &bench_domain::RunSpec,
     name: &BenchmarkName,
     body: &bench_domain::SampleBody,
 ) -> Option<String> {
     body.execution.as_ref()?;
-    of_run(spec, name)?.sandbox()?.code(body)
+    find_for_run(spec, name)?.sandbox()?.code(body)
 }
 
-/// Number of demo items from which a run with these options chooses.
+/// Returns the number of demo items that a run with these options selects from.
 pub fn demo_items(benchmark: &dyn Benchmark, options: &Options) -> u64 {
     let rows = benchmark.spec().demo.items.lines().filter_map(|line| serde_json::from_str::<Row>(line).ok());
     let items = (0..).zip(rows).filter_map(|(index, row)| benchmark.item(index, row).ok().flatten());
@@ -106,29 +106,31 @@ pub fn demo_items(benchmark: &dyn Benchmark, options: &Options) -> u64 {
     entries.filter(|entry| benchmark.selects(options, entry)).count() as u64
 }
 
-/// Those whose items may not be handed on: prompts and answers are for owner and admin only.
+/// Returns the benchmarks whose items must not be redistributed: only the run's owner and admins see prompts and
+/// answers.
 pub fn gated() -> BTreeSet<BenchmarkName> {
     let gated = all().iter().filter(|benchmark| benchmark.spec().gate.is_some());
     gated.filter_map(|benchmark| benchmark.name().parse().ok()).collect()
 }
 
-/// Whether prompts, answers and gold answers of a run's benchmark are for its owner and admins only: its terms ask for
-/// that, and its items are not the demo ones. What is not planned yet counts as private.
+/// Returns true if only a run's owner and admins may see prompts, answers and gold answers of a benchmark: the
+/// dataset's terms require it, and the run doesn't use demo items. A benchmark that is not planned yet counts as
+/// private.
 pub fn is_private(name: &BenchmarkName, dataset: Option<&DatasetUse>) -> bool {
     let is_demo = dataset.is_some_and(DatasetUse::is_demo);
     !is_demo && find(name.as_str()).is_some_and(|benchmark| benchmark.spec().gate.is_some())
 }
 
-/// The settings of a run that are not the default ones.
+/// Returns the options of a run that differ from the defaults.
 ///
 /// # Errors
-/// What the benchmark says of a name or value that it does not know; for one without a value, that it has none.
+/// Returns the benchmark's error for an unknown name or value, or an error for an option with an empty value.
 pub fn chosen_options(benchmark: &dyn Benchmark, given: &Options) -> Result<Options, OptionError> {
     let given = given.iter().map(|(name, value)| (name.trim().to_owned(), value.trim().to_owned()));
     let mut options: Options = given.collect();
     benchmark.under_options(&options)?;
     if let Some((name, _)) = options.iter().find(|(_, value)| value.is_empty()) {
-        return Err(OptionError(format!("the option `{name}` has no value; left out it has its default")));
+        return Err(OptionError(format!("option `{name}` has no value; leave it out to use the default")));
     }
     options.retain(|name, value| {
         !benchmark.options().iter().any(|option| option.name == name && option.default == value)
@@ -136,7 +138,7 @@ pub fn chosen_options(benchmark: &dyn Benchmark, given: &Options) -> Result<Opti
     Ok(options)
 }
 
-/// All settings that count for a run: its own, and the defaults of the others.
+/// Returns all options of a run: its own, and the defaults of the others.
 pub fn effective_options(benchmark: &dyn Benchmark, given: &Options) -> Options {
     let defaults = benchmark.options().iter().filter(|option| !option.default.is_empty());
     let mut all: Options =

@@ -1,4 +1,4 @@
-//! Grading of stored responses, one line at a time.
+//! Grades stored responses, one line at a time.
 
 use std::borrow::Cow;
 
@@ -11,27 +11,28 @@ use serde_json::{Map, Value};
 use crate::benchmark::Benchmark;
 use crate::grading::Grading;
 
-/// The verdict on one stored response.
+/// Verdict on one stored response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScoreLine {
-    /// The line's own id, as it was given.
+    /// Id of the line, as given.
     pub id: Value,
-    /// What the parser took the answer to be; `null` when it found none.
+    /// Extracted answer; `null` if the parser found none.
     pub extracted: Option<String>,
-    /// Whether the answer is right.
+    /// True if the answer is right.
     pub correct: bool,
-    /// 0 to 1; `null` when not graded.
+    /// Score from 0 to 1; `null` if not graded.
     pub score: Option<f64>,
-    /// How it ended.
+    /// Outcome of the sample.
     pub outcome: Outcome,
-    /// What else the grader has to say, with the `reason` of an answer that is not right.
+    /// Additional values from the grader, and the `reason` if the answer isn't right.
     pub detail: Map<String, Value>,
 }
 
-/// Grades one line: `id`, `response`, and either the item or the item's grading fields.
+/// Grades one line, which has an `id` and a `response`. The item is either given or made from the line's grading
+/// fields.
 ///
 /// # Errors
-/// A [`RowError`] names the field that is missing or of the wrong type.
+/// Returns a [`RowError`] that names the field that is missing or of the wrong type.
 pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> Result<ScoreLine, RowError> {
     let id = match row.get("id") {
         Some(id @ (Value::String(_) | Value::Number(_))) => id.clone(),
@@ -40,7 +41,7 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
     };
     let response = match row.get("response") {
         Some(Value::String(response)) => response.as_str(),
-        // Nothing was answered.
+        // The model gave no answer.
         Some(Value::Null) => "",
         Some(_) => return Err(RowError::column("response", "is not a text")),
         None => return Err(RowError::column("response", "is missing")),
@@ -54,9 +55,9 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
         }
     };
     let sample = sample_of(row);
-    let item = benchmark.of_sample(item, sample.as_ref().copied().unwrap_or(0));
+    let item = benchmark.item_for_sample(item, sample.as_ref().copied().unwrap_or(0));
     if matches!(item, Cow::Owned(_)) {
-        // Which one it is makes a difference.
+        // The item depends on the sample, so the sample index must be valid.
         sample?;
     }
     let verdict = match benchmark.grade(&item, &Answer::local(response)) {
@@ -82,7 +83,7 @@ pub fn score_line(benchmark: &dyn Benchmark, row: &Row, item: Option<&Item>) -> 
     })
 }
 
-/// Which of its item's samples the response is for; the first one unless the line says.
+/// Returns the index of the sample that the response belongs to; 0 if the line has none.
 fn sample_of(row: &Row) -> Result<u32, RowError> {
     match row.get("sample") {
         Some(Value::Null) | None => Ok(0),

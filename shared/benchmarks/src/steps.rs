@@ -1,4 +1,4 @@
-//! Items that take several questions, one after the other.
+//! Items of several questions, asked one after the other.
 
 use bench_domain::{Prompt, Step};
 use bench_items::Item;
@@ -6,21 +6,21 @@ use bench_items::Item;
 use crate::item_problem::ItemProblem;
 use crate::material::Material;
 
-/// The next question about an item.
+/// Next question about an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NextStep {
-    /// What the dataset calls the step.
+    /// Name of the step in the dataset.
     pub name: String,
-    /// What the model is shown.
+    /// Prompt for the model.
     pub prompt: Prompt,
 }
 
-/// How an item is asked that takes several questions. Pure functions.
+/// Protocol for items of several questions. All functions are pure.
 pub trait Steps: Send + Sync {
-    /// The question after those that were answered, in order; `None` when nothing is left to ask.
+    /// Returns the question that follows the answered ones, given in order; `None` if no question is left.
     ///
     /// # Errors
-    /// When the item is not as its dataset promises.
+    /// Returns an error if the item doesn't match the format of its dataset.
     fn next(
         &self,
         item: &Item,
@@ -28,10 +28,11 @@ pub trait Steps: Send + Sync {
         answered: &[Step],
     ) -> Result<Option<NextStep>, ItemProblem>;
 
-    /// The dataset's own answer to the step of that name, in the form that the benchmark asks for; `None` where it has
+    /// Returns the dataset's own answer to the named step, in the form that the benchmark asks for; `None` if it has
     /// none.
     fn reference(&self, item: &Item, step: &str) -> Option<String>;
 
-    /// A right answer to the step of that name, as far as the dataset has one, in the form that the benchmark asks for.
+    /// Returns a right answer to the named step, as far as the dataset has one, in the form that the benchmark asks
+    /// for.
     fn oracle(&self, item: &Item, step: &str) -> String;
 }

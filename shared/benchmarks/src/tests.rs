@@ -23,8 +23,8 @@ fn demo_support(benchmark: &dyn Benchmark) -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn a_template_without_text_is_known_by_its_digest() {
-    assert_eq!(Template::of(TemplateSource::Official, &[]).digest, NO_TEXT_DIGEST);
+fn a_template_without_text_has_a_known_digest() {
+    assert_eq!(Template::new(TemplateSource::Official, &[]).digest, NO_TEXT_DIGEST);
     let without = all().iter().filter(|known| known.template(&Templates::new()).digest == NO_TEXT_DIGEST);
     assert_eq!(
         without.map(|known| known.name()).collect::<BTreeSet<_>>(),
@@ -33,7 +33,7 @@ fn a_template_without_text_is_known_by_its_digest() {
 }
 
 #[test]
-fn one_score_is_no_share_of_right_answers() {
+fn only_one_benchmark_has_scores_that_are_not_proportions() {
     let others = all().iter().filter(|known| !known.scores_are_shares());
     assert_eq!(others.map(|known| known.name()).collect::<Vec<_>>(), ["aa_omniscience"]);
 }
@@ -62,7 +62,7 @@ fn names_are_unique_and_found() {
     assert!(find("mmlu").is_none());
 }
 
-/// The oracle's answers to all questions about an item.
+/// Returns a body with the oracle's answers to all questions about an item.
 fn oracle_body(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> SampleBody {
     let answer = Answer::local(benchmark.oracle(item));
     let Some(steps) = benchmark.steps() else {
@@ -77,9 +77,9 @@ fn oracle_body(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> S
     SampleBody { steps: answered, ..SampleBody::new(item.id.as_str(), last.prompt, last.answer, "") }
 }
 
-/// What comes of the oracle's answer, with the judge that is the gold answer where one is needed. `None` where only a
-/// sandbox can tell; the tests of the whole system have it run.
-fn of_oracle(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> Option<Verdict> {
+/// Returns the verdict on the oracle's answer. If a judge is needed, the judge's oracle replies. `None` if only a
+/// sandbox can grade; the end-to-end tests run those.
+fn oracle_verdict(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> Option<Verdict> {
     let body = oracle_body(benchmark, item, material);
     let answer = body.answer.clone();
     Some(match benchmark.grade(item, &answer) {
@@ -105,7 +105,7 @@ fn of_oracle(benchmark: &dyn Benchmark, item: &Item, material: &Material) -> Opt
 }
 
 #[test]
-fn what_has_no_default_is_given() {
+fn fields_without_a_default_are_set() {
     for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
         let (facts, spec) = (benchmark.facts(), benchmark.spec());
         for text in [
@@ -117,7 +117,7 @@ fn what_has_no_default_is_given() {
             facts.parser,
             facts.item_id,
             facts.group_noun,
-            spec.licence,
+            spec.license,
             spec.demo.items,
         ] {
             assert!(!text.trim().is_empty(), "{facts:?}");
@@ -142,7 +142,7 @@ fn demo_items_can_be_asked_and_answered() {
         for item in &items {
             let prompt = benchmark.prompt(item, &material).unwrap();
             assert!(!prompt.as_text().is_empty());
-            if let Some(verdict) = of_oracle(*benchmark, item, &material) {
+            if let Some(verdict) = oracle_verdict(*benchmark, item, &material) {
                 assert_eq!(verdict.score, Some(1.0), "{} {}: {}", benchmark.name(), item.id, verdict.reason);
             }
             assert!(!benchmark.is_support(&item.row));
@@ -151,7 +151,7 @@ fn demo_items_can_be_asked_and_answered() {
 }
 
 #[test]
-fn demo_items_are_counted_as_a_run_chooses_from_them() {
+fn demo_items_counts_the_items_that_a_run_selects_from() {
     for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
         let items = super::demo_items(*benchmark, &Options::new());
         assert_eq!(items, demo_items(*benchmark).len() as u64, "{}", benchmark.name());
@@ -171,8 +171,8 @@ fn every_item_has_its_datasets_own_id() {
         let ids: BTreeSet<String> =
             items.iter().map(|item| bench_items::source_id(*benchmark, &item.row).unwrap()).collect();
         assert_eq!(ids.len(), items.len(), "{}", benchmark.name());
-        let told = benchmark.facts().item_id;
-        assert!(benchmark.id_columns().iter().all(|column| told.contains(column)), "{told}");
+        let description = benchmark.facts().item_id;
+        assert!(benchmark.id_columns().iter().all(|column| description.contains(column)), "{description}");
     }
     let id =
         |benchmark: &dyn Benchmark, row: Value| bench_items::source_id(benchmark, row.as_object().unwrap());

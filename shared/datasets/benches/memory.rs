@@ -41,7 +41,7 @@ static SPEC: DatasetSpec = DatasetSpec {
         support: &[],
     }],
     gate: None,
-    licence: "MIT",
+    license: "MIT",
     items: 0,
     demo: DemoData { items: "", support: &[] },
 };

@@ -115,7 +115,7 @@ async fn build(
         attachments: parts.attachments,
         rows_left_out,
         files: infos,
-        licence: layout.spec().licence.to_owned(),
+        licence: layout.spec().license.to_owned(),
         note: parts.note,
         demo_support: parts.demo_support,
     };

@@ -1,45 +1,45 @@
-//! Where a dataset is, and what it consists of.
+//! Definition of a dataset: its location, its files and its demo data.
 
-/// Where a benchmark's dataset is.
+/// Location and license of a benchmark's dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatasetSpec {
-    /// Places to try, the preferred one first.
+    /// Hub locations to try, in order of preference.
     pub sources: &'static [HubSource],
-    /// Set when terms must be accepted.
+    /// Terms that users must accept; `None` for open datasets.
     pub gate: Option<Gate>,
-    /// Licence as its authors name it.
-    pub licence: &'static str,
-    /// Items it has, as published; 0 when not known before it is loaded.
+    /// License, as the authors name it.
+    pub license: &'static str,
+    /// Published number of items; 0 if unknown before loading.
     pub items: u64,
-    /// Rows of our own for trying things out.
+    /// Demo rows that are bundled with the program.
     pub demo: DemoData,
 }
 
 impl DatasetSpec {
     /// An open dataset of unknown size.
     pub const DEFAULT: Self =
-        Self { sources: &[], gate: None, licence: "", items: 0, demo: DemoData { items: "", support: &[] } };
+        Self { sources: &[], gate: None, license: "", items: 0, demo: DemoData { items: "", support: &[] } };
 }
 
-/// One place where a dataset can be had.
+/// Hub location of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HubSource {
     /// Id at the hub, such as `TIGER-Lab/MMLU-Pro`.
     pub id: &'static str,
     /// Commit that the protocol is pinned to; `None` takes `main`.
     pub revision: Option<&'static str>,
-    /// The parts that hold the items, in order.
+    /// Parts that hold the items, in order.
     pub items: &'static [Part],
-    /// Parts that hold what prompts need besides the item, such as worked examples.
+    /// Parts that hold other material for prompts, such as few-shot examples.
     pub support: &'static [Part],
 }
 
 impl HubSource {
-    /// The current revision of a dataset without anything but items.
+    /// Latest revision of a dataset that has only items.
     pub const DEFAULT: Self = Self { id: "", revision: None, items: &[], support: &[] };
 }
 
-/// Part of a dataset at a hub.
+/// Split of a dataset at a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// Name of the configuration; `default` when the dataset has none.
@@ -48,58 +48,58 @@ pub struct Part {
     pub split: &'static str,
 }
 
-/// The file that holds a part of a dataset, for repositories whose card and file names do not tell.
+/// File of a part, for repositories where neither the card nor the file names say which file it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PartFile {
     /// The part.
     pub part: Part,
-    /// Path of its file within the repository: parquet, JSON lines, a JSON array, or CSV by its ending.
+    /// Path within the repository. The extension selects the format: Parquet, JSON Lines, JSON array or CSV.
     pub path: &'static str,
 }
 
-/// Terms that must be accepted before a dataset can be downloaded.
+/// Terms that users must accept before they can download a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gate {
-    /// Where they are accepted.
+    /// Page on which users accept the terms.
     pub terms_url: &'static str,
 }
 
-/// Rows that this program brings along, written for it: one JSON object a line, in the dataset's columns.
+/// Demo rows written for this program: one JSON object per line, in the dataset's columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DemoData {
     /// The items.
     pub items: &'static str,
-    /// For each support split its name and its rows.
+    /// Name and rows of each support split.
     pub support: &'static [(&'static str, &'static str)],
 }
 
-/// A ZIP archive of text documents in a dataset's repository. Each document is a support value: a text named by
-/// the member's path.
+/// ZIP archive of text documents in a dataset's repository. Each document becomes a support value, named by the
+/// member's path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DocumentArchive {
     /// Path within the repository, at the revision that the items come from.
     pub path: &'static str,
-    /// SHA-256 of the archive, lowercase hex. Revisions with the same archive share what was made of it.
+    /// SHA-256 of the archive, lowercase hex. Revisions with the same archive share its extracted documents.
     pub sha256: &'static str,
-    /// What the names of the members start with; it is not part of the documents' names. Other members are left out.
+    /// Path prefix of the members to load; it is removed from the document names. Other members are ignored.
     pub prefix: &'static str,
 }
 
-/// A file beside the items that jobs in sandboxes need, such as the values that results are compared with.
+/// File beside the items that sandbox jobs need, such as expected results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttachmentSpec {
-    /// What the benchmark calls it.
+    /// Name within the benchmark.
     pub name: &'static str,
-    /// The dataset at the hub that has it.
+    /// Id of the dataset at the hub that holds the file.
     pub id: &'static str,
-    /// Commit there; `None` takes `main`.
+    /// Commit of that dataset; `None` takes `main`.
     pub revision: Option<&'static str>,
     /// Path within the repository.
     pub path: &'static str,
-    /// Ending of its name in a local folder, such as `.h5`.
+    /// Extension of the file in a local folder, such as `.h5`.
     pub ending: &'static str,
-    /// What such a file begins with; another is refused.
+    /// Leading bytes of a valid file. Files that start differently are rejected.
     pub signature: &'static [u8],
-    /// The one of the demo items.
+    /// Content of the attachment for the demo items.
     pub demo: &'static [u8],
 }

@@ -1,31 +1,31 @@
-//! One item in the index of a dataset.
+//! Entry of a dataset's index.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One item.
+/// Index entry of one item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexEntry {
-    /// Its id.
+    /// Item id.
     pub id: String,
-    /// The dataset's own id of it; `None` where that has none.
+    /// Item id in the dataset; `None` if the dataset has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
-    /// Its group.
+    /// Group of the item.
     #[serde(default)]
     pub group: Option<String>,
-    /// What a run may choose items by.
+    /// Values for selecting items in a run.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
-    /// Where its frame starts.
+    /// Byte offset of the item's frame.
     pub offset: u64,
-    /// How long its frame is.
+    /// Length of the frame in bytes.
     pub length: u64,
 }
 
 impl IndexEntry {
-    /// The id that users know the item by: the dataset's own, else that of this program.
+    /// Returns the id that users know: the dataset's own, or the item id if the dataset has none.
     pub fn own_id(&self) -> &str {
         self.source_id.as_deref().unwrap_or(&self.id)
     }

@@ -1,11 +1,11 @@
-//! What an item is recognised by across revisions of its dataset.
+//! Identity of an item across revisions of its dataset.
 
 use serde_json::Value;
 
 use crate::item::Item;
 use crate::layout::Layout;
 
-/// The item's question, else all of its columns.
+/// Returns the value that identifies an item: its question, or all columns if it has none.
 pub fn identity(layout: &dyn Layout, item: &Item) -> Value {
     let question = layout.question_columns().iter().find_map(|column| item.row.get(*column));
     question.cloned().unwrap_or_else(|| Value::Object(item.row.clone()))

@@ -1,4 +1,4 @@
-//! How the rows of a dataset become items.
+//! Conversion of dataset rows to items.
 
 use std::collections::BTreeMap;
 
@@ -8,48 +8,48 @@ use crate::dataset::{AttachmentSpec, DatasetSpec, DocumentArchive, PartFile};
 use crate::item::{Item, Row, RowError};
 use crate::template::TemplateSpec;
 
-/// How the rows of a dataset become items.
+/// Defines how the files and rows of a dataset become items.
 pub trait Layout: Send + Sync {
-    /// The benchmark's name.
+    /// Name of the benchmark.
     fn name(&self) -> &'static str;
 
-    /// Where the dataset is.
+    /// Location and license of the dataset.
     fn spec(&self) -> &DatasetSpec;
 
-    /// Changes when [`Layout::item`] or [`Layout::support`] make something else of the same rows,
-    /// so that nothing old is taken from the cache.
+    /// Version of the conversion. Raise it when [`Layout::item`] or [`Layout::support`] produce different values from
+    /// the same rows, so that old cache entries are not used.
     fn version(&self) -> u32 {
         1
     }
 
-    /// Tells layouts apart that have the same name and make other items of the same rows, as two protocols of a
-    /// benchmark may: each variant has objects of its own. Letters, digits and `-` only.
+    /// Distinguishes layouts of the same name that make different items from the same rows, such as two protocols of a
+    /// benchmark. Each variant has its own cache objects. Only letters, digits and `-` are allowed.
     fn variant(&self) -> &'static str {
         ""
     }
 
-    /// Columns of an item that hold the dataset's own id, the preferred one first; empty where it has none.
+    /// Columns that may hold the dataset's own item id, in order of preference; empty if there is none.
     fn id_columns(&self) -> &'static [&'static str] {
         &[]
     }
 
-    /// Columns of an item that hold its question, the preferred one first: by it an item is recognised across revisions of
-    /// its dataset. Without one it is all of its columns.
+    /// Columns that may hold the question, in order of preference. The question identifies an item across revisions of
+    /// its dataset. Without such a column, all columns together do.
     fn question_columns(&self) -> &'static [&'static str] {
         &["question"]
     }
 
-    /// Files of parts that are named here instead of being found by the card or by file names.
+    /// Files of parts that can't be found through the dataset card or by file name.
     fn files(&self) -> &'static [PartFile] {
         &[]
     }
 
-    /// Documents that prompts need, in an archive beside the items.
+    /// Archive of documents that prompts need.
     fn documents(&self) -> Option<&'static DocumentArchive> {
         None
     }
 
-    /// Files beside the items that jobs need.
+    /// Files beside the items that sandbox jobs need.
     fn attachments(&self) -> &'static [AttachmentSpec] {
         &[]
     }
@@ -59,24 +59,24 @@ pub trait Layout: Send + Sync {
         &[]
     }
 
-    /// Whether the index that [`Layout::item`] is given counts items instead of rows: then a row that is left out has
-    /// no number.
+    /// If true, the index passed to [`Layout::item`] counts items instead of rows, so rows that are left out get no
+    /// number.
     fn numbers_items(&self) -> bool {
         false
     }
 
-    /// The item of a row; `None` leaves the row out. `index` counts the rows of all item parts from 0, or the items
-    /// where [`Layout::numbers_items`] says so.
+    /// Converts a row to an item; `None` leaves the row out. `index` counts the rows of all item parts from 0, or the
+    /// items if [`Layout::numbers_items`] is true.
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError>;
 
-    /// What the rows of a support split (or, in a local file, rows that [`Layout::is_support`] told
-    /// apart) give to prompts, by name. Each value is stored once and loaded by name.
+    /// Converts the rows of a support split, or the rows of a local file for which [`Layout::is_support`] is true, to
+    /// named values for prompts. Each value is stored once and loaded by name.
     fn support(&self, split: &str, rows: Vec<Row>) -> Result<BTreeMap<String, Value>, RowError> {
         let _ = (split, rows);
         Ok(BTreeMap::new())
     }
 
-    /// Whether a row of a local file belongs to the support split and not to the items.
+    /// Returns true if a row of a local file belongs to the support split instead of the items.
     fn is_support(&self, row: &Row) -> bool {
         let _ = row;
         false

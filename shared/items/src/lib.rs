@@ -1,7 +1,7 @@
 //! Items, rows and dataset definitions, without I/O.
 //!
-//! A benchmark says by its [`Layout`] where its rows are and what an item is. `bench-datasets` brings them here, and
-//! `bench-benchmarks` asks and grades them; neither has to know the other.
+//! A benchmark's [`Layout`] defines where its rows are and how they become items. `bench-datasets` loads them, and
+//! `bench-benchmarks` makes prompts from them and grades answers. Neither crate depends on the other.
 
 mod dataset;
 mod document;

@@ -1,52 +1,52 @@
-//! Items by the names that users give them.
+//! Finds items by the names that users give.
 
 use std::collections::HashMap;
 
 use crate::entry::IndexEntry;
 use crate::layout::Layout;
 
-/// What stands before the index of a row.
+/// Prefix of a row index.
 pub const ROW_SIGN: char = '#';
-/// Names of a kind that a sentence lists.
+/// Maximum number of names of a kind that a message lists.
 const NAMES_SHOWN_MAX: usize = 5;
-/// Items of one name that a sentence lists.
+/// Maximum number of items per name that a message lists.
 const ITEMS_SHOWN_MAX: usize = 3;
-/// Characters of a name that are shown.
+/// Maximum number of characters of a name that a message shows.
 const NAME_CHARS_MAX: usize = 80;
 
-/// Finds items by name: by the dataset's own id, or by the index of the row after a `#`, as in `#12`.
+/// Finds items by the dataset's own id, or by row index after a `#`, as in `#12`.
 ///
-/// An item to which the dataset gives no id of its own is also known by the index of its row alone.
+/// An item without an id in the dataset can also be found by its row index without the `#`.
 #[derive(Debug)]
 pub struct ItemNames<'a> {
     entries: &'a [IndexEntry],
-    /// The first item of each id.
+    /// First item of each id.
     by_id: HashMap<&'a str, usize>,
-    /// All items of an id that several have.
+    /// All items of an id that several items share.
     shared: HashMap<&'a str, Vec<usize>>,
     by_row: HashMap<&'a str, usize>,
 }
 
-/// Why a name stands for no item.
+/// Reason why a name doesn't identify an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NameError {
-    /// No item is called so.
+    /// No item has this name.
     Unknown {
-        /// Whether it is the index of a row, without the sign that says so.
+        /// True if the name is a row index without the leading `#`.
         is_row: bool,
     },
-    /// Several items are called so.
+    /// Several items have this name.
     Ambiguous {
-        /// How many.
+        /// Number of items.
         items: u64,
-        /// The rows of the first ones.
+        /// Rows of the first items.
         rows: Vec<String>,
     },
 }
 
 impl<'a> ItemNames<'a> {
-    /// The names of a dataset's items.
-    pub fn of(entries: &'a [IndexEntry]) -> Self {
+    /// Creates the lookup tables for a dataset's items.
+    pub fn new(entries: &'a [IndexEntry]) -> Self {
         let mut by_id = HashMap::with_capacity(entries.len());
         let mut by_row = HashMap::with_capacity(entries.len());
         let mut shared: HashMap<&str, Vec<usize>> = HashMap::new();
@@ -62,10 +62,10 @@ impl<'a> ItemNames<'a> {
         Self { entries, by_id, shared, by_row }
     }
 
-    /// The place of the item of that name in the index.
+    /// Returns the position in the index of the item with this name.
     ///
     /// # Errors
-    /// When none or several are called so.
+    /// Returns an error if no item or several items have the name.
     pub fn find(&self, name: &str) -> Result<usize, NameError> {
         let row = name.strip_prefix(ROW_SIGN).and_then(|row| self.by_row.get(row).copied());
         let one;
@@ -94,24 +94,24 @@ impl<'a> ItemNames<'a> {
     }
 }
 
-/// Names that stand for no item: counts them, keeps the first few, and tells of them in one sentence.
+/// Names that don't identify an item. Counts them, keeps the first few, and describes them in one sentence.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameProblems {
-    unknown: Named,
-    ambiguous: Named,
-    /// The first unknown name that is the index of a row.
+    unknown: NameList,
+    ambiguous: NameList,
+    /// First unknown name that is a row index without `#`.
     row: Option<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Named {
-    /// How many there are of what has these names.
+struct NameList {
+    /// Number of uses of these names.
     count: u64,
-    /// The first names, and what is said of each.
+    /// First names, each with a remark.
     shown: Vec<(String, String)>,
 }
 
-impl Named {
+impl NameList {
     fn add(&mut self, count: u64, name: String, remark: String) {
         self.count += count;
         let is_new = !self.shown.iter().any(|(known, _)| *known == name);
@@ -120,7 +120,7 @@ impl Named {
         }
     }
 
-    /// The first names, and a sign that there are more.
+    /// Lists the first names, followed by `…` if there are more.
     fn list(&self, quote: &str) -> String {
         let shown = self.shown.iter().take(NAMES_SHOWN_MAX);
         let listed: Vec<String> =
@@ -131,7 +131,7 @@ impl Named {
 }
 
 impl NameProblems {
-    /// Notes a name that stands `count` times.
+    /// Records a name that was used `count` times.
     pub fn add(&mut self, name: &str, count: u64, error: &NameError) {
         let name: String = name.chars().take(NAME_CHARS_MAX).collect();
         match error {
@@ -148,28 +148,28 @@ impl NameProblems {
         }
     }
 
-    /// Whether every name stands for one item.
+    /// Returns true if no problem was recorded.
     pub const fn is_empty(&self) -> bool {
         self.unknown.count == 0 && self.ambiguous.count == 0
     }
 
-    /// Says how many of `of` responses are for no item of a dataset, or could be for several, and which: `3 of 1,000
-    /// responses match no item of mmlu_pro: …`.
-    pub fn of_responses(&self, of: u64, dataset: &str) -> String {
-        let told = |named: &Named, problem: &str| {
+    /// Describes how many of `of` responses match no item of a dataset, or more than one: `3 of 1,000 responses match
+    /// no item of mmlu_pro: …`.
+    pub fn describe_responses(&self, of: u64, dataset: &str) -> String {
+        let sentence = |named: &NameList, problem: &str| {
             let verb = if named.count == 1 { "matches" } else { "match" };
             let (count, of) = (grouped(named.count), grouped(of));
             (named.count > 0).then(|| {
                 format!("{count} of {of} responses {verb} {problem} of {dataset}: {}", named.list("`"))
             })
         };
-        let told = [told(&self.unknown, "no item"), told(&self.ambiguous, "more than one item")];
-        told.into_iter().flatten().collect::<Vec<_>>().join("; ")
+        let sentences = [sentence(&self.unknown, "no item"), sentence(&self.ambiguous, "more than one item")];
+        sentences.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
-    /// Says which of `of` items that were named a benchmark does not have, or has several of.
-    pub fn of_items(&self, of: u64, benchmark: &str) -> String {
-        let count = |named: &Named| match of {
+    /// Describes which of `of` named items a benchmark doesn't have, or has several of.
+    pub fn describe_items(&self, of: u64, benchmark: &str) -> String {
+        let count = |named: &NameList| match of {
             1 => String::new(),
             of => format!(" ({} of {} named)", grouped(named.count), grouped(of)),
         };
@@ -182,7 +182,7 @@ impl NameProblems {
         unknown.into_iter().chain(ambiguous).collect::<Vec<_>>().join("; ")
     }
 
-    /// Says how items are named, where the names look as if that were not known.
+    /// Explains how to name items, if the recorded names suggest that the user didn't know.
     pub fn hint(&self, layout: &dyn Layout) -> Option<String> {
         let ids = match layout.id_columns() {
             [] => String::new(),
@@ -190,7 +190,7 @@ impl NameProblems {
         };
         if let Some(row) = &self.row {
             return Some(format!(
-                "items of {} go by the dataset's own id{ids}; a row's index from 0 is written `{ROW_SIGN}{row}`",
+                "items of {} are named by the dataset's own id{ids}; write a row's index, from 0, as `{ROW_SIGN}{row}`",
                 layout.name()
             ));
         }
@@ -199,7 +199,7 @@ impl NameProblems {
     }
 }
 
-/// A number with its thousands set apart.
+/// Formats a number with thousands separators.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let first = digits.len() % 3;
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn the_datasets_own_id_wins() {
         let entries = entries(&[Some("2"), Some("70"), Some("0")]);
-        let names = ItemNames::of(&entries);
+        let names = ItemNames::new(&entries);
         assert_eq!((names.find("2"), names.find("70"), names.find("0")), (Ok(0), Ok(1), Ok(2)));
         assert_eq!((names.find("#2"), names.find("#0")), (Ok(2), Ok(0)));
         assert_eq!(names.find("1"), Err(NameError::Unknown { is_row: true }));
@@ -244,11 +244,11 @@ mod tests {
     #[test]
     fn rows_without_an_id_go_by_their_index() {
         let none = entries(&[None, None]);
-        let names = ItemNames::of(&none);
+        let names = ItemNames::new(&none);
         assert_eq!((names.find("1"), names.find("#1")), (Ok(1), Ok(1)));
-        // Where some have ids, an index may be the id of another.
+        // In a dataset where some items have ids, a row index may be the id of another item.
         let some = entries(&[Some("1"), None, None]);
-        let names = ItemNames::of(&some);
+        let names = ItemNames::new(&some);
         let both = NameError::Ambiguous { items: 2, rows: vec!["#0".into(), "#1".into()] };
         assert_eq!((names.find("1"), names.find("2"), names.find("#1")), (Err(both), Ok(2), Ok(1)));
     }
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn a_name_of_several_items_is_none() {
         let entries = entries(&[Some("q"), Some("#0"), Some("q"), Some("q"), Some("q"), Some("#5")]);
-        let names = ItemNames::of(&entries);
+        let names = ItemNames::new(&entries);
         let rows = vec!["#0".to_owned(), "#2".to_owned(), "#3".to_owned()];
         assert_eq!(names.find("q"), Err(NameError::Ambiguous { items: 4, rows }));
         let rows = vec!["#1".to_owned(), "#0".to_owned()];
@@ -271,22 +271,22 @@ mod tests {
         assert!(problems.is_empty());
         problems.add("99999", 1, &unknown);
         assert_eq!(
-            problems.of_responses(1_000, "mmlu_pro"),
+            problems.describe_responses(1_000, "mmlu_pro"),
             "1 of 1,000 responses matches no item of mmlu_pro: `99999`"
         );
-        assert_eq!(problems.of_items(1, "mmlu_pro"), "mmlu_pro has no item 99999");
+        assert_eq!(problems.describe_items(1, "mmlu_pro"), "mmlu_pro has no item 99999");
         for name in ["a", "b", "c", "d", "99999", "e", "f"] {
             problems.add(name, 2, &unknown);
         }
         let rows = vec!["#0".to_owned(), "#2".to_owned(), "#3".to_owned()];
         problems.add("q", 1_234, &NameError::Ambiguous { items: 9, rows });
         assert_eq!(
-            problems.of_responses(1_234_567, "x"),
+            problems.describe_responses(1_234_567, "x"),
             "15 of 1,234,567 responses match no item of x: `99999`, `a`, `b`, `c`, `d`, …; \
              1,234 of 1,234,567 responses match more than one item of x: `q` (items #0, #2, #3, …)"
         );
         assert_eq!(
-            problems.of_items(2_000, "x"),
+            problems.describe_items(2_000, "x"),
             "x has no item 99999, a, b, c, d, … (15 of 2,000 named); \
              x has more than one item q (items #0, #2, #3, …) (1,234 of 2,000 named)"
         );

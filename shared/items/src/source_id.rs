@@ -5,13 +5,14 @@ use serde_json::Value;
 use crate::item::Row;
 use crate::layout::Layout;
 
-/// Longest id in characters. A longer text is no id: it could neither be ordered nor listed.
+/// Maximum length of an id in characters. Longer texts are not used as ids, because users can neither order nor list
+/// them.
 pub const SOURCE_ID_CHARS_MAX: usize = 255;
-/// Above this a float is not an exact integer.
+/// Floats from this value on can't represent every integer.
 const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Returns the dataset's own id of an item: the first of the layout's [`Layout::id_columns`] that holds a text or a whole
-/// number.
+/// Returns the dataset's own id of an item: the first of the layout's [`Layout::id_columns`] that holds a text or a
+/// whole number.
 pub fn source_id(layout: &dyn Layout, row: &Row) -> Option<String> {
     let id = layout.id_columns().iter().find_map(|column| id_of(row.get(*column)?))?;
     (id.chars().count() <= SOURCE_ID_CHARS_MAX).then_some(id)
@@ -21,7 +22,7 @@ fn id_of(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned),
         Value::Number(number) => match number.as_f64() {
-            // Columns of integers with gaps come as floats.
+            // Parquet readers return integer columns with missing values as floats.
             Some(float) if number.is_f64() => {
                 (float.fract() == 0.0 && float.abs() < INTEGER_MAX).then(|| format!("{float:.0}"))
             }

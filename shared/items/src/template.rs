@@ -1,24 +1,24 @@
-//! Official texts that go into prompts.
+//! Official texts that are used in prompts.
 
 use std::fmt;
 
-/// An official text that goes into prompts. It is loaded at run time and not part of this program.
+/// Official text that is used in prompts. It is loaded at run time and isn't part of this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TemplateSpec {
-    /// What the benchmark calls it.
+    /// Name within the benchmark.
     pub name: &'static str,
-    /// The file that has it.
+    /// File that holds the text.
     pub origin: TemplateOrigin,
-    /// Which part of the file it is.
+    /// Part of the file to use.
     pub part: TemplatePart,
-    /// SHA-256 of the text, lowercase hex; `None` where the origin's commit is the only pin.
+    /// SHA-256 of the text, lowercase hex; `None` if only the commit is pinned.
     pub sha256: Option<&'static str>,
-    /// What becomes of the benchmark without it.
+    /// Purpose of the text, which decides what happens without it.
     pub role: TemplateRole,
 }
 
 impl TemplateSpec {
-    /// The page, for people, of the file that has it.
+    /// Returns the web page of the file.
     pub fn page_url(&self) -> String {
         match self.origin {
             TemplateOrigin::GitHub { repository, commit, path } => {
@@ -31,36 +31,36 @@ impl TemplateSpec {
     }
 }
 
-/// What an official text is for, hence what there is without it.
+/// Purpose of an official text. It decides what happens if the text can't be loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TemplateRole {
-    /// Part of a prompt: our own wording stands in.
+    /// Part of a prompt. Replaced by this program's own wording if missing.
     Wording,
-    /// A program that grades: our own stands in.
+    /// Program that grades. Replaced by this program's own if missing.
     Program,
-    /// Part of some items' answers: those items cannot be asked.
-    Given,
+    /// Part of some items' prompts. These items can't be asked without it.
+    GivenStep,
 }
 
-/// A file under a commit.
+/// File at a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplateOrigin {
     /// In a repository on GitHub.
     GitHub {
-        /// Owner and name.
+        /// Repository owner and name.
         repository: &'static str,
-        /// The commit.
+        /// Commit hash.
         commit: &'static str,
-        /// Path within it.
+        /// Path within the repository.
         path: &'static str,
     },
-    /// In a dataset's repository at the hub.
+    /// In a dataset repository at the hub.
     Hub {
-        /// The dataset's id.
+        /// Dataset id.
         id: &'static str,
-        /// The commit.
+        /// Commit hash.
         commit: &'static str,
-        /// Path within it.
+        /// Path within the repository.
         path: &'static str,
     },
 }
@@ -68,13 +68,13 @@ pub enum TemplateOrigin {
 /// Part of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TemplatePart {
-    /// All of it.
+    /// Whole file.
     Whole,
-    /// The value of a module-level text constant of a Python file, or of a code block of a Markdown file; of a Python
-    /// file also `Class.NAME`.
+    /// Value of a module-level string constant in a Python file or in a code block of a Markdown file. In a Python
+    /// file, `Class.NAME` also works.
     PythonConstant(&'static str),
-    /// The lines of the first fenced code block of a Markdown file after this text, without the line end before
-    /// the closing fence.
+    /// Lines of the first fenced code block after this text in a Markdown file, without the line end before the closing
+    /// fence.
     FenceAfter(&'static str),
 }
 

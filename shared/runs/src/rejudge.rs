@@ -132,7 +132,8 @@ fn of<T: Clone>(
 fn judged(found: &RunWithBenchmarks) -> Result<Vec<BenchmarkName>, RunError> {
     let spec = &found.run.spec;
     let is_judged = |record: &&BenchmarkRecord| {
-        bench_benchmarks::of_run(spec, &record.name).is_some_and(|benchmark| benchmark.judge().is_some())
+        bench_benchmarks::find_for_run(spec, &record.name)
+            .is_some_and(|benchmark| benchmark.judge().is_some())
     };
     let judged: Vec<&BenchmarkRecord> = found.benchmarks.iter().filter(is_judged).collect();
     if judged.is_empty() {

@@ -163,7 +163,7 @@ fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples:
     let mut again = builder
         .finish(plan.items, plan.samples_per_item, found.run.spec.coverage_min, found.run.spec.price)
         .with_judge_price(found.run.spec.prices().judge);
-    let known = bench_benchmarks::of_run(&found.run.spec, &benchmark.name);
+    let known = bench_benchmarks::find_for_run(&found.run.spec, &benchmark.name);
     again = match known.is_some_and(|known| !known.scores_are_shares()) {
         true => again.without_share(),
         false => again.of_shares(),

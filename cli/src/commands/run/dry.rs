@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use bench_benchmarks::{Benchmark, Foreseen, Options, foreseen};
+use bench_benchmarks::{Benchmark, Options, QuestionPreview, preview_questions};
 use bench_datasets::{SupportCache, load_item};
 use bench_domain::run::{DatasetChoice, ItemNaming};
 use bench_domain::{BenchmarkName, Image, Prompt, RunId};
@@ -216,7 +216,7 @@ impl Shown<'_> {
             let item = load_item(&stack.blobs, data_key, planned.offset, planned.length).await?;
             if (0..self.samples).any(|sample| self.is_special(&item, sample)) {
                 for sample in 0..self.samples {
-                    let item = self.benchmark.of_sample(&item, sample);
+                    let item = self.benchmark.item_for_sample(&item, sample);
                     problems += self.item(planned, &item, Some(sample), &loader).await?;
                 }
             } else {
@@ -228,7 +228,7 @@ impl Shown<'_> {
 
     /// Whether the sample asks the item in a way of its own.
     fn is_special(&self, item: &Item, sample: u32) -> bool {
-        matches!(self.benchmark.of_sample(item, sample), Cow::Owned(_))
+        matches!(self.benchmark.item_for_sample(item, sample), Cow::Owned(_))
     }
 
     fn headline(&self) -> String {
@@ -272,9 +272,9 @@ impl Shown<'_> {
             prompt_digest: &wording.template.digest,
         };
         let material = loader.load(self.benchmark, item).await?;
-        match foreseen(self.benchmark, item, &material) {
+        match preview_questions(self.benchmark, item, &material) {
             Ok(questions) => {
-                for Foreseen { step, prompt, is_later } in &questions {
+                for QuestionPreview { step, prompt, is_later } in &questions {
                     let earlier = match prompt {
                         Some(_) => EarlierAnswers::Dataset,
                         None => EarlierAnswers::Model,

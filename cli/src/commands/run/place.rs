@@ -32,7 +32,7 @@ impl Plan {
         if self.items.is_empty() {
             return Ok(());
         }
-        let names = ItemNames::of(&dataset.index.items);
+        let names = ItemNames::new(&dataset.index.items);
         let mut problems = NameProblems::default();
         for item in &self.items {
             if let Err(error) = names.find(item) {
@@ -42,7 +42,7 @@ impl Plan {
         if problems.is_empty() {
             return Ok(());
         }
-        let told = problems.of_items(self.items.len() as u64, benchmark.name());
+        let told = problems.describe_items(self.items.len() as u64, benchmark.name());
         let problem = Problem::usage(format!("--item: {told}; its items are from {}", dataset.used.id));
         Err(match problems.hint(benchmark) {
             Some(hint) => problem.hint(hint),

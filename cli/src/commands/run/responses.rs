@@ -65,7 +65,7 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn of(benchmark: &'static dyn Benchmark, prepared: &'a Prepared) -> Self {
-        Self { benchmark, names: ItemNames::of(&prepared.index.items) }
+        Self { benchmark, names: ItemNames::new(&prepared.index.items) }
     }
 
     /// Whether a line may be for this benchmark.
@@ -125,7 +125,7 @@ fn check_file(file: &str, replay: &RecordedResponses, known: &[Known<'_>]) -> Re
     }
     let told = problems.iter().map(|(of, problems)| {
         let names: Vec<&str> = of.iter().map(|known| known.benchmark.name()).collect();
-        problems.of_responses(all, &names.join(", "))
+        problems.describe_responses(all, &names.join(", "))
     });
     let problem = Problem::failure(format!("{file}: {}", told.collect::<Vec<_>>().join("; ")));
     let hint = problems.iter().find_map(|(of, problems)| problems.hint(of.first()?.benchmark));

@@ -63,7 +63,7 @@ impl Items {
             false => lines.at(number, &sentence(&error)),
         })?;
         let opened = self.opened.insert(opened);
-        let names = ItemNames::of(&opened.index.items);
+        let names = ItemNames::new(&opened.index.items);
         let mut places = HashMap::new();
         let mut problems = NameProblems::default();
         let mut all = 0;
@@ -82,7 +82,7 @@ impl Items {
             opened.places = places;
             return Ok(());
         }
-        let told = problems.of_responses(all, self.benchmark.name());
+        let told = problems.describe_responses(all, self.benchmark.name());
         let Index { id, revision, .. } = &opened.index;
         let problem =
             Problem::failure(format!("{}: {told}; the items are from {id} at {revision}", lines.name()));

@@ -373,7 +373,7 @@ fn protocol(
         parser: facts.parser.to_owned(),
         samples_per_item: facts.samples_per_item,
         generation: GenerationView::from(&(facts.generation)()),
-        item_timeout_seconds: answer_time.of(one).as_secs(),
+        item_timeout_seconds: answer_time.for_benchmark(one).as_secs(),
         judge,
         sandbox,
         options: options.collect(),
@@ -415,7 +415,7 @@ fn dataset(one: &'static dyn Benchmark, stored: &Stored) -> DatasetFacts {
             .map(|file| format!("{}: {} of {}", file.name, file.path, file.id))
             .collect(),
         documents: one.documents().map(|archive| format!("{}, sha256 {}", archive.path, archive.sha256)),
-        licence: spec.licence.to_owned(),
+        licence: spec.license.to_owned(),
         gated: spec.gate.is_some(),
         terms_url: spec.gate.map(|gate| gate.terms_url.to_owned()),
         stored: own

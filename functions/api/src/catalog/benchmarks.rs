@@ -88,7 +88,7 @@ pub fn default_benchmarks() -> Vec<String> {
 /// Items from which a run chooses those of a benchmark, as far as that is known before they are loaded: those of the
 /// dataset as published, or of the demo data. 0 where nobody knows, as for a file of the user's.
 pub(crate) fn known_items(spec: &RunSpec, name: &BenchmarkName) -> u64 {
-    let Some(benchmark) = bench_benchmarks::of_run(spec, name) else { return 0 };
+    let Some(benchmark) = bench_benchmarks::find_for_run(spec, name) else { return 0 };
     match spec.datasets.get(name).unwrap_or(&DatasetChoice::Hub) {
         DatasetChoice::Hub => benchmark.spec().items,
         DatasetChoice::Demo => {

@@ -129,7 +129,8 @@ pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
 fn benchmarks(found: &RunWithBenchmarks) -> Vec<JudgedBenchmarkView> {
     let spec = &found.run.spec;
     let judged = found.benchmarks.iter().filter(|record| {
-        bench_benchmarks::of_run(spec, &record.name).is_some_and(|benchmark| benchmark.judge().is_some())
+        bench_benchmarks::find_for_run(spec, &record.name)
+            .is_some_and(|benchmark| benchmark.judge().is_some())
     });
     let view = judged.map(|record| JudgedBenchmarkView {
         benchmark_name: record.name.to_string(),

@@ -1,7 +1,7 @@
-//! The publisher's texts: all of them are on the dataset's card, in fenced blocks.
+//! Official texts, taken from fenced blocks on the dataset's card.
 //!
-//! What the blocks are called and in which order they come has changed between revisions. So a block is known by the
-//! slots that it must have, and a card without them gives our own words instead.
+//! Names and order of the blocks have changed between revisions. So this module identifies a block by the slots that it
+//! must have, and uses this program's own wording if no block has them.
 
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
@@ -13,7 +13,7 @@ const CARD: &str = "card";
 const DATASET: &str = "ArtificialAnalysis/AA-LCR";
 const PATH: &str = "README.md";
 
-/// Commits of the dataset, answer keys and card together.
+/// Commits of the dataset. Each one pins answer keys and card together.
 pub(super) const REVISION_1_0: &str = "bdae010bbce259820c0e34c1d7cce210d966fb75";
 pub(super) const REVISION_1_1: &str = "9a77ef56b717057ade24ceab4d273712a0b4f19e";
 
@@ -37,7 +37,7 @@ const fn card(commit: &'static str) -> TemplateSpec {
     }
 }
 
-/// The markers are the protocol's; the sentence is ours.
+/// The markers are the protocol's; the sentence is this program's.
 const OWN_PROMPT: &str = "\
 BEGIN INPUT DOCUMENTS
 
@@ -98,7 +98,7 @@ END CANDIDATE ANSWER TO ASSESS
 
 Reply with a JSON object whose only key is verdict and whose value is CORRECT or INCORRECT.";
 
-/// The texts of a judge: system message, where it has one, and user message.
+/// Texts for a judge: an optional system message and the user message.
 pub(super) struct JudgeTexts<'a> {
     source: TemplateSource,
     pub(super) system: Option<&'a str>,
@@ -108,17 +108,17 @@ pub(super) struct JudgeTexts<'a> {
 impl JudgeTexts<'_> {
     pub(super) fn template(&self) -> Template {
         let parts: Vec<&str> = self.system.into_iter().chain([self.user]).collect();
-        Template::of(self.source, &parts)
+        Template::new(self.source, &parts)
     }
 }
 
-/// The message around documents and question.
+/// Returns the prompt around documents and question, with its origin.
 pub(super) fn prompt(templates: &Templates) -> (TemplateSource, &str) {
     let official = templates.get(CARD).and_then(|card| official_prompt(card));
     official.map_or((TemplateSource::Own, OWN_PROMPT), |text| (TemplateSource::Official, text))
 }
 
-/// The judge of 1.0 has no system message.
+/// Returns the judge's texts of version 1.0, which has no system message.
 pub(super) fn judge_1_0(templates: &Templates) -> JudgeTexts<'_> {
     let blocks = templates.get(CARD).map(|card| blocks(card)).unwrap_or_default();
     let user = blocks.into_iter().find(|block| has_slots(block, &JUDGE_SLOTS) && !asks_for_json(block));
@@ -128,11 +128,12 @@ pub(super) fn judge_1_0(templates: &Templates) -> JudgeTexts<'_> {
     }
 }
 
-/// The judge of 1.1 has both messages, or neither is official: they belong together.
+/// Returns the judge's texts of version 1.1. Either both messages are official or neither is, because they depend on
+/// each other.
 pub(super) fn judge_1_1(templates: &Templates) -> JudgeTexts<'_> {
     let blocks = templates.get(CARD).map(|card| blocks(card)).unwrap_or_default();
     let user = blocks.iter().position(|block| has_slots(block, &JUDGE_SLOTS) && asks_for_json(block));
-    // Its rules stand in the nearest block before it, or behind it, that is about both answers and has no slots.
+    // The rules are in the nearest block, before or after, that mentions both answers and has no slots.
     let is_rules = |block: &&&str| {
         let text = block.to_uppercase();
         text.contains("OFFICIAL ANSWER") && text.contains("CANDIDATE ANSWER") && !block.contains('{')
@@ -149,21 +150,22 @@ pub(super) fn judge_1_1(templates: &Templates) -> JudgeTexts<'_> {
     }
 }
 
-/// The form of the reply is what the versions' messages differ in for certain.
+/// Returns true if a message asks for JSON. The reply format is the one certain difference between the versions'
+/// messages.
 fn asks_for_json(message: &str) -> bool {
     message.to_uppercase().contains("JSON")
 }
 
-/// The text literal of a block of Python that has the slots of documents and question.
+/// Returns the string literal of a Python block that has the slots for documents and question.
 fn official_prompt(card: &str) -> Option<&str> {
     blocks(card).into_iter().find_map(|block| {
-        // Every second piece is between quotes.
+        // Every second part of a split at `"""` is inside a literal.
         let mut literals = block.split("\"\"\"").skip(1).step_by(2);
         literals.find(|text| has_slots(text, &[DOCUMENTS, QUESTION]))
     })
 }
 
-/// The fenced blocks of a Markdown text, without blanks at their ends.
+/// Returns the fenced blocks of a Markdown text, trimmed.
 fn blocks(markdown: &str) -> Vec<&str> {
     let mut blocks = Vec::new();
     let mut start = None;
@@ -187,7 +189,7 @@ fn blocks(markdown: &str) -> Vec<&str> {
 mod tests {
     use super::*;
 
-    fn of(card: &str) -> Templates {
+    fn templates_with(card: &str) -> Templates {
         Templates::from([(CARD.to_owned(), card.to_owned())])
     }
 
@@ -195,11 +197,11 @@ mod tests {
         "```python\ntext = 1\nprompt = \"\"\"DOCS\n{documents_text}\nASK {question}\n\"\"\"\n```\n";
 
     #[test]
-    fn a_card_of_the_first_form_gives_prompt_and_judge() {
+    fn a_card_of_version_1_0_has_prompt_and_judge() {
         let card = format!(
             "# Card\n\n```json\n{{\"a\": 1}}\n```\n{PYTHON}## Scoring\n\n```\nIs it? {{question}} {{official_answer}} {{candidate_answer}}\n\n```\nend"
         );
-        let templates = of(&card);
+        let templates = templates_with(&card);
         assert_eq!(
             prompt(&templates),
             (TemplateSource::Official, "DOCS\n{documents_text}\nASK {question}\n")
@@ -207,12 +209,12 @@ mod tests {
         let judge = judge_1_0(&templates);
         assert_eq!(judge.user, "Is it? {question} {official_answer} {candidate_answer}");
         assert_eq!((judge.source, judge.system), (TemplateSource::Official, None));
-        // The other version needs rules, which this card has not.
+        // Version 1.1 also needs rules, which this card doesn't have.
         assert_eq!(judge_1_1(&templates).source, TemplateSource::Own);
     }
 
     #[test]
-    fn the_rules_of_the_second_form_are_found_before_or_behind_the_message() {
+    fn the_rules_of_version_1_1_are_found_before_or_after_the_message() {
         let rules = "```text\nCompare the CANDIDATE ANSWER with the OFFICIAL ANSWER.\n- one\n```\n";
         let message = "```\n{question} {official_answer} {candidate_answer} as JSON\n```\n";
         let old = "```\n{question} {official_answer} {candidate_answer}\n```\n";
@@ -221,7 +223,7 @@ mod tests {
             format!("{message}and before it\n{rules}"),
             format!("{PYTHON}```\n- unrelated\n```\n{old}{rules}{message}"),
         ] {
-            let templates = of(&card);
+            let templates = templates_with(&card);
             let judge = judge_1_1(&templates);
             assert_eq!(
                 judge.system,
@@ -233,11 +235,11 @@ mod tests {
     }
 
     #[test]
-    fn without_the_blocks_the_words_are_ours_and_complete() {
+    fn without_the_blocks_our_own_texts_are_used() {
         for card in
             ["", "```\n{question} {official_answer}\n```", "```\n{documents_text} never closed {question}"]
         {
-            let templates = of(card);
+            let templates = templates_with(card);
             assert_eq!(prompt(&templates).0, TemplateSource::Own);
             assert_eq!(judge_1_0(&templates).source, TemplateSource::Own);
             assert_eq!(judge_1_1(&templates).source, TemplateSource::Own);

@@ -1,4 +1,4 @@
-//! The equality checkers of both versions.
+//! Judges of both versions, which check whether two answers are equal.
 
 use bench_domain::{Answer, ChatMessage, Generation, Prompt, Role, Verdict};
 use bench_items::Item;
@@ -8,17 +8,17 @@ use super::card::{self, JudgeTexts};
 use super::{Version, verdict};
 use crate::columns::{number, text, text_or_number};
 use crate::facts::Template;
-use crate::grading::shortened;
+use crate::grading::shorten;
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 use crate::prompts::fill;
 use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
 use crate::scorers::judged::{contains_gold, note_truncation};
 
-/// Characters of an answer that are kept with the verdict.
+/// Maximum number of characters of an answer that are kept with the verdict.
 const EXTRACTED_CHARS_MAX: usize = 300;
 
-/// The equality checker of one version.
+/// Judge of one version.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LcrJudge(pub(super) Version);
 
@@ -88,7 +88,7 @@ impl Judge for LcrJudge {
             Version::V1_1 => verdict::read_1_1(&reply.text),
         }
         .map_err(NoVerdict)?;
-        let extracted = shortened(answer.text.trim(), EXTRACTED_CHARS_MAX);
+        let extracted = shorten(answer.text.trim(), EXTRACTED_CHARS_MAX);
         let mut verdict = match correct {
             true => Verdict::correct(extracted),
             false => {
@@ -111,7 +111,8 @@ impl Judge for LcrJudge {
     }
 }
 
-/// What every verdict notes: keys and rules differ between versions, and long prompts fail more often.
+/// Returns the details that every verdict records. Answer keys and rules differ between versions, and long prompts fail
+/// more often.
 pub(super) fn detail(item: &Item, version: Version) -> Map<String, Value> {
     let mut detail = Map::new();
     detail.insert("version".into(), json!(version.as_str()));

@@ -1,7 +1,7 @@
-//! AA-LCR: questions whose answer must be worked out from several documents of about 100,000 tokens together.
+//! AA-LCR: questions that require reasoning over several documents of about 100,000 tokens in total.
 //!
-//! Protocol: the dataset's card. Version 1.1 has other answer keys, another judge and other rules than 1.0, so each
-//! is a protocol of its own, pinned to its revision of the dataset.
+//! Protocol: the dataset's card. Versions 1.0 and 1.1 differ in answer keys, judge and rules, so each is a protocol of
+//! its own and pinned to its own revision of the dataset.
 
 mod card;
 mod judge;
@@ -28,11 +28,11 @@ use judge::LcrJudge;
 const INPUT_TOKENS: &str = "input_tokens";
 const FILE_NAMES: &str = "data_source_filenames";
 
-/// Artificial Analysis Long Context Reasoning.
+/// The benchmark AA-LCR (Artificial Analysis Long Context Reasoning).
 #[derive(Debug, Clone, Copy)]
 pub struct AaLcr(Version);
 
-/// Answer keys, judge and rules that belong together.
+/// Version of answer keys, judge and rules, which belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     V1_0,
@@ -49,9 +49,9 @@ impl Version {
 }
 
 impl AaLcr {
-    /// Version 1.1, of 2026.
+    /// Version 1.1, published in 2026.
     pub const V1_1: Self = Self(Version::V1_1);
-    /// Version 1.0, of 2025.
+    /// Version 1.0, published in 2025.
     pub const V1_0: Self = Self(Version::V1_0);
 }
 
@@ -108,7 +108,7 @@ static SPEC_1_0: DatasetSpec = DatasetSpec { sources: &[source(card::REVISION_1_
 const SPEC: DatasetSpec = DatasetSpec {
     sources: &[],
     gate: None,
-    licence: "Apache-2.0 (questions; the documents are public texts of others)",
+    license: "Apache-2.0 (questions; the documents are public texts of others)",
     items: 100,
     demo: DemoData {
         items: include_str!("../../data/aa_lcr.jsonl"),
@@ -128,11 +128,11 @@ const fn source(revision: &'static str) -> HubSource {
     HubSource { id: "ArtificialAnalysis/AA-LCR", revision: Some(revision), items: &[TEST], support: &[] }
 }
 
-/// The columns that prompt and judge need.
+/// Columns that prompt and judge need.
 const COLUMNS: [&str; 7] =
     ["document_category", "document_set_id", "question_id", "question", "answer", FILE_NAMES, INPUT_TOKENS];
 
-/// Names of the documents of a row, in the order in which they are shown: paths within the archive below `lcr/`.
+/// Returns the names of a row's documents in the order of the prompt: paths within the archive, relative to `lcr/`.
 fn paths(row: &Row) -> Result<Vec<String>, RowError> {
     let category = text(row, "document_category")?;
     let set = text_or_number(row, "document_set_id")?;
@@ -161,7 +161,7 @@ impl Layout for AaLcr {
     }
 
     fn documents(&self) -> Option<&'static DocumentArchive> {
-        // The same in both versions.
+        // Both versions use the same archive.
         Some(&ARCHIVE)
     }
 
@@ -205,7 +205,7 @@ impl Layout for AaLcr {
 static SCORER_1_0: Judged = Judged {
     judge: &LcrJudge(Version::V1_0),
     empty: |item, answer| judged::empty(answer, judge::detail(item, Version::V1_0)),
-    say: str::to_owned,
+    format_answer: str::to_owned,
     group: "document_category",
 };
 
@@ -223,7 +223,7 @@ impl Benchmark for AaLcr {
         }
     }
 
-    fn support_of(&self, item: &Item) -> Vec<String> {
+    fn support_names(&self, item: &Item) -> Vec<String> {
         paths(&item.row).unwrap_or_default()
     }
 
@@ -236,7 +236,7 @@ impl Benchmark for AaLcr {
 
     fn template(&self, templates: &Templates) -> Template {
         let (source, text) = card::prompt(templates);
-        Template::of(source, &[text])
+        Template::new(source, &[text])
     }
 
     fn prompt(&self, item: &Item, material: &Material) -> Result<Prompt, ItemProblem> {

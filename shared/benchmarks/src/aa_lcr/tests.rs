@@ -30,12 +30,12 @@ fn judge(version: AaLcr) -> &'static dyn Judge {
 }
 
 #[test]
-fn documents_come_in_the_rows_order_and_untouched() {
+fn documents_keep_the_rows_order_and_their_text() {
     let item = item();
     assert_eq!((item.id.as_str(), item.group.as_deref()), ("4", Some("Legal")));
     assert!(!item.row.contains_key("data_source_urls") && !item.row.contains_key(""));
     assert_eq!(AaLcr::V1_1.input_tokens(&item), Some(99_325));
-    assert_eq!(AaLcr::V1_1.support_of(&item), ["Legal/set/b.txt", "Legal/set/a.txt"]);
+    assert_eq!(AaLcr::V1_1.support_names(&item), ["Legal/set/b.txt", "Legal/set/a.txt"]);
     let prompt = AaLcr::V1_1.prompt(&item, &material()).unwrap();
     assert_eq!(prompt.messages.len(), 1);
     let text = prompt.as_text();
@@ -48,7 +48,7 @@ fn documents_come_in_the_rows_order_and_untouched() {
 }
 
 #[test]
-fn a_document_that_is_missing_or_no_text_is_named() {
+fn a_document_that_is_missing_or_not_a_text_is_named() {
     for value in [None, Some(Value::Null), Some(json!({"text": "x"}))] {
         let mut material = material();
         material.support.remove("Legal/set/a.txt");
@@ -131,7 +131,7 @@ fn broken_rows_name_their_column() {
 
 proptest! {
     #[test]
-    fn no_reply_is_too_odd(reply in any::<String>()) {
+    fn arbitrary_replies_are_read(reply in any::<String>()) {
         for version in [AaLcr::V1_0, AaLcr::V1_1] {
             let verdict = judge(version).read(&item(), &Answer::local("x"), &Answer::local(reply.as_str()));
             prop_assert!(verdict.is_err() || reply.to_lowercase().contains("correct"));

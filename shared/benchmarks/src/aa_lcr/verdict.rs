@@ -1,14 +1,14 @@
-//! What a judge's reply says, in either version of the protocol.
+//! Parses judges' replies, for both versions of the protocol.
 
 use crate::python;
-use crate::scorers::judged::{json_object, unfenced};
+use crate::scorers::judged::{json_object, strip_fence};
 use serde_json::{Map, Value};
 
 const VERDICT: &str = "verdict";
 const CORRECT: &str = "correct";
 const INCORRECT: &str = "incorrect";
 
-/// Words that turn or weaken the word after them.
+/// Words that negate or weaken the word after them.
 const DOUBTS: [&str; 24] = [
     "not",
     "no",
@@ -37,34 +37,34 @@ const DOUBTS: [&str; 24] = [
 ];
 /// Words that deny the word before them.
 const DENIALS: [&str; 4] = ["no", "not", "false", "nope"];
-/// How many words before a verdict a doubt is looked for in, within its sentence.
+/// Maximum number of words between a doubt and the verdict that it affects, within a sentence.
 const DOUBT_WORDS_MAX: usize = 4;
 
-/// 1.0: the one word that was asked for, also in a sentence or as the value of a JSON object's `verdict`. Where both
-/// words are said, or one of them is denied or weakened, nothing is known.
+/// Reads a reply of version 1.0: the requested word, which may be in a sentence or be the `verdict` value of a JSON
+/// object. A reply that contains both words, or denies or weakens one of them, has no verdict.
 ///
 /// # Errors
-/// Why there is no verdict, in a few words.
+/// Returns a short reason if the reply has no verdict.
 pub(super) fn read_1_0(reply: &str) -> Result<bool, String> {
-    let text = python::strip(unfenced(reply));
+    let text = python::strip(strip_fence(reply));
     if text.is_empty() {
         return Err("it is empty".to_owned());
     }
     if text.starts_with(['{', '[']) {
-        // The words of its other members say nothing.
+        // Other members of the object don't count.
         let object = json_object(text)?;
         return match object.get(VERDICT) {
-            Some(Value::String(value)) => said(value),
+            Some(Value::String(value)) => verdict_in_words(value),
             _ => Err("its JSON names no verdict in words".to_owned()),
         };
     }
-    said(text)
+    verdict_in_words(text)
 }
 
-/// 1.1: a JSON object of the one key `verdict` and nothing else.
+/// Reads a reply of version 1.1: a JSON object whose only key is `verdict`.
 ///
 /// # Errors
-/// Why there is no verdict, in a few words.
+/// Returns a short reason if the reply has no verdict.
 pub(super) fn read_1_1(reply: &str) -> Result<bool, String> {
     let object: Map<String, Value> = json_object(reply)?;
     let verdict = object.get(VERDICT).filter(|_| object.len() == 1);
@@ -76,12 +76,12 @@ pub(super) fn read_1_1(reply: &str) -> Result<bool, String> {
     }
 }
 
-/// The verdict that a text gives in whole words.
-fn said(text: &str) -> Result<bool, String> {
+/// Returns the verdict that a text states as a whole word.
+fn verdict_in_words(text: &str) -> Result<bool, String> {
     let mut found: Option<bool> = None;
-    // A verdict was the last word: what follows may deny it.
-    let mut is_fresh = false;
-    // How many words ago a doubt was said in this sentence.
+    // True if the last word was a verdict, which the next word may deny.
+    let mut follows_verdict = false;
+    // Number of words since the last doubt in this sentence.
     let mut doubt: Option<usize> = None;
     for token in tokens(text) {
         let word = match token {
@@ -91,7 +91,7 @@ fn said(text: &str) -> Result<bool, String> {
             }
             Token::Word(word) => word,
         };
-        if is_fresh && DENIALS.contains(&word.as_str()) {
+        if follows_verdict && DENIALS.contains(&word.as_str()) {
             return Err("it denies its verdict".to_owned());
         }
         let verdict = match word.as_str() {
@@ -99,7 +99,7 @@ fn said(text: &str) -> Result<bool, String> {
             INCORRECT => Some(false),
             _ => None,
         };
-        is_fresh = verdict.is_some();
+        follows_verdict = verdict.is_some();
         if let Some(verdict) = verdict {
             if doubt.is_some_and(|ago| ago < DOUBT_WORDS_MAX) {
                 return Err("it denies or weakens its verdict".to_owned());
@@ -115,7 +115,7 @@ fn said(text: &str) -> Result<bool, String> {
 }
 
 enum Token {
-    /// Letters, digits, `_` and hyphens between them, in lowercase and without apostrophes.
+    /// Letters, digits, `_` and inner hyphens, in lowercase and without apostrophes.
     Word(String),
     /// The end of a sentence.
     End,
@@ -132,7 +132,7 @@ fn tokens(text: &str) -> impl Iterator<Item = Token> {
                 let (word, after) = rest.split_at(end);
                 rest = after;
                 let plain = word.to_lowercase().replace(['\'', '’'], "");
-                // Emphasis and list marks are no part of the word.
+                // Emphasis and list marks aren't part of the word.
                 return Some(Token::Word(plain.trim_matches(['_', '-']).to_owned()));
             }
             rest = rest.get(first.len_utf8()..).unwrap_or_default();
@@ -153,7 +153,7 @@ mod tests {
     const NO: Option<bool> = Some(false);
 
     #[test]
-    fn replies_are_read_as_their_version_reads_them() {
+    fn each_version_reads_replies_by_its_own_rules() {
         for (reply, first, second) in [
             ("CORRECT", YES, None),
             ("INCORRECT", NO, None),
@@ -168,7 +168,7 @@ mod tests {
             ("{\"verdict\":\"incorrect\"}", NO, NO),
             ("{\"verdict\":\"CORRECT\",\"why\":\"x\"}", YES, None),
             ("{\"verdict\":true}", None, None),
-            // Further ones.
+            // More cases.
             ("```json\n{\"verdict\":\"CORRECT\"}\n```", YES, None),
             ("{\"verdict\":\"CORRECT\"} {\"verdict\":\"CORRECT\"}", None, None),
             ("{\"verdict\":\"CORRECT\",\"verdict\":\"INCORRECT\"}", None, None),
@@ -201,7 +201,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_reply_is_too_odd(reply in any::<String>()) {
+        fn arbitrary_replies_are_read(reply in any::<String>()) {
             let _ = read_1_1(&reply);
             let lower = reply.to_lowercase();
             if read_1_0(&reply).is_ok() {
@@ -210,7 +210,7 @@ mod tests {
         }
 
         #[test]
-        fn prose_without_the_words_is_no_verdict(reply in "([a-bd-z]{1,8}[ .,\n]){0,40}") {
+        fn prose_without_the_words_has_no_verdict(reply in "([a-bd-z]{1,8}[ .,\n]){0,40}") {
             prop_assert!(read_1_0(&reply).is_err() && read_1_1(&reply).is_err());
         }
     }

@@ -1,25 +1,25 @@
-//! The four grades.
+//! The four grades, and how the judge's replies and empty answers map to them.
 
 use bench_domain::{Answer, Finish, Outcome, Verdict};
 use serde_json::json;
 
-use crate::grading::shortened;
+use crate::grading::shorten;
 use crate::python;
-use crate::scorers::judged::{note_truncation, without_thoughts};
+use crate::scorers::judged::{note_truncation, strip_thoughts};
 
-/// Characters of an answer that are kept with the verdict.
+/// Maximum number of characters of an answer that are kept with the verdict.
 const EXTRACTED_CHARS_MAX: usize = 300;
-/// Wrappings around a letter that are taken off: emphasis in quotes and the like.
+/// Maximum number of wrappings, such as quotes or emphasis, to remove around a letter.
 const WRAPPINGS_MAX: usize = 4;
 
-/// What an answer is.
+/// Grade of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Grade {
     Correct,
     Incorrect,
-    /// Accurate, at another level of detail than was asked for.
+    /// Accurate, but at another level of detail than requested.
     Partial,
-    /// Nothing was claimed.
+    /// The answer claims nothing.
     NotAttempted,
 }
 
@@ -43,20 +43,20 @@ impl Grade {
         }
     }
 
-    /// The grade that a reply gives: one letter, perhaps in quotes or emphasised, perhaps with a full stop, after
-    /// closed blocks of reasoning are taken out. A letter among other words is none.
+    /// Reads the grade from a reply: one letter, optionally in quotes, emphasized or with a period, after closed
+    /// reasoning blocks are removed. Returns `None` if there are other words.
     pub(super) fn read(reply: &str) -> Option<Self> {
-        let reply = without_thoughts(reply);
+        let reply = strip_thoughts(reply);
         let mut letter = python::strip(&reply);
         for _ in 0..WRAPPINGS_MAX {
-            letter = unwrapped(letter);
+            letter = unwrap_once(letter);
         }
         Self::from_letter(letter)
     }
 
-    /// The verdict: the mean of the scores is a hundredth of the index.
+    /// Returns the verdict. The Omniscience Index is 100 times the mean of the scores.
     pub(super) fn verdict(self, answer: &Answer) -> Verdict {
-        let extracted = Some(shortened(answer.text.trim(), EXTRACTED_CHARS_MAX));
+        let extracted = Some(shorten(answer.text.trim(), EXTRACTED_CHARS_MAX));
         let (outcome, score, reason) = match self {
             Self::Correct => (Outcome::Correct, 1.0, ""),
             Self::Incorrect => (Outcome::Incorrect, -1.0, "The judge found that the answer is wrong."),
@@ -74,8 +74,8 @@ impl Grade {
     }
 }
 
-/// The verdict on an answer without any text, which needs no judge: nothing was attempted.
-pub(super) fn nothing_attempted(answer: &Answer) -> Verdict {
+/// Returns the verdict for an empty answer, which needs no judge: not attempted.
+pub(super) fn not_attempted_verdict(answer: &Answer) -> Verdict {
     let (outcome, reason) = match answer.finish {
         Finish::Length => (Outcome::Truncated, "The token limit was reached before an answer was given."),
         Finish::Refused => (Outcome::Refused, "The model or its provider refused to answer."),
@@ -87,8 +87,8 @@ pub(super) fn nothing_attempted(answer: &Answer) -> Verdict {
     verdict
 }
 
-/// A text without one pair of quotes or emphasis around it and without a full stop behind it.
-fn unwrapped(text: &str) -> &str {
+/// Removes a trailing period and one pair of quotes or emphasis marks.
+fn unwrap_once(text: &str) -> &str {
     const PAIRS: [(char, char); 7] =
         [('"', '"'), ('\'', '\''), ('`', '`'), ('*', '*'), ('_', '_'), ('“', '”'), ('‘', '’')];
     let text = python::strip(text.strip_suffix('.').unwrap_or(text));
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_letter_is_a_grade_and_nothing_else_is() {
+    fn only_a_single_letter_is_a_grade() {
         for (reply, expected) in [
             ("A", "A"),
             ("b", "B"),
@@ -123,7 +123,7 @@ mod tests {
             ("I choose B over A", ""),
             ("AB", ""),
             ("", ""),
-            // Further ones.
+            // More cases.
             ("**\"A\".**", "A"),
             ("`d`", "D"),
             ("‘c’", "C"),
@@ -152,14 +152,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_answer_is_not_attempted_whatever_ended_it() {
+    fn an_empty_answer_is_not_attempted_for_any_finish_reason() {
         for (finish, outcome) in [
             (Finish::Stop, Outcome::NoAnswer),
             (Finish::Unknown, Outcome::NoAnswer),
             (Finish::Length, Outcome::Truncated),
             (Finish::Refused, Outcome::Refused),
         ] {
-            let verdict = nothing_attempted(&Answer { finish, ..Answer::local("") });
+            let verdict = not_attempted_verdict(&Answer { finish, ..Answer::local("") });
             assert_eq!((verdict.outcome, verdict.score), (outcome, Some(0.0)));
             assert_eq!(verdict.detail["grade"], "D");
         }
@@ -167,14 +167,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_reply_is_too_odd(reply in any::<String>()) {
+        fn arbitrary_replies_are_read(reply in any::<String>()) {
             if let Some(grade) = Grade::read(&reply) {
                 prop_assert!(reply.to_uppercase().contains(grade.letter()));
             }
         }
 
         #[test]
-        fn words_are_no_grade(reply in "[a-zA-Z]{2,9}( [a-zA-Z]{1,9}){0,20}") {
+        fn words_are_not_grades(reply in "[a-zA-Z]{2,9}( [a-zA-Z]{1,9}){0,20}") {
             prop_assert_eq!(Grade::read(&reply), None);
         }
     }

@@ -1,4 +1,4 @@
-//! The publisher's grader.
+//! The publisher's judge, which returns one of four grades.
 
 use bench_domain::{Answer, Generation, Prompt, Verdict};
 use bench_items::Item;
@@ -7,17 +7,17 @@ use super::grade::Grade;
 use super::prompt;
 use crate::columns::{text, text_or_number};
 use crate::facts::Template;
-use crate::grading::shortened;
+use crate::grading::shorten;
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 use crate::prompts::fill;
 use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
 use crate::scorers::judged::contains_gold;
 
-/// Characters of a reply that the cause quotes.
+/// Maximum number of characters of a reply that an error message quotes.
 const QUOTED_CHARS_MAX: usize = 60;
 
-/// The grader of AA-Omniscience.
+/// Judge of AA-Omniscience.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OmniscienceJudge;
 
@@ -49,7 +49,7 @@ impl Judge for OmniscienceJudge {
 
     fn read(&self, _item: &Item, answer: &Answer, reply: &Answer) -> Result<Verdict, NoVerdict> {
         let grade = Grade::read(&reply.text).ok_or_else(|| {
-            let quoted = shortened(reply.text.trim(), QUOTED_CHARS_MAX);
+            let quoted = shorten(reply.text.trim(), QUOTED_CHARS_MAX);
             NoVerdict(format!("it is not one of the letters A to D but {quoted:?}"))
         })?;
         Ok(grade.verdict(answer))

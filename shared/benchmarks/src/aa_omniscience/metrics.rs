@@ -1,34 +1,34 @@
-//! Omniscience Index, accuracy and hallucination rate.
+//! Computes the Omniscience Index, accuracy and hallucination rate.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::grade::Grade;
-use crate::metrics::{Ended, Metrics};
+use crate::metrics::{FinishedSample, Metrics};
 
-/// How many answers have which grade.
+/// Number of answers by grade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Grades {
     correct: u64,
     incorrect: u64,
     partial: u64,
     not_attempted: u64,
-    /// Ended without a grade.
+    /// Samples that ended without a grade.
     ungraded: u64,
 }
 
 impl Grades {
-    fn add(&mut self, sample: &Ended<'_>) {
+    fn add(&mut self, sample: &FinishedSample<'_>) {
         let letter = sample.verdict.detail.get("grade").and_then(Value::as_str);
         let grade = letter.and_then(Grade::from_letter).unwrap_or(Grade::NotAttempted);
         match grade {
-            // No statement about the answer, so none about the model's knowledge either.
+            // An ungraded answer says nothing about the model's knowledge.
             _ if !sample.verdict.outcome.is_graded() => self.ungraded += 1,
             Grade::Correct => self.correct += 1,
             Grade::Incorrect => self.incorrect += 1,
             Grade::Partial => self.partial += 1,
-            // A prompt that the provider's policy holds back has no grade; nothing was attempted there.
+            // A prompt that the provider's content policy rejects has no grade and counts as not attempted.
             Grade::NotAttempted => self.not_attempted += 1,
         }
     }
@@ -39,17 +39,17 @@ impl Grades {
 
     #[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
     fn figures(self) -> Map<String, Value> {
-        let of = |part: f64, whole: u64| match whole {
+        let ratio = |part: f64, whole: u64| match whole {
             0 => Value::Null,
             whole => json!(part / whole as f64),
         };
         let graded = self.graded();
         let mut figures = Map::new();
         let index = 100.0 * (self.correct as f64 - self.incorrect as f64);
-        figures.insert("omniscience_index".into(), of(index, graded));
-        figures.insert("accuracy".into(), of(self.correct as f64, graded));
-        figures.insert("hallucination_rate".into(), of(self.incorrect as f64, graded - self.correct));
-        figures.insert("attempt_rate".into(), of((graded - self.not_attempted) as f64, graded));
+        figures.insert("omniscience_index".into(), ratio(index, graded));
+        figures.insert("accuracy".into(), ratio(self.correct as f64, graded));
+        figures.insert("hallucination_rate".into(), ratio(self.incorrect as f64, graded - self.correct));
+        figures.insert("attempt_rate".into(), ratio((graded - self.not_attempted) as f64, graded));
         let grades = json!({
             "A": self.correct, "B": self.incorrect, "C": self.partial, "D": self.not_attempted,
         });
@@ -66,7 +66,7 @@ pub(super) struct OmniscienceMetrics {
 }
 
 impl Metrics for OmniscienceMetrics {
-    fn add(&mut self, sample: &Ended<'_>) {
+    fn add(&mut self, sample: &FinishedSample<'_>) {
         self.all.add(sample);
         if let Some(domain) = sample.group {
             self.domains.entry(domain.to_owned()).or_default().add(sample);
@@ -101,14 +101,14 @@ mod tests {
         for (grade, count) in grades.into_iter().zip(counts) {
             let verdict = grade.verdict(&Answer::local("x"));
             for _ in 0..count {
-                metrics.add(&Ended { item: 0, group: Some("Law"), verdict: &verdict });
+                metrics.add(&FinishedSample { item: 0, group: Some("Law"), verdict: &verdict });
             }
         }
         metrics
     }
 
     #[test]
-    fn figures_follow_the_worked_cases() {
+    fn figures_match_worked_examples() {
         for (counts, index, accuracy, hallucination) in [
             ([3, 2, 1, 4], 10.0, 0.3, Some(2.0 / 7.0)),
             ([0, 0, 0, 10], 0.0, 0.0, Some(0.0)),
@@ -126,15 +126,15 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_grade_is_no_abstention() {
+    fn ungraded_samples_are_not_abstentions() {
         let mut metrics = metrics([1, 1, 0, 0]);
         let failed = Verdict::ungraded(Code::JudgeNoVerdict, "no verdict");
-        metrics.add(&Ended { item: 0, group: None, verdict: &failed });
+        metrics.add(&FinishedSample { item: 0, group: None, verdict: &failed });
         let figures = metrics.finish(4);
         assert_eq!((&figures["omniscience_index"], &figures["attempt_rate"]), (&json!(0.0), &json!(1.0)));
         assert_eq!((&figures["ungraded"], &figures["grading_coverage"]), (&json!(1), &json!(0.5)));
         let refused = Verdict::wrong(Outcome::Refused, "policy");
-        metrics.add(&Ended { item: 0, group: None, verdict: &refused });
+        metrics.add(&FinishedSample { item: 0, group: None, verdict: &refused });
         assert_eq!(metrics.finish(4)["grades"]["D"], json!(1));
         let nothing = OmniscienceMetrics::default().finish(0);
         assert_eq!(nothing["omniscience_index"], Value::Null);

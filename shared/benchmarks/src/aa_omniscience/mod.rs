@@ -1,4 +1,4 @@
-//! AA-Omniscience, its public tenth: what a model knows, and whether it says so when it does not.
+//! AA-Omniscience, its public tenth: measures what a model knows, and whether it admits what it doesn't know.
 //!
 //! Protocol: the card of ArtificialAnalysis/AA-Omniscience-Public and the paper.
 
@@ -80,7 +80,7 @@ static SPEC: DatasetSpec = DatasetSpec {
         support: &[],
     }],
     gate: None,
-    licence: "Apache-2.0",
+    license: "Apache-2.0",
     items: 600,
     demo: DemoData { items: include_str!("../../data/aa_omniscience.jsonl"), support: &[] },
 };
@@ -117,8 +117,8 @@ impl Layout for AaOmniscience {
 
 static SCORER: Judged = Judged {
     judge: &OmniscienceJudge,
-    empty: |_, answer| grade::nothing_attempted(answer),
-    say: str::to_owned,
+    empty: |_, answer| grade::not_attempted_verdict(answer),
+    format_answer: str::to_owned,
     group: "domain",
 };
 
@@ -153,7 +153,7 @@ impl Benchmark for AaOmniscience {
     }
 
     fn extra_metrics(&self, _groups: &[GroupTally]) -> Map<String, Value> {
-        // All of it needs the grades.
+        // All metrics of this benchmark need the grades.
         Map::new()
     }
 }

@@ -1,4 +1,5 @@
-//! What model and grader are shown: the constants of the dataset's card, else our words with the same contract.
+//! Prompts for model and judge: the constants on the dataset's card, or this program's own texts with the same
+//! contract.
 
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
@@ -61,14 +62,14 @@ Predicted answer: {predicted_answer}
 
 Reply with the letter A, B, C or D and nothing else.";
 
-/// The system message, with slots for domain and topic.
+/// Returns the system message, which has slots for domain and topic, with its origin.
 pub(super) fn answer(templates: &Templates) -> (TemplateSource, &str) {
     let official = templates.get(ANSWER).map(|text| text.trim());
     let fits = |text: &&str| has_slots(text, &[DOMAIN, TOPIC]);
     official.filter(fits).map_or((TemplateSource::Own, OWN_ANSWER), |text| (TemplateSource::Official, text))
 }
 
-/// The grader's message, with three slots.
+/// Returns the judge's message, which has three slots, with its origin.
 pub(super) fn grader(templates: &Templates) -> (TemplateSource, &str) {
     let official = templates.get(GRADER).map(|text| text.trim());
     let fits = |text: &&str| has_slots(text, &[QUESTION, TARGET, PREDICTED_ANSWER]);
@@ -76,5 +77,5 @@ pub(super) fn grader(templates: &Templates) -> (TemplateSource, &str) {
 }
 
 pub(super) fn template((source, text): (TemplateSource, &str)) -> Template {
-    Template::of(source, &[text])
+    Template::new(source, &[text])
 }

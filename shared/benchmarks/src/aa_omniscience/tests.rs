@@ -54,7 +54,7 @@ fn the_grader_sees_question_target_and_answer() {
 }
 
 #[test]
-fn answers_without_text_need_no_judge() {
+fn empty_answers_need_no_judge() {
     let empty = AaOmniscience.grade(&item(), &Answer::local(" ")).done().unwrap();
     assert_eq!((empty.outcome, &empty.detail["grade"]), (Outcome::NoAnswer, &json!("D")));
     let cut = AaOmniscience.grade(&item(), &Answer { finish: Finish::Length, ..Answer::local("") });
@@ -65,7 +65,7 @@ fn answers_without_text_need_no_judge() {
 }
 
 #[test]
-fn the_judge_without_a_model_answers_with_a_letter() {
+fn the_judges_oracle_answers_with_a_letter() {
     for (answer, letter) in [("Port 443.", "A"), ("Port 4430", "B")] {
         let answer = Answer::local(answer);
         let reply = OmniscienceJudge.oracle(&item(), &answer);
@@ -86,7 +86,7 @@ fn broken_rows_name_their_column() {
 
 proptest! {
     #[test]
-    fn a_reply_is_a_letter_or_no_verdict(reply in any::<String>()) {
+    fn arbitrary_replies_are_read(reply in any::<String>()) {
         let read = OmniscienceJudge.read(&item(), &Answer::local("x"), &Answer::local(reply.as_str()));
         match read {
             Ok(verdict) => prop_assert!(verdict.detail.contains_key("grade") && verdict.score.is_some()),

@@ -8,7 +8,7 @@ fn row(value: Value) -> Row {
 }
 
 #[test]
-fn either_name_of_a_column_will_do() {
+fn columns_are_found_under_either_name() {
     for columns in [
         json!({"problem_idx": 1, "problem": "Find n.", "answer": 70, "problem_type": ["Algebra"]}),
         json!({"problem": "Find n.", "answer": "70", "id": "0"}),
@@ -24,7 +24,7 @@ fn either_name_of_a_column_will_do() {
 }
 
 #[test]
-fn rows_without_a_problem_are_an_error_now_and_were_left_out_then() {
+fn rows_without_a_problem_are_errors_or_left_out_depending_on_the_benchmark() {
     let empty = row(json!({"problem": " ", "answer": 70}));
     assert_eq!(AIME_2025.item(0, empty.clone()).unwrap_err().column.as_deref(), Some("problem"));
     assert_eq!(AIME_2022_2024.item(0, empty).unwrap(), None);
@@ -40,7 +40,7 @@ fn groups_are_parts_and_years() {
 }
 
 #[test]
-fn verdicts_say_what_was_read() {
+fn verdicts_say_what_was_extracted() {
     let item = AIME_2025.score_row(&row(json!({"gold": "70"}))).unwrap();
     let right = AIME_2025.grade(&item, &Answer::local("\\boxed{\\frac{140}{2}}")).done().unwrap();
     assert_eq!((right.outcome, right.extracted.as_deref()), (Outcome::Correct, Some("70")));

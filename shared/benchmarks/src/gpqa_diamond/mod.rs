@@ -1,8 +1,7 @@
-//! GPQA Diamond: multiple choice with four options, written by experts of biology, chemistry and physics.
+//! GPQA Diamond: multiple-choice questions with four options, written by experts in biology, chemistry and physics.
 //!
-//! Protocols: `simple-evals`, openai/simple-evals at ee3b0318, by which scores are published; and `authors`, the
-//! baseline script of idavidrein/gpqa without worked examples. Each has its own prompt, order of the options
-//! and parser.
+//! Protocols: `simple-evals` is openai/simple-evals at ee3b0318, which published scores use. `authors` is the baseline
+//! script of idavidrein/gpqa without few-shot examples. Each has its own prompt, option order and parser.
 
 mod order;
 mod prompt;
@@ -20,7 +19,7 @@ use crate::material::{Material, Templates};
 use crate::metrics::{Metrics, Refusals};
 use crate::scorers::{ChoiceLetter, Scorer, choice};
 
-/// The letters of the options, by position.
+/// Letters of the options, by position.
 const LETTERS: &str = "ABCD";
 
 /// GPQA Diamond as simple-evals runs it.
@@ -31,7 +30,7 @@ pub struct GpqaDiamond;
 #[derive(Debug, Clone, Copy)]
 pub struct GpqaDiamondAuthors;
 
-/// By whose script a question is asked and graded.
+/// Script whose prompt, option order and parser are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
     SimpleEvals,
@@ -41,7 +40,7 @@ enum Protocol {
 const DATASET: Link = Link { title: "Dataset", url: "https://huggingface.co/datasets/Idavidrein/gpqa" };
 const PAPER: Link = Link { title: "Paper", url: "https://arxiv.org/abs/2311.12022" };
 
-/// What both protocols have in common.
+/// Values that both protocols share.
 const FACTS: Facts = Facts {
     name: "gpqa_diamond",
     display_name: "GPQA Diamond",
@@ -94,7 +93,7 @@ static SPEC: DatasetSpec = DatasetSpec {
         ..HubSource::DEFAULT
     }],
     gate: Some(Gate { terms_url: "https://huggingface.co/datasets/Idavidrein/gpqa" }),
-    licence: "CC-BY-4.0",
+    license: "CC-BY-4.0",
     items: 198,
     demo: DemoData { items: include_str!("../../data/gpqa_diamond.jsonl"), support: &[] },
 };
@@ -108,7 +107,7 @@ impl Protocol {
     }
 
     fn prompt(self, item: &Item, templates: &Templates) -> Result<Prompt, ItemProblem> {
-        let shown = row::shown(item, self)?;
+        let shown = row::display(item, self)?;
         Ok(match self {
             Self::SimpleEvals => prompt::simple_evals(&shown, templates),
             Self::Authors => prompt::authors(&shown),
@@ -116,7 +115,7 @@ impl Protocol {
     }
 }
 
-/// The scorer of a protocol: its parser, and the letter that is right in its order of the options.
+/// Creates the scorer of a protocol from its parser and the gold letter in its order of the options.
 macro_rules! scorer {
     ($parser:ident, $protocol:expr) => {
         ChoiceLetter {
@@ -174,8 +173,8 @@ macro_rules! gpqa_diamond {
                 }
             }
 
-            fn of_sample<'a>(&self, item: &'a Item, sample: u32) -> Cow<'a, Item> {
-                row::of_sample(item, $protocol, sample).map_or(Cow::Borrowed(item), Cow::Owned)
+            fn item_for_sample<'a>(&self, item: &'a Item, sample: u32) -> Cow<'a, Item> {
+                row::for_sample(item, $protocol, sample).map_or(Cow::Borrowed(item), Cow::Owned)
             }
 
             fn template(&self, templates: &Templates) -> Template {

@@ -1,38 +1,42 @@
-//! In which order a row's options are shown: the draws of both official scripts.
+//! Order of a row's options: reproduces the random draws of both official scripts.
 //!
-//! Both seed Python's generator with 0 and draw once for each row of the file, so an order is found by counting
-//! draws. The draws are made once and kept.
+//! Both scripts seed Python's generator with 0 and draw once per row of the file, so the n-th draw gives an order. The
+//! draws are made once and cached.
 
 use std::sync::OnceLock;
 
 use bench_domain::sampling::PythonRandom;
 
-/// For each option as it is shown, its index in the list that the script makes of a row.
+/// For each displayed option, its index in the script's list of the row's options.
 pub(super) type Order = [u8; 4];
 
-/// Rows of the official file. simple-evals goes through all of them before it begins with the next sample.
+/// Rows of the official file. simple-evals processes all of them before it begins the next sample.
 const ROWS: u64 = 198;
-/// Draws that are kept. Those behind are the same again, which only files of more rows than this meet.
+/// Number of cached draws. The sequence repeats after them; only files with far more rows than the official one reach
+/// that.
 const DRAWS: usize = 1 << 16;
-/// Both scripts' seed.
+/// Seed of both scripts.
 const SEED: u64 = 0;
 
-/// The order in which simple-evals shows the options in one sample of a row: of the right answer and the three
-/// wrong ones. It counts as if the file had [`ROWS`] rows, so that a longer file or a part of one has the same orders.
+/// Returns the order in which simple-evals shows the right answer and the three wrong ones in one sample of a row. The
+/// computation assumes a file of [`ROWS`] rows, so that longer and partial files get the same orders.
 pub(super) fn simple_evals(row: u64, sample: u32) -> Order {
     static ORDERS: OnceLock<Vec<Order>> = OnceLock::new();
-    drawn(ORDERS.get_or_init(|| draws(sampled)), u64::from(sample).saturating_mul(ROWS).saturating_add(row))
+    order_at(
+        ORDERS.get_or_init(|| draws(sample_order)),
+        u64::from(sample).saturating_mul(ROWS).saturating_add(row),
+    )
 }
 
-/// The order in which the authors show the options of a row: of the three wrong answers and the right one.
+/// Returns the order in which the authors show the three wrong answers and the right one of a row.
 pub(super) fn authors(row: u64) -> Order {
     static ORDERS: OnceLock<Vec<Order>> = OnceLock::new();
-    drawn(ORDERS.get_or_init(|| draws(shuffled)), row)
+    order_at(ORDERS.get_or_init(|| draws(shuffle_order)), row)
 }
 
 const AS_LISTED: Order = [0, 1, 2, 3];
 
-fn drawn(orders: &[Order], number: u64) -> Order {
+fn order_at(orders: &[Order], number: u64) -> Order {
     let at = usize::try_from(number % DRAWS as u64).unwrap_or_default();
     orders.get(at).copied().unwrap_or(AS_LISTED)
 }
@@ -43,14 +47,15 @@ fn draws(draw: fn(&mut PythonRandom) -> Order) -> Vec<Order> {
 }
 
 /// `random.shuffle([0, 1, 2, 3])`.
-fn shuffled(random: &mut PythonRandom) -> Order {
+fn shuffle_order(random: &mut PythonRandom) -> Order {
     let mut order = AS_LISTED;
     random.shuffle(&mut order);
     order
 }
 
-/// `random.sample(range(4), 4)`: each draw takes one from the pool, and the pool's last takes its place.
-fn sampled(random: &mut PythonRandom) -> Order {
+/// `random.sample(range(4), 4)`: each draw takes one element from the pool, whose last element moves to the free
+/// position.
+fn sample_order(random: &mut PythonRandom) -> Order {
     let mut pool = AS_LISTED.to_vec();
     std::array::from_fn(|_| {
         let at = usize::try_from(random.below(pool.len() as u64)).unwrap_or_default();
@@ -71,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_of_simple_evals_is_the_official_one() {
+    fn simple_evals_orders_match_the_official_script() {
         let orders = vector("simple_evals_repeats4");
         assert_eq!(orders.len(), 4 * 198);
         for (number, order) in (0..).zip(orders) {
@@ -81,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_order_of_the_authors_is_the_official_one() {
+    fn authors_orders_match_the_official_script() {
         let orders = vector("gpqa_repo_seed0");
         assert_eq!(orders.len(), 198);
         for (row, order) in (0..).zip(orders) {

@@ -1,17 +1,17 @@
-//! The messages of both protocols.
+//! Prompts of both protocols.
 
 use bench_domain::{ChatMessage, Prompt, Role};
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
-use super::row::Shown;
+use super::row::DisplayedQuestion;
 use crate::facts::{Template, TemplateSource};
 use crate::material::Templates;
 use crate::prompts::fill;
 
-/// The message of simple-evals.
+/// Name of the message of simple-evals.
 const MULTIPLE_CHOICE: &str = "multiple-choice";
 
-/// Texts that are loaded at run time.
+/// Official texts, loaded at run time.
 pub(super) static TEMPLATES: [TemplateSpec; 1] = [TemplateSpec {
     name: MULTIPLE_CHOICE,
     role: TemplateRole::Wording,
@@ -24,7 +24,7 @@ pub(super) static TEMPLATES: [TemplateSpec; 1] = [TemplateSpec {
     sha256: Some("d4d85337bbd54659d12c8da7edc8b854d151b7327cf7574dc1062d753b03c8a6"),
 }];
 
-/// Asks for the same form of answer as the official text, for when that could not be had.
+/// Own wording, which asks for the same form of answer as the official text. Used if that could not be loaded.
 const OWN_MULTIPLE_CHOICE: &str = "\
 Choose the one right option for the question below. Reason step by step first, and then end with a line of its own in \
 the form 'Answer: $LETTER', without the quotes, where $LETTER is A, B, C or D.
@@ -45,11 +45,11 @@ fn multiple_choice(templates: &Templates) -> (TemplateSource, &str) {
 
 pub(super) fn simple_evals_template(templates: &Templates) -> Template {
     let (source, text) = multiple_choice(templates);
-    Template::of(source, &[text])
+    Template::new(source, &[text])
 }
 
-/// One user message, and nothing before it.
-pub(super) fn simple_evals(shown: &Shown<'_>, templates: &Templates) -> Prompt {
+/// Builds the prompt of simple-evals: a single user message.
+pub(super) fn simple_evals(shown: &DisplayedQuestion<'_>, templates: &Templates) -> Prompt {
     let [a, b, c, d] = &shown.options;
     let slots = [("Question", &*shown.question), ("A", a), ("B", b), ("C", c), ("D", d)];
     Prompt::user(fill(multiple_choice(templates).1, &slots))
@@ -59,16 +59,16 @@ const SYSTEM: &str = "You are a very intelligent assistant, who follows instruct
 const QUESTION: &str = "What is the correct answer to this question: ";
 const CHOICES: &str = "\n\nChoices:";
 const OPTIONS: [&str; 4] = ["\n(A) ", "\n(B) ", "\n(C) ", "\n(D) "];
-/// The form is the authors', the sentence around it is not.
+/// The form is the authors'; the sentence around it is this program's.
 const REQUEST: &str = "\n\nGive your answer in this form: \"The correct answer is (insert answer here)\"";
 
 pub(super) fn authors_template() -> Template {
     let [a, b, c, d] = OPTIONS;
-    Template::of(TemplateSource::Own, &[SYSTEM, QUESTION, CHOICES, a, b, c, d, REQUEST])
+    Template::new(TemplateSource::Own, &[SYSTEM, QUESTION, CHOICES, a, b, c, d, REQUEST])
 }
 
-/// The authors' system message and their prompt without worked examples.
-pub(super) fn authors(shown: &Shown<'_>) -> Prompt {
+/// Builds the authors' prompt: their system message and their question without few-shot examples.
+pub(super) fn authors(shown: &DisplayedQuestion<'_>) -> Prompt {
     let mut message = String::from(QUESTION);
     message.push_str(&shown.question);
     message.push_str(CHOICES);
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_put_in_is_not_looked_at_again() {
+    fn values_are_not_filled_again() {
         let slots = [("A", "{B}"), ("B", "{A}{")];
         assert_eq!(fill("{A}, {B} {C} {", &slots), "{B}, {A}{ {C} {");
         assert_eq!(fill("{{A}}", &slots), "{{B}}");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_wording_has_every_place_once_and_asks_for_the_same_form() {
+    fn our_own_wording_has_every_slot_once_and_asks_for_the_same_form() {
         for place in ["{Question}", "{A}", "{B}", "{C}", "{D}", "'Answer: $LETTER'"] {
             assert_eq!(OWN_MULTIPLE_CHOICE.matches(place).count(), 1, "{place}");
         }

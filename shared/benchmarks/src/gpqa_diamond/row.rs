@@ -1,4 +1,4 @@
-//! The columns of a row, and what is shown of them.
+//! Columns of a row, and the question that a protocol shows.
 
 use std::borrow::Cow;
 
@@ -12,28 +12,28 @@ pub(super) const QUESTION: &str = "Question";
 const RIGHT: &str = "Correct Answer";
 const WRONG: [&str; 3] = ["Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3"];
 const DOMAIN: &str = "High-level domain";
-/// The dataset's own id.
+/// Column of the dataset's own id.
 pub(super) const RECORD_ID: &str = "Record ID";
 
-/// What is kept of a row. The dataset has about 60 more columns, which nothing here needs.
+/// Columns that items keep. The dataset has about 60 more, which aren't needed.
 const KEPT: [&str; 8] = [QUESTION, RIGHT, WRONG[0], WRONG[1], WRONG[2], RECORD_ID, DOMAIN, "Subdomain"];
 
-/// Which sample of its item an item stands for; not a column of the dataset.
+/// Index of the sample for which an item was prepared; not a column of the dataset.
 const SAMPLE: &str = "sample";
-/// The letter that is right, for stored responses; not a column of the dataset.
+/// Gold letter, for stored responses; not a column of the dataset.
 const ANSWER: &str = "answer";
 
-/// A question as it is asked.
+/// Question as a protocol shows it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shown<'a> {
+pub(super) struct DisplayedQuestion<'a> {
     pub(super) question: Cow<'a, str>,
-    /// In the order in which they are shown, blanks and all.
+    /// Options in display order, with their whitespace unchanged.
     pub(super) options: [Cow<'a, str>; 4],
-    /// The letter of the right one.
+    /// Letter of the right option.
     pub(super) gold: char,
 }
 
-/// A text, or a number as it is written.
+/// Returns a text column, or a number column as it is written.
 fn text<'a>(row: &'a Row, column: &str) -> Result<Cow<'a, str>, RowError> {
     let text = match row.get(column) {
         Some(Value::String(text)) => Cow::Borrowed(text.as_str()),
@@ -47,7 +47,7 @@ fn text<'a>(row: &'a Row, column: &str) -> Result<Cow<'a, str>, RowError> {
     Ok(text)
 }
 
-/// The item of a row of the file, counted from 0.
+/// Converts a row to an item. `index` counts the rows of the file from 0.
 pub(super) fn item(index: u64, row: &Row) -> Result<Item, RowError> {
     for column in [QUESTION, RIGHT].into_iter().chain(WRONG) {
         text(row, column)?;
@@ -58,8 +58,8 @@ pub(super) fn item(index: u64, row: &Row) -> Result<Item, RowError> {
     Ok(Item::new(index.to_string(), group, kept.collect()))
 }
 
-/// The question and its options as a protocol shows them.
-pub(super) fn shown(item: &Item, protocol: Protocol) -> Result<Shown<'_>, RowError> {
+/// Returns the question with its options in the order of a protocol and sample.
+pub(super) fn display(item: &Item, protocol: Protocol) -> Result<DisplayedQuestion<'_>, RowError> {
     let row = &item.row;
     let index: u64 = item.id.parse().map_err(|_| RowError {
         column: None,
@@ -73,14 +73,14 @@ pub(super) fn shown(item: &Item, protocol: Protocol) -> Result<Shown<'_>, RowErr
     let [a, b, c, d] = order.map(|at| text(row, column_of(at)));
     let options = [a?, b?, c?, d?];
     let right = text(row, RIGHT)?;
-    // The first that is equal, as in every official script: two options may be the same text.
+    // Options can have equal texts. The first one that equals the right answer counts, as in every official script.
     let gold = LETTERS.chars().zip(&options).find(|(_, option)| **option == right);
     let gold = gold.map(|(letter, _)| letter).ok_or_else(|| RowError::column(RIGHT, "is not shown"))?;
-    Ok(Shown { question: text(row, QUESTION)?, options, gold })
+    Ok(DisplayedQuestion { question: text(row, QUESTION)?, options, gold })
 }
 
 impl Protocol {
-    /// The columns of the options in the order in which the official script lists them.
+    /// Columns of the options, as ordered in the official script.
     const fn columns(self) -> [&'static str; 4] {
         let [one, two, three] = WRONG;
         match self {
@@ -90,21 +90,21 @@ impl Protocol {
     }
 }
 
-/// The letter that is right.
+/// Returns the gold letter.
 pub(super) fn gold(item: &Item, protocol: Protocol) -> Result<char, RowError> {
     match given_letter(&item.row)? {
         Some(letter) => Ok(letter),
-        None => shown(item, protocol).map(|shown| shown.gold),
+        None => display(item, protocol).map(|shown| shown.gold),
     }
 }
 
-/// The right letter, where a stored response brings it.
+/// Returns the gold letter of a stored response, if its line has one.
 fn given_letter(row: &Row) -> Result<Option<char>, RowError> {
     choice::letter_in(row, &[ANSWER, "gold"], LETTERS)
 }
 
-/// An item for a stored response: of its right letter, else of the dataset's columns with the index of the row, as in
-/// `#12`. A number without the sign would be an id, as everywhere.
+/// Makes the item for a stored response, from its gold letter or from the dataset's columns and the row index, as in
+/// `#12`. As everywhere, a number without `#` would be an id.
 pub(super) fn score_row(row: &Row, protocol: Protocol) -> Result<Item, RowError> {
     if let Some(letter) = given_letter(row)? {
         let row = Row::from_iter([(ANSWER.to_owned(), json!(letter))]);
@@ -124,12 +124,12 @@ pub(super) fn score_row(row: &Row, protocol: Protocol) -> Result<Item, RowError>
         )
     })?;
     let item = item(index, row)?;
-    shown(&item, protocol)?;
+    display(&item, protocol)?;
     Ok(item)
 }
 
-/// The item as one of its samples asks it; `None` when all of them do it in the same way.
-pub(super) fn of_sample(item: &Item, protocol: Protocol, sample: u32) -> Option<Item> {
+/// Returns the item as one of its samples presents it; `None` if it is the same for all samples.
+pub(super) fn for_sample(item: &Item, protocol: Protocol, sample: u32) -> Option<Item> {
     let has_letter = item.row.contains_key(ANSWER);
     (protocol == Protocol::SimpleEvals && !has_letter).then(|| {
         let mut item = item.clone();

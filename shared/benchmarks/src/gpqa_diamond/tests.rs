@@ -7,7 +7,7 @@ fn row(value: Value) -> Row {
     value.as_object().cloned().unwrap()
 }
 
-/// A row whose answers name their columns.
+/// Returns a row whose answers name their columns.
 fn question() -> Row {
     row(json!({
         "Record ID": "rec1", "High-level domain": "Physics", "Subdomain": "Optics", "Explanation": "Because.",
@@ -22,11 +22,11 @@ fn item(index: u64) -> Item {
 }
 
 fn gold(benchmark: &dyn Benchmark, index: u64, sample: u32) -> String {
-    benchmark.expected(&benchmark.of_sample(&item(index), sample))
+    benchmark.expected(&benchmark.item_for_sample(&item(index), sample))
 }
 
 #[test]
-fn an_item_keeps_what_is_asked_and_nothing_else() {
+fn an_item_keeps_only_the_columns_that_are_needed() {
     let item = item(7);
     assert_eq!((item.id.as_str(), item.group.as_deref()), ("7", Some("Physics")));
     assert_eq!(item.row.len(), 8);
@@ -72,7 +72,7 @@ fn the_message_is_the_template_filled_once() {
 
 #[test]
 fn the_authors_have_a_system_message_and_letters_in_parentheses() {
-    // The first shuffle of the wrong ones and the right one.
+    // First shuffle of the wrong answers and the right one.
     let prompt = GpqaDiamondAuthors.prompt(&item(0), &Material::default()).unwrap();
     let texts: Vec<_> = prompt.messages.iter().map(|m| (m.role, m.content.as_str())).collect();
     let (system, user) = (texts[0], texts[1]);
@@ -102,7 +102,10 @@ fn each_sample_has_an_order_of_its_own_only_in_simple_evals() {
     let prompts: std::collections::BTreeSet<_> = (0..4)
         .map(|sample| {
             let (benchmark, item) = (&GpqaDiamond, item(0));
-            benchmark.prompt(&benchmark.of_sample(&item, sample), &Material::default()).unwrap().as_text()
+            benchmark
+                .prompt(&benchmark.item_for_sample(&item, sample), &Material::default())
+                .unwrap()
+                .as_text()
         })
         .collect();
     assert!(prompts.len() > 1);
@@ -118,7 +121,7 @@ fn every_gold_letter_is_where_its_option_is_shown() {
         for index in 0..198 {
             for sample in 0..4 {
                 let item = item(index);
-                let item = benchmark.of_sample(&item, sample);
+                let item = benchmark.item_for_sample(&item, sample);
                 let text = benchmark.prompt(&item, &Material::default()).unwrap().as_text();
                 let gold = benchmark.expected(&item);
                 assert!(
@@ -133,7 +136,7 @@ fn every_gold_letter_is_where_its_option_is_shown() {
 }
 
 #[test]
-fn of_equal_options_the_first_is_right() {
+fn the_first_of_equal_options_is_right() {
     let mut twins = question();
     for column in ["Incorrect Answer 1", "Incorrect Answer 2", "Incorrect Answer 3"] {
         twins.insert(column.into(), json!(" right\n"));
@@ -143,7 +146,7 @@ fn of_equal_options_the_first_is_right() {
 }
 
 #[test]
-fn prompt_and_parser_are_of_one_protocol() {
+fn prompt_and_parser_belong_to_one_protocol() {
     let lettered = |benchmark: &dyn Benchmark, reply: &str| {
         let item = benchmark.score_row(&row(json!({ "answer": "C" }))).unwrap();
         benchmark.grade(&item, &Answer::local(reply)).done().unwrap()
@@ -177,7 +180,7 @@ fn an_item_without_gold_is_not_graded() {
 }
 
 #[test]
-fn stored_responses_bring_a_letter_or_the_columns_of_the_dataset() {
+fn stored_responses_have_a_letter_or_the_columns_of_the_dataset() {
     let with_id = |id: Value| {
         let mut line = question();
         line.insert("item_id".into(), id);
@@ -202,8 +205,8 @@ fn stored_responses_bring_a_letter_or_the_columns_of_the_dataset() {
     let line = row(with_id(json!("#9")));
     for benchmark in [&GpqaDiamond as &dyn Benchmark, &GpqaDiamondAuthors] {
         let item = benchmark.score_row(&line).unwrap();
-        let of_line = |sample: u32| benchmark.expected(&benchmark.of_sample(&item, sample));
-        assert_eq!(of_line(3), gold(benchmark, 9, 3));
-        assert_eq!(of_line(0), gold(benchmark, 9, 0));
+        let expected = |sample: u32| benchmark.expected(&benchmark.item_for_sample(&item, sample));
+        assert_eq!(expected(3), gold(benchmark, 9, 3));
+        assert_eq!(expected(0), gold(benchmark, 9, 0));
     }
 }

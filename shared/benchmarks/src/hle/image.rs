@@ -1,7 +1,7 @@
-//! Images of questions: data URLs whose content is what they say.
+//! Checks the images of questions, which are data URLs, and corrects their media types.
 //!
-//! Providers reject a whole request for an image that is none, and some for a media type that is not its own. Both
-//! are found here, before anything is asked.
+//! Providers reject a whole request if an image is invalid, and some reject a wrong media type. This module finds both
+//! before any request is made.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -9,7 +9,7 @@ use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::{DecodePaddingMode, general_purpose};
 use bench_domain::Image;
 
-/// Padding may be there or not; what is sent has it.
+/// Accepts base64 with or without padding. Images are sent with padding.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new()
@@ -17,7 +17,7 @@ const LENIENT: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Why an image cannot be shown to a model.
+/// Reason why an image can't be shown to a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ImageProblem {
     #[error("it is not a data URL with content in base64")]
@@ -30,7 +30,7 @@ pub(super) enum ImageProblem {
     Header(&'static str),
 }
 
-/// The image of a data URL, under the media type of its content.
+/// Decodes a data URL and returns the image with the media type of its content.
 pub(super) fn image(data_url: &str) -> Result<Image, ImageProblem> {
     let (head, payload) = data_url.trim().split_once(',').ok_or(ImageProblem::NotDataUrl)?;
     let scheme = head.get(..5).filter(|scheme| scheme.eq_ignore_ascii_case("data:"));
@@ -41,11 +41,11 @@ pub(super) fn image(data_url: &str) -> Result<Image, ImageProblem> {
     }
     let bare: Vec<u8> = payload.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let content = LENIENT.decode(&bare).map_err(|error| ImageProblem::Base64(error.to_string()))?;
-    let format = Format::of(&content).ok_or(ImageProblem::UnknownFormat)?;
+    let format = Format::detect(&content).ok_or(ImageProblem::UnknownFormat)?;
     if !format.has_size(&content) {
         return Err(ImageProblem::Header(format.name()));
     }
-    // What is right is sent as it is in the dataset.
+    // A valid URL is sent exactly as it is in the dataset.
     let plain = format!("data:{};base64", format.media_type());
     let is_plain = head == plain && bare.len() == payload.len() && bare.len().is_multiple_of(4);
     if is_plain && data_url.len() == head.len() + 1 + payload.len() {
@@ -63,8 +63,8 @@ enum Format {
 }
 
 impl Format {
-    /// By the first bytes; a few of them are enough to know what was meant.
-    fn of(content: &[u8]) -> Option<Self> {
+    /// Detects the format from the leading bytes. A few bytes identify it even if the header is broken.
+    fn detect(content: &[u8]) -> Option<Self> {
         match content {
             [0x89, b'P', b'N', b'G', ..] => Some(Self::Png),
             [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
@@ -92,7 +92,7 @@ impl Format {
         }
     }
 
-    /// Whether the header is whole and names a size: what comes after it is the decoder's business.
+    /// Returns true if the header is complete and has a nonzero size. Decoders check everything after it.
     fn has_size(self, content: &[u8]) -> bool {
         let is_size = |width: u64, height: u64| width > 0 && height > 0;
         let read = || -> Option<bool> {
@@ -100,7 +100,7 @@ impl Format {
                 Self::Png => {
                     let signature = content.get(..8)? == b"\x89PNG\r\n\x1a\n";
                     let chunk = content.get(8..16)? == b"\0\0\0\x0dIHDR";
-                    // Five bytes of settings and the checksum end the first chunk.
+                    // The first chunk ends with five bytes of settings and the checksum.
                     content.get(24..33)?;
                     Some(signature && chunk && is_size(big(content, 16, 4)?, big(content, 20, 4)?))
                 }
@@ -119,7 +119,7 @@ impl Format {
 fn webp_size(content: &[u8]) -> Option<(u64, u64)> {
     match content.get(12..16)? {
         b"VP8 " => {
-            // A frame of its own starts with this code.
+            // Key frames contain this start code.
             (content.get(23..26)? == b"\x9d\x01\x2a").then_some(())?;
             Some((little(content, 26, 2)? & 0x3fff, little(content, 28, 2)? & 0x3fff))
         }
@@ -133,7 +133,7 @@ fn webp_size(content: &[u8]) -> Option<(u64, u64)> {
     }
 }
 
-/// The size in the first frame header; segments before it are skipped by their lengths.
+/// Returns the size from the first frame header, skipping earlier segments by their lengths.
 fn jpeg_size(content: &[u8]) -> Option<(u64, u64)> {
     let mut at = 2;
     loop {
@@ -141,15 +141,15 @@ fn jpeg_size(content: &[u8]) -> Option<(u64, u64)> {
         at += 1;
         let marker = *content.get(at)?;
         match marker {
-            // Filling before a marker.
+            // Fill byte before a marker.
             0xff => continue,
             // Markers without a segment.
             0x01 | 0xd0..=0xd7 => {}
-            // Frame headers; the other three of the range are tables.
+            // Frame headers; the three excluded markers of the range are tables.
             0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
                 return Some((big(content, at + 6, 2)?, big(content, at + 4, 2)?));
             }
-            // The scan or the end before any frame.
+            // Scan or end of image before any frame header.
             0xd8..=0xda => return None,
             _ => {
                 let length = usize::try_from(big(content, at + 1, 2)?).ok().filter(|length| *length >= 2)?;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn the_media_type_is_that_of_the_content() {
+    fn the_media_type_follows_the_content() {
         for (media_type, content) in every_format() {
             let right = url(media_type, &content);
             assert_eq!(image(&right).unwrap().data_url, right);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn other_ways_to_write_a_data_url_are_put_right() {
+    fn variants_of_a_data_url_are_normalized() {
         let plain = url("image/gif", &gif());
         let payload = plain.split_once(',').unwrap().1;
         let bare = payload.trim_end_matches('=');
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_image_is_named() {
+    fn urls_without_an_image_are_rejected() {
         for (written, expected) in [
             ("", ImageProblem::NotDataUrl),
             ("https://host.example/a.png", ImageProblem::NotDataUrl),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_are_cut_off_or_empty_are_refused() {
+    fn truncated_or_empty_headers_are_rejected() {
         for (media_type, content) in every_format() {
             let start = if media_type == "image/webp" { 12 } else { 6 };
             for length in start..content.len() - 5 {
@@ -273,7 +273,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_content_is_too_odd(which in 0_usize..6, cut in 0_usize..40, tail in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn arbitrary_content_is_accepted_or_rejected(which in 0_usize..6, cut in 0_usize..40, tail in proptest::collection::vec(any::<u8>(), 0..64)) {
             let (media_type, mut content) = every_format().swap_remove(which);
             content.truncate(cut);
             content.extend(tail);
@@ -283,7 +283,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_too_odd(text in any::<String>()) {
+        fn arbitrary_text_is_accepted_or_rejected(text in any::<String>()) {
             let _ = image(&text);
             let _ = image(&format!("data:;base64,{text}"));
         }

@@ -1,4 +1,4 @@
-//! The official judge: extracts answer and confidence, and compares with the gold answer.
+//! Official judge: extracts answer and confidence, and compares the answer with the gold answer.
 
 use bench_domain::{Answer, Generation, Prompt, Verdict};
 use bench_items::Item;
@@ -7,19 +7,19 @@ use serde_json::{Map, Number, Value, json};
 use super::prompt;
 use crate::columns::{text, text_or_number};
 use crate::facts::Template;
-use crate::grading::shortened;
+use crate::grading::shorten;
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 use crate::prompts::fill;
 use crate::scorers::judge::{Judge, JudgeFacts, NoVerdict};
-use crate::scorers::judged::{contains_gold, json_object, note_truncation, unfenced};
+use crate::scorers::judged::{contains_gold, json_object, note_truncation, strip_fence};
 
-/// Characters of the judge's reasoning that are kept with the verdict; all of it is in the stored reply.
+/// Maximum number of characters of the judge's reasoning kept with the verdict. The stored reply has all of it.
 const REASONING_CHARS_MAX: usize = 1000;
-/// Characters of the extracted answer that are kept with the verdict.
+/// Maximum number of characters of the extracted answer kept with the verdict.
 const EXTRACTED_CHARS_MAX: usize = 300;
 
-/// The judge of Humanity's Last Exam. It sees no image.
+/// Judge of Humanity's Last Exam. It doesn't see the images.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HleJudge;
 
@@ -65,13 +65,14 @@ impl Judge for HleJudge {
     }
 
     fn read(&self, _item: &Item, answer: &Answer, reply: &Answer) -> Result<Verdict, NoVerdict> {
-        let object = json_object(unfenced(&reply.text)).map_err(NoVerdict)?;
-        let extracted = shortened(member_text(&object, "extracted_final_answer")?, EXTRACTED_CHARS_MAX);
-        let reasoning = shortened(member_text(&object, "reasoning")?, REASONING_CHARS_MAX);
+        let object = json_object(strip_fence(&reply.text)).map_err(NoVerdict)?;
+        let extracted = shorten(member_text(&object, "extracted_final_answer")?, EXTRACTED_CHARS_MAX);
+        let reasoning = shorten(member_text(&object, "reasoning")?, REASONING_CHARS_MAX);
         let confidence = object.get("confidence").and_then(percent);
         let confidence =
             confidence.ok_or_else(|| NoVerdict("`confidence` is not a whole number".to_owned()))?;
-        // Only says that the schema was followed: judges that are not bound to it leave it out.
+        // `strict` only confirms that the judge followed the schema. Judges that can't be bound to a schema leave it
+        // out.
         if object.get("strict").is_some_and(|strict| *strict != Value::Bool(true)) {
             return Err(NoVerdict("`strict` is not true".to_owned()));
         }
@@ -107,7 +108,8 @@ fn member_text<'a>(object: &'a Map<String, Value>, name: &str) -> Result<&'a str
     object.get(name).and_then(Value::as_str).ok_or_else(|| NoVerdict(format!("`{name}` is not a text")))
 }
 
-/// A whole number as the official reader takes it, also written with a point or as a text; within 0 and 100.
+/// Reads a whole number as the official reader does, also in forms such as `85.0` and `"85"`, and clamps it to 0 to
+/// 100.
 fn percent(value: &Value) -> Option<u8> {
     let number = match value {
         Value::Number(number) => number.clone(),
@@ -119,7 +121,7 @@ fn percent(value: &Value) -> Option<u8> {
     Some(number.clamp(0.0, 100.0) as u8)
 }
 
-/// The number after the last label `Confidence:`; 100 without one.
+/// Returns the number after the last label `Confidence:`, or 100 if there is none.
 fn stated_confidence(answer: &str) -> u8 {
     let stated = answer.rsplit_once("Confidence:").map(|(_, stated)| stated.trim_start());
     let digits = stated.map(|stated| stated.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default());

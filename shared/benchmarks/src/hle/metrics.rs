@@ -1,29 +1,29 @@
-//! The figures that the official program prints.
+//! Figures that the official program prints.
 
 use bench_domain::Outcome;
 use serde_json::{Map, Value, json};
 
-use super::calibration::{Calibration, Judged};
-use crate::metrics::{Ended, Metrics};
+use super::calibration::{Calibration, JudgedAnswer};
+use crate::metrics::{FinishedSample, Metrics};
 
-/// Half the width of a 95 % interval in standard errors, as the official program has it.
+/// Half the width of a 95% interval in standard errors, with the official program's rounding.
 const QUANTILE: f64 = 1.96;
 
-/// Two bytes per judged answer.
+/// Collects two bytes per judged answer.
 #[derive(Debug, Default)]
 pub(super) struct HleMetrics {
     correct: u64,
-    judged: Vec<Judged>,
+    judged: Vec<JudgedAnswer>,
 }
 
 impl Metrics for HleMetrics {
-    fn add(&mut self, sample: &Ended<'_>) {
+    fn add(&mut self, sample: &FinishedSample<'_>) {
         let correct = sample.verdict.outcome == Outcome::Correct;
         self.correct += u64::from(correct);
-        // Only a judge's verdict has one: what was not judged says nothing about calibration.
+        // Only a judge's verdict has a confidence. Answers that weren't judged don't count for the calibration.
         let confidence = sample.verdict.detail.get("confidence").and_then(Value::as_u64);
         if let Some(confidence) = confidence.and_then(|confidence| u8::try_from(confidence.min(100)).ok()) {
-            self.judged.push(Judged { confidence, correct });
+            self.judged.push(JudgedAnswer { confidence, correct });
         }
     }
 
@@ -33,7 +33,7 @@ impl Metrics for HleMetrics {
         let accuracy = (planned > 0).then(|| rounded(100.0 * self.correct as f64 / n));
         let half_width =
             accuracy.map(|accuracy| rounded(QUANTILE * (accuracy * (100.0 - accuracy) / n).sqrt()));
-        let calibration = Calibration::of(self.judged.clone());
+        let calibration = Calibration::from_answers(self.judged.clone());
         let printed = |error: f64| 100.0 * rounded(error);
         let mut metrics = Map::new();
         metrics.insert("accuracy_official".into(), json!(accuracy));
@@ -51,7 +51,7 @@ impl Metrics for HleMetrics {
     }
 }
 
-/// `round(value, 2)` of Python: formatting rounds the exact value to even, as that does.
+/// Python's `round(value, 2)`. Formatting also rounds the exact binary value half to even.
 fn rounded(value: f64) -> f64 {
     format!("{value:.2}").parse().unwrap_or(value)
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_follow_the_vectors() {
+    fn figures_match_the_vectors() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/hle_metrics.json");
         let all: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let cases = all["cases"].as_array().unwrap();
@@ -77,7 +77,7 @@ mod tests {
                     false => Verdict::incorrect("x", "no"),
                 };
                 verdict.detail.insert("confidence".into(), confidence.clone());
-                metrics.add(&Ended { item: 0, group: None, verdict: &verdict });
+                metrics.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
             }
             let planned = case["total_questions"].as_u64().unwrap();
             let figures = metrics.finish(planned);
@@ -93,13 +93,13 @@ mod tests {
                 assert!((actual - expected.as_f64().unwrap()).abs() < 1e-12, "{actual} {expected}");
             };
             close(figures["calibration_error_all_bins"].as_f64().unwrap() / 100.0, &case["all_bins_rms"]);
-            let exact = Calibration::of(metrics.judged.clone()).unwrap();
+            let exact = Calibration::from_answers(metrics.judged.clone()).unwrap();
             close(exact.official, &case["calib_err_stable_sort"]);
         }
     }
 
     #[test]
-    fn what_was_not_judged_counts_as_wrong_and_not_for_calibration() {
+    fn unjudged_answers_count_as_wrong_and_not_for_calibration() {
         let mut metrics = HleMetrics::default();
         let mut right = Verdict::correct("x");
         right.detail.insert("confidence".into(), json!(1_000));
@@ -109,7 +109,7 @@ mod tests {
             Verdict::ungraded(Code::JudgeNoVerdict, "no verdict"),
         ];
         for verdict in &verdicts {
-            metrics.add(&Ended { item: 0, group: None, verdict });
+            metrics.add(&FinishedSample { item: 0, group: None, verdict });
         }
         let figures = metrics.finish(4);
         assert_eq!((&figures["accuracy_official"], &figures["judged"]), (&json!(25.0), &json!(1)));

@@ -1,4 +1,4 @@
-//! Humanity's Last Exam: questions at the edge of what experts know, a part of them with an image.
+//! Humanity's Last Exam: questions at the frontier of expert knowledge, some of them with an image.
 //!
 //! Protocol: centerforaisafety/hle at 87c92ea, `run_model_predictions.py` and `run_judge_results.py`.
 
@@ -22,7 +22,7 @@ use crate::scorers::{Judged, Scorer, judged};
 use judge::HleJudge;
 use metrics::HleMetrics;
 
-/// Humanity's Last Exam.
+/// The benchmark Humanity's Last Exam.
 #[derive(Debug, Clone, Copy)]
 pub struct Hle {
     text_only: bool,
@@ -31,7 +31,7 @@ pub struct Hle {
 impl Hle {
     /// All questions.
     pub const OFFICIAL: Self = Self { text_only: false };
-    /// The questions without an image.
+    /// Questions without an image.
     pub const TEXT_ONLY: Self = Self { text_only: true };
 }
 
@@ -97,16 +97,16 @@ const fn spec(items: u64) -> DatasetSpec {
             support: &[],
         }],
         gate: Some(Gate { terms_url: "https://huggingface.co/datasets/cais/hle" }),
-        licence: "MIT",
+        license: "MIT",
         items,
         demo: DemoData { items: include_str!("../../data/hle.jsonl"), support: &[] },
     }
 }
 
-/// The columns that prompt and judge need. Pictures, authors and rationales stay in the dataset.
+/// Columns that prompt and judge need. Previews, authors and rationales are dropped.
 const COLUMNS: [&str; 7] = ["id", "question", "image", "answer", "answer_type", "category", "raw_subject"];
 
-/// The data URL of the question's image, if it has one.
+/// Returns the data URL of the question's image, if it has one.
 fn image(row: &Row) -> Result<Option<&str>, RowError> {
     match row.get("image") {
         Some(Value::Null) | None => Ok(None),
@@ -154,7 +154,7 @@ impl Layout for Hle {
 static SCORER: Judged = Judged {
     judge: &HleJudge,
     empty: |_, answer| judged::empty(answer, Map::new()),
-    say: |gold| {
+    format_answer: |gold| {
         format!("Explanation: This is the answer that the dataset has.\nAnswer: {gold}\nConfidence: 100%")
     },
     group: "category",

@@ -1,4 +1,5 @@
-//! What model and judge are shown: the official texts where they could be had, else ours with the same contract.
+//! Prompts for model and judge: the official texts if they could be loaded, or this program's own with the same
+//! contract.
 
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
@@ -41,14 +42,14 @@ pub(super) static TEMPLATES: [TemplateSpec; 2] = [
     },
 ];
 
-/// The labels are the protocol's; the words are ours.
+/// The labels are the protocol's; the wording is this program's.
 const OWN_SYSTEM: &str = "\
 Reply in three labelled lines and nothing else:
 Explanation: why you chose your answer
 Answer: the answer that you chose
 Confidence: how sure you are of it, as a percentage from 0% to 100%";
 
-/// Fields and rules are the protocol's; the words are ours.
+/// Fields and rules are the protocol's; the wording is this program's.
 const OWN_JUDGE: &str = "\
 A response to a question is to be compared with the answer that is known to be right.
 
@@ -72,7 +73,7 @@ no in every other case, also when it is ambiguous or only partly the same.
 gives none.
 - strict: always true.";
 
-/// The system message.
+/// Returns the system message with its origin.
 pub(super) fn system(templates: &Templates) -> (TemplateSource, &str) {
     match templates.get(SYSTEM) {
         Some(text) if !text.trim().is_empty() => (TemplateSource::Official, text),
@@ -80,7 +81,7 @@ pub(super) fn system(templates: &Templates) -> (TemplateSource, &str) {
     }
 }
 
-/// The judge's message, with three slots.
+/// Returns the judge's message, which has three slots, with its origin.
 pub(super) fn judge(templates: &Templates) -> (TemplateSource, &str) {
     match templates.get(JUDGE) {
         Some(text) if has_slots(text, &[QUESTION, RESPONSE, CORRECT_ANSWER]) => {
@@ -91,5 +92,5 @@ pub(super) fn judge(templates: &Templates) -> (TemplateSource, &str) {
 }
 
 pub(super) fn template((source, text): (TemplateSource, &str)) -> Template {
-    Template::of(source, &[text])
+    Template::new(source, &[text])
 }

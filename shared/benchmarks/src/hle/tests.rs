@@ -25,7 +25,7 @@ fn read(reply: &str) -> Result<Verdict, NoVerdict> {
 }
 
 #[test]
-fn items_keep_what_is_needed_and_the_datasets_own_id() {
+fn items_keep_the_needed_columns_and_the_datasets_own_id() {
     let item = item("");
     assert_eq!((item.id.as_str(), item.group.as_deref()), ("3", Some("Math")));
     let columns: Vec<_> = item.row.keys().map(String::as_str).collect();
@@ -59,7 +59,7 @@ fn the_image_follows_the_question_and_a_broken_one_is_named() {
 }
 
 #[test]
-fn official_texts_are_used_where_they_were_had() {
+fn official_texts_are_used_if_loaded() {
     let official = Templates::from([
         ("system".to_owned(), "Official {format}".to_owned()),
         ("judge".to_owned(), "{question}|{response}|{correct_answer}|{question}".to_owned()),
@@ -85,7 +85,7 @@ fn official_texts_are_used_where_they_were_had() {
 }
 
 #[test]
-fn replies_are_read_by_the_schema() {
+fn replies_are_read_according_to_the_schema() {
     let full =
         r#"{"extracted_final_answer":"5","reasoning":"r","correct":"yes","confidence":80,"strict":true}"#;
     let with = |from: &str, to: &str| full.replace(from, to);
@@ -128,7 +128,7 @@ fn replies_are_read_by_the_schema() {
 }
 
 #[test]
-fn a_verdict_notes_what_the_judge_said_within_bounds() {
+fn a_verdict_records_the_judges_reply_within_limits() {
     let long = "ä".repeat(1 << 20);
     let reply = json!({
         "extracted_final_answer": long, "reasoning": long, "correct": "no", "confidence": 12, "strict": true,
@@ -138,12 +138,12 @@ fn a_verdict_notes_what_the_judge_said_within_bounds() {
     assert_eq!((verdict.outcome, verdict.score), (Outcome::Incorrect, Some(0.0)));
     assert_eq!(verdict.detail["truncated"], true);
     assert!(serde_json::to_vec(&verdict).unwrap().len() < 6_000);
-    // Others may see it: the right answer is not in it.
+    // Users other than the owner may see the reason, so it must not contain the right answer.
     assert!(!verdict.reason.contains('7'));
 }
 
 #[test]
-fn an_answer_without_text_needs_no_judge() {
+fn an_empty_answer_needs_no_judge() {
     let grade = |answer| Hle::OFFICIAL.grade(&item(""), &answer);
     assert_eq!(grade(Answer::local("x")), Grading::NeedsTurn(Stage::Judge));
     let empty = grade(Answer::local(" \n")).done().unwrap();
@@ -155,7 +155,7 @@ fn an_answer_without_text_needs_no_judge() {
 }
 
 #[test]
-fn the_judge_without_a_model_compares_and_reads_the_confidence() {
+fn the_judges_oracle_compares_answers_and_reads_the_confidence() {
     for (answer, expected) in [
         ("Explanation: so\nAnswer: 7\nConfidence: 65%", (true, 65)),
         ("Answer: 17\nConfidence: 5%", (false, 5)),
@@ -188,17 +188,17 @@ fn broken_rows_name_their_column() {
 
 proptest! {
     #[test]
-    fn no_reply_is_too_odd(reply in any::<String>()) {
+    fn arbitrary_replies_are_read(reply in any::<String>()) {
         prop_assert!(read(&reply).is_err() || reply.contains("extracted_final_answer"));
     }
 
     #[test]
-    fn prose_is_no_verdict(words in "(correct|yes|no|incorrect|confidence|[:=\"{}\n 0-9%])*") {
+    fn prose_has_no_verdict(words in "(correct|yes|no|incorrect|confidence|[:=\"{}\n 0-9%])*") {
         prop_assert!(read(&words).is_err());
     }
 
     #[test]
-    fn a_whole_reply_is_read_whatever_its_texts_hold(extracted in any::<String>(), reasoning in any::<String>(), yes in any::<bool>(), confidence in any::<i64>()) {
+    fn a_complete_reply_is_read_with_arbitrary_texts(extracted in any::<String>(), reasoning in any::<String>(), yes in any::<bool>(), confidence in any::<i64>()) {
         let correct = if yes { "yes" } else { "no" };
         let reply = json!({
             "extracted_final_answer": extracted, "reasoning": reasoning, "correct": correct, "confidence": confidence,

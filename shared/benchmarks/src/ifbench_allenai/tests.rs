@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::*;
 use crate::benchmark::Benchmark;
 use crate::material::Material;
-use crate::metrics::Ended;
+use crate::metrics::FinishedSample;
 use crate::score::score_line;
 use crate::scorers::instructions::request::NO_REFERENCE;
 
-/// The parameters that each entry of the dataset's `kwargs` has, most of them `null`.
+/// Parameters in each entry of the dataset's `kwargs`, most of them `null`.
 #[rustfmt::skip]
 const COLUMNS: [&str; 42] = [
     "N", "capital_frequency", "capital_relation", "end_phrase", "first_word", "forbidden_words", "frequency",
@@ -43,7 +43,7 @@ fn graded(item: &Item, text: &str) -> Verdict {
 }
 
 #[test]
-fn the_vectors_agree() {
+fn verdicts_match_the_vectors() {
     let vectors = vectors();
     assert_eq!(vectors.len(), 400);
     for row in vectors {
@@ -55,7 +55,7 @@ fn the_vectors_agree() {
     }
 }
 
-/// The hub's rows have all parameters of all instructions; what is `null` says nothing.
+/// Rows at the hub list all parameters of all instructions; those that are `null` are unused.
 #[test]
 fn parameters_that_are_null_do_not_matter() {
     for mut row in vectors() {
@@ -85,8 +85,8 @@ fn the_demo_has_each_type_in_the_columns_of_the_dataset() {
         let verdict = graded(&item, &IF_BENCH_ALLENAI.oracle(&item));
         assert_eq!(verdict.outcome, Outcome::Correct, "{}: {}", item.id, verdict.reason);
         assert_eq!(verdict.detail["strict"], json!(vec![true; ids.len()]), "{}", item.id);
-        // A demo whose instructions anything follows would show nothing. (Loosely, `format:sub-bullets` is followed
-        // by everything: without asterisks there are no bullets.)
+        // A demo item whose instructions every text follows would show nothing. (In loose mode, every text follows
+        // `format:sub-bullets`: without asterisks it has no bullets.)
         let wrong = [
             "q, Q q Q q. Q q Q. \"q\"",
             "* one\n* two two\nand\nmore\n ?",
@@ -101,7 +101,7 @@ fn the_demo_has_each_type_in_the_columns_of_the_dataset() {
 }
 
 #[test]
-fn a_variant_that_follows_is_enough() {
+fn one_variant_that_follows_is_enough() {
     let item = item(json!({
         "prompt": "?",
         "instruction_id_list": ["format:no_whitespace", "count:numbers"],
@@ -124,7 +124,7 @@ fn a_variant_that_follows_is_enough() {
 }
 
 #[test]
-fn an_item_that_cannot_be_checked_is_no_wrong_answer() {
+fn an_item_that_cannot_be_checked_is_not_a_wrong_answer() {
     for (id, kwargs, cause) in [
         ("no:such", json!({}), "instruction `no:such` is unknown"),
         ("count:numbers", json!({"N": "3"}), "instruction `count:numbers`: parameter `N` is not a number"),
@@ -174,12 +174,12 @@ fn the_request_is_the_only_message() {
 }
 
 #[test]
-fn the_figures_are_made_of_verdicts() {
+fn figures_are_computed_from_verdicts() {
     let mut figures = IF_BENCH_ALLENAI.metrics().unwrap();
     let items = demo();
     for item in &items {
         let verdict = graded(item, &IF_BENCH_ALLENAI.oracle(item));
-        figures.add(&Ended { item: 0, group: None, verdict: &verdict });
+        figures.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
     }
     let figures = figures.finish(items.len() as u64);
     for name in FACTS.metrics.iter().filter(|name| name.contains("_level_")) {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::benchmark::Benchmark;
 use crate::material::Material;
-use crate::metrics::Ended;
+use crate::metrics::FinishedSample;
 use crate::scorers::instructions::request::NO_REFERENCE;
 
 fn demo() -> Vec<Item> {
@@ -45,7 +45,7 @@ fn the_demo_has_each_type_in_the_columns_of_the_dataset() {
         let verdict = graded(&item, &IF_EVAL.oracle(&item));
         assert_eq!(verdict.outcome, Outcome::Correct, "{}: {}", item.id, verdict.reason);
         assert_eq!(verdict.detail["strict"].as_array().unwrap().len(), ids.len());
-        // A demo whose instructions anything follows would show nothing.
+        // A demo item whose instructions every text follows would show nothing.
         let others = ["Quick, dig the ocean with a shovel. So said Queen Qa. Then? Quit!", "Qa qa."];
         let is_missed = |text: &&str| graded(&item, text).outcome == Outcome::Incorrect;
         assert!(others.iter().any(is_missed), "{}", item.id);
@@ -54,7 +54,7 @@ fn the_demo_has_each_type_in_the_columns_of_the_dataset() {
 }
 
 #[test]
-fn all_instructions_must_be_followed_to_the_letter() {
+fn all_instructions_must_be_followed_strictly() {
     let item = item(json!({
         "prompt": "?",
         "instruction_id_list": ["punctuation:no_comma", "startend:end_checker"],
@@ -89,7 +89,7 @@ fn all_instructions_must_be_followed_to_the_letter() {
 }
 
 #[test]
-fn an_item_that_cannot_be_checked_is_no_wrong_answer() {
+fn an_item_that_cannot_be_checked_is_not_a_wrong_answer() {
     for (row, cause) in [
         (
             json!({"prompt": "?", "instruction_id_list": ["no:such"], "kwargs": [{}]}),
@@ -138,7 +138,7 @@ fn stored_responses_need_instructions_and_parameters() {
         Value::Object(row.unwrap().row),
         json!({"instruction_id_list": ids, "kwargs": [{}], "prompt": "?"})
     );
-    // A row that names its item is looked up where it lacks something.
+    // A row with an item id gets missing columns from that item.
     let named = |mut row: Value| {
         row["item_id"] = json!("0");
         score(row).unwrap_err()
@@ -148,7 +148,7 @@ fn stored_responses_need_instructions_and_parameters() {
 }
 
 #[test]
-fn stored_responses_with_wrong_columns_end_alone() {
+fn stored_responses_with_wrong_columns_fail_individually() {
     for (row, cause) in [
         (json!({"kwargs": [{}]}), "column `instruction_id_list`: is missing"),
         (json!({"instruction_id_list": "x", "kwargs": [{}]}), "column `instruction_id_list`: is not a list"),
@@ -174,11 +174,11 @@ fn stored_responses_with_wrong_columns_end_alone() {
 }
 
 #[test]
-fn the_figures_are_made_of_verdicts() {
+fn figures_are_computed_from_verdicts() {
     let mut figures = IF_EVAL.metrics().unwrap();
     for item in demo() {
         let verdict = graded(&item, &IF_EVAL.oracle(&item));
-        figures.add(&Ended { item: 0, group: None, verdict: &verdict });
+        figures.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
     }
     let figures = figures.finish(29);
     for name in

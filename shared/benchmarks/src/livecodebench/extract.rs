@@ -1,27 +1,27 @@
-//! The code in a reply.
+//! Extracts the code from a reply.
 
-/// What opens and closes a block of code, wherever it stands in a line.
+/// Marker of a line that opens or closes a code block. It may be anywhere in the line.
 const FENCE: &str = "```";
 
-/// What lies between the last two lines that hold a fence; empty where there are fewer than two. Lines end at `\n`
-/// alone, and one line with two fences counts once.
+/// Returns the text between the last two lines that contain a fence; empty if there are fewer than two. Only `
+/// ` ends a line, and a line with two fences counts once.
 pub(super) fn code(reply: &str) -> &str {
     let mut lines = FencedLines { reply, end: reply.len() };
     let (Some(closing), Some(opening)) = (lines.next_back(), lines.next_back()) else { return "" };
-    // Between the two lines stands at least the line end of the first; with nothing else, the block is empty.
+    // There is at least the line end of the opening line in between. If there is nothing else, the block is empty.
     let start = opening.1 + 1;
     reply.get(start..closing.0.saturating_sub(1).max(start)).unwrap_or_default()
 }
 
-/// Lines with a fence, from the last one back: nothing before the last two is looked at.
+/// Iterates over lines with a fence, from the last one backward, so that nothing before the last two is scanned.
 struct FencedLines<'a> {
     reply: &'a str,
-    /// Where what has not been looked at ends.
+    /// End of the text that is not scanned yet.
     end: usize,
 }
 
 impl FencedLines<'_> {
-    /// Where the line starts and where it ends, without its line end.
+    /// Returns start and end of the next line, without its line end.
     fn next_back(&mut self) -> Option<(usize, usize)> {
         let left = self.reply.get(..self.end)?;
         let fence = left.rfind(FENCE)?;
@@ -38,7 +38,7 @@ mod tests {
 
     use super::*;
 
-    /// The rule word by word.
+    /// Reference implementation of the rule.
     fn by_lines(reply: &str) -> String {
         let lines: Vec<&str> = reply.split('\n').collect();
         let fenced: Vec<usize> =
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_what_the_vectors_say() {
+    fn code_matches_the_vectors() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/livecodebench_text.json");
         let all: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let cases = all["extraction"].as_array().unwrap();
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn nasty_replies_have_their_code() {
+    fn code_is_found_in_edge_cases() {
         assert_eq!(code("```\n```"), "");
         assert_eq!(code("```\n\n```"), "");
         assert_eq!(code("```\n\n\n```"), "\n");
@@ -82,7 +82,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_rule(reply in "([`\n a~\r\u{e9}]|```|\n```|```\n){0,24}") {
+        fn code_matches_the_reference_implementation(reply in "([`\n a~\r\u{e9}]|```|\n```|```\n){0,24}") {
             prop_assert_eq!(code(&reply), by_lines(&reply));
         }
     }

@@ -1,25 +1,25 @@
-//! The job that grades a program, and the verdict in what it leaves behind.
+//! The job that grades a program, and the verdict read from its results.
 //!
 //! | process | does |
 //! | --- | --- |
-//! | `supervisor.py` | decodes the tests, starts the other process, bounds its time, writes `results.json` |
+//! | `supervisor.py` | decodes the tests, starts the other process, limits its time, writes `results.json` |
 //! | the program's process | runs the program |
 //!
-//! [`GradingMode`] says where a program's outputs are compared with the expected ones:
+//! [`GradingMode`] decides where the program's outputs are compared with the expected ones:
 //!
-//! | way | the program's process | the supervisor |
+//! | mode | the program's process | the supervisor |
 //! | --- | --- | --- |
 //! | isolated | `isolated.py`: gets the input of one test at a time, sends back what the program printed or returned | `compare.py`: holds the expected outputs, compares, ends the run at the first failure |
-//! | official | `child.py`: gets inputs and expected outputs, compares with the official runner, or with ours (`runner.py`) | takes over the results that come behind a secret word |
+//! | official | `child.py`: gets inputs and expected outputs, compares with the official runner, or with ours (`runner.py`) | accepts results that follow a secret token |
 //!
-//! The official way lets a program that is written against its grader pass: it can find the expected outputs in its own
-//! process, replace the comparison, or send the results itself. The isolated way leaves it nothing to gain: expected
-//! outputs and comparison are in a process whose memory it cannot read (`PR_SET_DUMPABLE`, and another user where the
-//! supervisor may choose one), which the program's process verifies before the program is loaded. Values come back as plain
-//! data, so that no comparison is the program's own.
+//! In official mode, a program written against its grader can pass: it can find the expected outputs in its own
+//! process, replace the comparison, or send the results itself. Isolated mode prevents this. Expected outputs and
+//! comparison are in a process whose memory the program can't read (`PR_SET_DUMPABLE`, and another user if the
+//! supervisor can switch to one). The program's process verifies this before it loads the program. Values are sent back
+//! as plain data, so no comparison runs code of the program.
 //!
-//! What the supervisor writes carries a code made with a key that the program's process never gets. A file written by
-//! anything else is no verdict.
+//! The supervisor signs its output with a key that the program's process never receives. A file written by anything
+//! else is not accepted as a verdict.
 
 use std::time::Duration;
 
@@ -32,12 +32,14 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::{extract, row};
-use crate::grading::{self, Finding, shortened};
+use crate::grading::{self, Finding, shorten};
 use crate::item_problem::ItemProblem;
 use crate::python;
-use crate::scorers::sandbox::{GradingMode, JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
+use crate::scorers::sandbox::{
+    GradingMode, JobMaterial, Round, SandboxFacts, SandboxGrader, UnreadableReport,
+};
 
-/// The official runner among the templates.
+/// Name of the official runner among the templates.
 pub(super) const OFFICIAL_RUNNER: &str = "testing_util.py";
 
 const SUPERVISOR: &str = include_str!("supervisor.py");
@@ -45,7 +47,7 @@ const COMPARE: &str = include_str!("compare.py");
 const ISOLATED_CHILD: &str = include_str!("isolated.py");
 const OFFICIAL_CHILD: &str = include_str!("child.py");
 const OWN_RUNNER: &str = include_str!("runner.py");
-/// Names of the two runners as modules.
+/// Module names of the two runners.
 const OFFICIAL_MODULE: &str = "testing_util";
 const OWN_MODULE: &str = "runner";
 
@@ -54,32 +56,31 @@ const STARTED: &str = "started.json";
 const RESULTS_BYTES_MAX: u64 = 4 << 20;
 const STARTED_BYTES_MAX: u64 = 4 << 10;
 
-/// For compilation and for each test, in whole seconds.
+/// Time limit for compilation and for each test, in whole seconds.
 const TEST_SECONDS: u64 = 6;
-/// Private tests that are reckoned with where their number is not known before they are decoded. Problems have up to
-/// about a hundred.
+/// Assumed number of private tests while they aren't decoded. Problems have up to about a hundred.
 const PRIVATE_TESTS_MAX: u64 = 500;
-/// Tests that are reckoned with at most.
+/// Maximum number of tests that the time limit takes into account.
 const TESTS_MAX: u64 = 2_000;
-/// What the supervisor takes beside the program: to decode the tests, to start, and to clear away.
-const BESIDE: Duration = Duration::from_secs(240);
-/// What a program and its tests have.
+/// Time that the supervisor needs beside the program: to decode the tests, to start and to clean up.
+const SUPERVISOR_TIME: Duration = Duration::from_secs(240);
+/// Memory for a program and its tests.
 const MEMORY_BYTES: u64 = 2 << 30;
 
-/// Sandboxes of one sample.
+/// Maximum number of sandboxes per sample.
 const ROUNDS_MAX: u32 = 3;
-/// Results that are kept one by one.
+/// Maximum number of results that are kept individually.
 const RESULTS_KEPT_MAX: usize = 256;
-/// Characters of code, of a message and of an error that are kept.
+/// Maximum numbers of characters of code, of a message and of an error that are kept.
 const EXTRACTED_CHARS_MAX: usize = 1_000;
 const MESSAGE_CHARS_MAX: usize = 700;
 const ERROR_CHARS_MAX: usize = 300;
 
-/// Whether Python is there and new enough.
+/// Checks that Python exists and is recent enough.
 const PROBE: &str = "python3 -I -S -c 'import sys\nif sys.version_info < (3, 10):\n    \
                      sys.exit(print(\"the sandbox has Python \" + sys.version.split()[0] + \": 3.10 or later is needed\") or 1)'";
 
-/// Codes of the official results.
+/// Error codes of the official program.
 const OUT_OF_TIME: i64 = -3;
 const NO_RESULT: i64 = -5;
 
@@ -102,7 +103,7 @@ static OFFICIAL_FACTS: SandboxFacts = SandboxFacts {
     verdict: VERDICT,
 };
 
-/// Runs one program against the tests of its problem.
+/// Grader that runs a program against the tests of its problem.
 #[derive(Debug)]
 pub(super) struct Grader {
     mode: GradingMode,
@@ -111,7 +112,7 @@ pub(super) struct Grader {
 static ISOLATED_GRADER: Grader = Grader { mode: GradingMode::Isolated };
 static OFFICIAL_GRADER: Grader = Grader { mode: GradingMode::Official };
 
-/// Returns the grader that compares in this way.
+/// Returns the grader for a mode.
 pub(super) fn grader(mode: GradingMode) -> &'static Grader {
     match mode {
         GradingMode::Isolated => &ISOLATED_GRADER,
@@ -119,18 +120,19 @@ pub(super) fn grader(mode: GradingMode) -> &'static Grader {
     }
 }
 
-/// The code in an answer: `None` where there is none to be run.
+/// Returns the code in an answer; `None` if it has none.
 pub(super) fn code(answer: &Answer) -> Option<&str> {
     Some(extract::code(&answer.text)).filter(|code| !python::strip(code).is_empty())
 }
 
-/// The verdict on an answer without code. The official program runs the empty text, which fails.
-pub(super) fn without_code(answer: &Answer) -> Verdict {
+/// Returns the verdict for an answer without code. The official program runs the empty text, which fails.
+pub(super) fn no_code_verdict(answer: &Answer) -> Verdict {
     let nothing = Finding { extracted: None, correct: false, reason: String::new(), detail: Map::new() };
-    grading::settle(answer, nothing)
+    grading::verdict_for(answer, nothing)
 }
 
-/// What only who has made the job can sign with: it is of this round, this item and this answer alone.
+/// Returns the signing key of a job. It depends on the round, the item and the answer, and only the creator of the job
+/// can compute it.
 fn key(item: &Item, body: &SampleBody, nonce: &str) -> Result<[u8; 32], ItemProblem> {
     let mut hasher = Sha256::new();
     let answer =
@@ -143,7 +145,7 @@ fn key(item: &Item, body: &SampleBody, nonce: &str) -> Result<[u8; 32], ItemProb
     Ok(hasher.finalize().into())
 }
 
-/// How long the program may take: what its supervisor waits for so many tests.
+/// Returns the time limit for the program in seconds: the supervisor's own limit for its number of tests.
 fn wait_seconds(item: &Item) -> u64 {
     let count = |column| row::test_count(&item.row, column).map(|count| count as u64);
     let tests = count(row::PUBLIC).unwrap_or_default() + count(row::PRIVATE).unwrap_or(PRIVATE_TESTS_MAX);
@@ -202,7 +204,7 @@ impl SandboxGrader for Grader {
         Ok(JobSpec {
             files,
             script: "exec python3 -I -B supervisor.py\n".to_owned(),
-            time_limit: Duration::from_secs(wait) + BESIDE,
+            time_limit: Duration::from_secs(wait) + SUPERVISOR_TIME,
             memory_bytes: MEMORY_BYTES,
             probe: Some(PROBE.to_owned()),
             needs_landlock: false,
@@ -216,40 +218,43 @@ impl SandboxGrader for Grader {
         body: &SampleBody,
         report: &JobReport,
         round: Round<'_>,
-    ) -> Result<Verdict, Unread> {
-        let key = key(item, body, round.nonce).map_err(|problem| Unread::ungradable(&problem.to_string()))?;
+    ) -> Result<Verdict, UnreadableReport> {
+        let key = key(item, body, round.nonce)
+            .map_err(|problem| UnreadableReport::ungradable(&problem.to_string()))?;
         let code = code(&body.answer).unwrap_or_default();
-        let left = signed(report, RESULTS, &key).and_then(|text| {
-            serde_json::from_str::<Left>(&text)
+        let output = read_signed(report, RESULTS, &key).and_then(|text| {
+            serde_json::from_str::<SupervisorOutput>(&text)
                 .map_err(|error| format!("{RESULTS} holds no results: {error}"))
         });
-        let (graded, flagged) = match left {
-            Ok(Left::Unreadable { problem }) => {
+        let (graded, flagged) = match output {
+            Ok(SupervisorOutput::Unreadable { problem }) => {
                 let reason =
-                    format!("The item's tests cannot be read: {}.", shortened(&problem, ERROR_CHARS_MAX));
+                    format!("The item's tests cannot be read: {}.", shorten(&problem, ERROR_CHARS_MAX));
                 return Ok(Verdict::ungraded(Code::InvalidItem, reason));
             }
-            Ok(Left::Unsafe { .. }) => {
-                return Err(Unread::for_good(
+            Ok(SupervisorOutput::Unsafe { .. }) => {
+                return Err(UnreadableReport::permanent(
                     Code::SandboxNotIsolated,
                     "programs in this sandbox can read the memory of their grader; use another sandbox host, or grade with `--option livecodebench.grading=official`, which programs can forge",
                 ));
             }
-            Ok(Left::Graded(graded)) => (graded, None),
-            // The supervisor ends long before the job's time is up, unless something keeps it from that.
-            Err(why) if report.end.is_held_up() => (Graded::taken_down(why.clone()), Some(why)),
-            Err(why) if round.number < ROUNDS_MAX => return Err(Unread::again(told(&why, report))),
-            // The sandbox had what the supervisor needs, each time, and only the program can have brought it down: it
-            // was running then, or nothing tells that it never was.
-            Err(why) if signed(report, STARTED, &key).is_ok() || !failed_by_itself(report) => {
-                (Graded::taken_down(why.clone()), Some(why))
+            Ok(SupervisorOutput::Graded(graded)) => (graded, None),
+            // The supervisor ends long before the job's time limit, unless something prevents that.
+            Err(why) if report.end.is_held_up() => (Graded::without_result(why.clone()), Some(why)),
+            Err(why) if round.number < ROUNDS_MAX => {
+                return Err(UnreadableReport::retry(describe_failure(&why, report)));
             }
-            Err(why) => return Err(Unread::again(told(&why, report))),
+            // The sandbox met the supervisor's requirements each time, so only the program can have killed it: the
+            // program was running then, or nothing shows that it never ran.
+            Err(why) if read_signed(report, STARTED, &key).is_ok() || !failed_by_itself(report) => {
+                (Graded::without_result(why.clone()), Some(why))
+            }
+            Err(why) => return Err(UnreadableReport::retry(describe_failure(&why, report))),
         };
         if graded.metadata.error_code == Some(OUT_OF_TIME) && round.number == 1 {
             let why =
                 "a test ran out of time, which a busy machine can do: it is run once more before that counts";
-            return Err(Unread::again(why));
+            return Err(UnreadableReport::retry(why));
         }
         let mut detail = graded.detail(round.number);
         if let Some(isolation) = &report.isolation {
@@ -259,28 +264,28 @@ impl SandboxGrader for Grader {
             detail.insert("flagged".into(), json!(flagged));
         }
         let finding = Finding {
-            extracted: Some(shortened(code, EXTRACTED_CHARS_MAX)),
+            extracted: Some(shorten(code, EXTRACTED_CHARS_MAX)),
             correct: graded.is_correct(),
             reason: graded.reason(),
             detail,
         };
-        Ok(grading::settle(&body.answer, finding))
+        Ok(grading::verdict_for(&body.answer, finding))
     }
 }
 
-/// Whether the supervisor ended with an error of its own.
+/// Returns true if the supervisor ended with an error of its own.
 fn failed_by_itself(report: &JobReport) -> bool {
     report.stderr_tail.contains("Traceback") && report.stderr_tail.contains("supervisor.py")
 }
 
-/// What the supervisor writes.
+/// Output of the supervisor.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Left {
+enum SupervisorOutput {
     Unreadable {
         problem: String,
     },
-    /// The program was not run: it could have read the expected outputs.
+    /// The program was not run, because it could have read the expected outputs.
     Unsafe {
         #[serde(rename = "unsafe")]
         _unsafe: bool,
@@ -292,22 +297,22 @@ enum Left {
 struct Graded {
     results: Vec<Value>,
     metadata: Metadata,
-    /// Tests of the problem.
+    /// Number of tests of the problem.
     #[serde(default)]
     tests: u64,
     #[serde(default)]
     grader: String,
-    /// How long the program ran, in seconds.
+    /// Run time of the program in seconds.
     #[serde(default)]
     elapsed: f64,
-    /// Whether it had less time than the official program gives.
+    /// True if the program had less time than the official program allows.
     #[serde(default)]
     wait_cut: bool,
     #[serde(default)]
     numpy: bool,
     #[serde(default)]
     python: String,
-    /// Whether it ran as a user of its own.
+    /// True if the program ran as a separate user.
     #[serde(default)]
     apart: bool,
 }
@@ -326,8 +331,8 @@ fn is_pass(result: &Value) -> bool {
 }
 
 impl Graded {
-    /// A program that has brought its supervisor down each time.
-    fn taken_down(error: String) -> Self {
+    /// Creates the result of a program that killed its supervisor in every round.
+    fn without_result(error: String) -> Self {
         Self {
             results: vec![json!(-2)],
             metadata: Metadata {
@@ -350,8 +355,8 @@ impl Graded {
 
     fn reason(&self) -> String {
         let message = self.metadata.error_message.as_deref().unwrap_or("no message");
-        let message = shortened(message, ERROR_CHARS_MAX);
-        let error = self.metadata.error.as_deref().map(|error| shortened(error, ERROR_CHARS_MAX));
+        let message = shorten(message, ERROR_CHARS_MAX);
+        let error = self.metadata.error.as_deref().map(|error| shorten(error, ERROR_CHARS_MAX));
         let error = error.map(|error| format!(": {error}")).unwrap_or_default();
         let code = self.metadata.error_code.unwrap_or_default();
         if code == NO_RESULT {
@@ -378,8 +383,8 @@ impl Graded {
         put("tests", json!(self.tests));
         put("tests_passed", json!(self.passed()));
         put("error_code", json!(error_code));
-        put("error_message", json!(error_message.as_deref().map(|text| shortened(text, MESSAGE_CHARS_MAX))));
-        put("error", json!(error.as_deref().map(|text| shortened(text, ERROR_CHARS_MAX))));
+        put("error_message", json!(error_message.as_deref().map(|text| shorten(text, MESSAGE_CHARS_MAX))));
+        put("error", json!(error.as_deref().map(|text| shorten(text, ERROR_CHARS_MAX))));
         put("execution_time", json!(execution_time));
         put("elapsed_seconds", json!(self.elapsed));
         let grader = match self.grader.as_str() {
@@ -398,15 +403,15 @@ impl Graded {
     }
 }
 
-/// A result file with the code over its text.
+/// Result file: a text and its authentication code.
 #[derive(Deserialize)]
 struct Signed {
     text: String,
     code: String,
 }
 
-/// The text of a result file, if the supervisor has written it.
-fn signed(report: &JobReport, path: &str, key: &[u8]) -> Result<String, String> {
+/// Returns the text of a result file if the supervisor wrote it.
+fn read_signed(report: &JobReport, path: &str, key: &[u8]) -> Result<String, String> {
     let Some(file) = report.files.get(path) else { return Err(format!("{path} is not there")) };
     let text = report.text(path).ok_or_else(|| format!("{path} cannot be read: {file:?}"))?;
     let Signed { text, code } =
@@ -419,8 +424,8 @@ fn signed(report: &JobReport, path: &str, key: &[u8]) -> Result<String, String> 
     }
 }
 
-/// Why there is no verdict, with what the job said at its end.
-fn told(why: &str, report: &JobReport) -> String {
+/// Describes why a report has no verdict, including how its job ended.
+fn describe_failure(why: &str, report: &JobReport) -> String {
     let end = match report.end {
         JobEnd::Exited(status) => format!("the job left with status {status}"),
         JobEnd::TimedOut => "the job's time was up".to_owned(),
@@ -429,8 +434,7 @@ fn told(why: &str, report: &JobReport) -> String {
         JobEnd::OverLimit => "the program went over the sandbox's limits".to_owned(),
     };
     let last = report.stderr_tail.trim().lines().last().unwrap_or_default();
-    let said =
-        if last.is_empty() { String::new() } else { format!(": {}", shortened(last, ERROR_CHARS_MAX)) };
+    let said = if last.is_empty() { String::new() } else { format!(": {}", shorten(last, ERROR_CHARS_MAX)) };
     format!("{why}; {end}{said}")
 }
 

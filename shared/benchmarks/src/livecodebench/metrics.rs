@@ -4,28 +4,28 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::metrics::{Ended, Metrics};
+use crate::metrics::{FinishedSample, Metrics};
 
-/// The k that are reported.
+/// Reported values of k.
 const KS: [u32; 2] = [1, 5];
 
 /// Answers to one problem.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Problem {
     group: Option<String>,
-    /// Graded.
+    /// Number of graded answers.
     answers: u32,
-    /// Right.
+    /// Number of right answers.
     correct: u32,
 }
 
-/// A few bytes per problem.
+/// Metric with a few bytes of state per problem.
 #[derive(Debug, Default)]
 pub(super) struct PassAtK {
     problems: BTreeMap<u32, Problem>,
 }
 
-/// The chance that one of k answers, drawn from n of which c are right, is right.
+/// Returns the probability that at least one of k answers is right, if they are drawn from n answers with c right ones.
 fn pass_at_k(n: u32, c: u32, k: u32) -> f64 {
     let wrong = n.saturating_sub(c);
     if wrong < k {
@@ -34,33 +34,33 @@ fn pass_at_k(n: u32, c: u32, k: u32) -> f64 {
     1.0 - (wrong + 1..=n).map(|i| 1.0 - f64::from(k) / f64::from(i)).product::<f64>()
 }
 
-/// C(n, k), the ways to draw k of n; `None` beyond what can be counted.
+/// Returns C(n, k), the number of ways to draw k of n; `None` on overflow.
 fn ways(n: u32, k: u32) -> Option<u128> {
     if k > n {
         return Some(0);
     }
-    // The product so far is a number of ways itself: the division leaves no rest.
+    // Each intermediate product is itself a binomial coefficient, so the division has no remainder.
     (1..=k).try_fold(1_u128, |ways, i| Some(ways.checked_mul(u128::from(n - k + i))? / u128::from(i)))
 }
 
-/// The mean over problems that all have n answers, from integers: a half is 0.5 and not a sum of rounded parts.
-/// `None` where they have not, and beyond what can be counted.
-#[allow(clippy::cast_precision_loss)] // what is beyond 2^53 is rounded once
+/// Returns the mean over problems that all have n answers, computed from integers, so that a half is exactly 0.5
+/// instead of a sum of rounded parts. Returns `None` if the numbers of answers differ, or on overflow.
+#[allow(clippy::cast_precision_loss)] // numbers beyond 2^53 are rounded once
 fn exact_mean(problems: &[&Problem], k: u32) -> Option<f64> {
     let n = problems.first()?.answers;
     let all = ways(n, k)?;
-    let (mut right, mut of) = (0_u128, 0_u128);
+    let (mut right, mut total) = (0_u128, 0_u128);
     for problem in problems {
         if problem.answers != n {
             return None;
         }
         right = right.checked_add(all.checked_sub(ways(n.saturating_sub(problem.correct), k)?)?)?;
-        of = of.checked_add(all)?;
+        total = total.checked_add(all)?;
     }
-    (of > 0).then(|| right as f64 / of as f64)
+    (total > 0).then(|| right as f64 / total as f64)
 }
 
-/// The mean over problems; `None` where a problem has fewer than k answers, or there is none.
+/// Returns the mean over problems; `None` without problems, or if a problem has fewer than k answers.
 fn mean<'a>(problems: impl Iterator<Item = &'a Problem>, k: u32) -> Option<f64> {
     let problems: Vec<&Problem> = problems.collect();
     if problems.iter().any(|problem| problem.answers < k) {
@@ -75,7 +75,7 @@ fn mean<'a>(problems: impl Iterator<Item = &'a Problem>, k: u32) -> Option<f64> 
 }
 
 impl Metrics for PassAtK {
-    fn add(&mut self, sample: &Ended<'_>) {
+    fn add(&mut self, sample: &FinishedSample<'_>) {
         let Some(correct) = sample.verdict.is_correct() else { return };
         let problem = self.problems.entry(sample.item).or_default();
         if problem.group.is_none() {
@@ -126,13 +126,13 @@ mod tests {
         mean([Problem { group: None, answers: n, correct: c }].iter(), k).unwrap()
     }
 
-    fn ended(metrics: &mut PassAtK, item: u32, group: &str, correct: bool) {
+    fn add_sample(metrics: &mut PassAtK, item: u32, group: &str, correct: bool) {
         let verdict = if correct { Verdict::correct("x") } else { Verdict::incorrect("x", "No.") };
-        metrics.add(&Ended { item, group: Some(group), verdict: &verdict });
+        metrics.add(&FinishedSample { item, group: Some(group), verdict: &verdict });
     }
 
     #[test]
-    fn one_problem_has_the_official_figure() {
+    fn single_problems_match_the_official_figures() {
         let all = vectors();
         let cases = all["pass_at_k"].as_array().unwrap();
         assert_eq!(cases.len(), 14);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_have_the_official_mean() {
+    fn means_match_the_official_ones() {
         let all = vectors();
         let mut metrics = PassAtK::default();
         for (problem, answers) in all["aggregate"]["results"].as_object().unwrap() {
@@ -153,7 +153,7 @@ mod tests {
                 let passes =
                     |result: &Value| *result == json!(true) || result.as_f64().is_some_and(|n| n > 0.0);
                 let correct = results.as_array().unwrap().iter().all(passes);
-                ended(&mut metrics, problem.parse().unwrap(), "easy", correct);
+                add_sample(&mut metrics, problem.parse().unwrap(), "easy", correct);
             }
         }
         let official = &all["aggregate"]["metrics"];
@@ -167,7 +167,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_chance_that_grows(n in 1_u32..40, c in 0_u32..40, k in 1_u32..40) {
+        fn pass_at_k_is_a_growing_probability(n in 1_u32..40, c in 0_u32..40, k in 1_u32..40) {
             let (c, k) = (c.min(n), k.min(n));
             let found = chance(n, c, k);
             prop_assert!((0.0..=1.0).contains(&found));
@@ -178,7 +178,7 @@ mod tests {
         }
 
         #[test]
-        fn the_mean_is_that_of_the_chances(problems in prop::collection::vec((1_u32..12, 0_u32..12), 1..20)) {
+        fn the_exact_mean_agrees_with_the_rounded_one(problems in prop::collection::vec((1_u32..12, 0_u32..12), 1..20)) {
             let problems: Vec<Problem> = problems
                 .into_iter()
                 .map(|(answers, correct)| Problem { group: None, answers, correct: correct.min(answers) })
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_half_is_a_half() {
+    fn means_are_exact() {
         for (answers, correct, value) in [(10, [3, 7], 0.5), (10, [1, 2], 0.15), (6, [1, 4], 5.0 / 12.0)] {
             let problems = correct.map(|correct| Problem { group: None, answers, correct });
             assert_eq!(mean(problems.iter(), 1), Some(value));
@@ -201,23 +201,23 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_graded_is_no_answer() {
+    fn ungraded_samples_do_not_count() {
         let mut metrics = PassAtK::default();
         for at in 0..5 {
-            ended(&mut metrics, 0, "easy", at == 0);
-            ended(&mut metrics, 1, "hard", false);
+            add_sample(&mut metrics, 0, "easy", at == 0);
+            add_sample(&mut metrics, 1, "hard", false);
         }
         assert_eq!(metrics.finish(12)["pass@5"], json!(0.5));
         let lost = Verdict::ungraded(Code::SandboxFailed, "Lost.");
-        metrics.add(&Ended { item: 1, group: Some("hard"), verdict: &lost });
-        metrics.add(&Ended { item: 2, group: Some("hard"), verdict: &lost });
+        metrics.add(&FinishedSample { item: 1, group: Some("hard"), verdict: &lost });
+        metrics.add(&FinishedSample { item: 2, group: Some("hard"), verdict: &lost });
         let figures = metrics.finish(12);
         let close = |value: &Value, expected: f64| (value.as_f64().unwrap() - expected).abs() < 1e-12;
         assert!(close(&figures["pass@1"], 0.1));
         assert!(close(&figures["pass@1_by_difficulty"]["easy"], 0.2));
         assert!(close(&figures["pass@1_by_difficulty"]["hard"], 0.0));
         assert_eq!(figures["pass@5_by_difficulty"], json!({"easy": 1.0, "hard": 0.0}));
-        ended(&mut metrics, 2, "hard", true);
+        add_sample(&mut metrics, 2, "hard", true);
         let figures = metrics.finish(13);
         assert_eq!((figures.contains_key("pass@1"), figures.contains_key("pass@5")), (true, false));
         assert!(PassAtK::default().finish(3).is_empty());

@@ -1,5 +1,5 @@
-//! LiveCodeBench, code generation: problems of programming contests, answered with a Python program that is run against
-//! their tests.
+//! LiveCodeBench, code generation: problems from programming contests. The answer is a Python program, which is run
+//! against the problem's tests.
 //!
 //! Protocol: LiveCodeBench/LiveCodeBench at 28fef95e, scenario code generation.
 
@@ -25,16 +25,16 @@ use crate::scorers;
 use crate::scorers::sandbox::GradingMode;
 use metrics::PassAtK;
 
-/// LiveCodeBench: one release of it, or slices.
+/// The LiveCodeBench benchmark with a choice of releases.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveCodeBench {
-    /// The files that hold its problems, from 1.
+    /// First and last file that hold its problems, from 1.
     first: u8,
     last: u8,
-    /// Its place among the stored datasets.
+    /// Variant among the stored datasets.
     variant: &'static str,
     spec: &'static DatasetSpec,
-    /// Where outputs are compared.
+    /// Place where outputs are compared.
     grading: GradingMode,
 }
 
@@ -129,7 +129,7 @@ impl Benchmark for LiveCodeBench {
     }
 
     fn prompt(&self, item: &Item, material: &Material) -> Result<Prompt, ItemProblem> {
-        let starter = row::maybe(&item.row, "starter_code")?.unwrap_or_default();
+        let starter = row::optional_text(&item.row, "starter_code")?.unwrap_or_default();
         Ok(prompt::prompt(text(&item.row, row::QUESTION)?, starter, &material.templates))
     }
 

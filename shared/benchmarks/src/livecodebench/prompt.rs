@@ -1,4 +1,4 @@
-//! What a model is shown: the official texts where they could be had, else ours with the same contract.
+//! Prompts for models: the official texts if they could be loaded, or this program's own with the same contract.
 
 use bench_domain::{ChatMessage, Prompt, Role};
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
@@ -58,7 +58,7 @@ pub(super) static TEMPLATES: [TemplateSpec; 4] = [
     },
 ];
 
-/// The form of the answer is the protocol's; the words are ours.
+/// The form of the answer is the protocol's; the wording is this program's.
 const OWN_SYSTEM: &str = "\
 You write Python programs. Each question is the specification of one program; reply with a program that does what it \
 says and is right on every test.";
@@ -69,7 +69,7 @@ Write a program that reads its input from stdin and prints its answer to stdout.
 code. Put all of it into one block with the delimiters below; when the program is run, it has to read the input, solve \
 the problem and print the output.";
 
-/// The frame is part of the protocol, in this order: question, form, a block to fill, and where the answer goes.
+/// The frame is part of the protocol, in this order: question, format, a block to fill, and the place for the answer.
 const QUESTION: &str = "### Question:\n";
 const FORMAT: &str = "### Format: ";
 const BLOCK_START: &str = "```python\n";
@@ -84,7 +84,7 @@ struct Texts<'a> {
     without_starter: &'a str,
 }
 
-/// The official texts when all of them are there: a message of both kinds would be neither.
+/// Returns the official texts if all of them are available. A mixed message would be neither official nor ours.
 fn texts(templates: &Templates) -> Texts<'_> {
     let official =
         |name: &str| templates.get(name).map(String::as_str).filter(|text| !text.trim().is_empty());
@@ -106,10 +106,10 @@ pub(super) fn template(templates: &Templates) -> Template {
     let frame = [QUESTION, FORMAT, BLOCK_START, BLOCK_END, EMPTY_BLOCK, ANSWER];
     let mut parts = vec![system, with_starter, without_starter];
     parts.extend(frame);
-    Template::of(source, &parts)
+    Template::new(source, &parts)
 }
 
-/// The messages about a question; empty starter code is none.
+/// Returns the messages for a question. Empty starter code counts as none.
 pub(super) fn prompt(question: &str, starter: &str, templates: &Templates) -> Prompt {
     let texts = texts(templates);
     let (form, block) = match starter {

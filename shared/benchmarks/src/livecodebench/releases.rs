@@ -1,7 +1,7 @@
-//! Releases of the dataset and the time window.
+//! Releases of the dataset, and the time window.
 //!
-//! Six files hold the problems in the order of their publication. A release is the files up to its own; a slice is one
-//! file, or several in a row.
+//! Six files hold the problems in the order of their publication. Release N consists of the first N files; a slice is
+//! one file or several consecutive ones.
 
 use bench_items::{DatasetSpec, DemoData, HubSource, IndexEntry, Part, PartFile};
 
@@ -61,10 +61,10 @@ pub(super) static FILES: [PartFile; 6] = [
     file(5, "test6.jsonl"),
 ];
 
-/// Problems of each file.
+/// Number of problems in each file.
 const PROBLEMS: [u64; 6] = [400, 111, 101, 101, 167, 175];
 
-/// The dataset of the files FIRST to LAST, from 1.
+/// Dataset of the files FIRST to LAST, from 1.
 struct Slices<const FIRST: usize, const LAST: usize>;
 
 impl<const FIRST: usize, const LAST: usize> Slices<FIRST, LAST> {
@@ -78,7 +78,7 @@ impl<const FIRST: usize, const LAST: usize> Slices<FIRST, LAST> {
             support: &[],
         }],
         gate: None,
-        licence: "CC (as the dataset's card names it)",
+        license: "CC (as the dataset's card names it)",
         items: problems(FIRST, LAST),
         demo: DemoData { items: include_str!("../../data/livecodebench.jsonl"), support: &[] },
     };
@@ -105,10 +105,10 @@ macro_rules! slices {
     };
 }
 
-/// All problems. What it makes of them is kept under the benchmark's plain name.
+/// All problems. Their stored dataset has no variant suffix.
 pub(super) const LATEST: LiveCodeBench = SLICES[0];
 
-/// Every part of the dataset that can be asked for; the first is all of it.
+/// All selectable parts of the dataset; the first is the whole.
 const SLICES: [LiveCodeBench; 21] = slices![
     (1, 6, ""),
     (1, 1, "v1"),
@@ -134,9 +134,9 @@ const SLICES: [LiveCodeBench; 21] = slices![
 ];
 
 static ISOLATED_SLICES: [LiveCodeBench; SLICES.len()] = SLICES;
-static OFFICIAL_SLICES: [LiveCodeBench; SLICES.len()] = officially(SLICES);
+static OFFICIAL_SLICES: [LiveCodeBench; SLICES.len()] = with_official_grading(SLICES);
 
-const fn officially<const N: usize>(mut slices: [LiveCodeBench; N]) -> [LiveCodeBench; N] {
+const fn with_official_grading<const N: usize>(mut slices: [LiveCodeBench; N]) -> [LiveCodeBench; N] {
     let mut at = 0;
     while at < N {
         slices[at].grading = GradingMode::Official;
@@ -145,8 +145,8 @@ const fn officially<const N: usize>(mut slices: [LiveCodeBench; N]) -> [LiveCode
     slices
 }
 
-/// The first and the last file of a release or of slices, by name.
-fn files_of(name: &str) -> Option<(u8, u8)> {
+/// Returns the first and the last file of a release or of slices, by name.
+fn file_range(name: &str) -> Option<(u8, u8)> {
     let number = |text: &str| {
         let digits = text.strip_prefix('v').filter(|digits| digits.len() == 1)?;
         digits.parse::<u8>().ok().filter(|number| (1..=FILES_COUNT).contains(number))
@@ -164,34 +164,34 @@ fn files_of(name: &str) -> Option<(u8, u8)> {
     }
 }
 
-/// Returns the benchmark of these options; `None` for all problems, graded in the default way.
+/// Returns the benchmark for these options; `None` for the default, which is all problems and isolated grading.
 pub(super) fn under_options(options: &Options) -> Result<Option<&'static LiveCodeBench>, OptionError> {
     for (name, value) in options {
         match name.as_str() {
             RELEASE => {}
             START_DATE | END_DATE if value.is_empty() || row::is_day(value) => {}
             START_DATE | END_DATE => {
-                return Err(OptionError(format!("`{name}` has to be a day such as 2024-08-01")));
+                return Err(OptionError(format!("option `{name}` must be a day such as 2024-08-01")));
             }
-            GRADING if value.is_empty() || GradingMode::named(value).is_some() => {}
-            GRADING => return Err(OptionError(format!("`{GRADING}` has to be isolated or official"))),
+            GRADING if value.is_empty() || GradingMode::from_name(value).is_some() => {}
+            GRADING => return Err(OptionError(format!("option `{GRADING}` must be isolated or official"))),
             other => return Err(OptionError::unknown(other, &OPTIONS)),
         }
     }
-    if let (Some(start), Some(end)) = (given(options, START_DATE), given(options, END_DATE))
+    if let (Some(start), Some(end)) = (value(options, START_DATE), value(options, END_DATE))
         && start > end
     {
-        return Err(OptionError(format!("`{START_DATE}` is after `{END_DATE}`")));
+        return Err(OptionError(format!("option `{START_DATE}` is after `{END_DATE}`")));
     }
-    let slices = match given(options, GRADING).and_then(GradingMode::named) {
+    let slices = match value(options, GRADING).and_then(GradingMode::from_name) {
         Some(GradingMode::Official) => &OFFICIAL_SLICES,
         _ => &ISOLATED_SLICES,
     };
-    let (first, last) = match given(options, RELEASE) {
+    let (first, last) = match value(options, RELEASE) {
         None => (1, FILES_COUNT),
-        Some(name) => files_of(name).ok_or_else(|| {
+        Some(name) => file_range(name).ok_or_else(|| {
             OptionError(format!(
-                "`{RELEASE}` has to be release_v1 to release_v{FILES_COUNT}, release_latest, v1 to v{FILES_COUNT}, or slices \
+                "option `{RELEASE}` must be release_v1 to release_v{FILES_COUNT}, release_latest, v1 to v{FILES_COUNT}, or slices \
                  such as v4_v5"
             ))
         })?,
@@ -201,17 +201,17 @@ pub(super) fn under_options(options: &Options) -> Result<Option<&'static LiveCod
         .filter(|chosen| (chosen.first, chosen.last) != (1, FILES_COUNT) || chosen.grading != LATEST.grading))
 }
 
-fn given<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
+fn value<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
     options.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-/// Whether the problem is in the time window. One without a date is in none.
+/// Returns true if the problem is in the time window. A problem without a date never is, if there is a window.
 pub(super) fn selects(options: &Options, item: &IndexEntry) -> bool {
-    let (start, end) = (given(options, START_DATE), given(options, END_DATE));
+    let (start, end) = (value(options, START_DATE), value(options, END_DATE));
     if start.is_none() && end.is_none() {
         return true;
     }
     let Some(date) = item.tags.get(DATE_TAG) else { return false };
-    // A time behind the day makes the text longer, and so later than the day itself.
+    // A date with a time is longer than the day alone, and so compares as later.
     start.is_none_or(|start| date.as_str() >= start) && end.is_none_or(|end| date.as_str() <= end)
 }

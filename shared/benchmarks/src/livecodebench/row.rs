@@ -14,13 +14,13 @@ pub(super) const PRIVATE: &str = "private_test_cases";
 const METADATA: &str = "metadata";
 const DATE: &str = "contest_date";
 
-/// What a run may choose problems by: the day of the contest, with the time where that is not midnight.
+/// Tag for selecting problems in a run: the day of the contest, with the time unless it is midnight.
 pub(super) const DATE_TAG: &str = "date";
 
-/// A right program of our own, in demo rows.
+/// Column of demo rows with a right program, written for this project.
 pub(super) const REFERENCE: &str = "reference_solution";
 
-/// What is kept of a row.
+/// Columns that items keep.
 pub(super) const COLUMNS: [&str; 12] = [
     "question_title",
     QUESTION,
@@ -36,16 +36,16 @@ pub(super) const COLUMNS: [&str; 12] = [
     REFERENCE,
 ];
 
-/// A column that may be missing or empty.
-pub(super) fn maybe<'a>(row: &'a Row, column: &str) -> Result<Option<&'a str>, RowError> {
+/// Returns the value of a text column that may be missing or empty.
+pub(super) fn optional_text<'a>(row: &'a Row, column: &str) -> Result<Option<&'a str>, RowError> {
     match row.get(column) {
         Some(Value::Null) | None => Ok(None),
         Some(_) => text(row, column).map(|text| Some(text).filter(|text| !text.is_empty())),
     }
 }
 
-/// A column of tests as it stands: JSON text, or for private ones JSON text that is encoded. A list is taken as the
-/// JSON that it is.
+/// Returns a column of tests unchanged: JSON text, or for private tests JSON text that may be encoded. A list is
+/// converted to JSON.
 pub(super) fn tests<'a>(row: &'a Row, column: &str) -> Result<Cow<'a, str>, RowError> {
     match row.get(column) {
         Some(list @ Value::Array(_)) => Ok(list.to_string().into()),
@@ -56,18 +56,18 @@ pub(super) fn tests<'a>(row: &'a Row, column: &str) -> Result<Cow<'a, str>, RowE
     }
 }
 
-/// How many tests a column has; `None` where that is not known before they are decoded.
+/// Returns the number of tests in a column; `None` if they are encoded.
 pub(super) fn test_count(row: &Row, column: &str) -> Option<usize> {
     let text = tests(row, column).ok()?;
     serde_json::from_str::<Vec<IgnoredAny>>(&text).ok().map(|tests| tests.len())
 }
 
-/// The method that is called; `None` for a program that reads and prints.
+/// Returns the name of the method to call; `None` for a program that reads stdin and prints.
 pub(super) fn method(row: &Row) -> Result<Option<String>, RowError> {
     let wrong = || RowError::column(METADATA, "is not the JSON text of an object");
     let metadata: Cow<'_, Value> = match row.get(METADATA) {
         Some(metadata @ Value::Object(_)) => Cow::Borrowed(metadata),
-        _ => match maybe(row, METADATA)? {
+        _ => match optional_text(row, METADATA)? {
             None => return Ok(None),
             Some(text) => Cow::Owned(serde_json::from_str(text).map_err(|_| wrong())?),
         },
@@ -79,9 +79,9 @@ pub(super) fn method(row: &Row) -> Result<Option<String>, RowError> {
     }
 }
 
-/// The column with the date of the contest, in the form of [`DATE_TAG`].
+/// Returns the date of the contest in the form of [`DATE_TAG`].
 pub(super) fn date(row: &Row) -> Result<Option<String>, RowError> {
-    let Some(text) = maybe(row, DATE)? else { return Ok(None) };
+    let Some(text) = optional_text(row, DATE)? else { return Ok(None) };
     let wrong = || RowError::column(DATE, "is not a date of the form YYYY-MM-DD, with or without a time");
     let day = text.get(..10).filter(|day| is_day(day)).ok_or_else(wrong)?;
     let time = match text.get(10..).unwrap_or_default() {
@@ -96,7 +96,7 @@ fn is_time(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit() || ":.".contains(c))
 }
 
-/// Whether this is a day of the calendar, written YYYY-MM-DD.
+/// Returns true if the text is a calendar day, written YYYY-MM-DD.
 pub(super) fn is_day(text: &str) -> bool {
     let number = |digits: &str| match digits.bytes().all(|byte| byte.is_ascii_digit()) {
         true => digits.parse::<u32>().ok(),
@@ -116,26 +116,26 @@ pub(super) fn is_day(text: &str) -> bool {
     year > 0 && (1..=days).contains(&day)
 }
 
-/// The item of a row; `None` for one that asks nothing.
+/// Converts a row to an item; `None` if the row has no question.
 pub(super) fn item(index: u64, mut row: Row) -> Result<Option<Item>, RowError> {
     match row.get(QUESTION) {
         Some(Value::Null) => return Ok(None),
         _ if text(&row, QUESTION)?.is_empty() => return Ok(None),
         _ => {}
     }
-    let mut item = graded(&mut row)?;
+    let mut item = grading_item(&mut row)?;
     item.id = index.to_string();
     item.row = row;
     Ok(Some(item))
 }
 
-/// An item with what grading needs, which is checked here.
-pub(super) fn graded(row: &mut Row) -> Result<Item, RowError> {
+/// Makes an item from the columns that grading needs, and validates them.
+pub(super) fn grading_item(row: &mut Row) -> Result<Item, RowError> {
     tests(row, PUBLIC)?;
     tests(row, PRIVATE)?;
     method(row)?;
-    maybe(row, "starter_code")?;
-    let group = maybe(row, "difficulty")?.map(str::to_owned);
+    optional_text(row, "starter_code")?;
+    let group = optional_text(row, "difficulty")?.map(str::to_owned);
     let date = date(row)?;
     row.retain(|column, _| COLUMNS.contains(&column.as_str()));
     let mut item = Item::new("", group, Row::new());

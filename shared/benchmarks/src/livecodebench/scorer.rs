@@ -1,4 +1,4 @@
-//! What programs are worth: they are run on the tests of their problem.
+//! Scorer for programs, which are run on the tests of their problem.
 
 use bench_domain::{Answer, Stage};
 use bench_items::{Item, Row, RowError};
@@ -22,7 +22,7 @@ impl Scorer for LiveCodeBench {
     }
 
     fn oracle(&self, item: &Item) -> String {
-        match row::maybe(&item.row, row::REFERENCE).ok().flatten() {
+        match row::optional_text(&item.row, row::REFERENCE).ok().flatten() {
             Some(program) => format!("```python\n{}\n```", program.trim_end_matches('\n')),
             None => "The dataset has no program for this problem.".to_owned(),
         }
@@ -30,14 +30,14 @@ impl Scorer for LiveCodeBench {
 
     fn grade(&self, _item: &Item, answer: &Answer) -> Grading {
         match grader::code(answer) {
-            None => grader::without_code(answer).into(),
+            None => grader::no_code_verdict(answer).into(),
             Some(_) => Grading::NeedsTurn(Stage::Sandbox),
         }
     }
 
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {
         let mut row = row.clone();
-        let mut item = row::graded(&mut row)?;
+        let mut item = row::grading_item(&mut row)?;
         row.remove(row::REFERENCE);
         item.row = row;
         Ok(item)

@@ -91,7 +91,7 @@ fn options(pairs: &[(&str, &str)]) -> Options {
     pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn under(pairs: &[(&str, &str)]) -> Result<&'static dyn Benchmark, OptionError> {
+fn with_options(pairs: &[(&str, &str)]) -> Result<&'static dyn Benchmark, OptionError> {
     LiveCodeBench::LATEST
         .under_options(&options(pairs))
         .map(|found| found.unwrap_or(&LiveCodeBench::LATEST as &dyn Benchmark))
@@ -100,7 +100,7 @@ fn under(pairs: &[(&str, &str)]) -> Result<&'static dyn Benchmark, OptionError> 
 #[test]
 fn releases_name_their_files() {
     let splits = |name: &str| -> Vec<&str> {
-        let benchmark = under(&[("release", name)]).unwrap();
+        let benchmark = with_options(&[("release", name)]).unwrap();
         let parts = benchmark.spec().sources[0].items;
         let path = |part| benchmark.files().iter().find(|file| file.part == part).unwrap().path;
         parts.iter().map(|part| path(*part)).collect()
@@ -111,7 +111,7 @@ fn releases_name_their_files() {
     assert_eq!(splits("v4_v5"), ["test4.jsonl", "test5.jsonl"]);
     assert_eq!(splits("v1_v6"), splits("release_latest"));
     assert_eq!(splits(""), splits("release_v6"));
-    let items = |name: &str| under(&[("release", name)]).unwrap().spec().items;
+    let items = |name: &str| with_options(&[("release", name)]).unwrap().spec().items;
     let cumulative =
         ["release_v1", "release_v2", "release_v3", "release_v4", "release_v5", "release_v6"].map(items);
     assert_eq!(cumulative, [400, 511, 612, 713, 880, 1055]);
@@ -122,7 +122,7 @@ fn releases_name_their_files() {
     for first in 1..=6 {
         for last in first..=6 {
             let name = if first == last { format!("v{first}") } else { format!("v{first}_v{last}") };
-            let benchmark = under(&[("release", &name)]).unwrap();
+            let benchmark = with_options(&[("release", &name)]).unwrap();
             assert_eq!(
                 (benchmark.name(), benchmark.spec().sources[0].items.len()),
                 ("livecodebench", last - first + 1)
@@ -130,18 +130,18 @@ fn releases_name_their_files() {
             assert!(variants.insert(benchmark.variant()), "{name}");
         }
     }
-    assert_eq!(under(&[]).unwrap().variant(), "");
+    assert_eq!(with_options(&[]).unwrap().variant(), "");
     for wrong in
         ["v0", "v7", "v10", "release_v7", "release_", "v5_v4", "v4_v4", "v4_", "V4", "latest", "v4-v5", "é"]
     {
-        let error = under(&[("release", wrong)]).err().unwrap();
+        let error = with_options(&[("release", wrong)]).err().unwrap();
         assert!(error.to_string().contains("release_latest"), "{wrong}: {error}");
     }
 }
 
 #[test]
 fn options_are_checked() {
-    let error = |pairs: &[(&str, &str)]| under(pairs).err().unwrap().to_string();
+    let error = |pairs: &[(&str, &str)]| with_options(pairs).err().unwrap().to_string();
     assert!(error(&[("relese", "v1")]).contains("has release, start_date, end_date"));
     for wrong in
         ["2024", "2024-13-01", "2023-02-29", "2024-1-1", "01-01-2024", "2024-01-01T00:00:00", "+024-01-01"]
@@ -150,26 +150,26 @@ fn options_are_checked() {
         assert!(error(&[("end_date", wrong)]).contains("end_date"), "{wrong}");
     }
     assert!(error(&[("start_date", "2024-02-01"), ("end_date", "2024-01-31")]).contains("after"));
-    under(&[("start_date", "2024-02-29"), ("end_date", "2024-02-29")]).unwrap();
-    under(&[("start_date", ""), ("end_date", "")]).unwrap();
+    with_options(&[("start_date", "2024-02-29"), ("end_date", "2024-02-29")]).unwrap();
+    with_options(&[("start_date", ""), ("end_date", "")]).unwrap();
     assert!(error(&[("grading", "none")]).contains("isolated or official"));
 }
 
 #[test]
-fn the_way_of_grading_is_an_option() {
-    let grader = |pairs: &[(&str, &str)]| under(pairs).unwrap().sandbox().unwrap().facts().grader;
+fn the_grading_mode_is_an_option() {
+    let grader = |pairs: &[(&str, &str)]| with_options(pairs).unwrap().sandbox().unwrap().facts().grader;
     for isolated in [&[][..], &[("grading", "isolated")], &[("release", "v6")]] {
         assert!(grader(isolated).contains("cannot reach"), "{isolated:?}");
     }
     for official in [&[("grading", "official")][..], &[("grading", "official"), ("release", "v6")]] {
         assert!(grader(official).starts_with("lcb_runner/evaluation/testing_util.py"), "{official:?}");
     }
-    let slice = under(&[("grading", "official"), ("release", "v4_v5")]).unwrap();
+    let slice = with_options(&[("grading", "official"), ("release", "v4_v5")]).unwrap();
     assert_eq!((slice.variant(), slice.spec().items), ("v4-v5", 268));
 }
 
 #[test]
-fn the_window_is_the_official_one() {
+fn the_time_window_matches_the_official_one() {
     let selects = |date: Option<&str>, pairs: &[(&str, &str)]| {
         let tags = date.map(|date| ("date".to_owned(), date.to_owned())).into_iter().collect();
         let entry = IndexEntry { id: "0".into(), source_id: None, group: None, tags, offset: 0, length: 0 };
@@ -192,7 +192,7 @@ fn the_window_is_the_official_one() {
     assert!(selects(Some("2030-01-01"), &window[..1]) && selects(Some("2000-01-01"), &window[1..]));
 }
 
-/// The official texts are not here; texts of their lengths are.
+/// The official texts aren't bundled, so texts of the same lengths replace them.
 fn official() -> Templates {
     let text = |length: usize| "x".repeat(length);
     [("system", 185), ("format-with-starter-code", 117), ("format-without-starter-code", 279)]
@@ -201,7 +201,7 @@ fn official() -> Templates {
 }
 
 #[test]
-fn messages_are_as_long_as_the_official_ones() {
+fn messages_have_the_lengths_of_the_official_ones() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/livecodebench.jsonl");
     let text = std::fs::read_to_string(path).unwrap();
     let material = Material { templates: official(), ..Material::default() };
@@ -224,7 +224,7 @@ fn messages_are_as_long_as_the_official_ones() {
 }
 
 #[test]
-fn own_wording_is_used_when_a_text_is_missing() {
+fn own_wording_is_used_if_a_text_is_missing() {
     let own = LiveCodeBench::LATEST.template(&Templates::new());
     let all = LiveCodeBench::LATEST.template(&official());
     assert_eq!((own.source.as_str(), all.source.as_str()), ("own", "official"));
@@ -284,7 +284,7 @@ fn stored_responses_need_grading_columns_only() {
 }
 
 #[test]
-fn the_demo_has_every_kind() {
+fn the_demo_has_problems_of_every_kind() {
     let rows: Vec<Row> = LiveCodeBench::LATEST
         .spec()
         .demo
@@ -303,7 +303,7 @@ fn the_demo_has_every_kind() {
         let reference = item.row[row::REFERENCE].as_str().unwrap();
         assert_eq!(code.as_deref(), Some(reference.trim_end_matches('\n')));
         assert_eq!(
-            row::maybe(&item.row, "starter_code").unwrap().is_some(),
+            row::optional_text(&item.row, "starter_code").unwrap().is_some(),
             row::method(&item.row).unwrap().is_some()
         );
     }
@@ -323,6 +323,6 @@ proptest! {
 
     #[test]
     fn options_never_panic(name in "(release|start_date|end_date|\\PC{0,8})", value in "(v|_|release|[0-9-]|\\PC){0,12}") {
-        let _ = under(&[(&name, &value)]);
+        let _ = with_options(&[(&name, &value)]);
     }
 }

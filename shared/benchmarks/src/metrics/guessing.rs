@@ -1,16 +1,16 @@
-//! What guessing would be worth where an answer is missing.
+//! Accuracy adjusted for guessing where answers are missing.
 
 use std::collections::BTreeMap;
 
 use bench_domain::{Outcome, Verdict};
 use serde_json::{Map, Value, json};
 
-use super::{Ended, Metrics, share};
+use super::{FinishedSample, Metrics, share};
 
-/// Where a verdict keeps the chance to be right by guessing.
+/// Key of a verdict's detail that holds the chance of guessing right.
 const CHANCE: &str = "chance";
 
-/// Records the chance that a guess would have been right in the detail of a verdict on an answer that is missing.
+/// Records in the detail of a verdict on a missing answer the chance that a guess would have been right.
 pub(crate) fn record(detail: &mut Map<String, Value>, chance: f64) {
     detail.insert(CHANCE.to_owned(), json!(chance));
 }
@@ -26,15 +26,15 @@ struct Tally {
     chance: f64,
 }
 
-/// The accuracy that guessing the missing answers would give on average, as `accuracy_chance_adjusted`; nothing where no
-/// answer is missing.
+/// Computes `accuracy_chance_adjusted`: the expected accuracy if the missing answers were guessed. Reports nothing if
+/// no answer is missing.
 #[derive(Debug, Default)]
 pub struct GuessedAnswers {
     groups: BTreeMap<Option<String>, Tally>,
 }
 
 impl Metrics for GuessedAnswers {
-    fn add(&mut self, sample: &Ended<'_>) {
+    fn add(&mut self, sample: &FinishedSample<'_>) {
         let tally = self.groups.entry(sample.group.map(str::to_owned)).or_default();
         if sample.verdict.score.is_some() {
             tally.graded += 1;
@@ -43,7 +43,7 @@ impl Metrics for GuessedAnswers {
         tally.chance += chance(sample.verdict).unwrap_or(0.0);
     }
 
-    /// Sums by group first and takes samples without a group only where there are no groups, as the figures of groups do.
+    /// Sums by group first. As in the metrics by group, samples without a group count only if no sample has one.
     #[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
     fn finish(&self, _planned: u64) -> Map<String, Value> {
         let has_groups = self.groups.keys().any(Option::is_some);
@@ -68,7 +68,7 @@ mod tests {
     fn adjusted(samples: &[(Option<&str>, Verdict)]) -> Value {
         let mut metrics = GuessedAnswers::default();
         for (group, verdict) in samples {
-            metrics.add(&Ended { item: 0, group: *group, verdict });
+            metrics.add(&FinishedSample { item: 0, group: *group, verdict });
         }
         Value::Object(metrics.finish(9))
     }
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_answers_count_by_their_chance() {
+    fn missing_answers_count_with_their_chance() {
         let (law, math) = (Some("law"), Some("math"));
         let wrong = || Verdict::incorrect("B", "The answer is B; right is A.");
         let samples = [
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_missing_answer_there_is_nothing_to_say() {
+    fn without_a_missing_answer_nothing_is_reported() {
         assert_eq!(adjusted(&[(None, Verdict::correct("A"))]), json!({}));
         assert_eq!(adjusted(&[]), json!({}));
     }

@@ -1,4 +1,5 @@
-//! Metrics: figures over the verdicts of a benchmark. By group of items for all, others where a benchmark names them.
+//! Metrics: figures over the verdicts of a benchmark. Every benchmark has metrics by group of items; some add their
+//! own.
 
 pub(crate) mod guessing;
 mod refusals;
@@ -9,46 +10,46 @@ use serde_json::{Map, Value, json};
 pub use guessing::GuessedAnswers;
 pub(crate) use refusals::Refusals;
 
-/// A sample that is over, as metrics see it.
+/// Finished sample, as metrics see it.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended<'a> {
-    /// Index of its item in the plan.
+pub struct FinishedSample<'a> {
+    /// Index of the sample's item in the plan.
     pub item: u32,
-    /// The item's group.
+    /// Group of the item.
     pub group: Option<&'a str>,
-    /// How it ended.
+    /// Verdict of the sample.
     pub verdict: &'a Verdict,
 }
 
-/// Figures that are made of all verdicts of a benchmark, in plan order.
+/// Figures computed from all verdicts of a benchmark, in plan order.
 pub trait Metrics: Send {
-    /// Counts a sample that is over.
-    fn add(&mut self, sample: &Ended<'_>);
+    /// Adds a finished sample.
+    fn add(&mut self, sample: &FinishedSample<'_>);
 
-    /// The figures. `planned` is the number of samples planned, over or not.
+    /// Returns the figures. `planned` is the number of planned samples, finished or not.
     fn finish(&self, planned: u64) -> Map<String, Value>;
 }
 
-/// How the samples of one group ended.
+/// Outcome counts of one group's samples.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct GroupTally {
-    /// The group, as [`Item::group`](bench_items::Item::group) names it.
+    /// Group, as named in [`Item::group`](bench_items::Item::group).
     pub group: Option<String>,
-    /// Samples that are right.
+    /// Number of right answers.
     pub correct: u64,
-    /// Samples that were graded.
+    /// Number of graded samples.
     pub graded: u64,
-    /// Samples that were planned.
+    /// Number of planned samples.
     pub planned: u64,
 }
 
-/// Shares as JSON: `null` when there is nothing to divide by.
+/// Returns a ratio as JSON; `null` if the denominator is zero.
 #[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
 fn share(part: f64, whole: u64) -> Value {
     if whole == 0 { Value::Null } else { json!(part / whole as f64) }
 }
 
-/// Accuracy and coverage of each group.
+/// Returns accuracy and coverage of each group.
 #[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
 pub(crate) fn by_group(noun: &str, groups: &[GroupTally]) -> Map<String, Value> {
     let mut metrics = Map::new();
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn without_groups_there_is_nothing_to_say() {
+    fn without_groups_nothing_is_reported() {
         let tally = GroupTally { correct: 3, graded: 4, planned: 4, ..GroupTally::default() };
         assert!(by_group("parts", &[tally]).is_empty());
     }

@@ -1,10 +1,10 @@
-//! The authors' share of refusals: replies in which their parser finds no letter.
+//! Refusal rate as the GPQA authors count it: the share of replies without a letter that their parser finds.
 
 use serde_json::{Map, Value, json};
 
-use super::{Ended, Metrics};
+use super::{FinishedSample, Metrics};
 
-/// Counts replies without a letter among those that were graded.
+/// Counts graded replies without a letter.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals {
     graded: u64,
@@ -12,7 +12,7 @@ pub(crate) struct Refusals {
 }
 
 impl Metrics for Refusals {
-    fn add(&mut self, sample: &Ended<'_>) {
+    fn add(&mut self, sample: &FinishedSample<'_>) {
         if sample.verdict.outcome.is_graded() {
             self.graded += 1;
             self.refused += u64::from(sample.verdict.extracted.is_none());
@@ -44,7 +44,7 @@ mod tests {
             Verdict::wrong(Outcome::NoAnswer, "The answer is empty."),
             Verdict::ungraded(Code::ContextTooLong, "It does not fit."),
         ] {
-            refusals.add(&Ended { item: 0, group: None, verdict: &verdict });
+            refusals.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
         }
         assert_eq!(finished(&refusals), json!({ "count": 2, "share": 0.5 }));
     }

@@ -1,4 +1,4 @@
-//! MMLU-Pro: multiple choice with up to ten options, five worked examples per category.
+//! MMLU-Pro: multiple-choice questions with up to ten options, with five few-shot examples per category.
 //!
 //! Protocol: TIGER-AI-Lab/MMLU-Pro at f418b116, `evaluate_from_api.py`.
 
@@ -18,10 +18,10 @@ use crate::material::{Material, Templates};
 use crate::metrics::{GuessedAnswers, Metrics};
 use crate::scorers::{ChoiceLetter, Scorer, choice};
 
-/// The letters of the options, by position.
+/// Letters of the options, by position.
 const LETTERS: &str = "ABCDEFGHIJ";
 
-/// MMLU-Pro.
+/// The MMLU-Pro benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct MmluPro;
 
@@ -63,7 +63,7 @@ static SPEC: DatasetSpec = DatasetSpec {
         support: &[Part { config: "default", split: "validation" }],
         ..HubSource::DEFAULT
     }],
-    licence: "MIT",
+    license: "MIT",
     items: 12_032,
     demo: DemoData {
         items: include_str!("../../data/mmlu_pro_test.jsonl"),
@@ -72,7 +72,7 @@ static SPEC: DatasetSpec = DatasetSpec {
     ..DatasetSpec::DEFAULT
 };
 
-/// The letter that is right: the official comparison looks at this column alone.
+/// Returns the gold letter. The official comparison uses only the column `answer`.
 fn gold(row: &Row) -> Result<char, RowError> {
     if let Some(letter) = choice::letter_in(row, &["answer"], LETTERS)? {
         return Ok(letter);
@@ -84,7 +84,7 @@ fn gold(row: &Row) -> Result<char, RowError> {
     letter.ok_or_else(|| RowError::column("answer_index", "is not a number from 0 to 9"))
 }
 
-/// The options that are asked: those that are the literal `N/A` are leftovers of an early revision.
+/// Returns the options without the literal `N/A` entries, which an early revision left behind.
 fn options(row: &Row) -> Result<Vec<&str>, RowError> {
     let options = match row.get("options") {
         Some(Value::Array(options)) => options,
@@ -107,7 +107,7 @@ fn options(row: &Row) -> Result<Vec<&str>, RowError> {
     Ok(options)
 }
 
-/// The right letter and, where they are given, the options: without them there is no chance to guess.
+/// Makes an item from the gold letter and, if given, the options. Without options the chance of guessing is unknown.
 fn score_row(row: &Row) -> Result<Item, RowError> {
     let mut fields = Row::new();
     fields.insert("answer".into(), Value::String(gold(row)?.to_string()));
@@ -172,7 +172,7 @@ impl Benchmark for MmluPro {
         &FACTS
     }
 
-    fn support_of(&self, item: &Item) -> Vec<String> {
+    fn support_names(&self, item: &Item) -> Vec<String> {
         item.group.iter().cloned().collect()
     }
 
@@ -181,7 +181,7 @@ impl Benchmark for MmluPro {
     }
 
     fn template(&self, _templates: &Templates) -> Template {
-        Template::of(TemplateSource::Official, &prompt::PARTS)
+        Template::new(TemplateSource::Official, &prompt::PARTS)
     }
 
     fn prompt(&self, item: &Item, material: &Material) -> Result<Prompt, ItemProblem> {

@@ -1,7 +1,7 @@
-//! The message of the official API script.
+//! Prompt of the official API script.
 //!
-//! Its wire strings are part of the protocol: parsers look for the sentence that the header asks for,
-//! and figures are comparable only when the message is the same to the letter.
+//! The literal texts are part of the protocol: parsers look for the sentence that the header requests, and scores are
+//! comparable only if the message is exactly the same.
 
 use super::LETTERS;
 
@@ -15,10 +15,10 @@ const ANSWER: &str = "Answer: ";
 const NO_WORK_YET: &str = "Let's think step by step.";
 const END: &str = "\n\n";
 
-/// What a worked example may begin with in the dataset, and the message does not repeat.
+/// Prefix that few-shot examples may have in the dataset. The message already contains it.
 const WORK_PREFIX: &str = "A: ";
 
-/// The texts that make up a message, in order of appearance.
+/// Texts that make up a message, in order of appearance.
 pub(super) const PARTS: [&str; 10] = [
     HEADER_START,
     HEADER_END,
@@ -36,7 +36,7 @@ pub(super) fn header(category: &str) -> String {
     format!("{HEADER_START}{category}{HEADER_END}")
 }
 
-/// Appends one question; an empty `worked` leaves the answer to the model.
+/// Appends one question. If `worked` is empty, the model has to answer it.
 pub(super) fn push_question(message: &mut String, question: &str, options: &[&str], worked: &str) {
     let worked = if worked.is_empty() { NO_WORK_YET } else { worked };
     let worked = worked.strip_prefix(WORK_PREFIX).unwrap_or(worked);
@@ -50,7 +50,7 @@ pub(super) fn push_question(message: &mut String, question: &str, options: &[&st
         message.push('\n');
     }
     message.push_str(ANSWER);
-    // The official script has no answer text, and so no blank lines, when only the prefix was there.
+    // The official script adds neither answer nor blank lines if the example was only the prefix.
     if !worked.is_empty() {
         message.push_str(worked);
         message.push_str(END);

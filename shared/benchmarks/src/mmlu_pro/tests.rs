@@ -32,7 +32,7 @@ fn material() -> Material {
 fn the_message_is_the_official_one() {
     let item = MmluPro.item(3, question("math")).unwrap().unwrap();
     assert_eq!((item.id.as_str(), item.group.as_deref()), ("3", Some("math")));
-    assert_eq!(MmluPro.support_of(&item), ["math"]);
+    assert_eq!(MmluPro.support_names(&item), ["math"]);
     let prompt = MmluPro.prompt(&item, &material()).unwrap();
     assert_eq!(
         prompt.as_text(),
@@ -45,7 +45,7 @@ fn the_message_is_the_official_one() {
 }
 
 #[test]
-fn without_worked_examples_nothing_is_asked() {
+fn without_few_shot_examples_nothing_is_asked() {
     let item = MmluPro.item(0, question("law")).unwrap().unwrap();
     let problem = MmluPro.prompt(&item, &material()).unwrap_err();
     assert!(matches!(&problem, ItemProblem::SupportMissing { name, .. } if name == "law"), "{problem}");
@@ -71,7 +71,7 @@ fn broken_rows_name_their_column() {
 }
 
 #[test]
-fn a_list_as_text_is_told_to_need_another_format() {
+fn a_list_as_text_gets_a_hint_about_formats() {
     let mut from_csv = question("math");
     from_csv.insert("options".into(), json!("[\"one\", \"two\"]"));
     let problem = MmluPro.item(0, from_csv).unwrap_err();
@@ -79,7 +79,7 @@ fn a_list_as_text_is_told_to_need_another_format() {
 }
 
 #[test]
-fn verdicts_say_stage_and_chance() {
+fn verdicts_record_stage_and_chance() {
     let item = MmluPro.item(0, question("math")).unwrap().unwrap();
     let right = MmluPro.grade(&item, &Answer::local("Answer: B")).done().unwrap();
     assert_eq!((right.score, right.detail.get("stage")), (Some(1.0), Some(&json!(2))));

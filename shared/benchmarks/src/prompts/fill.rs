@@ -1,10 +1,10 @@
 //! Templates with named slots.
 
-/// What goes into the slots of a template, by name.
+/// Values for the slots of a template, by name.
 pub(crate) type Slots<'a> = [(&'a str, &'a str)];
 
-/// The template with its slots `{name}` filled, in one pass: what was put in is not looked at again, so a question
-/// or an answer may hold braces, even the name of a slot. Other braces stay as they are.
+/// Fills the slots `{name}` of a template in one pass. Inserted values are not scanned again, so a question or an
+/// answer may contain braces, even the name of a slot. Other braces stay unchanged.
 pub(crate) fn fill(template: &str, slots: &Slots<'_>) -> String {
     let length: usize = slots.iter().map(|(_, value)| value.len()).sum();
     let mut filled = String::with_capacity(template.len() + length);
@@ -31,7 +31,7 @@ pub(crate) fn fill(template: &str, slots: &Slots<'_>) -> String {
     filled
 }
 
-/// Whether a template has a slot of each name.
+/// Returns true if the template has a slot for each name.
 pub(crate) fn has_slots(template: &str, names: &[&str]) -> bool {
     names.iter().all(|name| template.contains(&format!("{{{name}}}")))
 }
@@ -52,7 +52,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_put_in_comes_out_unchanged(value in any::<String>(), other in any::<String>()) {
+        fn inserted_values_stay_unchanged(value in any::<String>(), other in any::<String>()) {
             let filled = fill("<{q}>{r}<{x}>", &[("q", &value), ("r", &other)]);
             prop_assert_eq!(filled, format!("<{value}>{other}<{{x}}>"));
         }

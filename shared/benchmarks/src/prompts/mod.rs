@@ -1,4 +1,4 @@
-//! What prompts of several benchmarks are made of.
+//! Building blocks for prompts.
 
 mod fill;
 

@@ -8,7 +8,7 @@ fn row(value: Value) -> Row {
     value.as_object().cloned().unwrap()
 }
 
-/// A problem of three steps, with the dataset's own code for those that are named.
+/// Returns a problem of three steps. The named steps have the dataset's own code.
 fn problem(with_code: &[&str]) -> Item {
     let step = |name: &str| {
         let code =
@@ -25,14 +25,15 @@ fn problem(with_code: &[&str]) -> Item {
     SciCode::INSPECT.item(0, row).unwrap().unwrap()
 }
 
-fn text(question: &Foreseen) -> String {
+fn text(question: &QuestionPreview) -> String {
     question.prompt.as_ref().map(Prompt::as_text).unwrap_or_default()
 }
 
 #[test]
-fn later_steps_show_the_datasets_own_code_as_far_as_there_is_some() {
+fn later_steps_show_the_datasets_own_code_if_available() {
     let material = Material::default();
-    let all = foreseen(&SciCode::INSPECT, &problem(&["900.1", "900.2", "900.3"]), &material).unwrap();
+    let all =
+        preview_questions(&SciCode::INSPECT, &problem(&["900.1", "900.2", "900.3"]), &material).unwrap();
     let names: Vec<&str> = all.iter().filter_map(|question| question.step.as_deref()).collect();
     assert_eq!(names, ["900.1", "900.2", "900.3"]);
     assert_eq!(all.iter().map(|question| question.is_later).collect::<Vec<_>>(), [false, true, true]);
@@ -42,8 +43,8 @@ fn later_steps_show_the_datasets_own_code_as_far_as_there_is_some() {
         assert!(!text(question).contains("own 900.3"));
     }
 
-    // Without code of the first step nothing after it can be told, also where there is code again.
-    let some = foreseen(&SciCode::INSPECT, &problem(&["900.2"]), &material).unwrap();
+    // Without code for the first step no later prompt can be predicted, even if a later step has code.
+    let some = preview_questions(&SciCode::INSPECT, &problem(&["900.2"]), &material).unwrap();
     assert_eq!(
         some.iter().map(|question| question.prompt.is_some()).collect::<Vec<_>>(),
         [true, false, false]
@@ -53,7 +54,7 @@ fn later_steps_show_the_datasets_own_code_as_far_as_there_is_some() {
 }
 
 #[test]
-fn one_question_is_the_prompt() {
+fn a_single_question_is_the_prompt() {
     let item = MmluPro
         .item(
             0,
@@ -65,19 +66,19 @@ fn one_question_is_the_prompt() {
         .unwrap()
         .unwrap();
     let mut material = Material::default();
-    // What the prompt needs is not there.
+    // The few-shot examples are missing.
     assert_eq!(
-        foreseen(&MmluPro, &item, &material).unwrap_err(),
+        preview_questions(&MmluPro, &item, &material).unwrap_err(),
         MmluPro.prompt(&item, &material).unwrap_err()
     );
-    for name in MmluPro.support_of(&item) {
+    for name in MmluPro.support_names(&item) {
         let shot =
             json!({ "question": "Shot?", "options": ["x"], "cot_content": "A: So (A).", "category": "math" });
         material.support.insert(name, json!([shot]));
     }
     let prompt = MmluPro.prompt(&item, &material).unwrap();
-    let expected = Foreseen { step: None, prompt: Some(prompt.clone()), is_later: false };
-    assert_eq!(foreseen(&MmluPro, &item, &material).unwrap(), [expected]);
+    let expected = QuestionPreview { step: None, prompt: Some(prompt.clone()), is_later: false };
+    assert_eq!(preview_questions(&MmluPro, &item, &material).unwrap(), [expected]);
     let step = Step { name: String::new(), prompt, answer: Answer::local("A") };
     assert_eq!(next_question(&MmluPro, &item, &material, &[step]).unwrap(), None);
 }

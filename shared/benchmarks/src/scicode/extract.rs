@@ -1,4 +1,4 @@
-//! From a reply to the code of a step, as the official program does it.
+//! Extracts the code of a step from a reply, as the official program does.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -8,14 +8,14 @@ use regex::Regex;
 const FENCE: &str = "```";
 const PYTHON_FENCE: &str = "```python";
 
-/// Lines that import something, with the blank lines before them. The blanks are those of Python's `\s`, which knows four
-/// control characters more than that of `regex`; they match across lines, so words on two lines may count as one import.
+/// Import lines, with the blank lines before them. Whitespace is that of Python's `\s`, which includes four more
+/// control characters than that of `regex`. It matches across lines, so words on two lines can count as one import.
 static IMPORTS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let pattern = r"(?m)^S*(import .*|from .*S+importS+.*)".replace('S', r"[\s\x1c-\x1f]");
     Regex::new(&pattern).ok()
 });
 
-/// The code of a reply: the first Python block, else the first block, else all of it; without its imports.
+/// Returns the code of a reply: the first Python block, else the first block, else the whole reply; without imports.
 pub(super) fn code(reply: &str) -> Cow<'_, str> {
     let block = match (reply.split_once(PYTHON_FENCE), reply.split_once(FENCE)) {
         (Some((_, after)), _) | (None, Some((_, after))) => {
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_go_with_the_blanks_before_them() {
+    fn imports_are_removed_with_the_blank_lines_before_them() {
         for (block, expected) in [
             ("import numpy\nx", "\nx"),
             ("\n\n  import numpy as np\nfrom a.b import c\nx", "\n\nx"),

@@ -1,4 +1,4 @@
-//! What SciCode is, by protocol and by how given steps are shown.
+//! Description of SciCode, by protocol and by how given steps are shown.
 
 use bench_domain::Generation;
 
@@ -7,12 +7,12 @@ use crate::facts::{Facts, Link};
 use crate::options::OptionFacts;
 use crate::scorers::sandbox::GradingMode;
 
-/// Which problems.
+/// Option that selects the problems.
 pub(super) const SPLIT: &str = "split";
-/// What is shown for given steps.
+/// Option that selects the text of given steps.
 pub(super) const GIVEN_STEPS: &str = "given_steps";
 
-/// Settings of a run.
+/// Options of a run.
 pub(super) static OPTIONS: [OptionFacts; 3] = [
     OptionFacts {
         name: SPLIT,
@@ -31,7 +31,7 @@ pub(super) static OPTIONS: [OptionFacts; 3] = [
     },
 ];
 
-/// Facts by background (no, yes) and given steps (official, whole).
+/// Facts, indexed by background (without, with) and given steps (official, whole).
 static FACTS: [[Facts; 2]; 2] = [
     [
         facts(
@@ -55,7 +55,7 @@ static FACTS: [[Facts; 2]; 2] = [
     ],
 ];
 
-pub(super) fn of(benchmark: SciCode) -> &'static Facts {
+pub(super) fn for_benchmark(benchmark: SciCode) -> &'static Facts {
     let [without, with] = &FACTS;
     let [official, whole] = if benchmark.with_background { with } else { without };
     match benchmark.given {

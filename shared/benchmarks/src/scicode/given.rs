@@ -1,4 +1,4 @@
-//! Steps that the benchmark gives instead of asking them.
+//! Steps whose code the benchmark gives instead of asking for it.
 
 use std::sync::LazyLock;
 
@@ -14,10 +14,10 @@ mod unparse;
 static FUNCTION: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\bdef\s+(\w+)\s*\(").ok());
 static CLASS: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\bclass\s+(\w+)\s*\(").ok());
 
-/// What is shown and run for a given step.
+/// Returns the code of a given step, as prompts show it and jobs run it.
 ///
 /// # Errors
-/// When its text is not there, or holds nothing under the name that the step's header has.
+/// Returns an error if the step's text is missing, or doesn't define the name in the step's header.
 pub(super) fn code(
     problem: &Problem<'_>,
     step: &SubStep<'_>,
@@ -46,12 +46,13 @@ pub(super) fn code(
     }
 }
 
-/// What the step is taken to define: the first function in its header, a method included, else a class with bases.
+/// Returns the name that the step defines: the first function in its header, including methods, or else a class with
+/// bases.
 fn name(header: &str) -> Option<&str> {
-    let named = |pattern: &LazyLock<Option<Regex>>| {
+    let find = |pattern: &LazyLock<Option<Regex>>| {
         pattern.as_ref()?.captures(header)?.get(1).map(|name| name.as_str())
     };
-    named(&FUNCTION).or_else(|| named(&CLASS))
+    find(&FUNCTION).or_else(|| find(&CLASS))
 }
 
 #[cfg(test)]
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_with_a_constructor_is_taken_for_the_constructor() {
+    fn a_class_with_a_constructor_counts_as_the_constructor() {
         for (header, expected) in [
             ("def f(x):\n    '''...'''", Some("f")),
             ("class A:\n    def __init__(self):\n", Some("__init__")),

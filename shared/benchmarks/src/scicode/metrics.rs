@@ -1,10 +1,10 @@
-//! Shares of right problems and right steps, by each of the official ways to count.
+//! Shares of right problems and right steps, counted in each of the official ways.
 
 use serde_json::{Map, Value, json};
 
-use crate::metrics::{Ended, Metrics};
+use crate::metrics::{FinishedSample, Metrics};
 
-/// Counts of problems and steps that were graded.
+/// Counts over graded problems and their steps.
 #[derive(Debug, Default)]
 pub(super) struct SciCodeMetrics {
     graded: u64,
@@ -13,13 +13,13 @@ pub(super) struct SciCodeMetrics {
     passed: u64,
     asked: u64,
     all: u64,
-    /// Problems that ended with a score before their programs were run: their steps cannot be counted.
+    /// Problems that got a score before their programs were run, so their steps aren't counted.
     without_steps: u64,
     early_exits: u64,
 }
 
 impl Metrics for SciCodeMetrics {
-    fn add(&mut self, sample: &Ended<'_>) {
+    fn add(&mut self, sample: &FinishedSample<'_>) {
         let Some(score) = sample.verdict.score else { return };
         self.graded += 1;
         self.correct += u64::from(score >= 1.0);
@@ -87,14 +87,14 @@ mod tests {
         exit.detail.insert("early_exits".into(), json!(["9.1"]));
         let verdicts = [
             verdict(true, 3, 3, 3),
-            // A problem with a given step: all that was asked passes, and it does not count as right.
+            // Problem with a given step: all asked steps pass, but it doesn't count as right.
             verdict(false, 2, 2, 3),
             exit,
             Verdict::wrong(Outcome::Refused, "no"),
             Verdict::ungraded(Code::SandboxFailed, "gone"),
         ];
         for verdict in &verdicts {
-            metrics.add(&Ended { item: 0, group: None, verdict });
+            metrics.add(&FinishedSample { item: 0, group: None, verdict });
         }
         assert_eq!(
             Value::Object(metrics.finish(6)),

@@ -1,8 +1,7 @@
-//! SciCode: problems of natural scientists, solved step by step in Python.
+//! SciCode: problems from the natural sciences, solved step by step in Python.
 //!
 //! Protocol: scicode-bench/SciCode at 588b4069, `eval/inspect_ai/scicode.py`.
 
-mod asking;
 mod extract;
 mod facts;
 mod given;
@@ -12,6 +11,7 @@ mod problem;
 mod prompt;
 mod scorer;
 mod seal;
+mod steps;
 mod texts;
 mod verdict;
 
@@ -32,7 +32,7 @@ use crate::scorers::sandbox::GradingMode;
 use crate::steps::Steps;
 use problem::Problem;
 
-/// SciCode.
+/// The SciCode benchmark with a choice of protocol and options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SciCode {
     with_background: bool,
@@ -41,7 +41,7 @@ pub struct SciCode {
     grading: GradingMode,
 }
 
-/// Which problems.
+/// Selected problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Split {
     Test,
@@ -49,12 +49,12 @@ enum Split {
     All,
 }
 
-/// What stands for steps that the benchmark gives.
+/// Text for steps that the benchmark gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum GivenSteps {
-    /// The first definition of the name that the official program takes the step to have.
+    /// First definition of the name that the official program extracts from the step's header.
     Official,
-    /// All of the given text.
+    /// Whole given text.
     Whole,
 }
 
@@ -71,13 +71,13 @@ const fn scicode(with_background: bool, split: Split, given: GivenSteps) -> SciC
     SciCode { with_background, split, given, grading: GradingMode::Isolated }
 }
 
-/// Every choice of protocol and options.
+/// All combinations of protocol and options.
 static CHOICES: [SciCode; 12] = ISOLATED_CHOICES;
 
-/// The same, graded in the official way.
-static OFFICIAL_CHOICES: [SciCode; 12] = officially(ISOLATED_CHOICES);
+/// The same combinations with official grading.
+static OFFICIAL_CHOICES: [SciCode; 12] = with_official_grading(ISOLATED_CHOICES);
 
-const fn officially<const N: usize>(mut choices: [SciCode; N]) -> [SciCode; N] {
+const fn with_official_grading<const N: usize>(mut choices: [SciCode; N]) -> [SciCode; N] {
     let mut at = 0;
     while at < N {
         choices[at].grading = GradingMode::Official;
@@ -102,13 +102,13 @@ const ISOLATED_CHOICES: [SciCode; 12] = [
 ];
 
 impl SciCode {
-    /// Without background, as the headline figures are.
+    /// Without background, as in the headline figures.
     pub const INSPECT: Self = scicode(false, Split::Test, GivenSteps::Official);
     /// With the scientific background of each step.
     pub const BACKGROUND: Self = scicode(true, Split::Test, GivenSteps::Official);
 
-    /// The place in the program that lives as long as it does.
-    fn lasting(self) -> &'static Self {
+    /// Returns the static value that equals this one.
+    fn as_static(self) -> &'static Self {
         let choices = match self.grading {
             GradingMode::Isolated => &CHOICES,
             GradingMode::Official => &OFFICIAL_CHOICES,
@@ -132,13 +132,13 @@ const fn spec(sources: &'static [HubSource], items: u64) -> DatasetSpec {
     DatasetSpec {
         sources,
         gate: None,
-        licence: "Apache-2.0",
+        license: "Apache-2.0",
         items,
         demo: DemoData { items: include_str!("../../data/scicode.jsonl"), support: &[] },
     }
 }
 
-/// What the benchmark calls the file with the right values.
+/// Name of the attachment with the expected values.
 const TARGETS: &str = "targets";
 
 static ATTACHMENTS: [AttachmentSpec; 1] = [AttachmentSpec {
@@ -153,7 +153,7 @@ static ATTACHMENTS: [AttachmentSpec; 1] = [AttachmentSpec {
 
 impl Layout for SciCode {
     fn name(&self) -> &'static str {
-        facts::of(Self::INSPECT).name
+        facts::for_benchmark(Self::INSPECT).name
     }
 
     fn spec(&self) -> &DatasetSpec {
@@ -187,7 +187,7 @@ impl Layout for SciCode {
         &texts::TEMPLATES
     }
 
-    /// A problem is all of its row.
+    /// A problem has no single question column; the whole row identifies it.
     fn question_columns(&self) -> &'static [&'static str] {
         &[]
     }
@@ -197,15 +197,15 @@ impl Layout for SciCode {
     }
 
     fn item(&self, index: u64, row: Row) -> Result<Option<Item>, RowError> {
-        let row = problem::stored(row);
-        Problem::of(&row)?;
+        let row = problem::flatten(row);
+        Problem::from_row(&row)?;
         Ok(Some(Item::new(index.to_string(), None, row)))
     }
 }
 
 impl Benchmark for SciCode {
     fn facts(&self) -> &'static Facts {
-        facts::of(*self)
+        facts::for_benchmark(*self)
     }
 
     fn other_protocols(&self) -> &'static [&'static dyn Benchmark] {
@@ -214,7 +214,7 @@ impl Benchmark for SciCode {
 
     fn template(&self, templates: &Templates) -> Template {
         let (source, text) = texts::prompt(templates, self.with_background);
-        Template::of(source, &[text])
+        Template::new(source, &[text])
     }
 
     fn prompt(&self, item: &Item, material: &Material) -> Result<Prompt, ItemProblem> {
@@ -227,7 +227,7 @@ impl Benchmark for SciCode {
     }
 
     fn steps(&self) -> Option<&'static dyn Steps> {
-        Some(self.lasting())
+        Some(self.as_static())
     }
 
     fn options(&self) -> &'static [OptionFacts] {
@@ -247,12 +247,12 @@ impl Benchmark for SciCode {
                 (facts::GIVEN_STEPS, _) => return Err(wrong(name, "official or whole")),
                 (GradingMode::OPTION, value) => {
                     chosen.grading =
-                        GradingMode::named(value).ok_or_else(|| wrong(name, "isolated or official"))?;
+                        GradingMode::from_name(value).ok_or_else(|| wrong(name, "isolated or official"))?;
                 }
                 _ => return Err(OptionError::unknown(name, self.options())),
             }
         }
-        Ok((chosen != *self).then_some(chosen.lasting()))
+        Ok((chosen != *self).then_some(chosen.as_static()))
     }
 
     fn metrics(&self) -> Option<Box<dyn Metrics>> {
@@ -261,7 +261,7 @@ impl Benchmark for SciCode {
 }
 
 fn wrong(option: &str, known: &str) -> OptionError {
-    OptionError(format!("option `{option}` of scicode is {known}"))
+    OptionError(format!("option `{option}` of scicode must be {known}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! A problem: what its row holds, step by step.
+//! Problems: the contents of a row, step by step.
 
 use bench_items::{Row, RowError};
 use serde_json::Value;
@@ -7,54 +7,54 @@ use crate::columns::{text, text_or_number};
 
 const STEPS: &str = "sub_steps";
 
-/// Steps that the benchmark gives instead of asking them, by problem and position from 0.
+/// Steps that the benchmark gives instead of asking for them, by problem and position from 0.
 const GIVEN: [(&str, usize); 3] = [("13", 5), ("62", 0), ("76", 2)];
 
-/// The columns that prompt and grader need; general solutions and their tests stay in the dataset.
+/// Columns that prompt and grader need. General solutions and their tests are dropped.
 const COLUMNS: [&str; 6] =
     ["problem_id", "problem_name", "required_dependencies", STEPS, "special_files", "h5_file"];
 
-/// Characters of a step's name at most. It names files.
+/// Maximum number of characters in a step's name, which is used as a file name.
 const NAME_CHARS_MAX: usize = 32;
 
-/// A problem.
+/// Problem of the dataset.
 #[derive(Debug)]
 pub(super) struct Problem<'a> {
-    /// The dataset's own number of it.
+    /// Number of the problem in the dataset.
     pub(super) id: String,
-    /// Import lines that every program begins with.
+    /// Import lines at the start of every program.
     pub(super) dependencies: &'a str,
-    /// In order, at least one.
+    /// Steps in order, at least one.
     pub(super) steps: Vec<SubStep<'a>>,
-    /// Contents to be used in place of the official texts of given steps, by file name.
+    /// Texts that replace the official texts of given steps, by file name.
     special_files: Option<&'a Row>,
-    /// Name of the file with the right values, where the row has its own.
+    /// Name of the file with the expected values, if the row has its own.
     pub(super) targets: Option<&'a str>,
 }
 
-/// A step of a problem.
+/// Step of a problem.
 #[derive(Debug)]
 pub(super) struct SubStep<'a> {
     /// Number of problem and step, as in `13.6`.
     pub(super) name: &'a str,
-    /// What is to be done.
+    /// Task of the step.
     pub(super) description: &'a str,
-    /// The science behind it.
+    /// Scientific background of the step.
     pub(super) background: &'a str,
-    /// A right program, where the dataset has one.
+    /// Right program, if the dataset has one.
     pub(super) truth: Option<&'a str>,
-    /// Signature and documentation of what is to be written.
+    /// Signature and docstring of the function or class to write.
     pub(super) header: &'a str,
-    /// What the function ends with.
+    /// Last line of the function.
     pub(super) return_line: &'a str,
-    /// Programs that fail when the step is wrong.
+    /// Test programs, which fail if the step is wrong.
     pub(super) tests: Vec<&'a str>,
-    /// Whether the benchmark gives its code instead of asking for it.
-    pub(super) given: bool,
+    /// True if the benchmark gives the code of this step instead of asking for it.
+    pub(super) is_given: bool,
 }
 
 impl<'a> Problem<'a> {
-    pub(super) fn of(row: &'a Row) -> Result<Self, RowError> {
+    pub(super) fn from_row(row: &'a Row) -> Result<Self, RowError> {
         let id = text_or_number(row, "problem_id")?;
         let steps = match row.get(STEPS) {
             Some(Value::Array(steps)) if !steps.is_empty() => steps,
@@ -64,7 +64,8 @@ impl<'a> Problem<'a> {
         let steps = steps.iter().enumerate().map(|(at, step)| {
             let wrong = |problem: String| RowError::column(STEPS, format!("step {}: {problem}", at + 1));
             let step = step.as_object().ok_or_else(|| wrong("is not an object".into()))?;
-            SubStep::of(step, GIVEN.contains(&(id.as_str(), at))).map_err(|error| wrong(error.to_string()))
+            SubStep::from_row(step, GIVEN.contains(&(id.as_str(), at)))
+                .map_err(|error| wrong(error.to_string()))
         });
         let steps = steps.collect::<Result<Vec<_>, _>>()?;
         for (at, step) in steps.iter().enumerate() {
@@ -72,7 +73,7 @@ impl<'a> Problem<'a> {
                 return Err(RowError::column(STEPS, format!("has the step `{}` twice", step.name)));
             }
         }
-        if steps.iter().all(|step| step.given) {
+        if steps.iter().all(|step| step.is_given) {
             return Err(RowError::column(STEPS, "has no step that is asked"));
         }
         let special_files = match row.get("special_files") {
@@ -89,12 +90,12 @@ impl<'a> Problem<'a> {
         Ok(Self { id, dependencies: text(row, "required_dependencies")?, steps, special_files, targets })
     }
 
-    /// The steps that a model is asked.
+    /// Returns the steps that a model is asked.
     pub(super) fn asked(&self) -> impl Iterator<Item = &SubStep<'a>> {
-        self.steps.iter().filter(|step| !step.given)
+        self.steps.iter().filter(|step| !step.is_given)
     }
 
-    /// The row's own text of a given step.
+    /// Returns the row's own text of a given step.
     pub(super) fn special_file(&self, step: &str) -> Option<&'a str> {
         let files = self.special_files?;
         files.get(step).or_else(|| files.get(&format!("{step}.txt")))?.as_str()
@@ -102,7 +103,7 @@ impl<'a> Problem<'a> {
 }
 
 impl<'a> SubStep<'a> {
-    fn of(row: &'a Row, given: bool) -> Result<Self, RowError> {
+    fn from_row(row: &'a Row, is_given: bool) -> Result<Self, RowError> {
         let name = text(row, "step_number")?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         let fits = (1..=NAME_CHARS_MAX).contains(&name.len()) && name.chars().all(is_name);
@@ -110,7 +111,7 @@ impl<'a> SubStep<'a> {
             let problem = format!("is not a number like 13.6 ({NAME_CHARS_MAX} characters at most)");
             return Err(RowError::column("step_number", problem));
         }
-        let or_nothing = |column| match row.get(column) {
+        let text_or_empty = |column| match row.get(column) {
             Some(Value::Null) | None => Ok(""),
             Some(_) => text(row, column),
         };
@@ -122,18 +123,19 @@ impl<'a> SubStep<'a> {
         Ok(Self {
             name,
             description: text(row, "step_description_prompt")?,
-            background: or_nothing("step_background")?,
-            truth: Some(or_nothing("ground_truth_code")?).filter(|code| !code.trim().is_empty()),
+            background: text_or_empty("step_background")?,
+            truth: Some(text_or_empty("ground_truth_code")?).filter(|code| !code.trim().is_empty()),
             header: text(row, "function_header")?,
-            return_line: or_nothing("return_line")?,
+            return_line: text_or_empty("return_line")?,
             tests,
-            given,
+            is_given,
         })
     }
 }
 
-/// The row as it is stored. One that has the problem in a column of that name, as recorded runs have, is laid flat.
-pub(super) fn stored(mut row: Row) -> Row {
+/// Returns the row in the stored form. Recorded runs have the problem in a column `problem`, whose contents are moved
+/// up.
+pub(super) fn flatten(mut row: Row) -> Row {
     if let Some(Value::Object(problem)) = row.remove("problem") {
         row.extend(problem);
     }

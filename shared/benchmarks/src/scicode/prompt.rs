@@ -1,14 +1,14 @@
-//! What a model is shown for a step, and the program that its reply becomes part of.
+//! Prompts for the steps.
 
 use super::problem::Problem;
 use super::texts;
 use crate::material::Templates;
 use crate::prompts::fill;
 
-/// Between one earlier step and the next.
+/// Separator between two earlier steps.
 const BETWEEN: &str = "------";
 
-/// The request for the step at that position. `codes` are those of the steps before it, in order.
+/// Returns the prompt for the next step. `codes` holds the code of all steps before it, in order.
 pub(super) fn step(
     problem: &Problem<'_>,
     codes: &[String],

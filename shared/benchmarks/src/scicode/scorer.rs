@@ -1,4 +1,4 @@
-//! What programs are worth: the tests of their steps are run in a sandbox.
+//! Scorer for programs, whose steps are tested in a sandbox.
 
 use bench_domain::{Answer, Stage};
 use bench_items::{Item, Row, RowError};
@@ -12,14 +12,15 @@ use crate::steps::Steps;
 
 impl Scorer for SciCode {
     fn expected(&self, item: &Item) -> String {
-        let Ok(problem) = Problem::of(&item.row) else { return String::new() };
+        let Ok(problem) = Problem::from_row(&item.row) else { return String::new() };
         let truths: Option<Vec<&str>> = problem.asked().map(|step| step.truth).collect();
         truths.unwrap_or_default().join("\n\n")
     }
 
     fn oracle(&self, item: &Item) -> String {
-        let first =
-            Problem::of(&item.row).ok().and_then(|problem| Some(problem.asked().next()?.name.to_owned()));
+        let first = Problem::from_row(&item.row)
+            .ok()
+            .and_then(|problem| Some(problem.asked().next()?.name.to_owned()));
         first.map(|step| Steps::oracle(self, item, &step)).unwrap_or_default()
     }
 
@@ -28,12 +29,12 @@ impl Scorer for SciCode {
     }
 
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {
-        let row = problem::stored(row.clone());
-        Problem::of(&row)?;
+        let row = problem::flatten(row.clone());
+        Problem::from_row(&row)?;
         Ok(Item::new("", None, row))
     }
 
     fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
-        Some(self.lasting())
+        Some(self.as_static())
     }
 }

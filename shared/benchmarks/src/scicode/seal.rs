@@ -1,17 +1,17 @@
-//! What the job and the reading of its results agree on.
+//! Agreement between a job and the reading of its results.
 
 use bench_domain::Step;
 use bench_items::Item;
 use sha2::{Digest, Sha256};
 
-/// Sandboxes that a problem may use up.
+/// Maximum number of sandboxes that a problem may use.
 pub(super) const ROUNDS_MAX: u32 = 3;
 
-/// What the driver writes.
+/// Name of the file that the driver writes.
 pub(super) const RESULTS: &str = "results.jsonl";
 
-/// What the driver seals its results with, and no program knows: it is of this round and these answers alone, and gone
-/// from the sandbox before a program runs.
+/// Returns the secret that seals the driver's results. It depends on the round and the answers, and the driver removes
+/// it from the sandbox before any program runs.
 pub(super) fn secret(item: &Item, steps: &[Step], nonce: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(nonce.as_bytes());
@@ -22,7 +22,7 @@ pub(super) fn secret(item: &Item, steps: &[Step], nonce: &str) -> String {
     hex::encode(hasher.finalize())
 }
 
-/// The seal of an entry.
+/// Returns the seal of an entry.
 pub(super) fn seal(secret: &str, kind: &str, sealed: &[&str]) -> String {
     let entry = std::iter::once(kind).chain(sealed.iter().copied()).collect::<Vec<_>>().join("\n");
     hex::encode(Sha256::digest(format!("{secret}\n{entry}\n{secret}")))

@@ -1,4 +1,4 @@
-//! One question per step. Nothing is remembered but the code of earlier steps, which is pasted in.
+//! Asks one question per step. Each prompt contains the code of earlier steps, but no conversation history.
 
 use bench_domain::{Prompt, Step};
 use bench_items::Item;
@@ -16,8 +16,9 @@ impl Steps for SciCode {
         material: &Material,
         answered: &[Step],
     ) -> Result<Option<NextStep>, ItemProblem> {
-        let problem = Problem::of(&item.row)?;
-        // Before anything is paid for: what cannot be shown later makes the whole problem another one.
+        let problem = Problem::from_row(&item.row)?;
+        // Build the code of all steps now: if a given step can't be shown later, the problem differs from the official
+        // one, and no request should be paid for.
         let codes = self.codes(&problem, &material.templates, answered)?;
         let Some(step) = problem.asked().nth(answered.len()) else { return Ok(None) };
         let before = problem.steps.iter().take_while(|earlier| earlier.name != step.name).count();
@@ -27,30 +28,31 @@ impl Steps for SciCode {
     }
 
     fn reference(&self, item: &Item, step: &str) -> Option<String> {
-        let problem = Problem::of(&item.row).ok()?;
+        let problem = Problem::from_row(&item.row).ok()?;
         let step = problem.steps.iter().find(|one| one.name == step)?;
         step.truth.map(in_block)
     }
 
     fn oracle(&self, item: &Item, step: &str) -> String {
-        let Ok(problem) = Problem::of(&item.row) else { return String::new() };
+        let Ok(problem) = Problem::from_row(&item.row) else { return String::new() };
         let step = problem.steps.iter().find(|one| one.name == step);
         step.map(|step| in_block(&right_code(step))).unwrap_or_default()
     }
 }
 
-/// Code as replies have it.
+/// Formats code as in a reply.
 fn in_block(code: &str) -> String {
     format!("```python\n{code}\n```\n")
 }
 
-/// The dataset's program, else what the step begins and ends with: the test split has no programs.
+/// Returns the dataset's program, or else the step's header and return line, because the test split has no programs.
 fn right_code(step: &SubStep<'_>) -> String {
     step.truth.map_or_else(|| format!("{}\n{}", step.header, step.return_line), str::to_owned)
 }
 
 impl SciCode {
-    /// The codes of all steps, given ones included, in order. Of a step that was not answered yet it is empty.
+    /// Returns the code of all steps in order, including given steps. The code of steps that aren't answered yet is
+    /// empty.
     pub(super) fn codes(
         self,
         problem: &Problem<'_>,
@@ -59,7 +61,7 @@ impl SciCode {
     ) -> Result<Vec<String>, ItemProblem> {
         let mut answers = answered.iter();
         let codes = problem.steps.iter().map(|step| {
-            if step.given {
+            if step.is_given {
                 return given::code(problem, step, templates, self.given);
             }
             match answers.next() {
@@ -68,8 +70,10 @@ impl SciCode {
                     Ok(extract::code(&answer.answer.text).into_owned())
                 }
                 Some(answer) => {
-                    let problem =
-                        format!("the answer to step {} was stored as one to {}", step.name, answer.name);
+                    let problem = format!(
+                        "the answer to step {} was stored as an answer to step {}",
+                        step.name, answer.name
+                    );
                     Err(ItemProblem::Content(problem))
                 }
             }

@@ -8,12 +8,12 @@ use crate::material::Templates;
 use crate::scorers::sandbox::JobMaterial;
 use crate::{Round, SandboxGrader as _};
 
-/// Stands in for an official template: all that is filled in, and nothing else.
+/// Replacement for an official template: only its slots.
 const SHOWN: &str = "<{problem_steps_str}|{next_step_str}|{dependencies}>";
 
 const NONCE: &str = "nonce";
 
-fn nth(number: u32) -> Round<'static> {
+fn round(number: u32) -> Round<'static> {
     Round { number, nonce: NONCE }
 }
 
@@ -38,7 +38,7 @@ fn step(name: &str, header: &str) -> Value {
     })
 }
 
-/// A problem whose second step is given: its number is that of the dataset's.
+/// Returns a problem whose first step is given, as in the dataset's problem with the same number.
 fn with_given_step() -> Value {
     json!({
         "problem_id": 62, "required_dependencies": "import numpy as np\n",
@@ -61,22 +61,27 @@ fn answered(steps: &[(&str, &str)]) -> Vec<Step> {
     made.collect()
 }
 
-fn shown(benchmark: &dyn Benchmark, item: &Item, material: &Material, steps: &[Step]) -> (String, String) {
+fn next_prompt(
+    benchmark: &dyn Benchmark,
+    item: &Item,
+    material: &Material,
+    steps: &[Step],
+) -> (String, String) {
     let next = benchmark.steps().unwrap().next(item, material, steps).unwrap().unwrap();
     (next.name, next.prompt.as_text())
 }
 
 #[test]
-fn earlier_code_is_pasted_in_and_nothing_else_is_remembered() {
+fn prompts_contain_only_the_code_of_earlier_steps() {
     let item = item(&vectors()[0]["problem"]);
     let material = material(&[("without_background", SHOWN), ("with_background", SHOWN)]);
     let header = "def area(r):\n    '''Return the area of a disc of radius r.'''\n\n    return value";
     assert_eq!(
-        shown(&SciCode::INSPECT, &item, &material, &[]),
+        next_prompt(&SciCode::INSPECT, &item, &material, &[]),
         ("901.1".into(), format!("<|Area of a disc.\n\n{header}|import numpy as np\n>"))
     );
     let steps = answered(&[("901.1", "Text ```python\nimport os\nx{0}\n``` more"), ("901.2", "")]);
-    let (name, text) = shown(&SciCode::INSPECT, &item, &material, &steps);
+    let (name, text) = next_prompt(&SciCode::INSPECT, &item, &material, &steps);
     let last = "Total and list.\n\ndef summary(rs):\n    '''Return the total and the single areas.'''\n\n    return total, values";
     assert_eq!(name, "901.3");
     assert_eq!(
@@ -85,7 +90,7 @@ fn earlier_code_is_pasted_in_and_nothing_else_is_remembered() {
             "<Area of a disc.\n\n\nx{{0}}\n\n\n------\n\nAreas of several discs.\n\n|{last}|import numpy as np\n>"
         )
     );
-    let (_, text) = shown(&SciCode::BACKGROUND, &item, &material, &steps[..1]);
+    let (_, text) = next_prompt(&SciCode::BACKGROUND, &item, &material, &steps[..1]);
     assert!(
         text.starts_with("<Area of a disc.\nBackground text for the step.\n\n\nx{0}\n|Areas of"),
         "{text}"
@@ -96,7 +101,7 @@ fn earlier_code_is_pasted_in_and_nothing_else_is_remembered() {
 }
 
 #[test]
-fn each_protocol_has_its_own_words() {
+fn each_protocol_has_its_own_wording() {
     let item = item(&vectors()[0]["problem"]);
     let asked = |benchmark: SciCode| benchmark.prompt(&item, &Material::default()).unwrap().as_text();
     assert!(asked(SciCode::INSPECT).contains("# Background: "));
@@ -111,7 +116,7 @@ fn each_protocol_has_its_own_words() {
 fn given_steps_are_shown_and_not_asked() {
     let row = with_given_step();
     let material = material(&[("without_background", SHOWN)]);
-    let (name, text) = shown(&SciCode::INSPECT, &item(&row), &material, &[]);
+    let (name, text) = next_prompt(&SciCode::INSPECT, &item(&row), &material, &[]);
     assert_eq!(name, "62.2");
     assert!(
         text.starts_with("<Do 62.1.\n\ndef __init__(self):\n    self.x = 1|Do 62.2.\n\ndef f():\n\n"),
@@ -119,14 +124,15 @@ fn given_steps_are_shown_and_not_asked() {
     );
     let options = Options::from([("given_steps".to_owned(), "whole".to_owned())]);
     let whole = SciCode::INSPECT.under_options(&options).unwrap().unwrap();
-    let (_, text) = shown(whole, &item(&row), &material, &[]);
+    let (_, text) = next_prompt(whole, &item(&row), &material, &[]);
     assert!(text.contains("class A:\n    def __init__(self):\n        self.x = 1 # one\n"), "{text}");
     assert!(
         whole.facts().protocol.contains("whole")
             && !Benchmark::facts(&SciCode::INSPECT).protocol.contains("whole")
     );
 
-    // The file name of the official text will do, the loaded text as well, and without any nothing is asked.
+    // A name with the extension of the official file also works, and so does the loaded text. Without any text, nothing
+    // is asked.
     for (special, template) in
         [(json!({"62.1.txt": "def __init__(): 1"}), None), (Value::Null, Some("def __init__(): 1"))]
     {
@@ -134,7 +140,9 @@ fn given_steps_are_shown_and_not_asked() {
         row["special_files"] = special;
         let mut material = material.clone();
         material.templates.extend(template.map(|text| ("62.1".to_owned(), text.to_owned())));
-        assert!(shown(&SciCode::INSPECT, &item(&row), &material, &[]).1.contains("def __init__():\n    1|"));
+        assert!(
+            next_prompt(&SciCode::INSPECT, &item(&row), &material, &[]).1.contains("def __init__():\n    1|")
+        );
     }
     let mut row = row;
     row["special_files"] = Value::Null;
@@ -160,7 +168,7 @@ fn options_choose_problems_and_given_steps() {
         assert!(under(name, value).err().unwrap().to_string().contains(said));
     }
     for choice in CHOICES {
-        assert_eq!(*choice.lasting(), choice);
+        assert_eq!(*choice.as_static(), choice);
     }
 }
 
@@ -203,7 +211,7 @@ fn body(steps: Vec<Step>) -> SampleBody {
 }
 
 #[test]
-fn the_row_may_name_its_own_right_values() {
+fn a_row_may_name_its_own_file_with_expected_values() {
     let mut row = vectors()[0].clone();
     let body = body(answered(&[("901.1", ""), ("901.2", ""), ("901.3", ""), ("901.4", "")]));
     let key = |row: &Value, names: &[&str]| {
@@ -223,7 +231,7 @@ fn the_row_may_name_its_own_right_values() {
     assert_eq!(key(&row, &["targets", "scicode_targets.h5"]).unwrap(), "targets");
 }
 
-/// Lines as the driver writes them, sealed for this item and body.
+/// Returns lines as the driver writes them, sealed for this item and body.
 fn report(item: &Item, body: &SampleBody, lines: &[(&str, &[&str])]) -> JobReport {
     let secret = seal::secret(item, &body.steps, NONCE);
     let lines = lines.iter().map(|(kind, sealed)| {
@@ -246,25 +254,25 @@ fn report(item: &Item, body: &SampleBody, lines: &[(&str, &[&str])]) -> JobRepor
 }
 
 #[test]
-fn a_program_that_holds_up_its_driver_has_failed() {
+fn a_program_that_blocks_its_driver_has_failed() {
     let item = item(&with_given_step());
     let body = body(answered(&[("62.2", "x"), ("62.3", "y")]));
     let read = |end| {
         let report = JobReport { end, ..report(&item, &body, &[("environment", &["numpy=2.1.0"])]) };
-        SciCode::INSPECT.read(&item, &body, &report, nth(1))
+        SciCode::INSPECT.read(&item, &body, &report, round(1))
     };
     for end in [JobEnd::TimedOut, JobEnd::Halted] {
         assert_eq!(read(end).unwrap().outcome, Outcome::Incorrect, "{end:?}");
     }
-    assert!(read(JobEnd::Vanished).unwrap_err().again);
+    assert!(read(JobEnd::Vanished).unwrap_err().retry);
 }
 
 #[test]
-fn the_verdict_has_both_levels() {
+fn the_verdict_counts_problems_and_steps() {
     let item = item(&with_given_step());
     let body = body(answered(&[("62.2", "x"), ("62.3", "y")]));
     let read = |lines: &[(&str, &[&str])], round| {
-        SciCode::INSPECT.read(&item, &body, &report(&item, &body, lines), nth(round))
+        SciCode::INSPECT.read(&item, &body, &report(&item, &body, lines), super::tests::round(round))
     };
     let environment: (&str, &[&str]) = ("environment", &["numpy=2.1.0"]);
     let verdict =
@@ -284,7 +292,7 @@ fn the_verdict_has_both_levels() {
     ] {
         assert_eq!(verdict.detail[name], value, "{name}");
     }
-    // What the environment lacks is said beside the verdict.
+    // Missing functions of the environment are reported next to the verdict.
     assert_eq!(verdict.detail["warnings"].as_array().unwrap().len(), 2);
 
     let verdict =
@@ -312,9 +320,9 @@ fn the_verdict_has_both_levels() {
     ] {
         let unread = read(&lines, 1).unwrap_err();
         assert!(unread.why.contains(said), "{unread}");
-        // What somebody has to do something about is not tried again.
+        // A failure that an operator has to fix is not retried.
         let begins = |start: &&str| unread.why.starts_with(start);
-        assert_eq!(unread.again, !["run `bench", "The item "].iter().any(begins), "{unread}");
+        assert_eq!(unread.retry, !["run `bench", "The item "].iter().any(begins), "{unread}");
     }
 }
 
@@ -322,29 +330,29 @@ fn the_verdict_has_both_levels() {
 fn lines_without_the_seal_do_not_count() {
     let item = item(&with_given_step());
     let ours = body(answered(&[("62.2", "x"), ("62.3", "y")]));
-    // The same programs, but not the same answers.
+    // The same programs, but different answers.
     let others = body(answered(&[("62.2", "x"), ("62.3", "y ")]));
     let lines: [(&str, &[&str]); 3] =
         [("environment", &[]), ("step", &["62.2", "pass", ""]), ("step", &["62.3", "pass", ""])];
     let report = report(&item, &ours, &lines);
-    assert!(SciCode::INSPECT.read(&item, &ours, &report, nth(1)).is_ok());
-    assert!(SciCode::INSPECT.read(&item, &others, &report, nth(1)).is_err());
-    let verdict = SciCode::INSPECT.read(&item, &others, &report, nth(3)).unwrap();
+    assert!(SciCode::INSPECT.read(&item, &ours, &report, round(1)).is_ok());
+    assert!(SciCode::INSPECT.read(&item, &others, &report, round(1)).is_err());
+    let verdict = SciCode::INSPECT.read(&item, &others, &report, round(3)).unwrap();
     assert!(verdict.score == Some(0.0) && verdict.detail["steps_passed"] == 0, "{verdict:?}");
-    // What was stored and loaded again has the same seal.
+    // Storing and loading the answers doesn't change the seal.
     let loaded: SampleBody = serde_json::from_str(&serde_json::to_string(&ours).unwrap()).unwrap();
-    assert!(SciCode::INSPECT.read(&item, &loaded, &report, nth(1)).is_ok());
+    assert!(SciCode::INSPECT.read(&item, &loaded, &report, round(1)).is_ok());
 }
 
 #[test]
-fn why_a_problem_is_wrong_is_told_by_its_first_wrong_step() {
+fn the_first_wrong_step_decides_the_outcome() {
     let item = item(&with_given_step());
     let mut steps = answered(&[("62.2", "x"), ("62.3", "y")]);
     steps[1].answer.finish = bench_domain::Finish::Length;
     let body = body(steps);
     let lines: [(&str, &[&str]); 3] =
         [("environment", &[]), ("step", &["62.2", "pass", ""]), ("step", &["62.3", "fail", "exit 1"])];
-    let verdict = SciCode::INSPECT.read(&item, &body, &report(&item, &body, &lines), nth(1)).unwrap();
+    let verdict = SciCode::INSPECT.read(&item, &body, &report(&item, &body, &lines), round(1)).unwrap();
     assert_eq!((verdict.outcome, verdict.score), (Outcome::Truncated, Some(0.0)));
     assert_eq!(verdict.detail["steps_passed"], 1);
 }

@@ -1,4 +1,4 @@
-//! Official texts and programs, and our own in their place.
+//! Official texts and programs, and this program's replacements.
 
 use bench_items::{TemplateOrigin, TemplatePart, TemplateRole, TemplateSpec};
 
@@ -14,9 +14,9 @@ const WITH_BACKGROUND: &str = "with_background";
 const PARSE: &str = "parse.py";
 const COMPARE: &str = "cmp.py";
 
-/// Slot for what was done so far.
+/// Slot for earlier steps.
 pub(super) const PROBLEM_STEPS: &str = "problem_steps_str";
-/// Slot for what is to be done.
+/// Slot for the next step.
 pub(super) const NEXT_STEP: &str = "next_step_str";
 /// Slot for the import lines.
 pub(super) const DEPENDENCIES: &str = "dependencies";
@@ -36,8 +36,8 @@ const fn whole(
     }
 }
 
-/// The names of the two prompts are not swapped here: the one that asks for background in a comment is the one that comes
-/// without it.
+/// The names of the two prompts are not swapped: the prompt that asks for background in a comment is the one used
+/// without background.
 pub(super) static TEMPLATES: [TemplateSpec; 7] = [
     whole(
         TemplateRole::Wording,
@@ -52,19 +52,19 @@ pub(super) static TEMPLATES: [TemplateSpec; 7] = [
         "2c6946acf50f69d37647b83c04e77e6bdc5f3ff04e87d4aa6f79d0f27b5dcbc2",
     ),
     whole(
-        TemplateRole::Given,
+        TemplateRole::GivenStep,
         "13.6",
         "eval/data/13.6.txt",
         "795a2b57c2d9bb12ca4eaf16d6b8e1f202015a89a886628858abf42a1b18a94e",
     ),
     whole(
-        TemplateRole::Given,
+        TemplateRole::GivenStep,
         "62.1",
         "eval/data/62.1.txt",
         "bc9931d88a7d5950091b72a996a25b8be6c936fd136b01005e22c3d45b0008a2",
     ),
     whole(
-        TemplateRole::Given,
+        TemplateRole::GivenStep,
         "76.3",
         "eval/data/76.3.txt",
         "4758300d96ea726cdc0fbf749f1bc437030d2a3e8b43bde232ecdeaf636cd367",
@@ -83,7 +83,7 @@ pub(super) static TEMPLATES: [TemplateSpec; 7] = [
     ),
 ];
 
-/// The same request in our words, without background.
+/// The same request in our own words, without background.
 const OWN_WITHOUT_BACKGROUND: &str = "\
 A problem from the sciences is solved in several steps, one Python function or class at a time. Below is what was \
 done so far, and the step that is yours now.
@@ -104,7 +104,7 @@ HOW TO ANSWER:
 3. After it, write the whole function or class under the header as it is given. It may call what earlier steps define.
 4. Leave out the code of earlier steps, examples and tests.";
 
-/// The same request in our words, with background.
+/// The same request in our own words, with background.
 const OWN_WITH_BACKGROUND: &str = "\
 A problem from the sciences is solved in several steps, one Python function or class at a time. Each step comes with \
 the science that it rests on.
@@ -124,7 +124,7 @@ Write the whole function or class under the header as it is given, in one block 
 ```. It may call what earlier steps define, under their headers. Leave out the code of earlier steps, examples and \
 tests.";
 
-/// The text around a step, with three slots.
+/// Returns the text around a step, which has three slots, with its origin.
 pub(super) fn prompt(templates: &Templates, with_background: bool) -> (TemplateSource, &str) {
     let (name, own) = match with_background {
         true => (WITH_BACKGROUND, OWN_WITH_BACKGROUND),
@@ -138,14 +138,14 @@ pub(super) fn prompt(templates: &Templates, with_background: bool) -> (TemplateS
     }
 }
 
-/// The two programs that read right values and compare with them.
+/// The two programs that read expected values and compare with them.
 pub(super) struct Programs<'a> {
     pub(super) source: TemplateSource,
     pub(super) parse: &'a str,
     pub(super) compare: &'a str,
 }
 
-/// Both official ones, or both ours: they are made for each other.
+/// Returns both official programs or both of ours, because they depend on each other.
 pub(super) fn programs(templates: &Templates) -> Programs<'_> {
     match (templates.get(PARSE), templates.get(COMPARE)) {
         (Some(parse), Some(compare)) => Programs { source: TemplateSource::Official, parse, compare },

@@ -1,4 +1,4 @@
-//! From what a job left behind to a verdict.
+//! Reads verdicts from the results of a job.
 
 use std::collections::BTreeMap;
 
@@ -10,30 +10,30 @@ use serde_json::{Map, Value, json};
 use super::SciCode;
 use super::problem::Problem;
 use super::seal::{RESULTS, ROUNDS_MAX, seal, secret};
-use crate::grading::{self, Finding, shortened};
-use crate::scorers::sandbox::{GradingMode, Round, Unread};
+use crate::grading::{self, Finding, shorten};
+use crate::scorers::sandbox::{GradingMode, Round, UnreadableReport};
 
-/// Characters of a program's complaint that are kept.
+/// Maximum number of characters of a program's error output that are kept.
 const COMPLAINT_CHARS_MAX: usize = 400;
-/// Characters of what is said about a module that cannot be loaded.
-const SPOILT_CHARS_MAX: usize = 120;
-/// What a shell says when there is no such program.
+/// Maximum number of characters of the error for a module that can't be loaded.
+const IMPORT_ERROR_CHARS_MAX: usize = 120;
+/// Exit status of a shell if a program doesn't exist.
 const NO_SUCH_PROGRAM: i32 = 127;
-/// The note of a program that something killed, such as a lack of memory.
+/// Note on a program that was killed, for example for lack of memory.
 const KILLED: &str = "exit -9";
 
-/// How a step's program ended.
+/// Result of a step's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Pass,
     Fail,
     TimeOut,
-    /// The driver could not run it, or did not live to tell.
+    /// The driver could not run it, or was killed before it reported the result.
     NotRun,
 }
 
 impl Ending {
-    /// The official words, and one for what does not happen there.
+    /// Returns the official name of the result, or `not run`, which has no official equivalent.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -44,7 +44,7 @@ impl Ending {
     }
 }
 
-/// A line of the driver's. Only what is in `sealed` is certainly the driver's.
+/// Line written by the driver. Only `sealed` is certain to be the driver's.
 #[derive(Debug, Default, Deserialize)]
 struct Line {
     kind: String,
@@ -72,32 +72,33 @@ pub(super) fn read(
     body: &SampleBody,
     report: &JobReport,
     round: Round<'_>,
-) -> Result<Verdict, Unread> {
-    let problem = Problem::of(&item.row).map_err(|error| Unread::ungradable(&error.to_string()))?;
+) -> Result<Verdict, UnreadableReport> {
+    let problem =
+        Problem::from_row(&item.row).map_err(|error| UnreadableReport::ungradable(&error.to_string()))?;
     let lines = lines(item, body, report, round);
     let environment = lines.iter().find(|line| line.kind == "environment");
     let nothing = Line::default();
     let environment = match environment {
         Some(environment) => environment,
-        // The sandbox had what the driver needs, each time: only a program can have removed what it wrote, or kept it
-        // from ending.
-        None if counts_anyway(report, round) => &nothing,
-        None => return Err(without_results(report)),
+        // The sandbox met the driver's requirements each time, so only a program can have removed the results or
+        // prevented the driver from ending.
+        None if is_final(report, round) => &nothing,
+        None => return Err(missing_results(report)),
     };
-    if let Some(why) = unfit(environment) {
-        return Err(Unread::for_good(Code::SandboxSetupNeeded, why));
+    if let Some(why) = setup_problem(environment) {
+        return Err(UnreadableReport::permanent(Code::SandboxSetupNeeded, why));
     }
-    if let Some(why) = lines.iter().find_map(useless_targets) {
+    if let Some(why) = lines.iter().find_map(targets_problem) {
         return Err(why);
     }
     if lines.iter().any(|line| line.kind == "unsafe") {
-        return Err(Unread::for_good(
+        return Err(UnreadableReport::permanent(
             Code::SandboxNotIsolated,
             "programs in this sandbox can read the memory of their grader; use another sandbox host, or grade with `--option scicode.grading=official`, which programs can forge",
         ));
     }
 
-    let mut told: BTreeMap<&str, (Ending, &str, &Line)> = BTreeMap::new();
+    let mut results: BTreeMap<&str, (Ending, &str, &Line)> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.kind == "step") {
         if let [name, result, note, ..] = line.sealed.as_slice() {
             let ending = match result.as_str() {
@@ -106,31 +107,35 @@ pub(super) fn read(
                 "time out" => Ending::TimeOut,
                 _ => Ending::NotRun,
             };
-            told.entry(name).or_insert((ending, note, line));
+            results.entry(name).or_insert((ending, note, line));
         }
     }
-    let asked: Vec<_> = problem.asked().map(|step| (step.name, told.get(step.name).copied())).collect();
-    let ending = |told: &Option<(Ending, &str, &Line)>| told.map_or(Ending::NotRun, |(ending, ..)| ending);
+    let asked: Vec<_> = problem.asked().map(|step| (step.name, results.get(step.name).copied())).collect();
+    let ending =
+        |result: &Option<(Ending, &str, &Line)>| result.map_or(Ending::NotRun, |(ending, ..)| ending);
     if round.number < ROUNDS_MAX
-        && !counts_anyway(report, round)
-        && let Some((name, _)) = asked.iter().find(|(_, told)| ending(told) == Ending::NotRun)
+        && !is_final(report, round)
+        && let Some((name, _)) = asked.iter().find(|(_, result)| ending(result) == Ending::NotRun)
     {
-        return Err(Unread::again(format!("the program of step {name} was not run: {}", end_of(report))));
+        return Err(UnreadableReport::retry(format!(
+            "the program of step {name} was not run: {}",
+            end_of(report)
+        )));
     }
-    let killed = asked.iter().find(|(_, told)| told.is_some_and(|(_, note, _)| note == KILLED));
+    let killed = asked.iter().find(|(_, result)| result.is_some_and(|(_, note, _)| note == KILLED));
     if let (1, Some((name, _))) = (round.number, killed) {
-        return Err(Unread::again(format!(
+        return Err(UnreadableReport::retry(format!(
             "the program of step {name} was killed from outside, perhaps for lack of memory"
         )));
     }
 
-    let passed = asked.iter().filter(|(_, told)| ending(told) == Ending::Pass).count();
+    let passed = asked.iter().filter(|(_, result)| ending(result) == Ending::Pass).count();
     let total = problem.steps.len();
     let mut detail = Map::new();
     let mut put = |name: &str, value: Value| detail.insert(name.to_owned(), value);
     put(
         "steps",
-        asked.iter().map(|(name, told)| ((*name).to_owned(), json!(ending(told).as_str()))).collect(),
+        asked.iter().map(|(name, result)| ((*name).to_owned(), json!(ending(result).as_str()))).collect(),
     );
     put("steps_passed", json!(passed));
     put("steps_asked", json!(asked.len()));
@@ -145,26 +150,26 @@ pub(super) fn read(
     if let Some(isolation) = &report.isolation {
         put("isolation", json!(isolation));
     }
-    let of_steps = |value: &dyn Fn(Ending, &str, &Line) -> Option<Value>| -> Map<String, Value> {
-        let told = asked.iter().filter_map(|(name, told)| {
-            let (ending, note, line) = (*told)?;
+    let by_step = |value: &dyn Fn(Ending, &str, &Line) -> Option<Value>| -> Map<String, Value> {
+        let values = asked.iter().filter_map(|(name, result)| {
+            let (ending, note, line) = (*result)?;
             Some(((*name).to_owned(), value(ending, note, line)?))
         });
-        told.collect()
+        values.collect()
     };
-    put("seconds", of_steps(&|_, _, line| Some(json!(line.seconds))).into());
-    put("programs", of_steps(&|_, _, line| Some(json!(line.sha256))).into());
-    let complaints = of_steps(&|ending, note, line| {
+    put("seconds", by_step(&|_, _, line| Some(json!(line.seconds))).into());
+    put("programs", by_step(&|_, _, line| Some(json!(line.sha256))).into());
+    let complaints = by_step(&|ending, note, line| {
         let said = line.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(note);
-        (ending != Ending::Pass).then(|| json!(shortened(said.trim(), COMPLAINT_CHARS_MAX)))
+        (ending != Ending::Pass).then(|| json!(shorten(said.trim(), COMPLAINT_CHARS_MAX)))
     });
-    let early = of_steps(&|_, note, _| (note == "early-exit").then_some(Value::Null));
-    let tampered = of_steps(&|_, note, _| (note == "targets-changed").then_some(Value::Null));
+    let early = by_step(&|_, note, _| (note == "early-exit").then_some(Value::Null));
+    let tampered = by_step(&|_, note, _| (note == "targets-changed").then_some(Value::Null));
     let isolated = benchmark.grading == GradingMode::Isolated;
-    let graded = |ways: &[&str]| {
-        of_steps(&|_, _, line| {
-            let way = line.sealed.get(3).map_or("official", String::as_str);
-            (isolated && ways.contains(&way)).then_some(Value::Null)
+    let graded = |modes: &[&str]| {
+        by_step(&|_, _, line| {
+            let mode = line.sealed.get(3).map_or("official", String::as_str);
+            (isolated && modes.contains(&mode)).then_some(Value::Null)
         })
     };
     let (officially, readable) = (graded(&["official"]), graded(&["readable"]));
@@ -182,28 +187,31 @@ pub(super) fn read(
     if !warnings.is_empty() {
         put("warnings", json!(warnings));
     }
-    let first_wrong = asked.iter().position(|(_, told)| ending(told) != Ending::Pass);
+    let first_wrong = asked.iter().position(|(_, result)| ending(result) != Ending::Pass);
     let reason = match first_wrong.and_then(|at| asked.get(at)) {
         None => format!(
             "All {passed} steps that are asked pass; a problem with a given step officially never counts as right."
         ),
-        Some((name, told)) => {
+        Some((name, result)) => {
             let said = complaints.get(*name).and_then(Value::as_str).filter(|said| !said.is_empty());
-            let said = said.map(|said| format!(": {}", shortened(said, 120))).unwrap_or_default();
-            format!("{passed} of {total} steps pass; step {name} ends with {}{said}.", ending(told).as_str())
+            let said = said.map(|said| format!(": {}", shorten(said, 120))).unwrap_or_default();
+            format!(
+                "{passed} of {total} steps pass; step {name} ends with {}{said}.",
+                ending(result).as_str()
+            )
         }
     };
     if !complaints.is_empty() {
         put("complaints", complaints.into());
     }
-    // Why a problem is not right is told by the answer to the first step that is not.
+    // The answer to the first step that isn't right decides why the problem isn't.
     let answer = first_wrong.and_then(|at| body.steps.get(at)).map_or(&body.answer, |step| &step.answer);
     let finding =
         Finding { extracted: Some(format!("{passed}/{total}")), correct: passed == total, reason, detail };
-    Ok(grading::settle(answer, finding))
+    Ok(grading::verdict_for(answer, finding))
 }
 
-/// The lines that the driver wrote, told by their seals.
+/// Returns the lines that the driver wrote, identified by their seals.
 fn lines(item: &Item, body: &SampleBody, report: &JobReport, round: Round<'_>) -> Vec<Line> {
     let secret = secret(item, &body.steps, round.nonce);
     let lines = report.text(RESULTS).unwrap_or_default().lines();
@@ -216,10 +224,10 @@ fn lines(item: &Item, body: &SampleBody, report: &JobReport, round: Round<'_>) -
         .collect()
 }
 
-/// Why there is nothing to read.
-fn without_results(report: &JobReport) -> Unread {
+/// Returns the error for a missing or invalid results file.
+fn missing_results(report: &JobReport) -> UnreadableReport {
     if report.end == JobEnd::Exited(NO_SUCH_PROGRAM) {
-        return Unread::for_good(
+        return UnreadableReport::permanent(
             Code::SandboxSetupNeeded,
             "install Python 3.10 to 3.12, then run `bench sandy setup`: there is no python3 in the sandbox",
         );
@@ -230,12 +238,13 @@ fn without_results(report: &JobReport) -> Unread {
         Some(Harvested::TooLong(bytes)) => format!("the results file has {bytes} bytes"),
         Some(Harvested::NotAFile) => "the results file is not a file".to_owned(),
     };
-    Unread::again(format!("{found}: {}", end_of(report)))
+    UnreadableReport::retry(format!("{found}: {}", end_of(report)))
 }
 
-/// Whether what is missing in this report counts as not run: after the last round, and where the driver did not end
-/// within the job's time, which is more than all programs may take, or was stopped. Not where the driver itself failed.
-fn counts_anyway(report: &JobReport, round: Round<'_>) -> bool {
+/// Returns true if missing results count as steps that were not run. This is the case after the last round, and if the
+/// driver was stopped or exceeded the job's time limit, which is longer than all programs may take. It is not the case
+/// if the driver itself failed.
+fn is_final(report: &JobReport, round: Round<'_>) -> bool {
     let failed = report.stderr_tail.contains("Traceback") && report.stderr_tail.contains("driver.py");
     report.end.is_held_up() || (round.number >= ROUNDS_MAX && !failed)
 }
@@ -249,35 +258,35 @@ fn end_of(report: &JobReport) -> String {
         JobEnd::OverLimit => "a program went over the sandbox's limits".to_owned(),
     };
     match report.stderr_tail.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(said) => format!("{end} ({})", shortened(said.trim(), COMPLAINT_CHARS_MAX)),
+        Some(said) => format!("{end} ({})", shorten(said.trim(), COMPLAINT_CHARS_MAX)),
         None => end,
     }
 }
 
-/// What the driver says about the file with the right values where it cannot be used.
-fn useless_targets(line: &Line) -> Option<Unread> {
+/// Returns the driver's error about an unusable file with the expected values.
+fn targets_problem(line: &Line) -> Option<UnreadableReport> {
     match (line.kind.as_str(), line.sealed.as_slice()) {
-        ("targets", [state, why]) if state == "useless" => Some(Unread::ungradable(why)),
-        ("targets", [_, why]) => Some(Unread::again(why.as_str())),
+        ("targets", [state, why]) if state == "useless" => Some(UnreadableReport::ungradable(why)),
+        ("targets", [_, why]) => Some(UnreadableReport::retry(why.as_str())),
         _ => None,
     }
 }
 
-/// Why nothing that runs in this sandbox says anything about an answer: begins with what helps.
-fn unfit(environment: &Line) -> Option<String> {
+/// Returns the reason why this sandbox can't grade any answer, starting with the remedy.
+fn setup_problem(environment: &Line) -> Option<String> {
     let missing: Vec<&str> =
         environment.sealed.iter().filter_map(|entry| entry.strip_prefix("missing ")).collect();
     if !missing.is_empty() {
-        // Only what is there and does not work needs more than its name.
-        let (absent, spoilt): (Vec<&str>, Vec<&str>) = missing.into_iter().partition(|name| {
+        // A missing module needs only its name; a broken one also needs its error.
+        let (absent, broken): (Vec<&str>, Vec<&str>) = missing.into_iter().partition(|name| {
             environment.missing.get(*name).is_none_or(|said| said.starts_with("ModuleNotFoundError"))
         });
         let absent = (!absent.is_empty()).then(|| format!("has no {}", absent.join(", ")));
-        let spoilt = spoilt.into_iter().map(|name| {
-            let said = environment.missing.get(name).map(|said| shortened(said, SPOILT_CHARS_MAX));
+        let broken = broken.into_iter().map(|name| {
+            let said = environment.missing.get(name).map(|said| shorten(said, IMPORT_ERROR_CHARS_MAX));
             format!("cannot load {name} ({})", said.unwrap_or_default())
         });
-        let all: Vec<String> = absent.into_iter().chain(spoilt).collect();
+        let all: Vec<String> = absent.into_iter().chain(broken).collect();
         return Some(format!("run `bench sandy setup`: the sandbox's Python {}", all.join(", ")));
     }
     environment.sealed.iter().any(|entry| entry == "broken").then(|| {
@@ -295,7 +304,7 @@ fn versions(environment: &Line) -> String {
     known.collect::<Vec<_>>().join(" and ")
 }
 
-/// What may have made right programs fail.
+/// Returns warnings about versions that may make right programs fail.
 fn too_new(environment: &Line) -> Vec<String> {
     let number = |name: &str| -> Option<(u32, u32)> {
         let mut parts = environment.versions.get(name)?.split('.');

@@ -1,4 +1,4 @@
-//! What a judge is asked about an answer, and what its reply says.
+//! Judges: prompts about an answer, and verdicts read from the replies.
 
 use bench_domain::{Answer, Generation, Prompt, Verdict};
 use bench_items::Item;
@@ -9,50 +9,50 @@ use crate::facts::{Template, serialize_generation};
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 
-/// What does not change about the judging of a benchmark.
+/// Constant properties of a benchmark's judge.
 #[derive(Debug, Clone, Serialize)]
 pub struct JudgeFacts {
-    /// The judge of the official protocol, as its authors name it.
+    /// Model of the official protocol's judge, as its authors name it.
     pub official_model: &'static str,
-    /// Settings of its replies unless a run says otherwise.
+    /// Default generation settings of the judge.
     #[serde(serialize_with = "serialize_generation")]
     pub generation: fn() -> Generation,
-    /// How often a reply that holds no verdict is asked for again before the sample ends without one.
+    /// Maximum number of replies to request before the sample ends without a verdict.
     pub replies_max: u32,
-    /// What a verdict is, in one sentence.
+    /// Description of a valid verdict, in one sentence.
     pub verdict: &'static str,
 }
 
-/// A reply that holds no verdict: nothing can be said about the answer yet.
+/// A reply without a verdict. The answer can't be graded yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no verdict: {0}")]
 pub struct NoVerdict(pub String);
 
-/// How answers to a benchmark are judged. Pure functions: who asks the judge is not known here.
+/// Protocol for judging a benchmark's answers. All functions are pure; callers send the prompts.
 pub trait Judge: Send + Sync {
-    /// What it is.
+    /// Returns the description of the judge.
     fn facts(&self) -> &'static JudgeFacts;
 
-    /// The text around question and answer in the judge's prompt.
+    /// Returns the texts around question and answer in the judge's prompt.
     fn template(&self, templates: &Templates) -> Template;
 
-    /// JSON schema of the reply, for judges that can be bound to one.
+    /// Returns the JSON schema of the reply, for judges that support structured output.
     fn reply_schema(&self) -> Option<Value> {
         None
     }
 
-    /// What the judge is shown.
+    /// Returns the judge's prompt.
     ///
     /// # Errors
-    /// When the item is not as its dataset promises.
+    /// Returns an error if the item doesn't match the format of its dataset.
     fn prompt(&self, item: &Item, answer: &Answer, templates: &Templates) -> Result<Prompt, ItemProblem>;
 
-    /// The verdict in a reply.
+    /// Reads the verdict from a reply.
     ///
     /// # Errors
-    /// [`NoVerdict`] for every reply that is not one in the form of the protocol.
+    /// Returns [`NoVerdict`] for every reply that doesn't have the form of the protocol.
     fn read(&self, item: &Item, answer: &Answer, reply: &Answer) -> Result<Verdict, NoVerdict>;
 
-    /// The reply of a judge without a model: it compares with the gold answer, in the form of the protocol.
+    /// Returns the reply that a correct judge would give, made by comparing the answer with the gold answer.
     fn oracle(&self, item: &Item, answer: &Answer) -> String;
 }

@@ -1,12 +1,12 @@
-//! Scorers: what an answer is worth. A benchmark names one; several may name the same.
+//! Scorers, which grade answers. Each benchmark has one; several benchmarks can share a scorer.
 //!
-//! | scorer | an answer is right when |
+//! | scorer | an answer is right if |
 //! | --- | --- |
-//! | [`ChoiceLetter`] | the letter that a [`LetterParser`] finds in it is the right one |
-//! | [`BoxedInteger`] | the mathematics in its last box is the right integer |
+//! | [`ChoiceLetter`] | a [`LetterParser`] finds the gold letter in it |
+//! | [`BoxedInteger`] | the mathematics in its last box equals the gold integer |
 //! | [`InstructionChecks`] | it follows all instructions of its item |
-//! | [`Judged`] | a [`Judge`](judge::Judge) says so |
-//! | of a benchmark's own | a [`SandboxGrader`](sandbox::SandboxGrader) runs it, and it does what it should |
+//! | [`Judged`] | a [`Judge`](judge::Judge) decides that it is |
+//! | scorers of single benchmarks | a [`SandboxGrader`](sandbox::SandboxGrader) runs it with the expected results |
 
 pub mod boxed;
 pub mod choice;
@@ -27,30 +27,30 @@ pub use choice::{ChoiceLetter, LetterParser};
 pub use instructions::InstructionChecks;
 pub use judged::Judged;
 
-/// Says what answers are worth. Pure functions of the item and the answer.
+/// Grades answers. All functions are pure functions of the item and the answer.
 pub trait Scorer: Send + Sync {
-    /// The right answer, for people; empty when the item has none.
+    /// Returns the right answer for display; empty if the item has none.
     fn expected(&self, item: &Item) -> String;
 
-    /// A right answer in the form that is asked for.
+    /// Returns a right answer in the form that the prompt requests.
     fn oracle(&self, item: &Item) -> String;
 
-    /// What an answer is worth, as far as that can be said without a judge or a sandbox. An item without a gold answer
-    /// is an infrastructure error.
+    /// Grades an answer as far as possible without a judge or a sandbox. An item without a gold answer is an
+    /// infrastructure error.
     fn grade(&self, item: &Item, answer: &Answer) -> Grading;
 
-    /// An item made of grading fields only, for stored responses: it can be graded but not asked.
+    /// Makes an item for stored responses from grading fields only. It can be graded but not asked.
     ///
     /// # Errors
-    /// Names the field that is missing or not as it should be.
+    /// Returns an error that names the missing or invalid field.
     fn score_row(&self, row: &Row) -> Result<Item, RowError>;
 
-    /// Who says what an answer is worth where [`bench_domain::Stage::Judge`] comes out.
+    /// Returns the judge that grades if [`Self::grade`] asks for [`bench_domain::Stage::Judge`].
     fn judge(&self) -> Option<&'static dyn Judge> {
         None
     }
 
-    /// How answers are run where [`bench_domain::Stage::Sandbox`] comes out.
+    /// Returns the grader that runs answers if [`Self::grade`] asks for [`bench_domain::Stage::Sandbox`].
     fn sandbox(&self) -> Option<&'static dyn SandboxGrader> {
         None
     }

@@ -1,4 +1,4 @@
-//! What is run in a sandbox to grade an answer, and what comes of it.
+//! Grading by running answers in a sandbox: jobs, and verdicts read from their reports.
 
 use std::collections::BTreeMap;
 
@@ -9,84 +9,85 @@ use serde::Serialize;
 use crate::item_problem::ItemProblem;
 use crate::material::Templates;
 
-/// What does not change about the execution of a benchmark's answers.
+/// Constant properties of a benchmark's execution of answers.
 #[derive(Debug, Clone, Serialize)]
 pub struct SandboxFacts {
-    /// What has to be there beside Python 3 and bash, for people.
+    /// Description of the requirements beside Python 3 and bash.
     pub needs: &'static str,
-    /// Python packages without which nothing can be graded, as they are imported.
+    /// Import names of the Python packages that grading requires.
     pub packages: &'static [&'static str],
-    /// The official program that grades, by name.
+    /// Name of the official grading program.
     pub grader: &'static str,
-    /// How many sandboxes a sample may use up before it ends without a verdict.
+    /// Maximum number of sandboxes that a sample may use before it ends without a verdict.
     pub rounds_max: u32,
-    /// What a verdict is, in one sentence.
+    /// Description of a valid verdict, in one sentence.
     pub verdict: &'static str,
 }
 
-/// What a job may be made of besides the item and the answer.
+/// Material for a job, beside the item and the answer.
 #[derive(Debug, Clone, Copy)]
 pub struct JobMaterial<'a> {
-    /// The official texts and programs that were loaded.
+    /// Official texts and programs that were loaded.
     pub templates: &'a Templates,
     /// Files beside the items, by name.
     pub attachments: &'a BTreeMap<String, StoredFile>,
-    /// Random text of this round, which nobody outside knows: for sealing what graders leave.
+    /// Random secret of this round that graders use to authenticate their results.
     pub nonce: &'a str,
 }
 
-/// Which of a sample's sandboxes a report comes from.
+/// Round of a sample: one use of a sandbox, which a report belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round<'a> {
-    /// Its number, from 1.
+    /// Number of the round, from 1.
     pub number: u32,
-    /// What its job was made with.
+    /// Nonce of the round's job.
     pub nonce: &'a str,
 }
 
-/// A report that holds no verdict: nothing can be said about the answer yet.
+/// A report without a verdict. The answer can't be graded yet.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("no verdict: {why}")]
-pub struct Unread {
-    /// Why, for people.
+pub struct UnreadableReport {
+    /// Explanation for people.
     pub why: String,
     /// Code of the cause.
     pub code: Code,
-    /// Whether another sandbox may come to a verdict; where not, the sample ends at once.
-    pub again: bool,
+    /// If true, another sandbox may produce a verdict; otherwise the sample ends at once.
+    pub retry: bool,
 }
 
-impl Unread {
-    /// Another sandbox may do better.
-    pub fn again(why: impl Into<String>) -> Self {
-        Self { why: why.into(), code: Code::SandboxNoVerdict, again: true }
+impl UnreadableReport {
+    /// Creates the error for a failure that another sandbox may not have.
+    pub fn retry(why: impl Into<String>) -> Self {
+        Self { why: why.into(), code: Code::SandboxNoVerdict, retry: true }
     }
 
-    /// Every sandbox would end like that until somebody does something: `why` says what.
-    pub fn for_good(code: Code, why: impl Into<String>) -> Self {
-        Self { why: why.into(), code, again: false }
+    /// Creates the error for a failure that every sandbox would have until an operator fixes the cause, which `why`
+    /// explains.
+    pub fn permanent(code: Code, why: impl Into<String>) -> Self {
+        Self { why: why.into(), code, retry: false }
     }
 
-    /// The same, where it lies in the item or in what belongs to it.
+    /// Creates the error for a failure caused by the item or its files.
     pub(crate) fn ungradable(why: &str) -> Self {
-        Self::for_good(Code::InvalidItem, format!("The item cannot be graded: {why}"))
+        Self::permanent(Code::InvalidItem, format!("The item cannot be graded: {why}"))
     }
 }
 
-/// Where a program's results are compared with the right ones.
+/// Place where a program's results are compared with the expected ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum GradingMode {
-    /// In a process that the program cannot reach.
+    /// In a process that the program can't access.
     Isolated,
-    /// In the program's own process, as in official programs.
+    /// In the program's own process, as official programs do.
     Official,
 }
 
 impl GradingMode {
-    /// Name of the option that chooses the mode.
+    /// Name of the option that selects the mode.
     pub(crate) const OPTION: &'static str = "grading";
 
-    /// Returns its name in options and verdicts.
+    /// Returns the name used in options and verdicts.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Isolated => "isolated",
@@ -94,40 +95,41 @@ impl GradingMode {
         }
     }
 
-    /// Returns the mode of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    /// Returns the mode with this name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::Isolated, Self::Official].into_iter().find(|mode| mode.as_str() == name)
     }
 }
 
-/// How answers to a benchmark are graded by running them. Pure functions: who runs a job is not known here.
+/// Protocol for grading a benchmark's answers by running them. All functions are pure; callers run the jobs.
 pub trait SandboxGrader: Send + Sync {
-    /// What it is.
+    /// Returns the description of the grader.
     fn facts(&self) -> &'static SandboxFacts;
 
-    /// The job that grades an answer. Model output goes into files, never into the script's text.
+    /// Returns the job that grades an answer. Model output is written to files, never into the text of the script.
     ///
     /// # Errors
-    /// When the item is not as its dataset promises.
+    /// Returns an error if the item doesn't match the format of its dataset.
     fn job(&self, item: &Item, body: &SampleBody, material: &JobMaterial<'_>)
     -> Result<JobSpec, ItemProblem>;
 
-    /// The code of an answer as the job runs it, for people; `None` takes what the verdict says was extracted.
+    /// Returns the code of an answer as the job runs it, for display; `None` takes the code that the verdict extracted.
     fn code(&self, body: &SampleBody) -> Option<String> {
         let _ = body;
         None
     }
 
-    /// The verdict in what a job left behind, in this round: what is there was written beside untrusted
-    /// programs. Results that depend on the machine, such as a time limit, may ask for another round.
+    /// Reads the verdict from a job's report in this round. The report's files were written next to untrusted programs.
+    /// Results that depend on the machine, such as a time limit, can request another round.
     ///
     /// # Errors
-    /// [`Unread`] when nothing can be said: where that helps the job is run again, up to [`SandboxFacts::rounds_max`].
+    /// Returns [`UnreadableReport`] if the report has no verdict. If a retry can help, callers run the job again, up to
+    /// [`SandboxFacts::rounds_max`] times.
     fn read(
         &self,
         item: &Item,
         body: &SampleBody,
         report: &JobReport,
         round: Round<'_>,
-    ) -> Result<Verdict, Unread>;
+    ) -> Result<Verdict, UnreadableReport>;
 }

@@ -1,4 +1,4 @@
-//! A job, run without a sandbox: what it runs here is ours.
+//! Runs jobs without a sandbox. The tests only run programs of this repository.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,16 +8,16 @@ use std::process::{Command, Stdio};
 use bench_domain::{FileContent, Harvested, JobEnd, JobReport, JobSpec};
 use tempfile::TempDir;
 
-/// A job's folder.
-pub(crate) struct Place {
+/// Folder of a job.
+pub(crate) struct JobFolder {
     folder: TempDir,
     script: String,
     results: Vec<(String, u64)>,
 }
 
-impl Place {
-    /// Lays out the files. Of a stored one the key is its path on this machine.
-    pub(crate) fn of(spec: &JobSpec) -> Self {
+impl JobFolder {
+    /// Writes the files. The key of a stored file is its path on this machine.
+    pub(crate) fn create(spec: &JobSpec) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for file in &spec.files {
             let path = folder.path().join(&file.path);
@@ -35,7 +35,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Runs the script with these folders to look for programs in.
+    /// Runs the script with these folders in `PATH`.
     pub(crate) fn run(&self, path: &[&Path]) -> JobReport {
         let output = Command::new("/bin/bash")
             .args(["-c", &self.script])

@@ -1,5 +1,5 @@
-//! Tests that run programs in Python, and a benchmark that is made of public parts.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "what fails here fails the test")]
+//! Tests that run Python programs, and a benchmark made of public parts.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic fails the test")]
 
 mod job;
 mod python;

@@ -1,4 +1,4 @@
-//! The Python environment of code benchmarks, made once for all tests.
+//! Python environment for code benchmarks, created once for all tests.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use sha2::{Digest, Sha256};
 
 const REQUIREMENTS: &str = include_str!("../../../sandbox/python-requirements.txt");
 
-/// Programs that may be a Python that the packages are built for.
+/// Names of Python programs to try. The packages need one of these versions.
 const PROGRAMS: [&str; 5] = ["python3", "python3.12", "python3.11", "python3.10", "python3.9"];
 
 static ENVIRONMENT: LazyLock<PathBuf> = LazyLock::new(environment);
 
-/// The folder with `python3` in it. Made with pip from the pinned list at the first use, which takes the network.
+/// Returns the folder with `python3`. Created with pip from the pinned list at the first use, which needs the network.
 pub(crate) fn bin() -> &'static Path {
     &ENVIRONMENT
 }
 
-/// Makes an environment without any package, and gives the folder with `python3` in it.
+/// Creates an environment without packages and returns the folder with its `python3`.
 pub(crate) fn bare(place: &Path) -> PathBuf {
     run(Command::new(program()).args(["-m", "venv", "--without-pip"]).arg(place), "make an environment");
     place.join("bin")
@@ -35,7 +35,7 @@ fn environment() -> PathBuf {
     let whole = place.join("whole");
     if !whole.exists() {
         if place.exists() {
-            // Begun by a test that was killed.
+            // Left over from a test that was killed.
             fs::remove_dir_all(&place).unwrap();
         }
         run(Command::new(program()).args(["-m", "venv"]).arg(&place), "make an environment");

@@ -1,4 +1,4 @@
-//! SciCode with real programs: the recorded runs, our demo problems, and programs that do what they should not.
+//! SciCode with real programs: the recorded runs, the demo problems, and misbehaving programs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 
-use bench_benchmarks::{Benchmark, JobMaterial, Material, Round, SciCode, Templates, Unread};
+use bench_benchmarks::{Benchmark, JobMaterial, Material, Round, SciCode, Templates, UnreadableReport};
 use bench_domain::{Answer, FileContent, JobReport, Outcome, SampleBody, Step, StoredFile, Verdict};
 use bench_items::{Item, Layout};
 use serde_json::{Value, json};
 
-use crate::job::Place;
+use crate::job::JobFolder;
 use crate::python;
 
 const NONCE: &str = "nonce";
@@ -27,7 +27,7 @@ fn item(row: &Value) -> Item {
     SciCode::INSPECT.item(0, row.as_object().unwrap().clone()).unwrap().unwrap()
 }
 
-/// Asks all steps; `reply` answers them by name.
+/// Asks all steps and answers them with `reply`, which gets the name of the step.
 fn body(benchmark: &dyn Benchmark, item: &Item, mut reply: impl FnMut(&str) -> String) -> SampleBody {
     let steps = benchmark.steps().unwrap();
     let mut answered = Vec::new();
@@ -45,7 +45,7 @@ fn targets(path: &str) -> BTreeMap<String, StoredFile> {
     BTreeMap::from([("targets".to_owned(), file)])
 }
 
-/// Where values are compared: the default, and the official way.
+/// Grading modes: the default and the official one.
 const BOTH: [&str; 2] = ["isolated", "official"];
 
 fn in_mode(mode: &str) -> &'static dyn Benchmark {
@@ -53,21 +53,26 @@ fn in_mode(mode: &str) -> &'static dyn Benchmark {
     SciCode::INSPECT.under_options(&options).unwrap().unwrap_or(&SciCode::INSPECT)
 }
 
-fn place(item: &Item, body: &SampleBody, attachments: &BTreeMap<String, StoredFile>) -> Place {
+fn place(item: &Item, body: &SampleBody, attachments: &BTreeMap<String, StoredFile>) -> JobFolder {
     place_in("isolated", item, body, attachments)
 }
 
-fn place_in(mode: &str, item: &Item, body: &SampleBody, attachments: &BTreeMap<String, StoredFile>) -> Place {
+fn place_in(
+    mode: &str,
+    item: &Item,
+    body: &SampleBody,
+    attachments: &BTreeMap<String, StoredFile>,
+) -> JobFolder {
     let templates = Templates::new();
     let material = JobMaterial { templates: &templates, attachments, nonce: NONCE };
-    Place::of(&in_mode(mode).sandbox().unwrap().job(item, body, &material).unwrap())
+    JobFolder::create(&in_mode(mode).sandbox().unwrap().job(item, body, &material).unwrap())
 }
 
-fn run(place: &Place) -> JobReport {
+fn run(place: &JobFolder) -> JobReport {
     place.run(&[python::bin(), Path::new("/usr/bin"), Path::new("/bin")])
 }
 
-fn read(item: &Item, body: &SampleBody, report: &JobReport, round: u32) -> Result<Verdict, Unread> {
+fn read(item: &Item, body: &SampleBody, report: &JobReport, round: u32) -> Result<Verdict, UnreadableReport> {
     read_in("isolated", item, body, report, round)
 }
 
@@ -77,11 +82,11 @@ fn read_in(
     body: &SampleBody,
     report: &JobReport,
     round: u32,
-) -> Result<Verdict, Unread> {
+) -> Result<Verdict, UnreadableReport> {
     in_mode(mode).sandbox().unwrap().read(item, body, report, Round { number: round, nonce: NONCE })
 }
 
-/// Does all of it, as many at a time as there are cores.
+/// Calls a function for each element, on all cores.
 fn for_each<T: Send>(work: Vec<T>, act: impl Fn(T) + Sync) {
     let work = Mutex::new(work.into_iter());
     let cores = std::thread::available_parallelism().map_or(1, Into::into);
@@ -129,7 +134,7 @@ fn recorded_runs_get_their_official_verdicts() {
         let leaves_early = recorded["label"] == "early_exit";
         assert_eq!(verdict.detail.contains_key("early_exits"), leaves_early, "{label}");
         if leaves_early && mode == "isolated" {
-            // The one forged pass among them: its programs leave with code 0 before any test.
+            // The one forged pass: its programs exit with code 0 before any test.
             assert_eq!(verdict.detail["steps_passed"], 0, "{label}: {:?}", verdict.detail);
             return;
         }
@@ -161,7 +166,7 @@ fn right_programs_of_the_demo_pass() {
     });
 }
 
-/// The first two steps of a recorded problem, with these programs in a block.
+/// Returns the first two steps of a recorded problem, answered with these programs.
 fn discs(first: &str, second: &str) -> (Item, SampleBody) {
     let mut row = rows(&format!("{VECTORS}/scicode.jsonl"))[0]["problem"].clone();
     row["sub_steps"].as_array_mut().unwrap().truncate(2);
@@ -224,7 +229,7 @@ fn programs_cannot_reach_beyond_their_step() {
             "{mode}, {what}: {:?}",
             verdict.detail
         );
-        // In the isolated way they are out of reach.
+        // In isolated mode the programs can't access the file.
         assert_eq!(
             verdict.detail.contains_key("changed_targets"),
             what == "changes the right values" && mode == "official",
@@ -233,8 +238,8 @@ fn programs_cannot_reach_beyond_their_step() {
     });
 }
 
-/// Attacks on the first step of [`discs`], whose right values no program computes: what it is, whether it passes in the
-/// official way, and the program.
+/// Attacks on the first step of [`discs`], whose expected values no program computes: description, whether it passes in
+/// official mode, and program.
 const ATTACKS: &[(&str, bool, &str)] = &[
     ("replaces the comparison", true, "np.allclose = lambda *_, **__: True\ndef area(r): return 0"),
     ("leaves before its tests", true, "def area(r): return 0\nraise SystemExit(0)"),
@@ -289,7 +294,7 @@ fn programs_written_against_their_grader_do_not_pass() {
         let passes = verdict.detail["steps"]["901.1"] == "pass";
         let expected = mode == "official" && *passes_officially;
         assert_eq!(passes, expected, "{mode}, {what}: {:?}", verdict.detail);
-        // It was the attack that failed, not a slip in the program before it.
+        // The attack itself failed, not an earlier mistake in the program.
         let said = verdict.detail.get("complaints").map(|said| said["901.1"].to_string()).unwrap_or_default();
         assert!(!said.contains("NameError") && !said.contains("SyntaxError"), "{mode}, {what}: {said}");
         if *what == "reads the memory of the processes beside it" && mode == "isolated" {
@@ -306,12 +311,12 @@ fn a_file_that_sandboxes_share_is_hidden_from_programs() {
     let open = format!("open({:?}, 'rb').read(8)", path.display().to_string());
     let (item, body) = discs(&format!("{AREA}\n{open}"), AREAS);
     let place = place(&item, &body, &targets(&path.display().to_string()));
-    // As a sandbox host links to its own files.
+    // Sandbox hosts link to their own files in the same way.
     fs::remove_file(place.path("targets.h5")).unwrap();
     std::os::unix::fs::symlink(&path, place.path("targets.h5")).unwrap();
     let verdict = read(&item, &body, &run(&place), 1).unwrap();
     if verdict.detail.contains_key("readable_targets") {
-        // Without Landlock in the kernel the verdict says so.
+        // In a kernel without Landlock, the verdict reports the readable file.
         assert!(!Path::new("/sys/kernel/security/lsm").exists() || !landlock(), "{:?}", verdict.detail);
         return;
     }
@@ -320,7 +325,8 @@ fn a_file_that_sandboxes_share_is_hidden_from_programs() {
     assert!(said.contains("PermissionError"), "{said}");
 }
 
-/// Landlock domains are memory that not every sandbox can count: the driver uses Landlock and takes it from programs.
+/// Landlock domains use memory that not every sandbox can account for, so the driver uses Landlock and denies it to
+/// programs.
 #[test]
 fn programs_cannot_restrict_themselves() {
     let program = "ctypes = __import__('ctypes')\nlibc = ctypes.CDLL(None, use_errno=True)\n\
@@ -341,7 +347,7 @@ fn landlock() -> bool {
 }
 
 #[test]
-fn tests_that_cannot_be_split_are_graded_officially() {
+fn tests_that_cannot_be_split_are_graded_in_official_mode() {
     let (mut item, body) = discs(AREA, AREAS);
     let tests = |code: &str| json!([code]);
     item.row["sub_steps"][1]["test_cases"] = tests(
@@ -354,9 +360,9 @@ fn tests_that_cannot_be_split_are_graded_officially() {
     assert_eq!(verdict.detail["officially_graded"], json!(["901.1"]));
 }
 
-/// Tests of many forms, and values of every kind: both ways agree on whether they pass.
+/// Both modes agree on whether tests of many forms, with values of every kind, pass.
 #[test]
-fn tests_compare_alike_in_both_ways() {
+fn both_modes_compare_alike() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/scicode/job");
     let output = Command::new(python::bin().join("python3"))
         .args(["-I", "-B"])
@@ -369,7 +375,7 @@ fn tests_compare_alike_in_both_ways() {
 }
 
 #[test]
-fn what_kills_the_grader_fails_in_the_end() {
+fn a_program_that_kills_the_grader_fails_after_the_last_round() {
     let attachments = targets(&format!("{VECTORS}/scicode_targets.h5"));
     let kills = format!("os = __import__('os')\nos.kill(os.getppid(), 9)\n{AREA}");
     let (item, body) = discs(AREA, &kills.replace(AREA, AREAS));
@@ -381,7 +387,7 @@ fn what_kills_the_grader_fails_in_the_end() {
     assert_eq!(verdict.detail["steps"], json!({"901.1": "pass", "901.2": "not run"}));
     assert_eq!(verdict.outcome, Outcome::Incorrect);
 
-    // What was killed for lack of memory looks like that, and is tried once more.
+    // A program killed for lack of memory looks the same, so it is retried once.
     let (item, body) = discs(&format!("{AREA}\n__import__('os').kill(__import__('os').getpid(), 9)"), AREAS);
     let report = run(&place(&item, &body, &attachments));
     assert!(read(&item, &body, &report, 1).unwrap_err().why.contains("killed from outside"));
@@ -411,22 +417,22 @@ fn a_sandbox_without_the_modules_gives_no_verdict() {
     let bare = python::bare(&folder.path().join("bare"));
     let report = place(&item, &body, &attachments).run(&[&bare, Path::new("/usr/bin"), Path::new("/bin")]);
     let unread = read(&item, &body, &report, 1).unwrap_err();
-    assert!(!unread.again, "{unread}");
+    assert!(!unread.retry, "{unread}");
     let why = "run `bench sandy setup`: the sandbox's Python has no h5py, numpy, scipy, sympy";
     assert_eq!(unread.why, why);
     let report = place(&item, &body, &attachments).run(&[folder.path()]);
     let unread = read(&item, &body, &report, 1).unwrap_err();
     let why = &unread.why;
-    assert!(why.contains("no python3") && why.contains("`bench sandy setup`") && !unread.again, "{why}");
+    assert!(why.contains("no python3") && why.contains("`bench sandy setup`") && !unread.retry, "{why}");
 }
 
 #[test]
-fn right_values_that_cannot_be_used_are_never_the_answers_fault() {
+fn unusable_expected_values_make_the_item_ungradable() {
     let folder = tempfile::tempdir().unwrap();
     let whole = fs::read(format!("{VECTORS}/scicode_targets.h5")).unwrap();
     let (item, body) = discs(AREA, AREAS);
     let others = fs::read(format!("{DATA}/scicode_targets.h5")).unwrap();
-    // A superblock that is whole, and nothing that it leads to.
+    // A valid superblock that points to nothing.
     let mut hollow = whole.clone();
     hollow[96..].fill(0);
     for (what, content, said) in [
@@ -441,7 +447,7 @@ fn right_values_that_cannot_be_used_are_never_the_answers_fault() {
         let report = run(&place);
         let unread = read(&item, &body, &report, 1).expect_err(what);
         let why = &unread.why;
-        assert!(!unread.again && why.starts_with("The item cannot be graded: the .h5 file"), "{what}: {why}");
+        assert!(!unread.retry && why.starts_with("The item cannot be graded: the .h5 file"), "{what}: {why}");
         assert!(why.contains("(SHA-256 000000000000…)") && why.contains(said), "{what}: {why}");
         assert!(!report.text("results.jsonl").unwrap().contains("\"step\""), "{what}: nothing was run");
     }

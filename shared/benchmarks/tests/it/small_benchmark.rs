@@ -1,11 +1,11 @@
-//! A benchmark in one file: what is its own is said here, the rest is a scorer and metrics that others have too.
+//! A benchmark in one file. It defines only what is specific to it and uses a shared scorer and shared metrics.
 
 use std::collections::BTreeMap;
 
 use bench_benchmarks::scorers::{ChoiceLetter, Scorer, choice};
 use bench_benchmarks::{
-    Benchmark, Ended, Facts, GuessedAnswers, ItemProblem, Link, Material, Metrics, Template, TemplateSource,
-    Templates, columns,
+    Benchmark, Facts, FinishedSample, GuessedAnswers, ItemProblem, Link, Material, Metrics, Template,
+    TemplateSource, Templates, columns,
 };
 use bench_domain::{Answer, Outcome, Prompt};
 use bench_items::{DatasetSpec, DemoData, HubSource, Item, Layout, Part, Row, RowError};
@@ -32,7 +32,7 @@ static SPEC: DatasetSpec = DatasetSpec {
         items: &[Part { config: "default", split: "test" }],
         ..HubSource::DEFAULT
     }],
-    licence: "CC0-1.0",
+    license: "CC0-1.0",
     demo: DemoData {
         items: r#"{"question": "Of Peru?", "A": "Cusco", "B": "Lima", "C": "Ica", "answer": "B"}"#,
         support: &[],
@@ -76,7 +76,7 @@ impl Benchmark for Capitals {
     }
 
     fn template(&self, _templates: &Templates) -> Template {
-        Template::of(TemplateSource::Own, &[REQUEST])
+        Template::new(TemplateSource::Own, &[REQUEST])
     }
 
     fn prompt(&self, item: &Item, _material: &Material) -> Result<Prompt, ItemProblem> {
@@ -97,7 +97,7 @@ impl Benchmark for Capitals {
 }
 
 #[test]
-fn it_asks_grades_and_counts() {
+fn a_small_benchmark_asks_grades_and_counts() {
     let capitals: &dyn Benchmark = &Capitals;
     let row: Row = serde_json::from_str(SPEC.demo.items).unwrap();
     let item = capitals.item(0, row).unwrap().unwrap();
@@ -107,7 +107,7 @@ fn it_asks_grades_and_counts() {
     let mut outcomes = BTreeMap::new();
     for reply in [capitals.oracle(&item).as_str(), "The answer is (A).", "Lima"] {
         let verdict = capitals.grade(&item, &Answer::local(reply)).done().unwrap();
-        metrics.add(&Ended { item: 0, group: None, verdict: &verdict });
+        metrics.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
         *outcomes.entry(verdict.outcome.as_str()).or_insert(0) += 1;
     }
     assert_eq!(outcomes, BTreeMap::from([("correct", 1), ("incorrect", 1), (Outcome::Unparsed.as_str(), 1)]));

@@ -213,7 +213,7 @@ fn describe_missing(specs: &[&TemplateSpec]) -> String {
         match role {
             TemplateRole::Wording => format!("own wording instead of the official text{s} {names}"),
             TemplateRole::Program => format!("own grader instead of the official program{s} {names}"),
-            TemplateRole::Given => format!("items with the given step{s} {names} cannot be asked"),
+            TemplateRole::GivenStep => format!("items with the given step{s} {names} cannot be asked"),
         }
     });
     consequences.collect::<Vec<_>>().join(", ")

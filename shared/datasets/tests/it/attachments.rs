@@ -15,7 +15,7 @@ const DEMO_TARGETS: &[u8] = b"\x89HDF demo";
 static SPEC: DatasetSpec = DatasetSpec {
     sources: &[HubSource { id: "org/coded", revision: None, items: &[TEST], support: &[] }],
     gate: None,
-    licence: "MIT",
+    license: "MIT",
     items: 0,
     demo: DemoData { items: "{\"q\":\"demo\"}\n", support: &[] },
 };

@@ -14,7 +14,7 @@ static READ_SOURCES: [HubSource; 1] =
 static READ_DEMO: DatasetSpec = DatasetSpec {
     sources: &READ_SOURCES,
     gate: None,
-    licence: "MIT",
+    license: "MIT",
     items: 0,
     demo: DemoData {
         items: "{\"question\":\"2+2?\",\"category\":\"math\"}\n",
@@ -73,7 +73,7 @@ async fn documents_are_support_values() {
     assert_eq!(document_text(&Value::Null), Err("it is not among the dataset's documents".into()));
     assert_eq!(value(&bench, &prepared, "Legal/set_2/u\u{308}.txt").await, Some(json!("")));
     let latin = value(&bench, &prepared, "Legal/set_2/latin.txt").await.unwrap();
-    assert_eq!(document_text(&latin), Err("it is no text: byte 3 of it is not UTF-8".into()));
+    assert_eq!(document_text(&latin), Err("it is not a text: byte 3 of it is not UTF-8".into()));
     assert_eq!(bench.downloads(), Vec::<String>::new());
 
     // Another revision with the same archive has the same documents, without another download.

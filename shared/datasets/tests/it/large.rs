@@ -19,7 +19,7 @@ const PROGRESS: &str =
 static SPEC: DatasetSpec = DatasetSpec {
     sources: &[HubSource { id: "org/large", revision: None, items: &[TEST], support: &[] }],
     gate: None,
-    licence: "MIT",
+    license: "MIT",
     items: 0,
     demo: DemoData { items: "{\"id\":\"demo\"}\n", support: &[] },
 };

@@ -31,11 +31,11 @@ const DEMO: DemoData = DemoData {
 };
 
 static OPEN: DatasetSpec =
-    DatasetSpec { sources: &SOURCES, gate: None, licence: "MIT", items: 0, demo: DEMO };
+    DatasetSpec { sources: &SOURCES, gate: None, license: "MIT", items: 0, demo: DEMO };
 static GATED: DatasetSpec = DatasetSpec {
     sources: &SOURCES,
     gate: Some(Gate { terms_url: "https://hub.test/org/quiz" }),
-    licence: "MIT",
+    license: "MIT",
     items: 0,
     demo: DEMO,
 };

@@ -169,10 +169,10 @@ async fn missing_texts_are_reported_once_per_reason() {
     let bench = Bench::new().await;
     let of = |name, role| TemplateSpec { role, ..constant(name, "src/ask.py", None) };
     let specs = [
-        of("13.6", TemplateRole::Given),
+        of("13.6", TemplateRole::GivenStep),
         of("parse.py", TemplateRole::Program),
         of("ASK", TemplateRole::Wording),
-        of("76.3", TemplateRole::Given),
+        of("76.3", TemplateRole::GivenStep),
         of("cmp.py", TemplateRole::Program),
     ];
     let config = bench_datasets::LibraryConfig { offline: true, ..bench.config("http://127.0.0.1:9") };

@@ -29,11 +29,11 @@ impl Pipeline {
                 }
                 verdict
             }
-            Err(none) if none.again && *number < work.grader.facts().rounds_max => {
+            Err(none) if none.retry && *number < work.grader.facts().rounds_max => {
                 tracing::info!(run.id = %sample.run, "Sample {sample} is run again: {none}");
                 return self.begin_round(turn, &new_round(number + 1)).await;
             }
-            Err(none) if !none.again => {
+            Err(none) if !none.retry => {
                 // Every sandbox would end like that: what is said begins with what helps.
                 tracing::warn!(run.id = %sample.run, error.code = %none.code, "Sample {sample}: {}", none.why);
                 Verdict::ungraded(none.code, none.why)

@@ -36,7 +36,7 @@ impl BenchmarkContext {
     /// Returns `None` for a benchmark that isn't planned yet, or that this program doesn't know.
     pub(super) fn new(spec: &RunSpec, record: BenchmarkRecord, support: &Arc<SupportCache>) -> Option<Self> {
         Some(Self {
-            benchmark: bench_benchmarks::of_run(spec, &record.name)?,
+            benchmark: bench_benchmarks::find_for_run(spec, &record.name)?,
             sort: record.sort(),
             plan: record.plan?,
             progress_at: AtomicI64::new(0),
@@ -74,7 +74,7 @@ impl BenchmarkContext {
     ) -> Result<Item, PipelineError> {
         let stored = load_item(blobs, &self.plan.dataset.data_key, record.offset, record.length).await?;
         // Some have many megabytes: only a protocol that changes its items makes another one.
-        let changed = match self.benchmark.of_sample(&stored, sample) {
+        let changed = match self.benchmark.item_for_sample(&stored, sample) {
             Cow::Owned(changed) => Some(changed),
             Cow::Borrowed(_) => None,
         };
@@ -118,7 +118,7 @@ impl MaterialLoader<'_> {
     /// When the store fails or has a value no more.
     pub async fn load(&self, benchmark: &dyn Benchmark, item: &Item) -> Result<Material, DatasetError> {
         let mut support = BTreeMap::new();
-        for name in benchmark.support_of(item) {
+        for name in benchmark.support_names(item) {
             let value = self.cache.get(self.blobs, self.dataset, &name).await?;
             support.insert(name, value.map_or(Value::Null, |value| (*value).clone()));
         }

@@ -126,7 +126,7 @@ impl Pipeline {
             Some(HeldUp::RunOver) => return Ok(Asked::RunOver),
             None => {}
         }
-        let limit = self.config.answer_time.of(claimed.benchmark.benchmark);
+        let limit = self.config.answer_time.for_benchmark(claimed.benchmark.benchmark);
         let time = claimed.deadline.left(self.config.reserve).min(limit);
         let Question { prompt, generation, reply_schema } = *question;
         let request = ChatRequest { model: &client.model.slug, prompt, generation, reply_schema };

@@ -15,14 +15,14 @@ use crate::material::Templates;
 
 mod attacks;
 
-/// Jobs at once, which is what small machines have cores for.
+/// Number of concurrent jobs: the number of cores of a small machine.
 const AT_ONCE: usize = 3;
 
 const NONCE: &str = "nonce";
 
 const BOTH: [GradingMode; 2] = [GradingMode::Isolated, GradingMode::Official];
 
-fn nth(number: u32) -> Round<'static> {
+fn round(number: u32) -> Round<'static> {
     Round { number, nonce: NONCE }
 }
 
@@ -35,7 +35,7 @@ fn vectors() -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn item_of(row: &Value) -> Item {
+fn to_item(row: &Value) -> Item {
     LiveCodeBench::LATEST.item(0, row.as_object().unwrap().clone()).unwrap().unwrap()
 }
 
@@ -58,7 +58,7 @@ fn python() -> Command {
     command
 }
 
-/// Runs a job in plain processes, in this folder, as a sandbox host would.
+/// Runs a job as plain processes in a folder, in place of a sandbox host.
 fn run(job: &JobSpec, folder: &Path) -> JobReport {
     for JobFile { path, content } in &job.files {
         let FileContent::Bytes(bytes) = content else { panic!("{path} is stored") };
@@ -95,24 +95,29 @@ fn job(grading: GradingMode, item: &Item, body: &SampleBody) -> JobSpec {
     grader(grading).job(item, body, &material).unwrap()
 }
 
-fn report_of(grading: GradingMode, item: &Item, body: &SampleBody) -> JobReport {
+fn run_job(grading: GradingMode, item: &Item, body: &SampleBody) -> JobReport {
     let folder = tempfile::tempdir().unwrap();
     run(&job(grading, item, body), folder.path())
 }
 
-/// Reads a report as every way of grading does.
-fn read(item: &Item, body: &SampleBody, report: &JobReport, number: u32) -> Result<Verdict, Unread> {
-    grader(GradingMode::Isolated).read(item, body, report, nth(number))
+/// Reads a report. The grading mode doesn't matter.
+fn read(
+    item: &Item,
+    body: &SampleBody,
+    report: &JobReport,
+    number: u32,
+) -> Result<Verdict, UnreadableReport> {
+    grader(GradingMode::Isolated).read(item, body, report, round(number))
 }
 
-/// The verdict after as many rounds as it takes.
+/// Returns the verdict after the second round.
 fn verdict_of(grading: GradingMode, item: &Item, body: &SampleBody) -> Verdict {
-    let report = report_of(grading, item, body);
+    let report = run_job(grading, item, body);
     read(item, body, &report, 2).unwrap_or_else(|why| panic!("{why}: {report:?}"))
 }
 
-/// Does something to each of these, several at once.
-fn each<T: Sync>(all: &[T], act: impl Fn(&T) + Sync) {
+/// Calls a function for each element, several at once.
+fn for_each<T: Sync>(all: &[T], act: impl Fn(&T) + Sync) {
     let left = Mutex::new(all.iter());
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
@@ -133,17 +138,17 @@ fn programs_have_the_official_verdicts() {
     let rows = vectors();
     let mut work = Vec::new();
     for row in &rows {
-        let item = item_of(&row["row"]);
+        let item = to_item(&row["row"]);
         for candidate in row["candidates"].as_array().unwrap() {
             work.push((item.clone(), candidate));
         }
     }
     assert_eq!(work.len(), 147);
-    // Those that loop take longest, and go first.
+    // Programs that run into the time limit take longest and go first.
     work.sort_by_key(|(_, candidate)| candidate["official"]["metadata"]["error_code"] != json!(-3));
     let work: Vec<_> =
         work.into_iter().flat_map(|work| BOTH.map(|grading| (grading, work.clone()))).collect();
-    each(&work, |(grading, (item, candidate))| {
+    for_each(&work, |(grading, (item, candidate))| {
         let code = candidate["code"].as_str().unwrap();
         let body = fenced(code);
         assert_eq!(super::code(&body.answer), Some(code));
@@ -164,13 +169,13 @@ fn programs_have_the_official_verdicts() {
 }
 
 #[test]
-fn the_demo_has_programs_that_pass() {
+fn reference_programs_of_the_demo_pass() {
     drop(python());
     let demo = LiveCodeBench::LATEST.spec().demo.items;
     let rows: Vec<Row> = demo.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let encoded = |row: &&Row| row::test_count(row, row::PRIVATE).is_none();
     assert!(rows.iter().filter(encoded).count() >= 10);
-    each(&rows, |row| {
+    for_each(&rows, |row| {
         let item = LiveCodeBench::LATEST.item(0, row.clone()).unwrap().unwrap();
         let oracle = LiveCodeBench::LATEST.oracle(&item);
         let body = SampleBody::new("0", Prompt::default(), Answer::local(oracle), "");
@@ -192,8 +197,8 @@ fn tests_are_read_as_python_reads_them() {
         .arg(vectors_path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(stdout, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
@@ -204,36 +209,36 @@ fn values_compare_as_they_do_in_the_official_process() {
     }
     let output =
         python().args(["-c", include_str!("../check_compare.py")]).arg(folder.path()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(stdout, "all is as it should be\n", "{}", String::from_utf8_lossy(&output.stderr));
 }
 
 #[test]
-fn a_sandbox_that_shows_the_expected_outputs_to_programs_gives_no_verdict() {
+fn a_sandbox_that_exposes_the_expected_outputs_gives_no_verdict() {
     let (item, body) = (doubling(1), fenced("print(1)"));
-    let why = read(&item, &body, &left(&item, &body, r#"{"unsafe": true}"#), 1).unwrap_err();
-    assert!(!why.again && why.to_string().contains("livecodebench.grading=official"), "{why}");
+    let why = read(&item, &body, &report_with(&item, &body, r#"{"unsafe": true}"#), 1).unwrap_err();
+    assert!(!why.retry && why.to_string().contains("livecodebench.grading=official"), "{why}");
 }
 
 fn doubling(tests: usize) -> Item {
     let test = |at: usize| json!({"input": format!("{at}\n"), "output": format!("{}\n", 2 * at), "testtype": "stdin"});
     let tests: Vec<Value> = (0..tests).map(test).collect();
-    item_of(&json!({
+    to_item(&json!({
         "question_content": "Double the number.", "difficulty": "easy", "public_test_cases": "[]",
         "private_test_cases": Value::Array(tests).to_string(), "metadata": "{}",
     }))
 }
 
 #[test]
-fn a_program_that_outlives_its_run_changes_nothing() {
+fn a_process_that_outlives_its_run_changes_nothing() {
     drop(python());
-    BOTH.into_iter().for_each(outlives);
+    BOTH.into_iter().for_each(outliving_process_changes_nothing);
 }
 
-fn outlives(grading: GradingMode) {
+fn outliving_process_changes_nothing(grading: GradingMode) {
     let item = doubling(1);
     let folder = tempfile::tempdir().unwrap();
-    // Away from its session and its parent, it waits for the results and puts its own in their place.
+    // In a session of its own and without its parent, the process waits for the results and replaces them by its own.
     let program = format!(
         "import posix, time\n\
          if posix.fork() == 0:\n    posix.setsid()\n    if posix.fork() == 0:\n        for _ in range(200):\n            \
@@ -251,11 +256,11 @@ fn outlives(grading: GradingMode) {
 }
 
 #[test]
-fn a_program_that_kills_its_supervisor_is_wrong_in_the_end() {
+fn a_program_that_kills_its_supervisor_is_wrong_after_the_last_round() {
     drop(python());
     let item = doubling(1);
     let body = fenced("import posix\nposix.kill(posix.getppid(), 9)");
-    let report = report_of(GradingMode::Isolated, &item, &body);
+    let report = run_job(GradingMode::Isolated, &item, &body);
     assert!(report.text(RESULTS).is_none() && report.text(STARTED).is_some(), "{report:?}");
     for round in 1..ROUNDS_MAX {
         assert!(read(&item, &body, &report, round).is_err());
@@ -263,26 +268,26 @@ fn a_program_that_kills_its_supervisor_is_wrong_in_the_end() {
     let verdict = read(&item, &body, &report, ROUNDS_MAX).unwrap();
     assert_eq!((verdict.outcome, &verdict.detail["error_code"]), (Outcome::Incorrect, &json!(-5)));
     assert!(verdict.detail.contains_key("flagged"));
-    // It may have removed every sign that it ever ran; the sandbox had all that the supervisor needs.
+    // The program may have removed all traces of its run, but the sandbox met the supervisor's requirements.
     let nothing = JobReport { files: BTreeMap::new(), ..report };
     assert!(read(&item, &body, &nothing, 1).is_err());
     let verdict = read(&item, &body, &nothing, ROUNDS_MAX).unwrap();
     assert!(verdict.outcome == Outcome::Incorrect && verdict.detail.contains_key("flagged"));
-    // Stopped for good, the supervisor is overtaken by the job's own time limit.
+    // A supervisor that is stopped forever runs into the job's time limit.
     let stopped = JobReport { end: bench_domain::JobEnd::TimedOut, ..nothing };
     assert_eq!(read(&item, &body, &stopped, 1).unwrap().outcome, Outcome::Incorrect);
-    // The same when the job's wrapper sees that the supervisor is stopped.
+    // The same happens if the job's wrapper notices that the supervisor is stopped.
     let halted = JobReport { end: bench_domain::JobEnd::Halted, ..stopped.clone() };
     assert_eq!(read(&item, &body, &halted, 1).unwrap().outcome, Outcome::Incorrect);
-    // What the supervisor itself could not do says nothing about the program.
+    // A failure of the supervisor itself says nothing about the program.
     let stderr_tail = "Traceback (most recent call last):\n  File \"supervisor.py\", line 1".to_owned();
     let failed = JobReport { end: bench_domain::JobEnd::Exited(1), stderr_tail, ..stopped };
     let why = read(&item, &body, &failed, ROUNDS_MAX).unwrap_err();
     assert!(why.to_string().contains("is not there"), "{why}");
 }
 
-/// A report with these results, as the supervisor would leave it.
-fn left(item: &Item, body: &SampleBody, text: &str) -> JobReport {
+/// Returns a report with these results, signed like the supervisor's.
+fn report_with(item: &Item, body: &SampleBody, text: &str) -> JobReport {
     let key = key(item, body, NONCE).unwrap();
     let inner = Sha256::new().chain_update(key).chain_update(format!("{RESULTS}\n{text}")).finalize();
     let code = hex::encode(Sha256::new().chain_update(key).chain_update(inner).finalize());
@@ -298,30 +303,30 @@ fn left(item: &Item, body: &SampleBody, text: &str) -> JobReport {
 }
 
 #[test]
-fn a_time_limit_counts_when_it_comes_again() {
+fn a_time_limit_counts_when_it_is_exceeded_twice() {
     let (item, body) = (doubling(2), fenced("while True: pass"));
     let text = json!({
         "results": [true, -3], "tests": 2, "elapsed": 6.0, "grader": "testing_util",
         "metadata": {"error_code": -3, "error_message": "Time Limit Exceeded", "error": "TimeoutException()"},
     });
-    let report = left(&item, &body, &text.to_string());
+    let report = report_with(&item, &body, &text.to_string());
     assert!(read(&item, &body, &report, 1).is_err());
     let verdict = read(&item, &body, &report, 2).unwrap();
     assert_eq!(verdict.reason, "Test 2 of 2 failed (-3): Time Limit Exceeded: TimeoutException().");
     assert_eq!((&verdict.detail["grader"], &verdict.detail["round"]), (&json!("official"), &json!(2)));
     let mut cut = body.clone();
     cut.answer.finish = Finish::Length;
-    let report = left(&item, &cut, &text.to_string());
+    let report = report_with(&item, &cut, &text.to_string());
     assert_eq!(read(&item, &cut, &report, 2).unwrap().outcome, Outcome::Truncated);
 }
 
 #[test]
-fn what_something_else_has_written_is_no_verdict() {
+fn results_of_another_writer_give_no_verdict() {
     let (item, body) = (doubling(1), fenced("print(1)"));
     let text = json!({"results": [true], "tests": 1, "metadata": {"execution time": 0.1}}).to_string();
-    let good = left(&item, &body, &text);
+    let good = report_with(&item, &body, &text);
     assert_eq!(read(&item, &body, &good, 1).unwrap().score, Some(1.0));
-    // The same file for another answer, another item, another content.
+    // The same file for another answer, another item and with other content.
     let other = SampleBody { answer: Answer { latency_ms: 1, ..body.answer.clone() }, ..body.clone() };
     assert!(read(&item, &other, &good, 1).is_err());
     assert!(read(&doubling(2), &body, &good, 1).is_err());
@@ -340,19 +345,19 @@ fn what_something_else_has_written_is_no_verdict() {
         for round in 1..ROUNDS_MAX {
             assert!(read(&item, &body, &with(file.clone()), round).is_err(), "{file:?}");
         }
-        // After the last round it is the program that has seen to it: never right, and flagged.
+        // After the last round the program is held responsible: it is never right, and the verdict is flagged.
         let verdict = read(&item, &body, &with(file.clone()), ROUNDS_MAX).unwrap();
         assert!(verdict.score == Some(0.0) && verdict.detail.contains_key("flagged"), "{file:?}");
     }
     for garbage in ["", "{}", "[]", r#"{"results": 7, "metadata": {}}"#] {
-        assert!(read(&item, &body, &left(&item, &body, garbage), 1).is_err(), "{garbage}");
+        assert!(read(&item, &body, &report_with(&item, &body, garbage), 1).is_err(), "{garbage}");
     }
 }
 
 #[test]
 fn an_item_without_readable_tests_is_not_graded() {
     drop(python());
-    let item = item_of(&json!({
+    let item = to_item(&json!({
         "question_content": "?", "public_test_cases": "[]", "private_test_cases": "eJxx", "metadata": "{}",
     }));
     let verdict = verdict_of(GradingMode::Isolated, &item, &fenced("print(1)"));
@@ -379,9 +384,9 @@ fn answers_never_get_into_the_script() {
     let common =
         ["supervisor.py", "child.py", "runner.py", "task.json", "program.txt", "public.json", "private.txt"];
     assert_eq!(paths, [&common[..], &["compare.py"]].concat());
-    // More than the supervisor waits.
-    assert_eq!(job.time_limit, Duration::from_secs(7 * 40 + 5) + BESIDE);
-    let encoded = vectors().iter().map(|row| item_of(&row["row"])).next().unwrap();
+    // Longer than the supervisor waits.
+    assert_eq!(job.time_limit, Duration::from_secs(7 * 40 + 5) + SUPERVISOR_TIME);
+    let encoded = vectors().iter().map(|row| to_item(&row["row"])).next().unwrap();
     assert!(
         super::tests::job(GradingMode::Official, &encoded, &body).time_limit < Duration::from_secs(2 * 3600)
     );
@@ -389,7 +394,7 @@ fn answers_never_get_into_the_script() {
     let official = Templates::from([(OFFICIAL_RUNNER.to_owned(), "def run_test(): pass".to_owned())]);
     let attachments = BTreeMap::new();
     let material = JobMaterial { templates: &official, attachments: &attachments, nonce: NONCE };
-    // The official runner compares in its own process: the isolated way runs the program with ours.
+    // The official runner compares in its own process, so isolated mode runs the program with our runner.
     for (grading, module) in [(GradingMode::Official, "testing_util"), (GradingMode::Isolated, "runner")] {
         let job = grader(grading).job(&item, &body, &material).unwrap();
         let file =

@@ -1,4 +1,4 @@
-//! The job that runs the programs of a problem: files for a driver in Python, which puts the programs together.
+//! The job that runs the programs of a problem: files for a Python driver, which assembles the programs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,29 +11,31 @@ use super::problem::Problem;
 use super::seal::{RESULTS, ROUNDS_MAX, secret};
 use super::{SciCode, TARGETS, extract, texts, verdict};
 use crate::item_problem::ItemProblem;
-use crate::scorers::sandbox::{GradingMode, JobMaterial, Round, SandboxFacts, SandboxGrader, Unread};
+use crate::scorers::sandbox::{
+    GradingMode, JobMaterial, Round, SandboxFacts, SandboxGrader, UnreadableReport,
+};
 
-/// How long a step's program may run, in seconds: that of the official program.
+/// Time limit for a step's program in seconds, as in the official program.
 const STEP_SECONDS: u64 = 1800;
-/// What starting Python, looking for modules and clearing up take at most, in seconds.
+/// Maximum time for starting Python, checking modules and cleaning up, in seconds.
 const MARGIN_SECONDS: u64 = 900;
-/// What a job may take at most; the longest problem has 15 steps.
+/// Maximum time limit of a job. The longest problem has 15 steps.
 const TIME_LIMIT_MAX: Duration = Duration::from_hours(24);
-/// Memory that the heavier steps need, in bytes.
+/// Memory for the more demanding steps, in bytes.
 const MEMORY_BYTES: u64 = 4 << 30;
-/// Length of the results at most, in bytes.
+/// Maximum size of the results in bytes.
 const RESULTS_BYTES_MAX: u64 = 1 << 20;
-/// Characters of a file's digest that people are shown.
+/// Number of characters of a file's digest to display.
 const DIGEST_CHARS: usize = 12;
 /// Modules that every step's tests import.
 const MODULES: [&str; 4] = ["numpy", "scipy", "sympy", "h5py"];
-/// A module that some problems import.
+/// Module that some problems import.
 const PLOTS: &str = "matplotlib";
 
-/// First versions that lack functions which problems of the dataset use.
+/// First versions that lack functions used by problems of the dataset.
 const TOO_NEW: [(&str, &[u32]); 2] = [("numpy", &[2]), ("scipy", &[1, 14])];
 
-/// Whether Python and the packages are there.
+/// Checks that Python and the packages exist.
 const PROBE: &str = "python3 -I -c 'import importlib.util as u, sys\n\
                      lacks = [m for m in (\"numpy\", \"scipy\", \"sympy\", \"h5py\") if u.find_spec(m) is None]\n\
                      lacks and sys.exit(print(\"run `bench sandy setup`: the sandbox has no \" + \", \".join(lacks)) or 1)'";
@@ -51,7 +53,7 @@ impl SandboxGrader for SciCode {
         &FACTS
     }
 
-    /// The codes of all steps: what the last program has besides imports and given steps.
+    /// Returns the code of all answered steps, which is the last program without imports and given steps.
     fn code(&self, body: &SampleBody) -> Option<String> {
         let codes = body.steps.iter().map(|step| extract::code(&step.answer.text));
         Some(codes.collect::<Vec<_>>().join("\n\n")).filter(|code| !code.is_empty())
@@ -63,7 +65,7 @@ impl SandboxGrader for SciCode {
         body: &SampleBody,
         material: &JobMaterial<'_>,
     ) -> Result<JobSpec, ItemProblem> {
-        let problem = Problem::of(&item.row)?;
+        let problem = Problem::from_row(&item.row)?;
         let asked = problem.asked().count();
         if body.steps.len() != asked {
             let problem = format!("{} of {asked} steps were answered", body.steps.len());
@@ -97,7 +99,7 @@ impl SandboxGrader for SciCode {
                 json!({
                     "name": step.name,
                     "code": code_path(step.name),
-                    "asked": !step.given,
+                    "asked": !step.is_given,
                     "header": step.header,
                     "tests": step.tests,
                 })
@@ -108,7 +110,7 @@ impl SandboxGrader for SciCode {
             "steps": steps,
             "package": package.keys().collect::<Vec<_>>(),
             "targets": "targets.h5",
-            "targets_name": name_of(targets, problem.targets.filter(|_| named.is_some())),
+            "targets_name": display_name(targets, problem.targets.filter(|_| named.is_some())),
             "modules": modules,
             "below": TOO_NEW.into_iter().collect::<BTreeMap<_, _>>(),
             "seconds": STEP_SECONDS,
@@ -131,12 +133,13 @@ impl SandboxGrader for SciCode {
         files.extend(codes.map(|(step, code)| file(code_path(step.name), code)));
         Ok(JobSpec {
             files,
-            // Isolated: nothing that lies around in the folder becomes a module of the driver's.
+            // Isolated mode (`-I`), so that no file in the folder can be imported as a module by the driver.
             script: "exec python3 -I -B driver.py\n".into(),
             time_limit: Duration::from_secs(STEP_SECONDS * asked as u64 + MARGIN_SECONDS).min(TIME_LIMIT_MAX),
             memory_bytes: MEMORY_BYTES,
             probe: Some(PROBE.to_owned()),
-            // The driver hides the file with the right values with it, and takes it from the programs that it starts.
+            // The driver uses Landlock to hide the file with the expected values, and denies it to the programs that it
+            // starts.
             needs_landlock: true,
             results: vec![ResultFile { path: RESULTS.into(), bytes_max: RESULTS_BYTES_MAX }],
         })
@@ -148,20 +151,20 @@ impl SandboxGrader for SciCode {
         body: &SampleBody,
         report: &JobReport,
         round: Round<'_>,
-    ) -> Result<Verdict, Unread> {
+    ) -> Result<Verdict, UnreadableReport> {
         verdict::read(*self, item, body, report, round)
     }
 }
 
-/// The file with the right values, for people.
-fn name_of(targets: &StoredFile, named: Option<&str>) -> String {
-    let of_hub = targets.url.as_deref().and_then(|url| url.rsplit('/').next());
-    let name = named.or(of_hub).unwrap_or("the .h5 file with the right values");
+/// Returns a display name of the file with the expected values.
+fn display_name(targets: &StoredFile, named: Option<&str>) -> String {
+    let hub_name = targets.url.as_deref().and_then(|url| url.rsplit('/').next());
+    let name = named.or(hub_name).unwrap_or("the .h5 file with the right values");
     let digest = targets.sha256.get(..DIGEST_CHARS).unwrap_or(&targets.sha256);
     format!("{name} (SHA-256 {digest}…)")
 }
 
-/// Where the code of a step is.
+/// Returns the path of a step's code.
 fn code_path(step: &str) -> String {
     format!("code/{step}.py")
 }

@@ -1,4 +1,4 @@
-//! Gold answers, in the forms in which the datasets have them.
+//! Reads gold answers, in the forms that the datasets use.
 
 use bench_items::{Row, RowError};
 use num_bigint::BigInt;
@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::python;
 
-/// The gold answer of a row: `gold` or `answer`, a number or a text.
+/// Returns the gold answer of a row: the column `gold` or `answer`, a number or a text.
 pub(crate) fn gold(row: &Row) -> Result<BigInt, RowError> {
     let present = |column: &&str| row.get(*column).is_some_and(|value| !value.is_null());
     let column = ["gold", "answer"].into_iter().find(present);
     let column = column.ok_or_else(|| RowError::column("answer", "is missing"))?;
     let value = match row.get(column) {
-        Some(Value::String(text)) => of_text(text),
-        Some(Value::Number(number)) => of_number(number),
+        Some(Value::String(text)) => parse_text(text),
+        Some(Value::Number(number)) => parse_number(number),
         _ => None,
     };
     value.ok_or_else(|| RowError::column(column, "is not an integer"))
 }
 
-fn of_number(number: &serde_json::Number) -> Option<BigInt> {
+fn parse_number(number: &serde_json::Number) -> Option<BigInt> {
     if let Some(integer) = number.as_i64() {
         return Some(BigInt::from(integer));
     }
@@ -30,8 +30,8 @@ fn of_number(number: &serde_json::Number) -> Option<BigInt> {
         .map(|value| BigInt::from(value as i64))
 }
 
-/// Drops dollar signs, blanks, degree marks and leading zeros.
-fn of_text(text: &str) -> Option<BigInt> {
+/// Parses an integer after removing dollar signs, whitespace and degree signs.
+fn parse_text(text: &str) -> Option<BigInt> {
     let mut text = text.replace("^{\\circ}", "").replace("^\\circ", "");
     text.retain(|c| !matches!(c, '$' | '°') && !python::is_space(c));
     python::parse_int(&text)
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn every_form_of_the_datasets_is_reduced() {
+    fn every_form_of_the_datasets_is_parsed() {
         for value in [
             json!(70),
             json!(70.0),

@@ -1,7 +1,7 @@
-//! Infix expressions in the notation of Python, with the names of its best-known algebra package.
+//! Evaluates infix expressions in Python notation, with the names that SymPy defines.
 //!
-//! The original hands the text to a symbolic engine. For a comparison with an integer only numbers
-//! matter: they are computed here. Everything with an unknown in it is symbolic and equals no integer.
+//! MathArena's parser passes the text to SymPy. Since answers are compared with an integer, computing numbers is enough
+//! here. An expression with an unknown is symbolic and equals no integer.
 
 mod arithmetic;
 mod functions;
@@ -11,11 +11,11 @@ mod token;
 
 pub(super) use term::Term;
 
-/// The text is no expression of this notation, or its parts do not go together.
+/// The text isn't an infix expression, or its parts can't be combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct NotInfix;
 
-/// The value of an expression.
+/// Evaluates an expression.
 pub(super) fn evaluate(text: &str) -> Result<Term, NotInfix> {
     parser::parse(&token::tokens(&text.replace('\n', ""))?)
 }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression() {
+    fn other_texts_are_rejected() {
         for text in [
             "", "70 cm", "7 0", "070", "70%", "(2)(35)", "70°", "~sqrt(x)", "\\pmod", "70!!!", "(7", "7)",
             "x.y", "1..2", "+",

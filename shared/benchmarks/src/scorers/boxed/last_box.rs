@@ -1,11 +1,11 @@
-//! Boxes: `boxed{…}` and `fbox{…}` with balanced braces.
+//! Finds boxes: `boxed{…}` and `fbox{…}` with balanced braces.
 
 use std::ops::Range;
 
-/// Inner boxes up to which their removal follows the official order of replacements to the letter.
+/// Maximum number of inner boxes for which their removal follows the official order of replacements exactly.
 const INNER_EXACT_MAX: usize = 64;
 
-/// For each byte that opens a brace, where that brace is closed. One pass, whatever the nesting.
+/// Returns the position of the matching closing brace for each opening brace, in one pass for any nesting depth.
 fn closing_braces(text: &str) -> Vec<Option<usize>> {
     let mut closing = vec![None; text.len()];
     let mut open = Vec::new();
@@ -23,7 +23,7 @@ fn closing_braces(text: &str) -> Vec<Option<usize>> {
     closing
 }
 
-/// The outermost boxes from left to right: the whole of each and its content.
+/// Returns the outermost boxes from left to right: the range of each box and of its content.
 fn outermost(text: &str, names: [&str; 2]) -> Vec<(Range<usize>, Range<usize>)> {
     let closing = closing_braces(text);
     let bytes = text.as_bytes();
@@ -43,8 +43,8 @@ fn outermost(text: &str, names: [&str; 2]) -> Vec<(Range<usize>, Range<usize>)> 
     found
 }
 
-/// The content of the last box, with boxes inside it unwrapped once. The backslash is not required; a
-/// box that is never closed is none.
+/// Returns the content of the last box, with the outermost boxes inside it unwrapped once. The backslash is optional.
+/// Boxes that are never closed are ignored.
 pub(super) fn last_box(text: &str) -> Option<String> {
     let (_, content) = outermost(text, ["boxed{", "fbox{"]).pop()?;
     Some(unwrap_inner(text.get(content)?))
@@ -53,8 +53,8 @@ pub(super) fn last_box(text: &str) -> Option<String> {
 fn unwrap_inner(content: &str) -> String {
     let inner = outermost(content, ["\\boxed{", "\\fbox{"]);
     if inner.len() <= INNER_EXACT_MAX {
-        // Each whole box is replaced wherever its text occurs, as the original does it: a box that
-        // contains an earlier one is then no longer found and stays.
+        // Like the official parser, replaces the text of each box wherever it occurs. A box that contains an earlier
+        // one is then no longer found and stays.
         return inner.iter().fold(content.to_owned(), |result, (whole, inside)| {
             match (content.get(whole.clone()), content.get(inside.clone())) {
                 (Some(whole), Some(inside)) => result.replace(whole, inside),
@@ -78,7 +78,7 @@ mod tests {
     use super::last_box;
 
     #[test]
-    fn the_last_balanced_box_counts() {
+    fn the_last_balanced_box_is_found() {
         for (text, expected) in [
             ("\\boxed{16} then \\boxed{70}", Some("70")),
             ("\\boxed{\\frac{1}{2}}", Some("\\frac{1}{2}")),
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_nested_deeply_are_no_burden() {
+    fn deeply_nested_boxes_are_processed_in_linear_time() {
         let text = format!("{}70{}", "\\boxed{".repeat(100_000), "}".repeat(100_000));
         assert!(last_box(&text).is_some());
         assert_eq!(last_box(&"\\boxed{".repeat(150_000)), None);

@@ -1,8 +1,7 @@
-//! LaTeX expressions, for what is not readable as infix.
+//! Evaluates LaTeX expressions, for texts that aren't infix expressions.
 //!
-//! The grammar is the one that the original's engine has for LaTeX: products without a sign bind
-//! tighter than division, a power takes one atom or a group, and an expression ends where it cannot go
-//! on: what follows is ignored.
+//! The grammar is that of the LaTeX parser in SymPy: implicit products bind tighter than division, and a power takes
+//! one atom or a group. An expression ends where it can't continue, and the rest of the text is ignored.
 
 mod evaluate;
 mod function;
@@ -14,16 +13,16 @@ mod token;
 
 use super::number::Number;
 
-/// What an expression amounts to.
+/// Value of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Outcome {
     /// A number.
     Number(Number),
-    /// Something with an unknown, a relation or a function in it, as it would be written.
+    /// Text of a value with an unknown, a relation or a function.
     Symbolic(String),
 }
 
-/// The value of an expression; `None` when the text is none.
+/// Evaluates an expression; `None` if the text isn't one.
 pub(super) fn evaluate(text: &str) -> Option<Outcome> {
     let node = parser::parse(&token::tokens(text.trim()))?;
     Some(match evaluate::constant(&node) {
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression() {
+    fn other_texts_are_rejected() {
         for text in [
             "",
             "70\\%",

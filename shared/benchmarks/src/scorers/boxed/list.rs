@@ -1,17 +1,17 @@
-//! The top level of a boxed content: one expression, or a list of them.
+//! Parses the top level of a box's content: one expression, or a list of them.
 
-use super::normalise::strip;
+use super::normalize::strip;
 use super::primitive::parse_primitive;
 use super::{Crash, Value, Warning};
 use crate::python;
 
-/// Nesting from which a list is no longer taken apart.
+/// Maximum nesting depth of lists.
 const DEPTH_MAX: u32 = 50;
 
-/// Entries of a list; `None` stands for one that could not be read.
+/// Entries of a list; `None` for entries that can't be parsed.
 pub(super) type Entries = Vec<Option<Value>>;
 
-/// Parses a text in parentheses. `Ok(None)` when it cannot be taken apart.
+/// Parses a text in parentheses. Returns `Ok(None)` if it can't be split into entries.
 pub(super) fn parse_list(text: &str, depth: u32) -> Result<Option<(Entries, Warning)>, Crash> {
     if !text.starts_with('(') {
         return Err(Crash);
@@ -19,7 +19,9 @@ pub(super) fn parse_list(text: &str, depth: u32) -> Result<Option<(Entries, Warn
     let text = python::strip(text).trim_matches(',');
     let text = if encloses(text) { inside(text) } else { text };
     let mut rest = strip(text).to_owned();
-    // These are the two characters `\n`, not a line feed; commands such as `\neq` are cut by it too.
+    // These are the two characters `
+    // `, not a line feed. They also split commands such as `
+    // eq`.
     let delimiter = if !rest.contains("\\n") && rest.contains(',') { "," } else { "\\n" };
 
     let mut entries = Vec::new();
@@ -30,7 +32,7 @@ pub(super) fn parse_list(text: &str, depth: u32) -> Result<Option<(Entries, Warn
         let nested = if may_be_list { take(&pieces, delimiter, is_list) } else { None };
         let (used, entry) = if let Some((used, piece)) = nested {
             let Some((nested, nested_warning)) = parse_list(&piece, depth + 1)? else {
-                // The original keeps "nothing" as the entry here.
+                // The official parser keeps Python's `None` as the entry.
                 warning = warning.max(Warning::Major);
                 entries.push(None);
                 rest = remainder(&pieces, delimiter, used);
@@ -59,12 +61,12 @@ fn remainder(pieces: &[&str], delimiter: &str, used: usize) -> String {
     strip(&pieces.get(used..).unwrap_or_default().join(delimiter)).to_owned()
 }
 
-/// The shortest run of pieces that is whole, and how many pieces it has.
-fn take(pieces: &[&str], delimiter: &str, is_whole: fn(&str) -> bool) -> Option<(usize, String)> {
+/// Returns the shortest complete run of pieces and its number of pieces.
+fn take(pieces: &[&str], delimiter: &str, is_complete: fn(&str) -> bool) -> Option<(usize, String)> {
     (1..=pieces.len()).find_map(|used| {
         let joined = pieces.get(..used).unwrap_or_default().join(delimiter);
         let piece = strip(&joined);
-        is_whole(piece).then(|| (used, piece.to_owned()))
+        is_complete(piece).then(|| (used, piece.to_owned()))
     })
 }
 
@@ -81,7 +83,7 @@ fn is_primitive(text: &str) -> bool {
     balanced(text, b'{', b'}') && balanced(text, b'(', b')')
 }
 
-/// Whether the parenthesis at the start stays open up to the last character.
+/// Returns true if the parenthesis at the start stays open until the last character.
 fn encloses(text: &str) -> bool {
     let mut before_last = text.chars();
     before_last.next_back();

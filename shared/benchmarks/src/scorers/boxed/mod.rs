@@ -1,20 +1,19 @@
-//! Boxed mathematics: MathArena's answer parser for integer answers, and the scorer that uses it.
+//! Boxed mathematics: MathArena's parser for integer answers, and the scorer that uses it.
 //!
-//! Protocol: eth-sri/matharena at e9276603, `src/matharena/parser.py` and `grader.py` with
-//! `strict_parsing: false` (MIT licence). The order of its steps, its replacements and its patterns decide
-//! verdicts, so they are followed one by one; the evaluation, for which it calls a symbolic engine, is our
-//! own. Checked against the original with generated replies.
-//! What it does is kept even where it surprises: text in a box vanishes, a list with one number in it
-//! is that number, and a gold of 0 can never be met, because the relative difference is then undefined.
+//! Protocol: eth-sri/matharena at e9276603, `src/matharena/parser.py` and `grader.py` with `strict_parsing: false` (MIT
+//! license). The order of its steps, its replacements and its patterns decide verdicts, so this module follows them one
+//! by one. The official parser evaluates expressions with SymPy; this module has its own evaluator, checked against the
+//! official one with generated replies. Surprising behavior is kept: text in a box disappears, a list with one number
+//! is that number, and a gold answer of 0 never matches, because the relative difference is undefined.
 //!
-//! Not kept: its list of recorded replies of particular models to particular problems.
+//! Omitted: the official list of recorded replies of particular models to particular problems.
 
 mod gold;
 mod infix;
 mod last_box;
 mod latex;
 mod list;
-mod normalise;
+mod normalize;
 mod number;
 mod primitive;
 mod scorer;
@@ -29,32 +28,32 @@ use number::{Number, Rational};
 pub(crate) use gold::gold;
 pub use scorer::BoxedInteger;
 
-/// Characters that a boxed content may have after the clean-up; longer ones are no integer.
+/// Maximum number of characters of a box's content after the clean-up. Longer contents aren't integers.
 const CONTENT_CHARS_MAX: usize = 1000;
 
-/// Nesting that an answer may have when it is written down.
+/// Maximum nesting depth when an answer is formatted.
 const TEXT_DEPTH_MAX: u32 = 64;
 
-/// Largest difference, absolute and relative, at which two numbers count as equal.
+/// Maximum absolute and relative difference between equal numbers.
 const TOLERANCE: f64 = 1e-10;
 
-/// How sure the parser is of what it read.
+/// Confidence of the parser in its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Warning {
-    /// A box with something readable in it.
+    /// The box has readable content.
     None,
-    /// A box drawn with glyphs.
+    /// The box is drawn with special characters.
     Possible,
-    /// No box, or nothing readable in it.
+    /// There is no box, or its content isn't readable.
     Major,
 }
 
-/// The original ends with an exception here, so it gives no answer at all.
+/// The official parser raises an exception here and so finds no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Crash;
 
-/// What a reply's answer was read as.
+/// TermResult answer.
 #[derive(Debug, Clone, PartialEq)]
 enum Value {
     Number { number: Number, text: String },
@@ -67,7 +66,7 @@ impl Value {
         Self::Number { text: value.to_string(), number: Number::from(value) }
     }
 
-    /// As the original prints it; what is nested too deeply is left out.
+    /// Returns the text that the official parser prints. Values nested too deeply are omitted.
     fn text(&self, separator: &str, depth: u32) -> String {
         match self {
             Self::Number { text, .. } | Self::Symbolic(text) => text.clone(),
@@ -84,7 +83,7 @@ impl Value {
         }
     }
 
-    /// Equality with an integer, within the tolerance of the original.
+    /// Returns true if the value equals an integer within the official tolerance.
     fn equals(&self, gold: &BigInt) -> bool {
         let Self::Number { number, .. } = self else { return false };
         let difference = match number {
@@ -98,32 +97,32 @@ impl Value {
     }
 }
 
-/// Where an answer was found.
+/// Place where an answer was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Source {
-    /// The last box.
+    /// Last box.
     Box,
-    /// The last integer of the text, since there is no readable box.
+    /// Last integer of the text, if there is no readable box.
     LastInteger,
-    /// Nowhere.
+    /// No answer was found.
     Nowhere,
 }
 
-/// The answer of a reply.
+/// Answer extracted from a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Extraction {
     value: Option<Value>,
-    /// How it is written; `None` when there is no answer.
+    /// Text of the answer; `None` if there is none.
     pub(crate) text: Option<String>,
-    /// Where it was found.
+    /// Place where it was found.
     pub(crate) source: Source,
-    /// How sure the parser is.
+    /// Confidence of the parser.
     pub(crate) warning: Warning,
 }
 
 impl Extraction {
-    /// Whether the answer equals an integer.
+    /// Returns true if the answer equals an integer.
     pub(crate) fn equals(&self, gold: &BigInt) -> bool {
         self.value.as_ref().is_some_and(|value| value.equals(gold))
     }
@@ -134,12 +133,12 @@ impl Extraction {
     }
 }
 
-/// Finds the answer of a reply.
+/// Extracts the answer from a reply.
 pub(crate) fn extract(reply: &str) -> Extraction {
     let (text, warning) = match glm_letter(reply) {
         Some(letter) => (format!("\\boxed{{{letter}}}"), Warning::Major),
         None => {
-            let (text, drawn) = normalise::replace_glyphs(reply);
+            let (text, drawn) = normalize::replace_glyphs(reply);
             (text, if drawn { Warning::Possible } else { Warning::None })
         }
     };
@@ -158,7 +157,7 @@ pub(crate) fn extract(reply: &str) -> Extraction {
     }
 }
 
-/// The letter of a reply that is nothing but one letter in GLM's box tokens.
+/// Returns the letter of a reply that consists of a single letter in GLM's box tokens.
 fn glm_letter(reply: &str) -> Option<char> {
     let inside = reply.strip_prefix("\n<|begin_of_box|>")?.strip_suffix("<|end_of_box|>")?;
     inside.chars().next().filter(|letter| inside.len() == 1 && ('A'..='E').contains(letter))
@@ -168,11 +167,11 @@ fn parse_content(content: &str) -> Result<(Option<Value>, Warning), Crash> {
     if let Some(value) = python::parse_int(content) {
         return Ok((Some(Value::integer(value)), Warning::None));
     }
-    let normalised = normalise::normalise(content);
-    let text = normalise::without_outer_parentheses(&normalised);
+    let normalized = normalize::normalize(content);
+    let text = normalize::strip_outer_parentheses(&normalized);
     if text.chars().nth(CONTENT_CHARS_MAX).is_some() {
-        let shown: String = text.chars().take(40).collect();
-        return Ok((Some(Value::Symbolic(format!("{shown}…"))), Warning::Possible));
+        let prefix: String = text.chars().take(40).collect();
+        return Ok((Some(Value::Symbolic(format!("{prefix}…"))), Warning::Possible));
     }
     let Some((mut entries, warning)) = list::parse_list(&format!("({text})"), 0)? else {
         return Ok((None, Warning::Major));
@@ -181,7 +180,7 @@ fn parse_content(content: &str) -> Result<(Option<Value>, Warning), Crash> {
     Ok((value.map(as_answer), warning))
 }
 
-/// Lists lose their entries without a digit, and a list of one entry is that entry.
+/// Removes entries without a digit from a list. A list of one entry becomes that entry.
 fn as_answer(value: Value) -> Value {
     let Value::List(entries) = value else { return value };
     let has_digit = |entry: &Option<Value>| {
@@ -200,9 +199,9 @@ fn as_answer(value: Value) -> Value {
     }
 }
 
-/// The last run of digits that stands alone.
+/// Returns the last integer that is a word of its own.
 fn last_integer(text: &str) -> Option<BigInt> {
-    let found = normalise::LAST_INTEGER.as_ref()?.find_iter(text).last()?;
+    let found = normalize::LAST_INTEGER.as_ref()?.find_iter(text).last()?;
     python::parse_int(found.as_str())
 }
 

@@ -1,4 +1,4 @@
-//! Clean-up of replies and of boxed contents, step by step in the official order.
+//! Cleans up replies and contents of boxes, step by step in the official order.
 
 use std::sync::LazyLock;
 
@@ -6,7 +6,7 @@ use regex::{Captures, Regex};
 
 use crate::python;
 
-/// A pattern of this program; one that does not compile would match nothing, and a test compiles all.
+/// Compiles a pattern of this module. An invalid pattern matches nothing; a test compiles all of them.
 fn pattern(source: &str) -> Option<Regex> {
     Regex::new(source).ok()
 }
@@ -48,7 +48,8 @@ patterns! {
     LAST_INTEGER = r"\b\d+\b";
 }
 
-/// Glyphs by which some models draw a box, and signs that have a LaTeX name. Returns whether a box was drawn.
+/// Replaces special characters that some models use to draw boxes, and symbols that have a LaTeX name. Returns whether
+/// a box was drawn.
 pub(super) fn replace_glyphs(text: &str) -> (String, bool) {
     let drawn = [
         ("\u{23a7}", "\\boxed{"),
@@ -78,8 +79,8 @@ fn replace_each(text: String, pairs: &[(&str, &str)]) -> String {
         .fold(text, |text, (from, to)| if text.contains(from) { text.replace(from, to) } else { text })
 }
 
-/// What is left of a boxed content before it is split and evaluated.
-pub(super) fn normalise(content: &str) -> String {
+/// Cleans up the content of a box before it is split and evaluated.
+pub(super) fn normalize(content: &str) -> String {
     let spaces = [("\\;", ""), ("\\:", ""), ("\\,", ""), ("\\!", "")];
     let sizes = [
         ("\\left", ""),
@@ -123,11 +124,11 @@ pub(super) fn normalise(content: &str) -> String {
         None => text,
     };
     let text = replace_each(text, &marks);
-    let text = without_digit_commas(text.strip_suffix('.').unwrap_or(&text));
+    let text = remove_digit_commas(text.strip_suffix('.').unwrap_or(&text));
     let text = text.replace("{,}", "");
     let text = if text.contains("\\sqrt ") { substitute(&text, &BARE_ROOT, r"\sqrt{$1}") } else { text };
     let text = substitute(&substitute(&text, &TEXT, ""), &UPRIGHT, " $1 ");
-    // The official parser knows one Fibonacci number by its name.
+    // The official parser replaces this one Fibonacci number by its value.
     let text = text.replace("F_{30}", "832040");
     let text = text.rsplit('=').next().unwrap_or_default();
     let text = match text.split_once("\\approx") {
@@ -137,8 +138,8 @@ pub(super) fn normalise(content: &str) -> String {
     strip(text).to_owned()
 }
 
-/// Removes each comma that stands between two digits.
-fn without_digit_commas(text: &str) -> String {
+/// Removes each comma between two digits.
+fn remove_digit_commas(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
     let mut after_digit = false;
@@ -153,7 +154,8 @@ fn without_digit_commas(text: &str) -> String {
     result
 }
 
-/// Removes blanks around a text, the two characters `\n` at its ends, and line breaks of LaTeX before its first parenthesis.
+/// Strips whitespace, the two characters `
+/// ` at both ends, and LaTeX line breaks before a leading parenthesis.
 pub(super) fn strip(text: &str) -> &str {
     let mut text = python::strip(text);
     while let Some(rest) = text.strip_prefix("\\n") {
@@ -172,14 +174,14 @@ pub(super) fn strip(text: &str) -> &str {
         if backslashes < 2 || !after.starts_with('(') {
             return text;
         }
-        // Three characters go at a time as long as two backslashes stand in front.
+        // The official parser removes three characters at a time while the text starts with two backslashes.
         let rounds = if backslashes % 3 == 2 { backslashes / 3 + 1 } else { backslashes / 3 };
         text = text.get(rounds * 3..).unwrap_or_default();
     }
 }
 
-/// Removes parentheses that enclose the whole text, as many pairs as there are.
-pub(super) fn without_outer_parentheses(text: &str) -> &str {
+/// Removes all pairs of parentheses that enclose the whole text.
+pub(super) fn strip_outer_parentheses(text: &str) -> &str {
     let bytes = text.as_bytes();
     let mut closing = vec![usize::MAX; bytes.len()];
     let mut open = Vec::new();
@@ -195,7 +197,7 @@ pub(super) fn without_outer_parentheses(text: &str) -> &str {
         }
     }
     let (mut start, mut end) = (0, bytes.len());
-    // A parenthesis that is never closed counts as one that encloses everything.
+    // A parenthesis that is never closed counts as enclosing everything.
     while start + 1 < end
         && bytes.get(start) == Some(&b'(')
         && bytes.get(end - 1) == Some(&b')')
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_lose_their_dress() {
+    fn contents_are_cleaned_up() {
         for (content, expected) in [
             ("70^\\circ", "70"),
             ("70\\text{ degrees}", "70"),
@@ -237,23 +239,23 @@ mod tests {
             ("\\mathrm{70}", "70"),
             ("70–1", "70-1"),
         ] {
-            assert_eq!(normalise(content), expected, "{content:?}");
+            assert_eq!(normalize(content), expected, "{content:?}");
         }
     }
 
     #[test]
-    fn outer_parentheses_go_in_pairs() {
+    fn outer_parentheses_are_removed_in_pairs() {
         for (text, expected) in
             [("((70))", "70"), ("(7)(10)", "(7)(10)"), ("((7)", "(7"), ("()", ""), ("(", "(")]
         {
-            assert_eq!(without_outer_parentheses(text), expected, "{text:?}");
+            assert_eq!(strip_outer_parentheses(text), expected, "{text:?}");
         }
         let deep = format!("{}7{}", "(".repeat(200_000), ")".repeat(200_000));
-        assert_eq!(without_outer_parentheses(&deep), "7");
+        assert_eq!(strip_outer_parentheses(&deep), "7");
     }
 
     #[test]
-    fn line_breaks_before_a_parenthesis_go() {
+    fn line_breaks_before_a_parenthesis_are_removed() {
         for (text, expected) in [
             ("\\\\(7)", "7)"),
             ("\\\\\n(7)", "(7)"),

@@ -1,8 +1,8 @@
 //! Numbers: exact as long as possible, otherwise complex in double precision.
 //!
-//! The official comparison allows a difference of 1e-10, which double precision meets for everything an
-//! answer below 1000 is made of. Where exactness matters (large powers, roots of squares, remainders)
-//! the value stays a fraction of big integers.
+//! The official comparison allows a difference of 1e-10, which double precision achieves for typical answers below
+//! 1000. Where exactness matters (large powers, roots of squares, remainders), the value stays a fraction of big
+//! integers.
 
 use num_bigint::BigInt;
 use num_integer::Integer;
@@ -11,19 +11,19 @@ use num_traits::{One, Signed, ToPrimitive, Zero};
 
 use crate::python;
 
-/// A fraction of big integers.
+/// Fraction of big integers.
 pub(super) type Rational = Ratio<BigInt>;
 
-/// Bits up to which a power is computed exactly.
+/// Maximum size in bits of an exact power.
 const POWER_BITS_MAX: u64 = 1 << 17;
 
-/// Up to which argument a factorial is computed exactly.
+/// Maximum argument of an exact factorial.
 const FACTORIAL_MAX: u32 = 2000;
 
-/// Up to which lower index a binomial coefficient is computed.
+/// Maximum lower index of a binomial coefficient.
 const BINOMIAL_MAX: u32 = 5000;
 
-/// A number. Infinite and undefined values are approximate ones that are not finite.
+/// Number. Infinite and undefined values are `Approximate` with non-finite parts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Number {
     Exact(Rational),
@@ -48,7 +48,7 @@ impl From<f64> for Number {
     }
 }
 
-/// A fraction as the nearest double, without overflow of its parts.
+/// Converts a fraction to the nearest double without overflow of its parts.
 pub(super) fn rational_to_f64(value: &Rational) -> f64 {
     let (numerator, denominator) = (value.numer(), value.denom());
     // Keep 80 significant bits of the quotient, then scale.
@@ -77,7 +77,7 @@ impl Number {
         }
     }
 
-    /// The value, when it is an exact integer.
+    /// Returns the value if it is an exact integer.
     pub(super) fn integer(&self) -> Option<&BigInt> {
         match self {
             Self::Exact(value) if value.is_integer() => Some(value.numer()),
@@ -85,7 +85,7 @@ impl Number {
         }
     }
 
-    /// The real part, when there is no other.
+    /// Returns the real part if the imaginary part is zero.
     pub(super) fn real(&self) -> Option<f64> {
         let (re, im) = self.parts();
         (im == 0.0).then_some(re)
@@ -130,7 +130,7 @@ impl Number {
         Self::Approximate { re: a * c - b * d, im: a * d + b * c }
     }
 
-    pub(super) fn over(&self, other: &Self) -> Self {
+    pub(super) fn divided_by(&self, other: &Self) -> Self {
         if other.is_zero() {
             return if self.is_zero() { Self::UNDEFINED } else { Self::INFINITE };
         }
@@ -145,7 +145,7 @@ impl Number {
         Self::Approximate { re: (a * c + b * d) / norm, im: (b * c - a * d) / norm }
     }
 
-    /// The remainder that has the divisor's sign.
+    /// Returns the remainder, which has the divisor's sign.
     pub(super) fn modulo(&self, other: &Self) -> Option<Self> {
         if other.is_zero() {
             return None;
@@ -164,7 +164,7 @@ impl Number {
         }
     }
 
-    /// The largest integer below or at the value. Values within rounding error of an integer are that integer.
+    /// Returns the largest integer not above the value. Values within rounding error of an integer are rounded to it.
     pub(super) fn floor(&self) -> Self {
         match self {
             Self::Exact(value) => Self::Exact(value.floor()),
@@ -226,7 +226,7 @@ impl Number {
         }
     }
 
-    /// `None` where it is not defined.
+    /// Returns `None` if the double factorial is undefined.
     pub(super) fn double_factorial(&self) -> Option<Self> {
         let n = self.integer()?;
         if n < &BigInt::from(-1) {
@@ -242,7 +242,7 @@ impl Number {
         let (Self::Exact(n), Some(k)) = (self, k.integer()) else { return Self::UNDEFINED };
         let mut k = k.clone();
         if n.is_integer() && !n.is_negative() {
-            // The smaller of the two equal coefficients is the cheaper one.
+            // The smaller of the two equivalent indices takes fewer steps.
             let mirrored = n.numer() - &k;
             if mirrored < k {
                 k = mirrored;
@@ -286,7 +286,7 @@ impl Number {
         Self::Approximate { re: re.hypot(im).ln(), im: im.atan2(re) }
     }
 
-    /// The logarithm to a base; exact where base and value are powers of one integer.
+    /// Returns the logarithm to a base, exactly if value and base are powers of one integer.
     pub(super) fn logarithm(&self, base: &Self) -> Self {
         if let (Self::Exact(value), Self::Exact(base)) = (self, base)
             && base > &Rational::one()
@@ -300,10 +300,10 @@ impl Number {
                 }
             }
         }
-        self.natural_logarithm().over(&base.natural_logarithm())
+        self.natural_logarithm().divided_by(&base.natural_logarithm())
     }
 
-    /// Applies a function of real numbers. A whole result of an exact argument, such as sin 0, is exact.
+    /// Applies a function of real numbers. An integer result of an exact argument, such as sin 0, is exact.
     pub(super) fn map_real(&self, function: impl Fn(f64) -> f64) -> Self {
         match self.real().map(function) {
             Some(result)
@@ -317,12 +317,12 @@ impl Number {
         }
     }
 
-    /// How it is written as a part of an expression.
+    /// Returns the text of the number as part of an expression.
     pub(super) fn inner_text(&self) -> String {
         self.exact_text().unwrap_or_else(|| python::float_repr(self.parts().0))
     }
 
-    /// How it is written when it is exact.
+    /// Returns the text of the number if it is exact.
     pub(super) fn exact_text(&self) -> Option<String> {
         match self {
             Self::Exact(value) => Some(value.to_string()),
@@ -331,7 +331,7 @@ impl Number {
     }
 }
 
-/// `base ^ exponent` as a fraction, where it is one of a bearable size.
+/// Returns `base ^ exponent` as a fraction if it is rational and not too large.
 fn exact_power(base: &Rational, exponent: &Rational) -> Option<Number> {
     let bits = base.numer().bits().max(base.denom().bits());
     if exponent.is_integer() {
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_functions() {
+    fn combinatorial_functions() {
         assert_eq!(Number::from(8).binomial(&Number::from(6)), Number::from(28));
         assert_eq!(Number::from(5).binomial(&Number::from(7)), Number::from(0));
         assert_eq!(Number::from(-2).binomial(&Number::from(3)), Number::from(-4));

@@ -1,11 +1,11 @@
-//! One expression of a boxed content: a plain number, else an infix expression, else LaTeX.
+//! Parses one expression of a box's content: as a plain number, else as infix expression, else as LaTeX.
 
 use num_bigint::BigInt;
 use num_traits::{FromPrimitive, ToPrimitive};
 
 use super::infix::{self, Term};
 use super::latex;
-use super::normalise::{
+use super::normalize::{
     BINOMIAL, BRACED, BRACED_DIGITS, FRACTION, FRACTION_OF_DIGIT, LONE_I, NTH_ROOT, NTH_ROOT_IN_PARENTHESES,
     ROOT, ROOT_OF_DIGITS, SUBSCRIPT, substitute,
 };
@@ -13,13 +13,13 @@ use super::number::Number;
 use super::{Crash, Value, Warning};
 use crate::python;
 
-/// How often the rewriting is repeated at most: the original's own bound.
+/// Maximum number of rewriting passes, as in the official parser.
 const PASSES_MAX: usize = 5;
 
-/// Characters that a rewritten expression may grow to.
+/// Maximum number of characters of a rewritten expression.
 const REWRITTEN_CHARS_MAX: usize = 20_000;
 
-/// Reads one expression; `None` when nothing can be made of it.
+/// Parses one expression; the value is `None` if that isn't possible.
 pub(super) fn parse_primitive(text: &str) -> Result<(Option<Value>, Warning), Crash> {
     if !text.is_empty() && text.chars().all(python::is_digit) {
         let value = python::parse_int(text).ok_or(Crash)?;
@@ -63,7 +63,7 @@ fn from_term(term: Term, source: &str) -> Value {
     }
 }
 
-/// The value when it can be written exactly or is a plain real number, else the expression itself.
+/// Returns the value if it can be written exactly or is a plain real number, else the text of the expression.
 fn number_text(number: &Number, source: &str) -> String {
     if let Some(text) = number.exact_text() {
         return text;
@@ -74,7 +74,7 @@ fn number_text(number: &Number, source: &str) -> String {
     if let Some(text) = closed_form(value, source) {
         return text;
     }
-    // Fifteen digits are what the original's engine shows of a decimal number.
+    // SymPy prints fifteen digits of a decimal number.
     if !source.contains("sqrt") && !source.contains("pi") && (1e-4..1e15).contains(&value.abs()) {
         let decimals = 14_i32.saturating_sub(value.abs().log10().floor().to_i32().unwrap_or(0)).max(0);
         return format!("{value:.*}", decimals.unsigned_abs() as usize);
@@ -82,7 +82,7 @@ fn number_text(number: &Number, source: &str) -> String {
     if value == 0.0 { "0".into() } else { source.trim().to_owned() }
 }
 
-/// A simple multiple of pi, of e or of a square root, where the expression names one.
+/// Returns a simple multiple of pi, e or a square root, if the expression contains that name.
 fn closed_form(value: f64, source: &str) -> Option<String> {
     const DENOMINATOR_MAX: u32 = 60;
     const RADICAND_MAX: f64 = 1e9;
@@ -115,21 +115,21 @@ fn closed_form(value: f64, source: &str) -> Option<String> {
         };
         let root = square.sqrt().floor().to_u32()?;
         let square = square.to_u32()?;
-        let drawn = (1..=root).rev().find(|k| square % (k * k) == 0).unwrap_or(1);
-        let radicand = square / (drawn * drawn);
-        return Some(written(f64::from(drawn), format!("sqrt({radicand})"), denominator));
+        let extracted = (1..=root).rev().find(|k| square % (k * k) == 0).unwrap_or(1);
+        let radicand = square / (extracted * extracted);
+        return Some(written(f64::from(extracted), format!("sqrt({radicand})"), denominator));
     }
     None
 }
 
-/// A number as Python prints it.
+/// Formats a number as Python does.
 fn python_text(number: &Number) -> String {
     if let Some(text) = number.exact_text() {
         return text;
     }
     let (re, im) = number.parts();
     if im == 0.0 && re.is_finite() {
-        // A product with pi is rounded once, as the original does it, and not twice.
+        // As in the official parser, a product with pi is rounded once instead of twice.
         let factor = (re / std::f64::consts::PI).round();
         let product = factor.mul_add(std::f64::consts::PI, factor * 1.224_646_799_147_353_2e-16);
         let is_product = factor != 0.0 && (product - re).abs() <= 1e-15 * re.abs();
@@ -146,7 +146,7 @@ fn python_text(number: &Number) -> String {
     format!("({}{sign}{}j)", part(re), part(im))
 }
 
-/// Rewrites LaTeX into the notation of a programming language, as far as the original does.
+/// Rewrites LaTeX in Python notation, as far as the official parser does.
 fn rewrite(text: &str) -> String {
     let mut text = text.to_owned();
     for digits_first in [false, true] {
@@ -183,13 +183,13 @@ fn rewrite_once(text: &str) -> String {
     substitute(&text, &LONE_I, "I")
 }
 
-/// Length of the run of ASCII letters that `characters` starts with, when it is one or two.
+/// Returns true if `characters` starts with a run of one or two ASCII letters.
 fn is_short_name<'a>(characters: impl Iterator<Item = &'a char>) -> bool {
     let length = characters.take(3).take_while(|c| c.is_ascii_alphabetic()).count();
     (1..=2).contains(&length)
 }
 
-/// Writes `*` where a product is meant: around parentheses and between a digit and a name of one or two letters.
+/// Inserts `*` for implicit products: around parentheses, and between a digit and a name of one or two letters.
 fn mark_products(text: &str) -> String {
     let is_digit = |c: Option<&char>| c.is_some_and(|&c| python::digit_value(c).is_some());
     type Rule<'a> = &'a dyn Fn(&[char], &[char]) -> bool;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_that_are_no_numbers_end_the_original() {
+    fn digits_that_are_not_numbers_crash_the_official_parser() {
         assert!(parse_primitive("7²").is_err());
         assert!(parse_primitive("1e999").is_err());
         assert!(parse_primitive("70").is_ok());

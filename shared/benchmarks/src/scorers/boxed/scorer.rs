@@ -1,4 +1,4 @@
-//! The scorer of boxed integers.
+//! Scorer for boxed integers.
 
 use bench_domain::Answer;
 use bench_items::{Item, Row, RowError};
@@ -9,11 +9,10 @@ use crate::grading::Grading;
 use crate::grading::{self, Finding};
 use crate::scorers::Scorer;
 
-/// Enough of an answer to recognise it in a sentence.
+/// Maximum number of characters of an answer that a reason quotes.
 const SHOWN_CHARS_MAX: usize = 60;
 
-/// Takes an answer for right when the mathematics in its last box equals the integer in the item's column `gold` or
-/// `answer`.
+/// Accepts an answer if the mathematics in its last box equals the integer in the item's column `gold` or `answer`.
 #[derive(Debug, Clone, Copy)]
 pub struct BoxedInteger;
 
@@ -27,7 +26,7 @@ impl Scorer for BoxedInteger {
     }
 
     fn grade(&self, item: &Item, answer: &Answer) -> Grading {
-        let Ok(gold) = gold(&item.row) else { return grading::without_gold().into() };
+        let Ok(gold) = gold(&item.row) else { return grading::missing_gold_verdict().into() };
         let found = extract(&answer.text);
         let correct = found.equals(&gold);
         let mut detail = Map::new();
@@ -39,11 +38,11 @@ impl Scorer for BoxedInteger {
                 "The box holds nothing but text, which the official parser drops.".to_owned()
             }
             Some(text) => {
-                format!("The answer is {}; right is {gold}.", grading::shortened(text, SHOWN_CHARS_MAX))
+                format!("The answer is {}; right is {gold}.", grading::shorten(text, SHOWN_CHARS_MAX))
             }
             None => String::new(),
         };
-        grading::settle(answer, Finding { extracted: found.text, correct, reason, detail }).into()
+        grading::verdict_for(answer, Finding { extracted: found.text, correct, reason, detail }).into()
     }
 
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {

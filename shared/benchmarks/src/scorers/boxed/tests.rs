@@ -8,7 +8,7 @@ fn answer(reply: &str) -> Option<String> {
 }
 
 #[test]
-fn the_vectors_agree() {
+fn answers_match_the_vectors() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/aime_2025_extract.jsonl");
     let lines = std::fs::read_to_string(path).unwrap();
     let mut seen = 0;
@@ -36,7 +36,7 @@ fn the_vectors_agree() {
 }
 
 #[test]
-fn the_cases_of_the_protocol() {
+fn replies_are_parsed_as_by_the_protocol() {
     for (reply, expected) in [
         ("so $\\boxed{70}$", Some("70")),
         ("\\boxed{70, 16}", Some("[70,16]")),
@@ -58,14 +58,14 @@ fn the_cases_of_the_protocol() {
 }
 
 #[test]
-fn a_gold_of_zero_is_never_met() {
+fn a_gold_of_zero_never_matches() {
     assert!(!extract("\\boxed{0}").equals(&BigInt::from(0)));
     assert!(extract("\\boxed{70.00000000000001}").equals(&BigInt::from(70)));
     assert!(!extract("\\boxed{70.000001}").equals(&BigInt::from(70)));
 }
 
 #[test]
-fn large_replies_are_no_burden() {
+fn large_replies_are_parsed_quickly() {
     let megabyte = 1 << 20;
     for reply in [
         "\\boxed{".repeat(megabyte / 7),
@@ -152,7 +152,7 @@ proptest! {
     }
 
     #[test]
-    fn without_a_box_the_last_number_counts(value in 0_i64..1_000_000, before in "[a-z0-9 .]{0,40}", after in "[a-z .]{0,40}") {
+    fn without_a_box_the_last_number_is_the_answer(value in 0_i64..1_000_000, before in "[a-z0-9 .]{0,40}", after in "[a-z .]{0,40}") {
         let extraction = extract(&format!("{before} {value}. {after}"));
         prop_assert_eq!(extraction.text, Some(value.to_string()));
         prop_assert_eq!((extraction.source, extraction.warning), (Source::LastInteger, Warning::Major));

@@ -1,18 +1,18 @@
-//! The parsers of simple-evals and of GPQA's authors, as scans: each looks at every character a bounded number of
+//! Parsers of simple-evals and of GPQA's authors, written as scans that examine each character a bounded number of
 //! times.
 
 use serde_json::{Map, json};
 
 use super::{FoundLetter, LetterParser};
 
-/// The parser of openai/simple-evals at ee3b0318: the first `Answer: X`, upper or lower case, `A` to `D`.
+/// Parser of openai/simple-evals at ee3b0318: finds the first `Answer: X`, in any case, with a letter from `A` to `D`.
 pub static SIMPLE_EVALS: LetterParser = LetterParser {
     name: "simple_evals",
     find: |reply| FoundLetter { letter: simple_evals(reply), detail: Map::new() },
-    say: |letter| format!("Answer: {letter}"),
+    format_answer: |letter| format!("Answer: {letter}"),
 };
 
-/// The parser of idavidrein/gpqa: a letter in parentheses, `A` to `D`.
+/// Parser of idavidrein/gpqa: finds a letter from `A` to `D` in parentheses.
 pub static GPQA_AUTHORS: LetterParser = LetterParser {
     name: "gpqa_authors",
     find: |reply| {
@@ -20,47 +20,48 @@ pub static GPQA_AUTHORS: LetterParser = LetterParser {
         let detail = Map::from_iter([("pattern".to_owned(), json!(found.map(|found| found.pattern)))]);
         FoundLetter { letter: found.map(|found| found.letter), detail }
     },
-    say: |letter| format!("The correct answer is ({letter})."),
+    format_answer: |letter| format!("The correct answer is ({letter})."),
 };
 
 const LETTERS: [char; 4] = ['A', 'B', 'C', 'D'];
 
-/// A letter that the authors' parser found.
+/// Letter that the authors' parser found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extraction {
-    /// `A` to `D`.
+    /// Letter from `A` to `D`.
     letter: char,
-    /// Which of the five patterns found it, from 1.
+    /// Number of the pattern that matched, from 1 to 5.
     pattern: u8,
 }
 
-/// What stands before the letter in parentheses, in the order in which the authors look for it.
-const BEFORE: [&str; 5] = ["answer is (", "Answer: (", "answer: (", "answer (", "("];
+/// Texts before the letter in parentheses, in the order of the authors' patterns.
+const PREFIXES: [&str; 5] = ["answer is (", "Answer: (", "answer: (", "answer (", "("];
 
-/// The authors' parser: of each pattern the first match alone counts, and when that is no letter of an option,
+/// Implements the authors' parser. Only the first match of each pattern counts; if it isn't the letter of an option,
 /// the next pattern is tried.
 fn authors(reply: &str) -> Option<Extraction> {
-    BEFORE.iter().zip(1..).find_map(|(before, pattern)| {
-        let letter = first_in_parentheses(reply, before).filter(|found| LETTERS.contains(found))?;
+    PREFIXES.iter().zip(1..).find_map(|(prefix, pattern)| {
+        let letter = first_in_parentheses(reply, prefix).filter(|found| LETTERS.contains(found))?;
         Some(Extraction { letter, pattern })
     })
 }
 
-/// The first single character that stands between `before` and `)`. It may be anything but a line feed.
-fn first_in_parentheses(text: &str, before: &str) -> Option<char> {
-    text.match_indices(before).find_map(|(at, _)| {
-        let mut after = text.get(at + before.len()..)?.chars();
+/// Returns the first single character between `prefix` and `)`. It may be anything but a line feed.
+fn first_in_parentheses(text: &str, prefix: &str) -> Option<char> {
+    text.match_indices(prefix).find_map(|(at, _)| {
+        let mut after = text.get(at + prefix.len()..)?.chars();
         let found = after.next().filter(|found| *found != '\n')?;
         (after.next() == Some(')')).then_some(found)
     })
 }
 
-/// The parser of simple-evals: the first `Answer: X`, upper or lower case. The letter comes as it is written.
+/// Implements the parser of simple-evals: returns the letter of the first `Answer: X`, keeping its case.
+/// written.
 fn simple_evals(reply: &str) -> Option<char> {
     reply.match_indices(['a', 'A']).find_map(|(at, _)| letter_after_answer(reply.get(at..)?))
 }
 
-/// The letter of a text that begins with `Answer: X`. Nothing is required after it.
+/// Returns the letter of a text that begins with `Answer: X`. Any text may follow.
 fn letter_after_answer(text: &str) -> Option<char> {
     let text = strip_answer(text)?.trim_start_matches(BLANKS).strip_prefix(':')?;
     let text = text.trim_start_matches(BLANKS);
@@ -70,8 +71,8 @@ fn letter_after_answer(text: &str) -> Option<char> {
 
 const BLANKS: [char; 2] = [' ', '\t'];
 
-/// What comes after `answer` in upper and lower case. Python takes `ſ` (U+017F) for a case of `s`, and no other
-/// character beyond ASCII for a case of these letters.
+/// Returns the text after a leading `answer` in any case. Python matches `ſ` (U+017F) with `s`, and no other non-ASCII
+/// character with these letters.
 fn strip_answer(text: &str) -> Option<&str> {
     let mut after = text.chars();
     let is_there = "answer".chars().all(|wanted| {

@@ -1,6 +1,6 @@
-//! Multiple choice: a letter is found in the reply and compared with the right one.
+//! Multiple choice: extracts a letter from the reply and compares it with the gold letter.
 
-mod stated;
+mod gpqa;
 mod three_stages;
 
 use bench_domain::Answer;
@@ -12,39 +12,39 @@ use crate::grading::Grading;
 use crate::grading::{self, Finding};
 use crate::metrics::guessing;
 
-pub use stated::{GPQA_AUTHORS, SIMPLE_EVALS};
+pub use gpqa::{GPQA_AUTHORS, SIMPLE_EVALS};
 pub use three_stages::MMLU_PRO_API;
 
-/// What a parser made of a reply.
+/// Result of a parser.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FoundLetter {
-    /// The letter, as it is written; `None` when none was found.
+    /// Letter as written in the reply; `None` if none was found.
     pub letter: Option<char>,
-    /// What else is worth recording, such as which pattern found it.
+    /// Additional values to record, such as the pattern that matched.
     pub detail: Map<String, Value>,
 }
 
-/// A way to find the letter in a reply.
+/// Parser that extracts the letter from a reply.
 #[derive(Debug)]
 pub struct LetterParser {
-    /// Its name in verdicts.
+    /// Name in verdicts.
     pub name: &'static str,
-    /// Finds the letter.
+    /// Extracts the letter.
     pub find: fn(&str) -> FoundLetter,
-    /// Says a letter in a form that it finds.
-    pub say: fn(&str) -> String,
+    /// Formats a letter so that the parser finds it.
+    pub format_answer: fn(&str) -> String,
 }
 
-/// Takes an answer for right when the letter that is found in it is the right one.
+/// Accepts an answer if the extracted letter is the gold letter.
 #[derive(Debug)]
 pub struct ChoiceLetter {
-    /// How the letter is found.
+    /// Parser that extracts the letter.
     pub parser: &'static LetterParser,
-    /// The letter that is right.
+    /// Returns the gold letter.
     pub gold: fn(&Item) -> Result<char, RowError>,
-    /// The chance to be right by guessing, recorded where no letter was found; see [`guessing`].
+    /// Returns the chance of guessing right, which is recorded if no letter was found; see [`guessing`].
     pub chance: fn(&Item) -> Option<f64>,
-    /// [`Scorer::score_row`].
+    /// Implementation of [`Scorer::score_row`].
     pub score_row: fn(&Row) -> Result<Item, RowError>,
 }
 
@@ -54,11 +54,11 @@ impl Scorer for ChoiceLetter {
     }
 
     fn oracle(&self, item: &Item) -> String {
-        (self.parser.say)(&self.expected(item))
+        (self.parser.format_answer)(&self.expected(item))
     }
 
     fn grade(&self, item: &Item, answer: &Answer) -> Grading {
-        let Ok(gold) = (self.gold)(item) else { return grading::without_gold().into() };
+        let Ok(gold) = (self.gold)(item) else { return grading::missing_gold_verdict().into() };
         let FoundLetter { letter, mut detail } = (self.parser.find)(&answer.text);
         detail.insert("parser".into(), json!(self.parser.name));
         if let (None, Some(chance)) = (letter, (self.chance)(item)) {
@@ -74,7 +74,7 @@ impl Scorer for ChoiceLetter {
             None => String::new(),
         };
         let correct = letter == Some(gold);
-        grading::settle(answer, Finding { extracted: letter.map(String::from), correct, reason, detail })
+        grading::verdict_for(answer, Finding { extracted: letter.map(String::from), correct, reason, detail })
             .into()
     }
 
@@ -83,10 +83,10 @@ impl Scorer for ChoiceLetter {
     }
 }
 
-/// The letter in the first of these columns that is not null; `None` where all of them are.
+/// Returns the letter in the first of these columns that isn't null; `None` if all are.
 ///
 /// # Errors
-/// When the column holds anything but one of the letters.
+/// Returns an error if the column holds anything but one of the letters.
 pub fn letter_in(row: &Row, columns: &[&str], letters: &str) -> Result<Option<char>, RowError> {
     let given = |column: &&str| row.get(*column).filter(|given| !given.is_null());
     let Some((column, given)) = columns.iter().find_map(|column| Some((column, given(column)?))) else {

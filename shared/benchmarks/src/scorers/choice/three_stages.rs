@@ -1,27 +1,28 @@
-//! The extraction of MMLU-Pro: three patterns, tried one after the other.
+//! Parser of MMLU-Pro: three patterns, tried one after the other.
 //!
 //! Protocol: TIGER-AI-Lab/MMLU-Pro at f418b116, `evaluate_from_api.py`.
 //!
-//! Written as scans instead of regular expressions: the third pattern looks ahead over the rest of the
-//! text at every letter, and its word boundary is Python's.
+//! The patterns are implemented as scans instead of regular expressions, because the third one looks ahead over the
+//! rest of the text at every letter, and its word boundary is Python's.
 
 use serde_json::{Map, json};
 
 use super::{FoundLetter, LetterParser};
 use crate::python;
 
-/// MMLU-Pro's parser: `answer is (X)`, else `Answer: X`, else the last letter that stands alone; `A` to `J`.
+/// MMLU-Pro's parser: `answer is (X)`, else `Answer: X`, else the last letter that is a word of its own; from `A` to
+/// `J`.
 pub static MMLU_PRO_API: LetterParser =
-    LetterParser { name: "mmlu_pro_api", find, say: |letter| format!("The answer is ({letter}).") };
+    LetterParser { name: "mmlu_pro_api", find, format_answer: |letter| format!("The answer is ({letter}).") };
 
 const LETTERS: &str = "ABCDEFGHIJ";
 
-/// A letter that was found.
+/// Letter that the parser found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Extraction {
-    /// `A` to `J`.
+    /// Letter from `A` to `J`.
     letter: char,
-    /// Which of the three patterns found it, from 1.
+    /// Number of the pattern that matched, from 1 to 3.
     stage: u8,
 }
 
@@ -31,12 +32,12 @@ fn find(reply: &str) -> FoundLetter {
     FoundLetter { letter: found.map(|found| found.letter), detail }
 }
 
-/// The answer of a reply. Bold marks are removed first, as the official API script does.
+/// Extracts the answer from a reply. Removes bold marks first, as the official API script does.
 fn extract(reply: &str) -> Option<Extraction> {
-    by_stages(&reply.replace("**", ""))
+    find_in_stages(&reply.replace("**", ""))
 }
 
-fn by_stages(text: &str) -> Option<Extraction> {
+fn find_in_stages(text: &str) -> Option<Extraction> {
     let stages = [after_answer_is, after_answer_colon, last_lone_letter];
     stages.iter().zip(1..).find_map(|(find, stage)| find(text).map(|letter| Extraction { letter, stage }))
 }
@@ -45,7 +46,7 @@ fn leading_letter(text: &str) -> Option<char> {
     text.chars().next().filter(|c| LETTERS.contains(*c))
 }
 
-/// The first `answer is X` or `answer is (X`. Nothing is required after the letter.
+/// Returns the letter of the first `answer is X` or `answer is (X`. Any text may follow.
 fn after_answer_is(text: &str) -> Option<char> {
     const WORDS: &str = "answer is ";
     text.match_indices(WORDS).find_map(|(at, _)| {
@@ -54,7 +55,8 @@ fn after_answer_is(text: &str) -> Option<char> {
     })
 }
 
-/// On the first line that has an `Answer: X` or `answer: X`, the last one. The letter may stand on a later line.
+/// Finds the first line with an `Answer: X` or `answer: X`, and returns the letter of the last one on it. The letter
+/// itself may be on a later line.
 fn after_answer_colon(text: &str) -> Option<char> {
     const WORD: &str = "nswer:";
     let mut found = None;
@@ -77,7 +79,7 @@ fn after_answer_colon(text: &str) -> Option<char> {
     found.map(|(_, letter)| letter)
 }
 
-/// The last letter that stands alone.
+/// Returns the last letter that is a word of its own.
 fn last_lone_letter(text: &str) -> Option<char> {
     let mut after = None;
     let mut characters = text.chars().rev().peekable();

@@ -1,4 +1,4 @@
-//! The instructions of a row, and which of them a response follows.
+//! The instructions of a row, and the check of a response against them.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use super::variants::variants;
 use super::{Check, CheckError, Kwargs, Lookup, Problem};
 use crate::python;
 
-/// Which instructions a response follows, in the row's order.
+/// Instructions that a response follows, in the row's order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Followed {
-    /// The response as it stands follows it.
+pub(crate) struct FollowedInstructions {
+    /// True for each instruction that the unchanged response follows.
     pub(crate) strict: Vec<bool>,
-    /// The response or one of its variants follows it.
+    /// True for each instruction that the response or one of its variants follows.
     pub(crate) loose: Vec<bool>,
 }
 
-/// The instructions of a row, ready to check any number of responses.
+/// Instructions of a row, which can check any number of responses.
 pub(crate) struct Instructions {
     checks: Vec<Box<dyn Check>>,
 }
 
-/// A column that is a list.
+/// Returns the value of a list column.
 fn list<'r>(row: &'r Row, column: &str) -> Result<&'r Vec<Value>, RowError> {
     match row.get(column) {
         Some(Value::Array(list)) => Ok(list),
@@ -32,7 +32,7 @@ fn list<'r>(row: &'r Row, column: &str) -> Result<&'r Vec<Value>, RowError> {
     }
 }
 
-/// The ids of a row's instructions.
+/// Returns the ids of a row's instructions.
 pub(crate) fn ids(row: &Row) -> Result<Vec<&str>, RowError> {
     let column = "instruction_id_list";
     let ids: Option<Vec<&str>> = list(row, column)?.iter().map(Value::as_str).collect();
@@ -40,23 +40,24 @@ pub(crate) fn ids(row: &Row) -> Result<Vec<&str>, RowError> {
     if ids.is_empty() { Err(RowError::column(column, "is empty")) } else { Ok(ids) }
 }
 
-/// Parameters without those that are `null`.
-pub(super) fn given(entry: &Kwargs) -> Kwargs {
-    let given = entry.iter().filter(|(_, value)| !value.is_null());
-    given.map(|(name, value)| (name.clone(), value.clone())).collect()
+/// Returns the parameters that aren't `null`.
+pub(super) fn without_nulls(entry: &Kwargs) -> Kwargs {
+    let present = entry.iter().filter(|(_, value)| !value.is_null());
+    present.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The parameters of one instruction; `None` when the entry is no object.
-fn read(entry: &Value) -> Option<Cow<'_, Kwargs>> {
+/// Returns the parameters of one instruction; `None` if the entry isn't an object.
+fn read_kwargs(entry: &Value) -> Option<Cow<'_, Kwargs>> {
     match entry {
-        Value::Object(entry) if entry.values().any(Value::is_null) => Some(Cow::Owned(given(entry))),
+        Value::Object(entry) if entry.values().any(Value::is_null) => Some(Cow::Owned(without_nulls(entry))),
         Value::Object(entry) => Some(Cow::Borrowed(entry)),
         Value::Null => Some(Cow::Owned(Kwargs::new())),
         _ => None,
     }
 }
 
-/// The parameters of a row's instructions, `count` of them. The hub pads them with all parameters that there are.
+/// Returns the parameters of a row's `count` instructions. In the hub's files, each entry also lists all other
+/// parameters as `null`.
 fn parameters(row: &Row, count: usize) -> Result<Vec<Cow<'_, Kwargs>>, RowError> {
     let column = "kwargs";
     let entries = list(row, column)?;
@@ -64,13 +65,13 @@ fn parameters(row: &Row, count: usize) -> Result<Vec<Cow<'_, Kwargs>>, RowError>
         let problem = format!("has {} entries for {count} instructions", entries.len());
         return Err(RowError::column(column, problem));
     }
-    let parameters: Option<Vec<_>> = entries.iter().map(read).collect();
+    let parameters: Option<Vec<_>> = entries.iter().map(read_kwargs).collect();
     parameters.ok_or_else(|| RowError::column(column, "has an entry that is not an object"))
 }
 
 impl Instructions {
-    /// Reads a row: `instruction_id_list`, `kwargs`, and `prompt` where a check needs it.
-    pub(crate) fn of_row(row: &Row, lookup: Lookup) -> Result<Self, Problem> {
+    /// Creates the checks of a row from `instruction_id_list` and `kwargs`, and from `prompt` if a check needs it.
+    pub(crate) fn from_row(row: &Row, lookup: Lookup) -> Result<Self, Problem> {
         let ids = ids(row)?;
         let parameters = parameters(row, ids.len())?;
         let prompt = row.get("prompt").and_then(Value::as_str);
@@ -81,11 +82,11 @@ impl Instructions {
         Ok(Self { checks: checks? })
     }
 
-    /// Which of them a response follows. A blank response follows none.
-    pub(crate) fn followed(&self, response: &str) -> Followed {
+    /// Checks a response against the instructions. A blank response follows none.
+    pub(crate) fn check(&self, response: &str) -> FollowedInstructions {
         let nothing = || vec![false; self.checks.len()];
         if python::strip(response).is_empty() {
-            return Followed { strict: nothing(), loose: nothing() };
+            return FollowedInstructions { strict: nothing(), loose: nothing() };
         }
         let strict: Vec<bool> = self.checks.iter().map(|check| check.follows(response)).collect();
         let mut loose = strict.clone();
@@ -96,7 +97,7 @@ impl Instructions {
                 *loose = *loose || check.follows_variant(&variants, response);
             }
         }
-        Followed { strict, loose }
+        FollowedInstructions { strict, loose }
     }
 }
 
@@ -109,11 +110,14 @@ mod tests {
 
     fn problem(row: &Value) -> String {
         let row = row.as_object().unwrap();
-        Instructions::of_row(row, ifeval::check).err().map(|problem| problem.to_string()).unwrap_or_default()
+        Instructions::from_row(row, ifeval::check)
+            .err()
+            .map(|problem| problem.to_string())
+            .unwrap_or_default()
     }
 
     #[test]
-    fn what_is_wrong_with_a_row_is_named() {
+    fn errors_in_a_row_are_named() {
         let ids = json!(["punctuation:no_comma"]);
         for (row, expected) in [
             (json!({"kwargs": []}), "column `instruction_id_list`: is missing"),

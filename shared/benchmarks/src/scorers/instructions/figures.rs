@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use bench_domain::Verdict;
 use serde_json::{Map, Value, json};
 
-use crate::metrics::{Ended, Metrics};
+use crate::metrics::{FinishedSample, Metrics};
 
-/// How many of something were followed.
+/// Counts of followed instructions or prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Tally {
     strict: u64,
@@ -22,7 +22,7 @@ impl Tally {
         self.all += 1;
     }
 
-    /// `null` when there is nothing to divide by.
+    /// Returns the share; `null` if the count is zero.
     #[allow(clippy::cast_precision_loss)] // counts stay far below 2^53
     fn share(self, part: u64) -> Value {
         if self.all == 0 { Value::Null } else { json!(part as f64 / self.all as f64) }
@@ -33,10 +33,11 @@ impl Tally {
     }
 }
 
-/// Accuracy by prompt and by instruction, strict and loose; by instruction also for each family and type.
+/// Accuracy by prompt and by instruction, strict and loose. The accuracy by instruction is also broken down by family
+/// and type.
 ///
-/// A prompt counts as followed when all its instructions are. Samples that were not graded count nowhere. A refusal
-/// that never became an answer has no instructions on record: it counts among the prompts only.
+/// A prompt counts as followed if all of its instructions are. Ungraded samples don't count. A refusal without an
+/// answer has no recorded instructions and counts only as a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Figures {
     prompts: Tally,
@@ -68,7 +69,7 @@ impl Figures {
 }
 
 impl Metrics for Figures {
-    fn add(&mut self, sample: &Ended<'_>) {
+    fn add(&mut self, sample: &FinishedSample<'_>) {
         self.count(sample.verdict);
     }
 
@@ -112,7 +113,7 @@ mod tests {
             Verdict::wrong(Outcome::Refused, "Refused."),
             Verdict::ungraded(Code::InvalidItem, "Broken."),
         ] {
-            figures.add(&Ended { item: 0, group: None, verdict: &verdict });
+            figures.add(&FinishedSample { item: 0, group: None, verdict: &verdict });
         }
         assert_eq!(
             Value::Object(figures.finish(5)),

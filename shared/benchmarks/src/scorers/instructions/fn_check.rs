@@ -1,17 +1,17 @@
-//! Checks that are one function of the text.
+//! Checks that are a single function of the text.
 
 use super::Check;
 
-/// A check made of a function.
-struct By<F>(F);
+/// Check that calls a function.
+struct FnCheck<F>(F);
 
-impl<F: Fn(&str) -> bool + Send + Sync> Check for By<F> {
+impl<F: Fn(&str) -> bool + Send + Sync> Check for FnCheck<F> {
     fn follows(&self, text: &str) -> bool {
         (self.0)(text)
     }
 }
 
-/// A check from a function.
-pub(crate) fn by(follows: impl Fn(&str) -> bool + Send + Sync + 'static) -> Box<dyn Check> {
-    Box::new(By(follows))
+/// Creates a check from a function.
+pub(crate) fn fn_check(follows: impl Fn(&str) -> bool + Send + Sync + 'static) -> Box<dyn Check> {
+    Box::new(FnCheck(follows))
 }

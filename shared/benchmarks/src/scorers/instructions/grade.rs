@@ -1,28 +1,28 @@
-//! From the instructions that a response follows to a verdict.
+//! Converts the checked instructions of a response to a verdict.
 
 use bench_domain::{Answer, Code, Verdict};
 use bench_items::Row;
 use serde_json::{Map, Value, json};
 
-use super::engine::{self, Followed, Instructions};
+use super::engine::{self, FollowedInstructions, Instructions};
 use super::{Lookup, Problem};
 use crate::grading::{self, Finding};
 
-/// Which way of checking decides whether a response is right.
+/// Kind of check that decides whether a response is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Headline {
-    /// The response as it stands.
+    /// The unchanged response.
     Strict,
     /// The response or one of its variants.
     Loose,
 }
 
-/// The verdict on an answer: right when it follows all instructions of its item.
+/// Grades an answer, which is right if it follows all instructions of its item.
 ///
-/// `detail` holds `instruction_id_list`, `strict` and `loose`, an entry for each instruction, in the row's order.
+/// `detail` holds `instruction_id_list`, `strict` and `loose`, each with one entry per instruction, in the row's order.
 pub(crate) fn grade(row: &Row, answer: &Answer, lookup: Lookup, headline: Headline) -> Verdict {
-    let graded = Instructions::of_row(row, lookup)
-        .and_then(|instructions| Ok((engine::ids(row)?, instructions.followed(&answer.text))));
+    let graded = Instructions::from_row(row, lookup)
+        .and_then(|instructions| Ok((engine::ids(row)?, instructions.check(&answer.text))));
     let (ids, followed) = match graded {
         Ok(graded) => graded,
         Err(problem) => return ungraded(row, &problem),
@@ -34,16 +34,16 @@ pub(crate) fn grade(row: &Row, answer: &Answer, lookup: Lookup, headline: Headli
     let missed: Vec<&str> =
         ids.iter().zip(decides).filter(|(_, follows)| !**follows).map(|(id, _)| *id).collect();
     let finding = Finding {
-        // There is nothing to extract; without a text here the answer would count as unparsed.
+        // Nothing is extracted, but without a text here the answer would count as unparsed.
         extracted: Some(String::new()),
         correct: missed.is_empty(),
         reason: format!("Not followed: {}.", missed.join(", ")),
         detail: detail(&ids, &followed),
     };
-    Verdict { extracted: None, ..grading::settle(answer, finding) }
+    Verdict { extracted: None, ..grading::verdict_for(answer, finding) }
 }
 
-fn detail(ids: &[&str], followed: &Followed) -> Map<String, Value> {
+fn detail(ids: &[&str], followed: &FollowedInstructions) -> Map<String, Value> {
     let mut detail = Map::new();
     detail.insert("instruction_id_list".into(), json!(ids));
     detail.insert("strict".into(), json!(followed.strict));
@@ -51,7 +51,7 @@ fn detail(ids: &[&str], followed: &Followed) -> Map<String, Value> {
     detail
 }
 
-/// Nothing can be said about any answer to such an item.
+/// Returns the verdict for an item with invalid instructions, for which no answer can be graded.
 fn ungraded(row: &Row, problem: &Problem) -> Verdict {
     let mut detail = Map::new();
     if let Some(ids) = row.get("instruction_id_list").filter(|ids| ids.is_array()) {

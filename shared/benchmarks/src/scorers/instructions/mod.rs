@@ -1,12 +1,12 @@
-//! Verifiable instructions: those of IFEval and of allenai's IFBench, in one engine.
+//! Verifiable instructions of IFEval and of allenai's IFBench, checked by one engine.
 //!
-//! A row names instructions and their parameters; each instruction is a [`Check`] that a response follows or does
-//! not. Checks say what the official Python programs say.
+//! A row names instructions and their parameters. Each instruction is a [`Check`] that a response either follows or
+//! doesn't. Checks give the same results as the official Python programs.
 
 pub(crate) mod allenai;
-mod by;
 mod engine;
 mod figures;
+mod fn_check;
 mod grade;
 pub(crate) mod ifeval;
 pub(crate) mod request;
@@ -24,53 +24,53 @@ use serde_json::{Map, Value};
 /// Parameters of an instruction, without those that are `null`.
 pub(crate) type Kwargs = Map<String, Value>;
 
-/// Why an instruction cannot be checked: nothing can be said about the response then.
+/// Reason why an instruction can't be checked. The response then can't be graded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CheckError {
-    /// No such instruction in the set.
+    /// The set has no such instruction.
     #[error("instruction `{0}` is unknown")]
     Unknown(String),
-    /// A parameter is missing or not as the instruction needs it.
+    /// A parameter is missing or invalid.
     #[error("instruction `{id}`: parameter `{name}` {problem}")]
     Parameter {
-        /// The instruction.
+        /// Instruction id.
         id: String,
-        /// The parameter.
+        /// Name of the parameter.
         name: &'static str,
-        /// What is wrong with it, such as `is missing`.
+        /// Description of the error, such as `is missing`.
         problem: String,
     },
-    /// What the check needs is not part of this program.
+    /// The check needs something that isn't part of this program.
     #[error("instruction `{id}` cannot be checked: {why}")]
     Unavailable {
-        /// The instruction.
+        /// Instruction id.
         id: String,
-        /// What is missing.
+        /// Missing part.
         why: &'static str,
     },
 }
 
-/// Why the instructions of a row cannot be checked.
+/// Reason why the instructions of a row can't be checked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Problem {
-    /// A column is missing or not as the dataset promises.
+    /// A column is missing or invalid.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// An instruction cannot be checked.
+    /// An instruction can't be checked.
     #[error(transparent)]
     Check(#[from] CheckError),
 }
 
-/// The check of an instruction by its id, for a set of instructions; `None` when the set has no such instruction.
-/// The prompt is the item's, where it is known.
+/// Creates the check of an instruction from its id, parameters and the item's prompt, if known. Returns `None` if the
+/// set has no such instruction.
 pub(crate) type Lookup = fn(&str, &Kwargs, Option<&str>) -> Option<Result<Box<dyn Check>, CheckError>>;
 
-/// One instruction with its parameters.
+/// Check of one instruction with its parameters.
 pub(crate) trait Check: Send + Sync {
-    /// Whether a text follows it. Never panics, and takes time linear in the text's length.
+    /// Returns true if a text follows the instruction. Must not panic, and must take time linear in the text's length.
     fn follows(&self, text: &str) -> bool;
 
-    /// Whether one of some texts follows it, which are variants of one that does not.
+    /// Returns true if at least one of the texts follows the instruction. They are variants of a text that doesn't.
     fn follows_variant(&self, variants: &[&str], failed: &str) -> bool {
         let _ = failed;
         variants.iter().any(|variant| self.follows(variant))

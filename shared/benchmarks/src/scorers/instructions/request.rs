@@ -1,15 +1,15 @@
-//! What is asked: the request of a row, and a response to it where one is known.
+//! The request of a row, and a reference response if one is known.
 
 use bench_domain::Prompt;
 use bench_items::{Row, RowError};
 use serde_json::Value;
 
-/// A column of our own in the rows that come along: a response that follows all instructions of its row.
+/// Column of this program's demo rows: a response that follows all instructions of its row.
 const REFERENCE: &str = "reference_answer";
-/// What the oracle says to rows without one: the datasets have no answers.
+/// Oracle's answer for rows without a reference. The datasets themselves have no answers.
 pub(crate) const NO_REFERENCE: &str = "No answer is known that follows these instructions.";
 
-/// The request as the only message.
+/// Returns a prompt with the request as the only message.
 pub(crate) fn prompt(row: &Row) -> Result<Prompt, RowError> {
     match row.get("prompt") {
         Some(Value::String(prompt)) if !prompt.is_empty() => Ok(Prompt::user(prompt.as_str())),
@@ -19,12 +19,12 @@ pub(crate) fn prompt(row: &Row) -> Result<Prompt, RowError> {
     }
 }
 
-/// A response that follows all instructions; empty when none is known.
+/// Returns a response that follows all instructions; empty if none is known.
 pub(crate) fn reference(row: &Row) -> &str {
     row.get(REFERENCE).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// What the oracle says.
+/// Returns the oracle's answer.
 pub(crate) fn oracle(row: &Row) -> String {
     let reference = reference(row);
     if reference.is_empty() { NO_REFERENCE.to_owned() } else { reference.to_owned() }
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_reference_the_oracle_says_so() {
+    fn without_a_reference_the_oracle_says_that_none_is_known() {
         let (known, unknown) = (json!({"reference_answer": "Hi."}), json!({"prompt": "?"}));
         let (known, unknown) = (known.as_object().unwrap(), unknown.as_object().unwrap());
         assert_eq!((reference(known), oracle(known).as_str()), ("Hi.", "Hi."));

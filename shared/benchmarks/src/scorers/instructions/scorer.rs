@@ -1,4 +1,4 @@
-//! The scorer of verifiable instructions.
+//! Scorer for verifiable instructions.
 
 use bench_domain::Answer;
 use bench_items::{Item, Row, RowError};
@@ -9,24 +9,24 @@ use super::{Check, CheckError, Kwargs, Lookup, allenai, engine, ifeval, request}
 use crate::grading::Grading;
 use crate::scorers::Scorer;
 
-/// The 25 instructions of IFEval: the response as it stands follows all of them.
+/// Scorer for the 25 instructions of IFEval. A response is right if, unchanged, it follows all of them.
 pub static IF_EVAL_CHECKS: InstructionChecks =
     InstructionChecks { lookup: ifeval::check, headline: Headline::Strict };
 
-/// The 58 instructions of allenai's IFBench: the response, or one of its variants, follows all of them.
+/// Scorer for the 58 instructions of allenai's IFBench. For each instruction, the response or one of its variants must
+/// follow it.
 pub static IF_BENCH_CHECKS: InstructionChecks =
     InstructionChecks { lookup: if_bench_check, headline: Headline::Loose };
 
-/// Takes a response for right when it follows the instructions in the item's columns `instruction_id_list` and
-/// `kwargs`.
+/// Accepts a response if it follows the instructions in the item's columns `instruction_id_list` and `kwargs`.
 pub struct InstructionChecks {
-    /// The instructions that are known.
+    /// Creates the checks.
     lookup: Lookup,
-    /// What decides whether a response is right.
+    /// Kind of check that decides whether a response is right.
     headline: Headline,
 }
 
-/// The check of an instruction. The official package knows the 25 instructions of IFEval as well.
+/// Creates the check of an instruction. The official package also includes the 25 instructions of IFEval.
 fn if_bench_check(
     id: &str,
     kwargs: &Kwargs,
@@ -53,13 +53,13 @@ impl Scorer for InstructionChecks {
     }
 }
 
-/// The grading fields of a row with a stored response. Instructions that cannot be checked become the verdict of
-/// that row, and so do columns that are not there or of a wrong type. Only a row that names its item may lack them:
-/// they are looked up.
+/// Returns the grading fields of a row with a stored response. Instructions that can't be checked, and missing or
+/// invalid columns, lead to an ungraded verdict of that row. Only rows with an item id may lack columns, which are then
+/// looked up.
 fn score_row(row: &Row) -> Result<Item, RowError> {
-    let is_there = |name: &str| row.get(name).is_some_and(|value| !value.is_null());
-    if is_there("item_id")
-        && let Some(missing) = ["instruction_id_list", "kwargs"].into_iter().find(|name| !is_there(name))
+    let is_present = |name: &str| row.get(name).is_some_and(|value| !value.is_null());
+    if is_present("item_id")
+        && let Some(missing) = ["instruction_id_list", "kwargs"].into_iter().find(|name| !is_present(name))
     {
         return Err(RowError::column(missing, "is missing"));
     }
@@ -67,7 +67,9 @@ fn score_row(row: &Row) -> Result<Item, RowError> {
     for name in ["instruction_id_list", "kwargs", "prompt"] {
         let Some(value) = row.get(name) else { continue };
         let value = match value {
-            Value::Array(entries) if name == "kwargs" => entries.iter().map(without_nulls).collect(),
+            Value::Array(entries) if name == "kwargs" => {
+                entries.iter().map(without_null_parameters).collect()
+            }
             value => value.clone(),
         };
         fields.insert(name.to_owned(), value);
@@ -75,10 +77,10 @@ fn score_row(row: &Row) -> Result<Item, RowError> {
     Ok(Item::new("", None, fields))
 }
 
-/// The parameters of one instruction without the padding, which is most of them.
-fn without_nulls(entry: &Value) -> Value {
+/// Returns the parameters of one instruction without `null` values, which most of them are.
+fn without_null_parameters(entry: &Value) -> Value {
     match entry {
-        Value::Object(entry) => Value::Object(engine::given(entry)),
+        Value::Object(entry) => Value::Object(engine::without_nulls(entry)),
         entry => entry.clone(),
     }
 }

@@ -1,21 +1,21 @@
-//! The eight texts of which one has to follow an instruction when it is checked loosely.
+//! Variants of a response for loose checks, which accept a response if any of eight texts follows an instruction.
 
 use std::borrow::Cow;
 
 use crate::python;
 
-/// A response without its first line, its last line or both, each with and without asterisks; only those that
-/// are not blank and differ from the response and from each other. The response itself is not among them.
+/// Returns a response without its first line, its last line or both, each with and without asterisks. Leaves out
+/// variants that are blank or equal to another variant, and the response itself.
 pub(super) fn variants(response: &str) -> Vec<Cow<'_, str>> {
     let after_first = response.split_once('\n').map_or("", |(_, after)| after);
     let before_last = response.rsplit_once('\n').map_or("", |(before, _)| before);
     let between = after_first.rsplit_once('\n').map_or("", |(before, _)| before);
-    // Trimmed first: what is blank at the ends only without asterisks stays.
+    // Parts are trimmed before asterisks are removed, so whitespace that this exposes at the ends stays.
     let parts = [response, python::strip(after_first), python::strip(before_last), python::strip(between)];
     let mut variants: Vec<Cow<'_, str>> = Vec::with_capacity(7);
     for part in parts {
-        let without_marks = part.contains('*').then(|| Cow::Owned(part.replace('*', "")));
-        for variant in std::iter::once(Cow::Borrowed(part)).chain(without_marks) {
+        let remove_marks = part.contains('*').then(|| Cow::Owned(part.replace('*', "")));
+        for variant in std::iter::once(Cow::Borrowed(part)).chain(remove_marks) {
             let is_new = variant != response && !variants.contains(&variant);
             if is_new && !python::strip(&variant).is_empty() {
                 variants.push(variant);
@@ -48,7 +48,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn they_are_those_of_the_definition(response in "[a* \n\r]{0,12}") {
+        fn variants_match_the_definition(response in "[a* \n\r]{0,12}") {
             let lines: Vec<&str> = response.split('\n').collect();
             let join = |lines: &[&str]| python::strip(&lines.join("\n")).to_owned();
             let inner = lines.get(1..lines.len() - 1).map(join).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Judged answers, and what benchmarks with a judge have in common: replies, and a judge without a model.
+//! Scorer for judged answers, and helpers that benchmarks with a judge share.
 
-mod likeness;
+mod oracle;
 mod reply;
 
 use bench_domain::{Answer, Stage, Verdict};
@@ -13,21 +13,21 @@ use crate::columns::text_or_number;
 use crate::grading::Grading;
 use crate::grading::{self, Finding};
 
-pub(crate) use likeness::contains_gold;
-pub(crate) use reply::{is_blank, json_object, note_truncation, unfenced, without_thoughts};
+pub(crate) use oracle::contains_gold;
+pub(crate) use reply::{is_blank, json_object, note_truncation, strip_fence, strip_thoughts};
 
 /// Column of the gold answer.
 const ANSWER: &str = "answer";
 
-/// Leaves answers to a judge. An empty one is settled without it. The gold answer is in the column `answer`.
+/// Leaves answers to a judge, except empty ones. The gold answer is in the column `answer`.
 pub struct Judged {
-    /// Who judges.
+    /// Judge of the benchmark.
     pub judge: &'static dyn Judge,
-    /// The verdict on an empty answer, such as [`empty`].
+    /// Returns the verdict on an empty answer, for example with [`empty`].
     pub empty: fn(&Item, &Answer) -> Verdict,
-    /// Says the right answer in the form that is asked for.
-    pub say: fn(&str) -> String,
-    /// Column that groups items.
+    /// Formats the right answer in the form that the prompt requests.
+    pub format_answer: fn(&str) -> String,
+    /// Column with the item's group.
     pub group: &'static str,
 }
 
@@ -37,12 +37,12 @@ impl Scorer for Judged {
     }
 
     fn oracle(&self, item: &Item) -> String {
-        (self.say)(&self.expected(item))
+        (self.format_answer)(&self.expected(item))
     }
 
     fn grade(&self, item: &Item, answer: &Answer) -> Grading {
         if text_or_number(&item.row, ANSWER).is_err() {
-            return grading::without_gold().into();
+            return grading::missing_gold_verdict().into();
         }
         if is_blank(answer) {
             return (self.empty)(item, answer).into();
@@ -50,7 +50,7 @@ impl Scorer for Judged {
         Grading::NeedsTurn(Stage::Judge)
     }
 
-    /// The gold answer, with the question and the column that groups items where they are given.
+    /// Makes an item from the gold answer, and from the question and the group column if they are given.
     fn score_row(&self, row: &Row) -> Result<Item, RowError> {
         let mut fields = Row::new();
         fields.insert(ANSWER.into(), Value::String(text_or_number(row, ANSWER)?));
@@ -64,8 +64,8 @@ impl Scorer for Judged {
     }
 }
 
-/// The verdict on an empty answer: it is wrong.
+/// Returns the verdict on an empty answer, which is wrong.
 pub fn empty(answer: &Answer, detail: Map<String, Value>) -> Verdict {
     let nothing = Finding { extracted: None, correct: false, reason: String::new(), detail };
-    grading::settle(answer, nothing)
+    grading::verdict_for(answer, nothing)
 }

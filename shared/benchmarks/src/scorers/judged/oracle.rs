@@ -1,17 +1,17 @@
-//! A judge without a model.
+//! Judging without a model.
 
-/// Whether the right answer stands in an answer, word by word: letters and digits count, their case and what is
-/// between them does not. A right answer of other characters alone must stand there as it is. An empty one stands
-/// nowhere.
+/// Returns true if an answer contains the right answer as a sequence of words. Only letters and digits count, not their
+/// case or the characters between them. A right answer without letters and digits must occur literally, and an empty
+/// one never matches.
 ///
-/// Good enough for answers that are made of the right one, and for nothing else: it takes `not 7` for `7`.
+/// This is reliable only for answers made from the right one: it also accepts `not 7` for `7`.
 pub(crate) fn contains_gold(answer: &str, gold: &str) -> bool {
     let gold_words = words(gold);
     if gold_words.is_empty() {
         let gold = gold.trim();
         return !gold.is_empty() && answer.contains(gold);
     }
-    // Blanks at both ends, so that a word is found as a whole only.
+    // Spaces at both ends ensure that only whole words match.
     format!(" {} ", words(answer).join(" ")).contains(&format!(" {} ", gold_words.join(" ")))
 }
 

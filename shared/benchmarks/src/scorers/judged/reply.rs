@@ -1,4 +1,4 @@
-//! The forms of a judge's reply.
+//! Parses the formats of a judge's reply.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
-use crate::grading::shortened;
+use crate::grading::shorten;
 use crate::python;
 
-/// Characters of an error about a reply's form that are told.
+/// Maximum number of characters of a parser error that a message quotes.
 const PROBLEM_CHARS_MAX: usize = 160;
 const FENCE: &str = "```";
 const THOUGHTS_START: &str = "<think>";
 const THOUGHTS_END: &str = "</think>";
 
-/// Whether nothing but blanks was answered.
+/// Returns true if an answer contains only whitespace.
 pub(crate) fn is_blank(answer: &Answer) -> bool {
     python::strip(&answer.text).is_empty()
 }
 
-/// Notes that the token limit cut the answer off that a verdict is about.
+/// Records that the token limit truncated the judged answer.
 pub(crate) fn note_truncation(detail: &mut Map<String, Value>, answer: &Answer) {
     if answer.finish == Finish::Length {
         detail.insert("truncated".into(), json!(true));
     }
 }
 
-/// The members of a reply that is exactly one JSON object and names none of them twice.
+/// Returns the members of a reply that is exactly one JSON object without duplicate names.
 ///
 /// # Errors
-/// What is wrong with the reply, in a few words.
+/// Returns a short description of the error in the reply.
 pub(crate) fn json_object(reply: &str) -> Result<Map<String, Value>, String> {
     let reply = python::strip(reply);
     if reply.is_empty() {
@@ -42,11 +42,11 @@ pub(crate) fn json_object(reply: &str) -> Result<Map<String, Value>, String> {
     }
     let object: Result<Object, _> = serde_json::from_str(reply);
     object.map(|object| object.0).map_err(|error| {
-        format!("it is not one JSON object: {}", shortened(&error.to_string(), PROBLEM_CHARS_MAX))
+        format!("it is not one JSON object: {}", shorten(&error.to_string(), PROBLEM_CHARS_MAX))
     })
 }
 
-/// An object whose names differ. Which of two values of one name is meant cannot be said.
+/// Object without duplicate names. With duplicates, it would be unclear which value is meant.
 struct Object(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Object {
@@ -68,25 +68,25 @@ impl<'de> Visitor<'de> for Members {
         let mut members = Map::new();
         while let Some((name, value)) = access.next_entry::<String, Value>()? {
             if members.insert(name, value).is_some() {
-                return Err(A::Error::custom("a member is there twice"));
+                return Err(A::Error::custom("a member occurs twice"));
             }
         }
         Ok(Object(members))
     }
 }
 
-/// A reply without the code fence around the whole of it, if it has one.
-pub(crate) fn unfenced(reply: &str) -> &str {
+/// Removes a code fence that encloses the whole reply.
+pub(crate) fn strip_fence(reply: &str) -> &str {
     let reply = python::strip(reply);
     let inner = reply.strip_prefix(FENCE).and_then(|rest| rest.strip_suffix(FENCE));
     let Some((language, body)) = inner.and_then(|inner| inner.split_once('\n')) else { return reply };
-    // More than a word after the opening fence is content, and a fence within the body makes two blocks.
+    // More than a word after the opening fence is content, and a fence inside the body means two blocks.
     let is_language = language.trim().chars().all(|c| c.is_ascii_alphanumeric());
     if is_language && !body.contains(FENCE) { python::strip(body) } else { reply }
 }
 
-/// A reply without the closed blocks of reasoning in it; one that is not closed stays.
-pub(crate) fn without_thoughts(reply: &str) -> String {
+/// Removes closed reasoning blocks from a reply. A block that isn't closed stays.
+pub(crate) fn strip_thoughts(reply: &str) -> String {
     let mut kept = String::new();
     let mut rest = reply;
     while let Some((before, block)) = rest.split_once(THOUGHTS_START) {
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_object_and_nothing_else() {
+    fn a_reply_must_be_exactly_one_object() {
         assert_eq!(json_object(" {\"a\": 1}\n").unwrap().get("a"), Some(&json!(1)));
         for reply in [
             "",
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_fence_is_taken_off() {
+    fn one_fence_is_removed() {
         for (reply, expected) in [
             ("```json\n{}\n```", "{}"),
             ("\n```\n{}\n```  ", "{}"),
@@ -138,12 +138,12 @@ mod tests {
             ("``````", "``````"),
             ("```{\"a\":1}\n```", "```{\"a\":1}\n```"),
         ] {
-            assert_eq!(unfenced(reply), expected);
+            assert_eq!(strip_fence(reply), expected);
         }
     }
 
     #[test]
-    fn closed_blocks_of_reasoning_are_taken_out() {
+    fn closed_reasoning_blocks_are_removed() {
         for (reply, expected) in [
             ("<think>A or B</think>B", "B"),
             ("<think>A</think><think>\nB</think> C", " C"),
@@ -151,23 +151,23 @@ mod tests {
             ("A</think>B", "A</think>B"),
             ("plain", "plain"),
         ] {
-            assert_eq!(without_thoughts(reply), expected);
+            assert_eq!(strip_thoughts(reply), expected);
         }
     }
 
     proptest! {
         #[test]
-        fn no_text_is_too_odd(text in any::<String>()) {
-            let _ = json_object(unfenced(&without_thoughts(&text)));
+        fn arbitrary_texts_are_read(text in any::<String>()) {
+            let _ = json_object(strip_fence(&strip_thoughts(&text)));
         }
 
         #[test]
         fn an_object_is_read_in_any_wrapping(value in ".{0,20}", blanks in "[ \n\t]{0,3}") {
             let object = json!({ "a": value });
             let plain = json_object(&format!("{blanks}{object}{blanks}")).unwrap();
-            let fenced = json_object(unfenced(&format!("```json\n{object}\n```{blanks}")));
+            let fenced = json_object(strip_fence(&format!("```json\n{object}\n```{blanks}")));
             prop_assert_eq!(plain.get("a"), object.get("a"));
-            // A fence in the value leaves it in doubt where the block ends.
+            // With a fence in the value, it is unclear where the block ends.
             prop_assert_eq!(fenced.is_ok(), !value.contains("```"));
         }
     }

@@ -1,27 +1,27 @@
-//! What expressions are made of: names, literals, and what stands in brackets.
+//! Parts of expressions: names, literals, and contents of brackets.
 
-use super::expression::{Expr, level, listed};
+use super::expression::{Expr, join_tuple, level};
 use super::literal;
 use super::reader::Reader;
 use super::token::Kind;
 
 impl Reader<'_> {
-    /// Up to the closing parenthesis, named ones last.
+    /// Reads call arguments up to the closing parenthesis. Keyword arguments are written last.
     pub(super) fn arguments(&mut self) -> Option<String> {
-        let (mut given, mut named) = (Vec::new(), Vec::new());
+        let (mut positional, mut keyword) = (Vec::new(), Vec::new());
         while !self.take(")") {
             if self.take("**") {
-                named.push(format!("**{}", self.expression()?.plain()));
-            } else if self.peek()?.kind == Kind::Name && self.is_after("=") {
+                keyword.push(format!("**{}", self.expression()?.plain()));
+            } else if self.peek()?.kind == Kind::Name && self.second_is("=") {
                 let name = self.name()?;
                 self.expect("=")?;
-                named.push(format!("{name}={}", self.expression()?.plain()));
+                keyword.push(format!("{name}={}", self.expression()?.plain()));
             } else if self.take("*") {
-                given.push(format!("*{}", self.expression()?.at(level::BIT_OR)));
+                positional.push(format!("*{}", self.expression()?.at_level(level::BIT_OR)));
             } else {
                 let value = self.named()?;
                 let text = value.plain();
-                given.push(match self.loops()? {
+                positional.push(match self.loops()? {
                     None => text,
                     Some(loops) => format!("({text}{loops})"),
                 });
@@ -31,8 +31,8 @@ impl Reader<'_> {
                 break;
             }
         }
-        given.append(&mut named);
-        Some(given.join(", "))
+        positional.append(&mut keyword);
+        Some(positional.join(", "))
     }
 
     pub(super) fn subscript(&mut self) -> Option<String> {
@@ -51,17 +51,17 @@ impl Reader<'_> {
             }
         }
         match only {
-            Some(only) if !is_tuple => Some(only.parts.as_deref().map_or_else(|| only.plain(), listed)),
-            _ => Some(listed(&parts)),
+            Some(only) if !is_tuple => Some(only.parts.as_deref().map_or_else(|| only.plain(), join_tuple)),
+            _ => Some(join_tuple(&parts)),
         }
     }
 
     fn slice(&mut self) -> Option<Expr> {
-        let ends = |reader: &Self| reader.is(":") || reader.is(",") || reader.is("]");
+        let ends = |reader: &Self| reader.next_is(":") || reader.next_is(",") || reader.next_is("]");
         let mut text = String::new();
         if !ends(self) {
             let first = self.element()?;
-            if !self.is(":") {
+            if !self.next_is(":") {
                 return Some(first);
             }
             text = first.plain();
@@ -78,31 +78,31 @@ impl Reader<'_> {
         Some(Expr::atom(text))
     }
 
-    /// `for … in … if …`, as often as it comes.
+    /// Sequence of comprehension clauses `for … in … if …`.
     pub(super) fn loops(&mut self) -> Option<Option<String>> {
         let mut text = String::new();
         loop {
-            let is_async = self.is("async") && self.is_after("for");
+            let is_async = self.next_is("async") && self.second_is("for");
             if is_async {
                 self.take("async");
             }
             if !self.take("for") {
                 break;
             }
-            let target = self.target()?.at(level::TUPLE);
+            let target = self.target()?.at_level(level::TUPLE);
             self.expect("in")?;
-            let over = self.either("or", level::OR)?.at(level::OR);
+            let iterable = self.boolean_chain("or", level::OR)?.at_level(level::OR);
             text.push_str(if is_async { " async for " } else { " for " });
-            text.push_str(&format!("{target} in {over}"));
+            text.push_str(&format!("{target} in {iterable}"));
             while self.take("if") {
-                let test = self.either("or", level::OR)?.at(level::OR);
+                let test = self.boolean_chain("or", level::OR)?.at_level(level::OR);
                 text.push_str(&format!(" if {test}"));
             }
         }
         Some(Some(text).filter(|text| !text.is_empty()))
     }
 
-    /// What a loop counts through.
+    /// Target of a loop.
     pub(super) fn target(&mut self) -> Option<Expr> {
         let outer = std::mem::replace(&mut self.is_target, true);
         let found = self.expressions();
@@ -110,8 +110,8 @@ impl Reader<'_> {
         found
     }
 
-    /// A name, a literal, or something in brackets.
-    pub(super) fn one(&mut self) -> Option<Expr> {
+    /// Name, literal, or expression in brackets.
+    pub(super) fn atom(&mut self) -> Option<Expr> {
         let token = self.next()?;
         match token.kind {
             Kind::Number => {
@@ -126,7 +126,7 @@ impl Reader<'_> {
                 name => Some(Expr::atom(name)),
             },
             Kind::Operator => {
-                // What is in brackets may hold `in` again.
+                // Inside brackets, `in` is an operator again.
                 let outer = std::mem::replace(&mut self.is_target, false);
                 let found = match token.text {
                     "(" => self.in_parentheses(),
@@ -142,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Literals one after the other are one.
+    /// Joins adjacent string literals.
     fn text(&mut self, first: &str) -> Option<Expr> {
         let Some(mut whole) = literal::text(first) else { return self.formatted(first) };
         while let Some(next) = self.peek().filter(|next| next.kind == Kind::Text) {
@@ -157,11 +157,11 @@ impl Reader<'_> {
         Some(Expr { literal, ..Expr::atom(literal::repr(&whole)) })
     }
 
-    /// Formatted literals, and others in a row with them, are left as they are but for the quotes of simple ones.
+    /// Formatted literals, and literals adjacent to them, stay unchanged except for the quotes of simple ones.
     fn formatted(&mut self, first: &str) -> Option<Expr> {
-        let mut parts = vec![literal::requoted(first)];
+        let mut parts = vec![literal::requote(first)];
         while let Some(next) = self.peek().filter(|next| next.kind == Kind::Text) {
-            parts.push(literal::requoted(next.text));
+            parts.push(literal::requote(next.text));
             self.next();
         }
         Some(Expr::atom(parts.join(" ")))
@@ -201,7 +201,7 @@ impl Reader<'_> {
         let mut parts = Vec::new();
         while !self.take("}") {
             let part = if self.take("**") {
-                format!("**{}", self.binary(level::BIT_OR)?.at(level::BIT_OR))
+                format!("**{}", self.binary(level::BIT_OR)?.at_level(level::BIT_OR))
             } else {
                 let key = self.element()?.plain();
                 match self.take(":") {

@@ -1,10 +1,10 @@
-//! Expressions, read into the text that they become.
+//! Reads expressions directly into the text that is written.
 
 use super::literal;
 use super::reader::Reader;
 use super::token::Kind;
 
-/// How strongly the parts of an expression hold together, weakest first.
+/// Precedence levels of expressions, lowest first.
 pub(super) mod level {
     pub(in super::super) const NAMED: u8 = 0;
     pub(in super::super) const TUPLE: u8 = 1;
@@ -21,24 +21,24 @@ pub(super) mod level {
     pub(in super::super) const ATOM: u8 = 17;
 }
 
-/// Operators with two sides, by level from [`level::BIT_OR`] on.
+/// Binary operators, by level from [`level::BIT_OR`] on.
 const BINARY: [&[&str]; 6] =
     [&["|"], &["^"], &["&"], &["<<", ">>"], &["+", "-"], &["*", "@", "/", "%", "//"]];
 
-/// Expressions within expressions at most.
+/// Maximum nesting depth of expressions.
 const DEPTH_MAX: usize = 60;
 
-/// An expression.
+/// Expression, as written.
 #[derive(Debug, Clone)]
 pub(super) struct Expr {
     pub(super) text: String,
-    /// Of its outermost operator.
+    /// Precedence level of its outermost operator.
     pub(super) level: u8,
-    /// The parts of a tuple with parts.
+    /// Parts of a nonempty tuple.
     pub(super) parts: Option<Vec<String>>,
-    /// A whole number: a dot after it needs a blank.
+    /// True for an integer literal, which needs a blank before an attribute's dot.
     pub(super) is_whole: bool,
-    /// The text that it is.
+    /// Value, if the expression is a string literal.
     pub(super) literal: Option<literal::Text>,
 }
 
@@ -55,22 +55,22 @@ impl Expr {
         if parts.is_empty() {
             return Self::atom("()");
         }
-        Self { parts: Some(parts.clone()), ..Self::new(listed(&parts), level::TUPLE) }
+        Self { parts: Some(parts.clone()), ..Self::new(join_tuple(&parts), level::TUPLE) }
     }
 
-    /// The text where at least that level is needed.
-    pub(super) fn at(&self, level: u8) -> String {
+    /// Returns the text for a context of at least this level, with parentheses if needed.
+    pub(super) fn at_level(&self, level: u8) -> String {
         if level > self.level { format!("({})", self.text) } else { self.text.clone() }
     }
 
-    /// The text in most places.
+    /// Returns the text for most contexts.
     pub(super) fn plain(&self) -> String {
-        self.at(level::TEST)
+        self.at_level(level::TEST)
     }
 }
 
-/// With commas between, and one after a part that is alone.
-pub(super) fn listed(parts: &[String]) -> String {
+/// Joins parts with commas. A single part gets a trailing comma.
+pub(super) fn join_tuple(parts: &[String]) -> String {
     match parts {
         [only] => format!("{only},"),
         parts => parts.join(", "),
@@ -78,10 +78,10 @@ pub(super) fn listed(parts: &[String]) -> String {
 }
 
 impl Reader<'_> {
-    /// Everything up to where a statement, or what encloses it, goes on: with a comma it is a tuple.
+    /// Reads all expressions up to the rest of the statement or a closing bracket. With a comma they form a tuple.
     pub(super) fn expressions(&mut self) -> Option<Expr> {
         let first = self.element()?;
-        if !self.is(",") {
+        if !self.next_is(",") {
             return Some(first);
         }
         let mut parts = vec![first.plain()];
@@ -107,10 +107,10 @@ impl Reader<'_> {
         }
     }
 
-    /// One part of a list: with a star, with `:=`, or plain.
+    /// Reads one element of a list: starred, with `:=`, or plain.
     pub(super) fn element(&mut self) -> Option<Expr> {
         if self.take("*") {
-            return Some(Expr::atom(format!("*{}", self.binary(level::BIT_OR)?.at(level::BIT_OR))));
+            return Some(Expr::atom(format!("*{}", self.binary(level::BIT_OR)?.at_level(level::BIT_OR))));
         }
         self.named()
     }
@@ -119,7 +119,7 @@ impl Reader<'_> {
         let value = self.expression()?;
         if self.take(":=") {
             let right = self.expression()?;
-            let text = format!("{} := {}", value.at(level::ATOM), right.at(level::ATOM));
+            let text = format!("{} := {}", value.at_level(level::ATOM), right.at_level(level::ATOM));
             return Some(Expr::new(text, level::NAMED));
         }
         Some(value)
@@ -129,7 +129,7 @@ impl Reader<'_> {
         self.deeper(Self::any_expression)
     }
 
-    /// Reads on within what is being read, as long as that is not too deep.
+    /// Reads a nested expression, unless the nesting is too deep.
     fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Option<Expr>) -> Option<Expr> {
         self.depth += 1;
         let found = if self.depth > DEPTH_MAX { None } else { read(self) };
@@ -139,7 +139,7 @@ impl Reader<'_> {
 
     fn any_expression(&mut self) -> Option<Expr> {
         if self.take("yield") {
-            return self.yielded();
+            return self.yield_expression();
         }
         if self.take("lambda") {
             let parameters = self.parameters(":", false)?;
@@ -148,37 +148,38 @@ impl Reader<'_> {
             let body = self.expression()?.plain();
             return Some(Expr::new(format!("lambda{blank}{parameters}: {body}"), level::TEST));
         }
-        let body = self.either("or", level::OR)?;
+        let body = self.boolean_chain("or", level::OR)?;
         if !self.take("if") {
             return Some(body);
         }
-        let test = self.either("or", level::OR)?;
+        let test = self.boolean_chain("or", level::OR)?;
         self.expect("else")?;
         let other = self.expression()?;
-        let text = format!("{} if {} else {}", body.at(level::OR), test.at(level::OR), other.plain());
+        let text =
+            format!("{} if {} else {}", body.at_level(level::OR), test.at_level(level::OR), other.plain());
         Some(Expr::new(text, level::TEST))
     }
 
-    fn yielded(&mut self) -> Option<Expr> {
+    fn yield_expression(&mut self) -> Option<Expr> {
         if self.take("from") {
-            let value = self.expression()?.at(level::ATOM);
+            let value = self.expression()?.at_level(level::ATOM);
             return Some(Expr::new(format!("yield from {value}"), level::YIELD));
         }
         if self.ends_expressions() {
             return Some(Expr::new("yield", level::YIELD));
         }
-        let value = self.expressions()?.at(level::ATOM);
+        let value = self.expressions()?.at_level(level::ATOM);
         Some(Expr::new(format!("yield {value}"), level::YIELD))
     }
 
-    /// A chain of `or` or `and`. Python asks each part for one level more than the part before it.
-    pub(super) fn either(&mut self, word: &str, own: u8) -> Option<Expr> {
+    /// Reads a chain of `or` or `and`. As in `ast.unparse`, the required level rises by one with each operand.
+    pub(super) fn boolean_chain(&mut self, word: &str, own: u8) -> Option<Expr> {
         let part = |reader: &mut Self| match word {
-            "or" => reader.either("and", level::AND),
-            _ => reader.negated(),
+            "or" => reader.boolean_chain("and", level::AND),
+            _ => reader.negation(),
         };
         let first = part(self)?;
-        if !self.is(word) {
+        if !self.next_is(word) {
             return Some(first);
         }
         let mut parts = vec![first];
@@ -186,22 +187,22 @@ impl Reader<'_> {
             parts.push(part(self)?);
         }
         let levels = (own + 1..).map(|level| level.min(level::ATOM));
-        let parts: Vec<String> = parts.iter().zip(levels).map(|(part, level)| part.at(level)).collect();
+        let parts: Vec<String> = parts.iter().zip(levels).map(|(part, level)| part.at_level(level)).collect();
         Some(Expr::new(parts.join(&format!(" {word} ")), own))
     }
 
-    fn negated(&mut self) -> Option<Expr> {
+    fn negation(&mut self) -> Option<Expr> {
         if self.take("not") {
-            let operand = self.deeper(Self::negated)?.at(level::NOT);
+            let operand = self.deeper(Self::negation)?.at_level(level::NOT);
             return Some(Expr::new(format!("not {operand}"), level::NOT));
         }
         let mut text = String::new();
         let first = self.binary(level::BIT_OR)?;
         while let Some(operator) = self.comparison() {
             if text.is_empty() {
-                text = first.at(level::BIT_OR);
+                text = first.at_level(level::BIT_OR);
             }
-            let right = self.binary(level::BIT_OR)?.at(level::BIT_OR);
+            let right = self.binary(level::BIT_OR)?.at_level(level::BIT_OR);
             text = format!("{text} {operator} {right}");
         }
         Some(if text.is_empty() { first } else { Expr::new(text, level::COMPARE) })
@@ -216,7 +217,7 @@ impl Reader<'_> {
         if self.take("is") {
             return Some(if self.take("not") { "is not" } else { "is" });
         }
-        if self.is("not") && self.is_after("in") {
+        if self.next_is("not") && self.second_is("in") {
             self.take("not");
             self.take("in");
             return Some("not in");
@@ -224,7 +225,7 @@ impl Reader<'_> {
         (!self.is_target && self.take("in")).then_some("in")
     }
 
-    /// Operators from that level on, from the left.
+    /// Reads left-associative operators from a level on.
     pub(super) fn binary(&mut self, own: u8) -> Option<Expr> {
         let operators: &[&str] =
             match own.checked_sub(level::BIT_OR).and_then(|at| BINARY.get(usize::from(at))) {
@@ -233,8 +234,8 @@ impl Reader<'_> {
             };
         let mut left = self.binary(own + 1)?;
         while let Some(operator) = operators.iter().find(|operator| self.take(operator)) {
-            let right = self.binary(own + 1)?.at(own + 1);
-            left = Expr::new(format!("{} {operator} {right}", left.at(own)), own);
+            let right = self.binary(own + 1)?.at_level(own + 1);
+            left = Expr::new(format!("{} {operator} {right}", left.at_level(own)), own);
         }
         Some(left)
     }
@@ -242,26 +243,26 @@ impl Reader<'_> {
     fn factor(&mut self) -> Option<Expr> {
         for operator in ["-", "+", "~"] {
             if self.take(operator) {
-                let operand = self.deeper(Self::factor)?.at(level::FACTOR);
+                let operand = self.deeper(Self::factor)?.at_level(level::FACTOR);
                 return Some(Expr::new(format!("{operator}{operand}"), level::FACTOR));
             }
         }
         let base = match self.take("await") {
-            true => Expr::new(format!("await {}", self.primary()?.at(level::ATOM)), level::AWAIT),
+            true => Expr::new(format!("await {}", self.primary()?.at_level(level::ATOM)), level::AWAIT),
             false => self.primary()?,
         };
         if self.take("**") {
-            let exponent = self.deeper(Self::factor)?.at(level::POWER);
-            return Some(Expr::new(format!("{} ** {exponent}", base.at(level::AWAIT)), level::POWER));
+            let exponent = self.deeper(Self::factor)?.at_level(level::POWER);
+            return Some(Expr::new(format!("{} ** {exponent}", base.at_level(level::AWAIT)), level::POWER));
         }
         Some(base)
     }
 
     fn primary(&mut self) -> Option<Expr> {
-        let mut value = self.one()?;
+        let mut value = self.atom()?;
         loop {
             let whole = if value.is_whole { " " } else { "" };
-            let text = value.at(level::ATOM);
+            let text = value.at_level(level::ATOM);
             value = if self.take(".") {
                 Expr::atom(format!("{text}{whole}.{}", self.name()?))
             } else if self.take("(") {

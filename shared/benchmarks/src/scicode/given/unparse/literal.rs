@@ -1,4 +1,4 @@
-//! Text and number literals: what they stand for, and how Python writes that.
+//! String and number literals: their values, and how Python writes them.
 
 use std::sync::LazyLock;
 
@@ -7,13 +7,13 @@ use regex::Regex;
 
 use crate::python;
 
-/// What a text literal stands for.
+/// Value of a string literal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Text {
     pub(super) value: String,
-    /// One character for each byte.
+    /// True for bytes; each character then stands for one byte.
     pub(super) is_bytes: bool,
-    /// Written with the prefix `u`.
+    /// True if the literal has the prefix `u`.
     pub(super) is_marked: bool,
 }
 
@@ -31,7 +31,7 @@ fn is_printable(c: char) -> bool {
     }
 }
 
-/// The value of a literal; `None` where it is a formatted one, or names a character.
+/// Returns the value of a string literal; `None` for a formatted one, or one with a named character.
 pub(super) fn text(literal: &str) -> Option<Text> {
     let (prefix, quoted) = literal.split_at(literal.find(['\'', '"'])?);
     let prefix = prefix.to_ascii_lowercase();
@@ -44,12 +44,12 @@ pub(super) fn text(literal: &str) -> Option<Text> {
     if is_bytes && !inner.is_ascii() {
         return None;
     }
-    let value = if prefix.contains('r') { inner } else { unescaped(&inner, is_bytes)? };
+    let value = if prefix.contains('r') { inner } else { unescape(&inner, is_bytes)? };
     Some(Text { value, is_bytes, is_marked: prefix == "u" })
 }
 
-/// A formatted literal in single quotes, where that changes nothing in it.
-pub(super) fn requoted(literal: &str) -> String {
+/// Returns a formatted literal in single quotes, if that doesn't change its meaning.
+pub(super) fn requote(literal: &str) -> String {
     let inner = literal.strip_prefix("f\"").and_then(|inner| inner.strip_suffix('"'));
     match inner.filter(|inner| !inner.contains(['\'', '"'])) {
         Some(inner) => format!("f'{inner}'"),
@@ -57,7 +57,7 @@ pub(super) fn requoted(literal: &str) -> String {
     }
 }
 
-fn unescaped(text: &str, is_bytes: bool) -> Option<String> {
+fn unescape(text: &str, is_bytes: bool) -> Option<String> {
     let mut value = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
@@ -100,7 +100,7 @@ fn unescaped(text: &str, is_bytes: bool) -> Option<String> {
     Some(value)
 }
 
-/// `repr` of a text or of bytes.
+/// Returns Python's `repr` of a string or bytes.
 pub(super) fn repr(text: &Text) -> String {
     let quote = if text.value.contains('\'') && !text.value.contains('"') { '"' } else { '\'' };
     let mut written = String::new();
@@ -137,7 +137,7 @@ fn push_escaped(written: &mut String, c: char) {
     }
 }
 
-/// A documentation text in three quotes, as few characters escaped as possible.
+/// Returns a docstring in triple quotes, with as few escaped characters as possible.
 pub(super) fn documentation(text: &Text) -> String {
     let mut escaped = String::new();
     for c in text.value.chars() {
@@ -149,7 +149,7 @@ pub(super) fn documentation(text: &Text) -> String {
     let mut quotes = vec!["\"\"\"", "'''"];
     quotes.retain(|quote| !escaped.contains(quote));
     let last = escaped.chars().last();
-    // The other kind, where the text ends with a quote.
+    // If the text ends with a quote, prefer the other kind.
     quotes.sort_by_key(|quote| quote.chars().next() == last);
     let marked = if text.is_marked { "u" } else { "" };
     let Some(quote) = quotes.first() else {
@@ -164,7 +164,7 @@ pub(super) fn documentation(text: &Text) -> String {
     format!("{marked}{quote}{escaped}{quote}")
 }
 
-/// `repr` of a number, and whether it is a whole one.
+/// Returns Python's `repr` of a number, and true if it is an integer.
 pub(super) fn number(literal: &str) -> Option<(String, bool)> {
     let plain = literal.replace('_', "").to_ascii_lowercase();
     for (prefix, radix) in [("0x", 16), ("0b", 2), ("0o", 8)] {
@@ -184,6 +184,6 @@ pub(super) fn number(literal: &str) -> Option<(String, bool)> {
 
 fn float(plain: &str) -> Option<String> {
     let value: f64 = plain.parse().ok()?;
-    // There is no literal of an infinity.
+    // There is no literal for infinity.
     Some(if value.is_infinite() { "1e309".into() } else { python::float_repr(value) })
 }

@@ -1,8 +1,8 @@
-//! One definition of a Python text, written the way `ast.unparse` of Python 3.11 writes it: without comments, with its own
-//! blanks, quotes and parentheses.
+//! Extracts one definition from a Python text and writes it as `ast.unparse` of Python 3.11 does: without comments,
+//! with normalized whitespace, quotes and parentheses.
 //!
-//! There is no tree: an expression is read straight into the text that it becomes, with the strength of its outermost
-//! operator, which tells whoever holds it whether it takes parentheses.
+//! There is no syntax tree. Each expression is read directly into its output text, together with the precedence of its
+//! outermost operator, so that the enclosing expression can add parentheses.
 
 mod brackets;
 mod expression;
@@ -14,19 +14,19 @@ mod token;
 
 use reader::Reader;
 
-/// What the official program takes from a text: of the functions and classes of that name the one that a walk over the tree
-/// meets first, level by level. `None` when there is none.
+/// Returns the definition that the official program takes from a text: of the functions and classes with this name, the
+/// first in a breadth-first walk over the tree. `None` if there is none.
 ///
-/// Formatted text literals are left as they stand. A text that is not understood here, such as one with `match`, is cut by
-/// its lines and left as it stands; one that holds no such line comes back whole, as the official program gives what is not
-/// Python.
+/// Formatted string literals stay unchanged. If the text has unsupported syntax, such as `match`, the definition is cut
+/// out by lines and stays unchanged. If no line defines the name, the whole text is returned, as the official program
+/// does for texts that aren't Python.
 pub(super) fn definition(text: &str, name: &str) -> Option<String> {
     let tokens = token::tokens(text);
     let Some(module) = tokens.as_deref().and_then(Reader::module) else {
-        return Some(by_lines(text, name).unwrap_or_else(|| text.to_owned()));
+        return Some(cut_by_lines(text, name).unwrap_or_else(|| text.to_owned()));
     };
     let first = module.definitions.iter().filter(|found| found.name == name && !found.is_async);
-    // Of equal depth, the first in the text; `min_by_key` keeps that.
+    // `min_by_key` returns the first of several definitions with equal depth.
     let found = first.min_by_key(|found| found.depth)?;
     let lines = module.lines.get(found.lines.clone())?;
     let lines = lines.iter().map(|line| match line.text.is_empty() {
@@ -36,8 +36,8 @@ pub(super) fn definition(text: &str, name: &str) -> Option<String> {
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// The lines of the outermost definition of that name, moved to the left.
-fn by_lines(text: &str, name: &str) -> Option<String> {
+/// Returns the lines of the outermost definition with this name, without their common indentation.
+fn cut_by_lines(text: &str, name: &str) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let indent = |line: &str| line.len() - line.trim_start().len();
     let defines = |line: &&str| {

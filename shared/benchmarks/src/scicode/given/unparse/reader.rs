@@ -1,57 +1,57 @@
-//! Where the reading of a text stands, and what comes of it.
+//! State of the reader, and its result.
 
 use std::ops::Range;
 
 use super::token::{Kind, Token};
 
-/// A line as it is written; a text literal may have line ends of its own.
+/// Output line. String literals in it may contain line ends.
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) indent: usize,
     pub(super) text: String,
 }
 
-/// A function or a class.
+/// Function or class.
 #[derive(Debug)]
 pub(super) struct Definition {
     pub(super) name: String,
-    /// Of an `async` function, which the official program does not look for.
+    /// True for an `async` function, which the official program ignores.
     pub(super) is_async: bool,
-    /// How far down in the tree it is.
+    /// Depth in the syntax tree.
     pub(super) depth: usize,
     pub(super) indent: usize,
-    /// Its lines.
+    /// Range of its lines.
     pub(super) lines: Range<usize>,
 }
 
-/// A text, read.
+/// Module that was read.
 #[derive(Debug, Default)]
 pub(super) struct Module {
     pub(super) lines: Vec<Line>,
-    /// In the order in which they begin.
+    /// Definitions in the order in which they begin.
     pub(super) definitions: Vec<Definition>,
 }
 
-/// Where reading stands.
+/// State of the reader.
 pub(super) struct Reader<'a> {
     pub(super) tokens: &'a [Token<'a>],
     pub(super) at: usize,
     pub(super) module: Module,
     pub(super) indent: usize,
-    /// How far down in the tree the statements are.
-    pub(super) tree: usize,
-    /// How many statements the last block had.
+    /// Depth of the current statements in the syntax tree.
+    pub(super) tree_depth: usize,
+    /// Number of statements in the last block.
     pub(super) statements: usize,
-    /// Expressions within expressions.
+    /// Nesting depth of expressions.
     pub(super) depth: usize,
-    /// Whether the target of a loop is read: `in` ends it.
+    /// True while the target of a loop is read, which `in` ends.
     pub(super) is_target: bool,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(tokens: &'a [Token<'a>]) -> Self {
         let module = Module::default();
-        Self { tokens, at: 0, module, indent: 0, tree: 1, statements: 0, depth: 0, is_target: false }
+        Self { tokens, at: 0, module, indent: 0, tree_depth: 1, statements: 0, depth: 0, is_target: false }
     }
 
     pub(super) fn peek(&self) -> Option<Token<'a>> {
@@ -68,18 +68,18 @@ impl<'a> Reader<'a> {
         token.is_some_and(|token| token.text == text && matches!(token.kind, Kind::Name | Kind::Operator))
     }
 
-    /// Whether that operator or keyword comes next.
-    pub(super) fn is(&self, text: &str) -> bool {
+    /// Returns true if the next token is this operator or keyword.
+    pub(super) fn next_is(&self, text: &str) -> bool {
         Self::matches(self.peek(), text)
     }
 
-    /// Whether it comes after the next one.
-    pub(super) fn is_after(&self, text: &str) -> bool {
+    /// Returns true if the token after the next one is this operator or keyword.
+    pub(super) fn second_is(&self, text: &str) -> bool {
         Self::matches(self.tokens.get(self.at + 1).copied(), text)
     }
 
     pub(super) fn take(&mut self, text: &str) -> bool {
-        let is = self.is(text);
+        let is = self.next_is(text);
         self.at += usize::from(is);
         is
     }

@@ -6,7 +6,7 @@ use super::reader::Reader;
 use super::token::Kind;
 
 impl Reader<'_> {
-    /// A statement without a block.
+    /// Reads a statement without a block.
     pub(super) fn simple(&mut self, documents: bool) -> Option<()> {
         let first = self.peek()?;
         if first.kind == Kind::Name {
@@ -21,13 +21,13 @@ impl Reader<'_> {
                 }
                 "del" => {
                     self.take("del");
-                    format!("del {}", self.several()?)
+                    format!("del {}", self.expression_list()?)
                 }
                 "assert" => {
                     self.take("assert");
-                    format!("assert {}", self.several()?)
+                    format!("assert {}", self.expression_list()?)
                 }
-                "global" | "nonlocal" => format!("{} {}", self.name()?, self.several()?),
+                "global" | "nonlocal" => format!("{} {}", self.name()?, self.expression_list()?),
                 "raise" => {
                     self.take("raise");
                     let mut text = "raise".to_owned();
@@ -41,22 +41,22 @@ impl Reader<'_> {
                 }
                 "import" => {
                     self.take("import");
-                    format!("import {}", self.imported()?)
+                    format!("import {}", self.import_names()?)
                 }
-                "from" => self.imported_from()?,
-                _ => return self.assigned(documents),
+                "from" => self.import_from()?,
+                _ => return self.assignment(documents),
             };
             self.write(text);
             return Some(());
         }
-        self.assigned(documents)
+        self.assignment(documents)
     }
 
     fn ends_statement(&self) -> bool {
-        self.is(";") || self.peek().is_none_or(|token| token.kind == Kind::Newline)
+        self.next_is(";") || self.peek().is_none_or(|token| token.kind == Kind::Newline)
     }
 
-    fn several(&mut self) -> Option<String> {
+    fn expression_list(&mut self) -> Option<String> {
         let mut parts = vec![self.expression()?.plain()];
         while self.take(",") {
             if self.ends_statement() {
@@ -67,7 +67,7 @@ impl Reader<'_> {
         Some(parts.join(", "))
     }
 
-    fn imported(&mut self) -> Option<String> {
+    fn import_names(&mut self) -> Option<String> {
         let mut parts = Vec::new();
         loop {
             let mut part = if self.take("*") { "*".to_owned() } else { self.name()?.to_owned() };
@@ -78,30 +78,30 @@ impl Reader<'_> {
                 part = format!("{part} as {}", self.name()?);
             }
             parts.push(part);
-            if !self.take(",") || self.is(")") {
+            if !self.take(",") || self.next_is(")") {
                 return Some(parts.join(", "));
             }
         }
     }
 
-    fn imported_from(&mut self) -> Option<String> {
+    fn import_from(&mut self) -> Option<String> {
         self.expect("from")?;
         let mut module = String::new();
-        while !self.is("import") {
+        while !self.next_is("import") {
             let part = self.next()?;
             module.push_str(part.text);
         }
         self.expect("import")?;
         let in_parentheses = self.take("(");
-        let names = self.imported()?;
+        let names = self.import_names()?;
         if in_parentheses {
             self.expect(")")?;
         }
         Some(format!("from {module} import {names}"))
     }
 
-    /// An expression, or an assignment of any kind.
-    fn assigned(&mut self, documents: bool) -> Option<()> {
+    /// Reads an expression, or an assignment of any kind.
+    fn assignment(&mut self, documents: bool) -> Option<()> {
         let first = self.expressions()?;
         if self.take(":") {
             let annotation = self.expression()?.plain();
@@ -118,10 +118,10 @@ impl Reader<'_> {
             self.write(format!("{} {operator} {right}", first.plain()));
             return Some(());
         }
-        if !self.is("=") {
+        if !self.next_is("=") {
             let text = match first.literal.as_ref().filter(|_| documents) {
                 Some(text) => literal::documentation(text),
-                None => first.at(level::YIELD),
+                None => first.at_level(level::YIELD),
             };
             self.write(text);
             return Some(());
@@ -131,7 +131,7 @@ impl Reader<'_> {
             parts.push(self.expressions()?);
         }
         let value = parts.pop()?.plain();
-        let targets = parts.iter().map(|target| format!("{} = ", target.at(level::TUPLE)));
+        let targets = parts.iter().map(|target| format!("{} = ", target.at_level(level::TUPLE)));
         let text = format!("{}{value}", targets.collect::<String>());
         self.write(text);
         Some(())

@@ -1,14 +1,14 @@
-//! Statements, read into lines.
+//! Reads statements into lines.
 
 use super::expression::level;
 use super::reader::{Definition, Module, Reader};
 use super::token::{Kind, Token};
 
-/// Blocks within blocks at most.
+/// Maximum nesting depth of blocks.
 const INDENT_MAX: usize = 50;
 
 impl<'a> Reader<'a> {
-    /// Reads a whole text; `None` when it is not Python, or holds what is not known here.
+    /// Reads a whole text; `None` if it is not Python or has unsupported syntax.
     pub(super) fn module(tokens: &'a [Token<'a>]) -> Option<Module> {
         let mut reader = Self::new(tokens);
         while reader.peek().is_some() {
@@ -17,16 +17,16 @@ impl<'a> Reader<'a> {
         Some(reader.module)
     }
 
-    /// One statement, or several on a line. `documents`: a text that stands alone here is documentation.
+    /// Reads one statement, or several on a line. If `documents` is true, a lone string literal is a docstring.
     fn statement(&mut self, documents: bool) -> Option<()> {
         let first = self.peek()?;
         if first.kind == Kind::Name || first.text == "@" {
             match first.text {
-                "@" | "def" | "class" | "async" => return self.defined(),
+                "@" | "def" | "class" | "async" => return self.definition(),
                 "if" | "while" => return self.conditional(),
-                "for" => return self.repeated(""),
-                "with" => return self.scoped(""),
-                "try" => return self.tried(),
+                "for" => return self.for_loop(""),
+                "with" => return self.with_block(""),
+                "try" => return self.try_block(),
                 "match" if self.is_match() => return None,
                 _ => {}
             }
@@ -45,18 +45,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether `match` begins a statement of that name: nothing in front of it would be an operator.
+    /// Returns true if `match` begins a match statement: otherwise an operator would follow it.
     fn is_match(&self) -> bool {
         self.tokens
             .get(self.at + 1)
             .is_some_and(|next| matches!(next.kind, Kind::Name | Kind::Number | Kind::Text))
     }
 
-    /// `:` and what it holds. `documents` as for a statement.
+    /// Reads `:` and a block. `documents` has the same meaning as for a statement.
     fn block(&mut self, documents: bool) -> Option<()> {
         self.expect(":")?;
         self.indent += 1;
-        self.tree += 1;
+        self.tree_depth += 1;
         if self.indent > INDENT_MAX {
             return None;
         }
@@ -75,20 +75,20 @@ impl<'a> Reader<'a> {
             self.statements = 1;
         }
         self.indent -= 1;
-        self.tree -= 1;
+        self.tree_depth -= 1;
         Some(())
     }
 
-    fn defined(&mut self) -> Option<()> {
-        if self.is("async") && !self.is_after("def") {
+    fn definition(&mut self) -> Option<()> {
+        if self.next_is("async") && !self.second_is("def") {
             self.take("async");
             return match self.peek()?.text {
-                "for" => self.repeated("async "),
-                "with" => self.scoped("async "),
+                "for" => self.for_loop("async "),
+                "with" => self.with_block("async "),
                 _ => None,
             };
         }
-        // A blank line before each but at the very start.
+        // A blank line precedes each definition except at the very start.
         if !self.module.lines.is_empty() {
             self.write("");
         }
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
         self.module.definitions.push(Definition {
             name: name.to_owned(),
             is_async,
-            depth: self.tree,
+            depth: self.tree_depth,
             indent: self.indent,
             lines: start..start,
         });
@@ -134,13 +134,13 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// The parameters of a function, up to what ends them.
+    /// Reads the parameters of a function, up to the token that ends them.
     pub(super) fn parameters(&mut self, end: &str, annotated: bool) -> Option<String> {
         let mut parts = Vec::new();
-        while !self.is(end) {
+        while !self.next_is(end) {
             if self.take("/") {
                 parts.push("/".to_owned());
-            } else if self.is("*") && self.is_after(",") {
+            } else if self.next_is("*") && self.second_is(",") {
                 self.take("*");
                 parts.push("*".to_owned());
             } else {
@@ -169,25 +169,25 @@ impl<'a> Reader<'a> {
         if word == "while" {
             return self.otherwise();
         }
-        // An `elif` is an `if` in an `else`, one level further down each time.
-        let tree = self.tree;
+        // An `elif` is an `if` inside an `else`, each one level deeper in the tree.
+        let tree_depth = self.tree_depth;
         while self.take("elif") {
             let test = self.named()?.plain();
             self.write(format!("elif {test}:"));
-            self.tree += 1;
+            self.tree_depth += 1;
             self.block(false)?;
         }
         let at = self.module.lines.len();
-        let holds_if = self.is("else") && self.begins_with_if();
+        let holds_if = self.next_is("else") && self.begins_with_if();
         self.otherwise()?;
         if holds_if && self.statements == 1 {
             self.join_if(at);
         }
-        self.tree = tree;
+        self.tree_depth = tree_depth;
         Some(())
     }
 
-    /// Whether what an `else` holds begins with an `if`.
+    /// Returns true if the block of an `else` begins with an `if`.
     fn begins_with_if(&self) -> bool {
         let block = self.tokens.get(self.at + 1..).unwrap_or_default();
         matches!(block, [colon, newline, indent, first, ..]
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
                 && first.kind == Kind::Name && first.text == "if")
     }
 
-    /// Makes `elif` of the `else` in that line and the `if` in it.
+    /// Merges the `else` in a line and the `if` after it into an `elif`.
     fn join_if(&mut self, at: usize) {
         self.module.lines.remove(at);
         for line in self.module.lines.iter_mut().skip(at) {
@@ -218,20 +218,20 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    fn repeated(&mut self, prefix: &str) -> Option<()> {
+    fn for_loop(&mut self, prefix: &str) -> Option<()> {
         self.expect("for")?;
-        let target = self.target()?.at(level::TUPLE);
+        let target = self.target()?.at_level(level::TUPLE);
         self.expect("in")?;
-        let over = self.expressions()?.plain();
-        self.write(format!("{prefix}for {target} in {over}:"));
+        let iterable = self.expressions()?.plain();
+        self.write(format!("{prefix}for {target} in {iterable}:"));
         self.block(false)?;
         self.otherwise()
     }
 
-    fn scoped(&mut self, prefix: &str) -> Option<()> {
+    fn with_block(&mut self, prefix: &str) -> Option<()> {
         self.expect("with")?;
-        if self.is("(") {
-            // Parentheses around all of it cannot be told from those of an expression in one reading.
+        if self.next_is("(") {
+            // A single pass can't tell parentheses around all items from those of an expression.
             return None;
         }
         let mut parts = Vec::new();
@@ -253,26 +253,26 @@ impl<'a> Reader<'a> {
         Some(self.expression()?.plain())
     }
 
-    fn tried(&mut self) -> Option<()> {
+    fn try_block(&mut self) -> Option<()> {
         self.expect("try")?;
         self.write("try:");
         self.block(false)?;
         while self.take("except") {
-            if self.is("*") {
+            if self.next_is("*") {
                 return None;
             }
             let mut text = "except".to_owned();
-            if !self.is(":") {
+            if !self.next_is(":") {
                 text = format!("{text} {}", self.expression()?.plain());
                 if self.take("as") {
                     text = format!("{text} as {}", self.name()?);
                 }
             }
             self.write(format!("{text}:"));
-            // The handler is a node of its own.
-            self.tree += 1;
+            // The handler is a tree node of its own.
+            self.tree_depth += 1;
             self.block(false)?;
-            self.tree -= 1;
+            self.tree_depth -= 1;
         }
         self.otherwise()?;
         if self.take("finally") {

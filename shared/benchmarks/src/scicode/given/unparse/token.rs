@@ -1,15 +1,15 @@
-//! The tokens of a Python text.
+//! Tokens of a Python text.
 
-/// What a token is.
+/// Kind of token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A name or a keyword.
+    /// Name or keyword.
     Name,
     Number,
-    /// A literal with its prefix and quotes.
+    /// String literal with its prefix and quotes.
     Text,
     Operator,
-    /// The end of a statement's line.
+    /// End of a logical line.
     Newline,
     Indent,
     Dedent,
@@ -21,17 +21,17 @@ pub(super) struct Token<'a> {
     pub(super) text: &'a str,
 }
 
-/// Longest first.
+/// Operators, longest first.
 const OPERATORS: [&str; 47] = [
     "**=", "//=", ">>=", "<<=", "...", "!=", "->", ":=", "+=", "-=", "*=", "/=", "%=", "@=", "&=", "|=",
     "^=", "==", "<=", ">=", "<<", ">>", "**", "//", "+", "-", "*", "/", "%", "@", "&", "|", "^", "~", "<",
     ">", "(", ")", "[", "]", "{", "}", ",", ":", ".", ";", "=",
 ];
 
-/// The width of a tab at the start of a line.
+/// Width of a tab at the start of a line.
 const TAB: usize = 8;
 
-/// All tokens; `None` when the text is not Python.
+/// Returns all tokens; `None` if the text is not Python.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let mut tokens: Vec<Token<'_>> = Vec::new();
     let mut indents = vec![0];
@@ -45,7 +45,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
             rest = after;
             line_start = false;
             if matches!(rest.chars().next(), None | Some('\n' | '\r' | '#')) {
-                // A line without a statement.
+                // Line without a statement.
                 rest = rest.trim_start_matches(|c| c != '\n');
                 rest = rest.strip_prefix('\n').unwrap_or(rest);
                 line_start = true;
@@ -110,7 +110,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     Some(tokens)
 }
 
-/// Kind and length in bytes of the token at the start.
+/// Returns kind and length in bytes of the first token.
 fn token(text: &str) -> Option<(Kind, usize)> {
     let is_word = |c: char| c == '_' || c.is_alphanumeric();
     let first = text.chars().next()?;
@@ -140,7 +140,7 @@ fn token(text: &str) -> Option<(Kind, usize)> {
     Some((Kind::Operator, operator.len()))
 }
 
-/// Length of the text literal at the start, with its prefix.
+/// Returns the length of the string literal at the start, including its prefix.
 fn literal(text: &str) -> Option<usize> {
     let prefix = text.bytes().take(3).position(|b| matches!(b, b'\'' | b'"'))?;
     let (letters, quoted) = text.split_at(prefix);

@@ -3,17 +3,17 @@
 use num_traits::ToPrimitive;
 
 use super::NotInfix;
-use super::term::{Parsed, Term, as_base, as_factor, is_sum};
+use super::term::{Term, TermResult, as_base, as_factor, is_sum};
 use crate::scorers::boxed::number::Number;
 
-/// Entries up to which a list is repeated.
+/// Maximum length of a repeated list.
 const REPEATED_MAX: usize = 1000;
 
-/// Names of the algebra package that are no values.
+/// Names in SymPy that aren't values.
 const NOT_VALUES: [&str; 7] = ["True", "False", "None", "N", "O", "Q", "S"];
 
-/// Anything but a list, a truth value or a comparison: arithmetic with those is an error.
-pub(super) fn scalar(term: Term) -> Parsed {
+/// Rejects lists, truth values and comparisons, on which arithmetic is an error.
+pub(super) fn scalar(term: Term) -> TermResult {
     match &term {
         Term::List(_) => Err(NotInfix),
         Term::Symbolic(text) if NOT_VALUES.contains(&text.as_str()) => Err(NotInfix),
@@ -22,12 +22,12 @@ pub(super) fn scalar(term: Term) -> Parsed {
     }
 }
 
-pub(super) fn add(left: Term, right: Term) -> Parsed {
+pub(super) fn add(left: Term, right: Term) -> TermResult {
     match (scalar(left)?, scalar(right)?) {
         (Term::Number(a), Term::Number(b)) => Ok(Term::Number(a.plus(&b))),
         (a, b) if a.is_zero() => Ok(b),
         (a, b) if b.is_zero() => Ok(a),
-        // Numbers are written last, unless something is taken from them.
+        // SymPy writes numbers last, except before a minus sign.
         (a @ Term::Number(_), b) => match b.text().strip_prefix('-') {
             Some(taken) => Ok(Term::Symbolic(format!("{} - {taken}", a.text()))),
             None => add(b, a),
@@ -45,14 +45,14 @@ pub(super) fn add(left: Term, right: Term) -> Parsed {
     }
 }
 
-pub(super) fn negate(term: Term) -> Parsed {
+pub(super) fn negate(term: Term) -> TermResult {
     match scalar(term)? {
         Term::Number(number) => Ok(Term::Number(number.negated())),
         other => Ok(Term::Symbolic(format!("-{}", as_factor(&other.text())))),
     }
 }
 
-pub(super) fn multiply(left: Term, right: Term) -> Parsed {
+pub(super) fn multiply(left: Term, right: Term) -> TermResult {
     if let (Term::List(entries), Term::Number(count)) | (Term::Number(count), Term::List(entries)) =
         (&left, &right)
     {
@@ -69,9 +69,9 @@ pub(super) fn multiply(left: Term, right: Term) -> Parsed {
         (a, b) if a.is_zero() || b.is_zero() => Ok(Term::Number(Number::from(0))),
         (a, b) if a.is_one() => Ok(b),
         (a, b) if b.is_one() => Ok(a),
-        // Numbers are written first.
+        // SymPy writes numbers first.
         (a, b @ Term::Number(_)) => multiply(b, a),
-        // Whole factors are drawn together.
+        // SymPy combines integer factors.
         (Term::Number(a), b) => {
             let text = b.text();
             let product = text.split_once('*').filter(|(_, rest)| !rest.starts_with('*') && !is_sum(&text));
@@ -86,9 +86,9 @@ pub(super) fn multiply(left: Term, right: Term) -> Parsed {
     }
 }
 
-pub(super) fn divide(left: Term, right: Term) -> Parsed {
+pub(super) fn divide(left: Term, right: Term) -> TermResult {
     match (scalar(left)?, scalar(right)?) {
-        (Term::Number(a), Term::Number(b)) => Ok(Term::Number(a.over(&b))),
+        (Term::Number(a), Term::Number(b)) => Ok(Term::Number(a.divided_by(&b))),
         (a, b) if a.is_zero() => Ok(if b.is_zero() { Term::Number(Number::UNDEFINED) } else { a }),
         (a, b) if b.is_one() => Ok(a),
         (a, b) if a == b => Ok(Term::Number(Number::from(1))),
@@ -96,8 +96,8 @@ pub(super) fn divide(left: Term, right: Term) -> Parsed {
     }
 }
 
-/// A comparison: its truth where that is known.
-pub(super) fn compared(operator: &str, left: &Term, right: &Term) -> String {
+/// Returns the text of a comparison, or of its truth value if that can be decided.
+pub(super) fn comparison_text(operator: &str, left: &Term, right: &Term) -> String {
     if let (Term::Number(a), Term::Number(b)) = (left, right)
         && let (Some(a), Some(b)) = (a.real(), b.real())
     {
@@ -115,14 +115,14 @@ pub(super) fn compared(operator: &str, left: &Term, right: &Term) -> String {
     format!("{} {operator} {}", left.text(), right.text())
 }
 
-pub(super) fn modulo(left: Term, right: Term) -> Parsed {
+pub(super) fn modulo(left: Term, right: Term) -> TermResult {
     match (scalar(left)?, scalar(right)?) {
         (Term::Number(a), Term::Number(b)) => a.modulo(&b).map(Term::Number).ok_or(NotInfix),
         (a, b) => Ok(Term::Symbolic(format!("Mod({}, {})", a.text(), b.text()))),
     }
 }
 
-pub(super) fn raise(base: Term, exponent: Term) -> Parsed {
+pub(super) fn raise(base: Term, exponent: Term) -> TermResult {
     match (scalar(base)?, scalar(exponent)?) {
         (Term::Number(a), Term::Number(b)) => Ok(Term::Number(a.power(&b))),
         (_, b) if b.is_zero() => Ok(Term::Number(Number::from(1))),
@@ -132,7 +132,7 @@ pub(super) fn raise(base: Term, exponent: Term) -> Parsed {
     }
 }
 
-pub(super) fn bitwise(operator: &str, left: &Term, right: &Term) -> Parsed {
+pub(super) fn bitwise(operator: &str, left: &Term, right: &Term) -> TermResult {
     if let (Term::Number(a), Term::Number(b)) = (left, right) {
         let (a, b) = (a.integer().ok_or(NotInfix)?, b.integer().ok_or(NotInfix)?);
         let distance = || b.to_u32().filter(|&bits| bits <= 10_000).ok_or(NotInfix);

@@ -1,11 +1,11 @@
-//! Names of infix expressions: constants and functions.
+//! Names in infix expressions: constants and functions.
 
 use super::NotInfix;
-use super::term::{Parsed, Term};
+use super::term::{Term, TermResult};
 use crate::scorers::boxed::number::Number;
 
-/// What a bare name stands for.
-pub(super) fn named(name: &str) -> Parsed {
+/// Returns the value of a bare name.
+pub(super) fn value_of_name(name: &str) -> TermResult {
     Ok(match name {
         "pi" => Term::Number(Number::from(std::f64::consts::PI)),
         "E" | "e" => Term::Number(Number::from(std::f64::consts::E)),
@@ -29,8 +29,8 @@ fn is_keyword(name: &str) -> bool {
     .contains(&name)
 }
 
-/// The value of a call by name. Unknown functions are symbolic.
-pub(super) fn call(name: &str, arguments: &[Term]) -> Parsed {
+/// Evaluates a function call. Unknown functions are symbolic.
+pub(super) fn call(name: &str, arguments: &[Term]) -> TermResult {
     if is_keyword(name) {
         return Err(NotInfix);
     }
@@ -46,8 +46,8 @@ pub(super) fn call(name: &str, arguments: &[Term]) -> Parsed {
     }
     let value = match (name, numbers.as_slice()) {
         ("sqrt", [x]) => x.square_root(),
-        ("cbrt", [x]) => x.power(&Number::from(1).over(&Number::from(3))),
-        ("root", [x, n]) => x.power(&Number::from(1).over(n)),
+        ("cbrt", [x]) => x.power(&Number::from(1).divided_by(&Number::from(3))),
+        ("root", [x, n]) => x.power(&Number::from(1).divided_by(n)),
         ("Pow" | "pow", [x, y]) => x.power(y),
         ("Abs" | "abs", [x]) => x.absolute(),
         ("floor", [x]) => x.floor(),
@@ -66,7 +66,7 @@ pub(super) fn call(name: &str, arguments: &[Term]) -> Parsed {
         ("acos", [x]) => x.map_real(f64::acos),
         ("atan", [x]) => x.map_real(f64::atan),
         ("Integer" | "int", [x]) => integer_part(x).ok_or(NotInfix)?,
-        ("Rational", [x, y]) => x.over(y),
+        ("Rational", [x, y]) => x.divided_by(y),
         ("Rational" | "Float" | "S" | "N" | "simplify" | "sympify" | "re", [x]) => (*x).clone(),
         ("Mod", [x, y]) => x.modulo(y).ok_or(NotInfix)?,
         ("gcd" | "igcd" | "lcm" | "ilcm", [] | [_]) => return Err(NotInfix),

@@ -1,13 +1,13 @@
-//! Grammar and evaluation of infix expressions, in one pass.
+//! Parses and evaluates infix expressions in one pass.
 
 use super::NotInfix;
-use super::arithmetic::{add, bitwise, compared, divide, modulo, multiply, negate, raise, scalar};
-use super::functions::{call, named};
-use super::term::{Parsed, Term};
+use super::arithmetic::{add, bitwise, comparison_text, divide, modulo, multiply, negate, raise, scalar};
+use super::functions::{call, value_of_name};
+use super::term::{Term, TermResult};
 use super::token::Token;
 use crate::scorers::boxed::number::Number;
 
-/// Parentheses, signs and powers that may be open at once.
+/// Maximum nesting depth of parentheses, signs and powers.
 const DEPTH_MAX: u32 = 100;
 
 struct Parser<'a> {
@@ -16,7 +16,7 @@ struct Parser<'a> {
     depth: u32,
 }
 
-pub(super) fn parse(tokens: &[Token]) -> Parsed {
+pub(super) fn parse(tokens: &[Token]) -> TermResult {
     let mut parser = Parser { tokens, at: 0, depth: 0 };
     let term = parser.tuple()?;
     if parser.at == tokens.len() { Ok(term) } else { Err(NotInfix) }
@@ -54,7 +54,7 @@ impl Parser<'_> {
         Some(found)
     }
 
-    fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Parsed) -> Parsed {
+    fn nested(&mut self, inner: impl FnOnce(&mut Self) -> TermResult) -> TermResult {
         if self.depth >= DEPTH_MAX {
             return Err(NotInfix);
         }
@@ -64,7 +64,7 @@ impl Parser<'_> {
         result
     }
 
-    fn tuple(&mut self) -> Parsed {
+    fn tuple(&mut self) -> TermResult {
         let first = self.logical()?;
         if !self.next_is(",") {
             return Ok(first);
@@ -79,17 +79,17 @@ impl Parser<'_> {
         Ok(Term::List(entries))
     }
 
-    fn logical(&mut self) -> Parsed {
+    fn logical(&mut self) -> TermResult {
         let mut left = self.comparison()?;
         while let Some(word) = self.accept_name(&["and", "or"]) {
             let right = self.comparison()?;
-            // `and` and `or` hand on one of their sides, by what the left one counts for.
+            // As in Python, `and` and `or` return one of their operands, depending on the truth of the left one.
             left = if left.counts_as_true().ok_or(NotInfix)? == (word == "and") { right } else { left };
         }
         Ok(left)
     }
 
-    fn comparison(&mut self) -> Parsed {
+    fn comparison(&mut self) -> TermResult {
         if self.accept_name(&["not"]).is_some() {
             let operand = self.nested(Self::comparison)?;
             return Ok(Term::Symbolic(format!("~{}", operand.text())));
@@ -108,11 +108,11 @@ impl Parser<'_> {
             if operator.starts_with(['<', '>']) && !(has_order(&left) && has_order(&right)) {
                 return Err(NotInfix);
             }
-            left = Term::Symbolic(compared(operator, &left, &right));
+            left = Term::Symbolic(comparison_text(operator, &left, &right));
         }
     }
 
-    fn bits(&mut self) -> Parsed {
+    fn bits(&mut self) -> TermResult {
         let mut left = self.sum()?;
         while let Some(operator) = self.accept_any(&["|", "&", "^", "<<", ">>"]) {
             let right = self.sum()?;
@@ -121,7 +121,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn sum(&mut self) -> Parsed {
+    fn sum(&mut self) -> TermResult {
         let mut left = self.product()?;
         while let Some(operator) = self.accept_any(&["+", "-"]) {
             let right = self.product()?;
@@ -130,7 +130,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn product(&mut self) -> Parsed {
+    fn product(&mut self) -> TermResult {
         let mut left = self.signed()?;
         while let Some(operator) = self.accept_any(&["*", "/", "//", "%", "@"]) {
             let right = self.signed()?;
@@ -148,7 +148,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn signed(&mut self) -> Parsed {
+    fn signed(&mut self) -> TermResult {
         match self.accept_any(&["-", "+", "~"]) {
             Some("-") => negate(self.nested(Self::signed)?),
             Some("+") => self.nested(Self::signed).and_then(scalar),
@@ -168,7 +168,7 @@ impl Parser<'_> {
         }
     }
 
-    fn power(&mut self) -> Parsed {
+    fn power(&mut self) -> TermResult {
         let base = self.postfix()?;
         if !self.accept("**") {
             return Ok(base);
@@ -177,7 +177,7 @@ impl Parser<'_> {
         raise(base, exponent)
     }
 
-    fn postfix(&mut self) -> Parsed {
+    fn postfix(&mut self) -> TermResult {
         let mut term = self.atom()?;
         loop {
             if self.accept("!") {
@@ -194,7 +194,7 @@ impl Parser<'_> {
                     other => Term::Symbolic(format!("factorial({})", other.text())),
                 };
             } else if self.next_is("(") || self.next_is("[") || self.next_is(".") {
-                // Nothing that stands here can be called, indexed or asked for an attribute.
+                // No term in this position can be called, indexed or have attributes.
                 return Err(NotInfix);
             } else {
                 return Ok(term);
@@ -202,7 +202,7 @@ impl Parser<'_> {
         }
     }
 
-    fn atom(&mut self) -> Parsed {
+    fn atom(&mut self) -> TermResult {
         match self.peek().cloned() {
             Some(Token::Number(number)) => {
                 self.at += 1;
@@ -214,7 +214,7 @@ impl Parser<'_> {
                     let arguments = self.arguments()?;
                     return call(&name, &arguments);
                 }
-                named(&name)
+                value_of_name(&name)
             }
             Some(Token::Operator("(")) => {
                 self.at += 1;

@@ -3,21 +3,21 @@
 use super::NotInfix;
 use crate::scorers::boxed::number::Number;
 
-/// A value, or that there is none.
-pub(super) type Parsed = Result<Term, NotInfix>;
+/// Result of parsing and evaluating a part of an expression.
+pub(super) type TermResult = Result<Term, NotInfix>;
 
-/// What an expression amounts to.
+/// Value of an expression.
 #[derive(Debug, Clone, PartialEq)]
 pub(in crate::scorers::boxed) enum Term {
     /// A number.
     Number(Number),
-    /// Something with an unknown, a truth value or a function in it, as it would be written.
+    /// Text of a value with an unknown, a truth value or a function.
     Symbolic(String),
     /// A list or tuple.
     List(Vec<Term>),
 }
 
-/// Whether a written expression binds less than a product.
+/// Returns true if the operators of a written expression bind less tightly than a product.
 pub(super) fn is_sum(text: &str) -> bool {
     let mut depth = 0_i32;
     text.char_indices().any(|(at, c)| {
@@ -43,7 +43,7 @@ pub(super) fn as_base(text: &str) -> String {
 }
 
 impl Term {
-    /// As it would be written.
+    /// Returns the text of the value.
     pub(super) fn text(&self) -> String {
         match self {
             Self::Number(number) => number.inner_text(),
@@ -58,7 +58,7 @@ impl Term {
         matches!(self, Self::Number(number) if number.is_zero())
     }
 
-    /// What it counts for as a condition; `None` when that is not decided.
+    /// Returns the truth of the value as a condition; `None` if it can't be decided.
     pub(super) fn counts_as_true(&self) -> Option<bool> {
         match self {
             Self::Number(_) => Some(!self.is_zero()),
@@ -69,7 +69,7 @@ impl Term {
         }
     }
 
-    /// Whether it is a number that is not real.
+    /// Returns true for numbers with an imaginary part.
     pub(super) fn is_complex(&self) -> bool {
         matches!(self, Self::Number(number) if number.parts().1 != 0.0)
     }

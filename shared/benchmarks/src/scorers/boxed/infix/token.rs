@@ -13,7 +13,7 @@ pub(super) enum Token {
     Operator(&'static str),
 }
 
-/// Longer ones first.
+/// Operators; longer ones come before their prefixes.
 const OPERATORS: [&str; 28] = [
     "**", "//", "<<", ">>", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "(", ")", "[", "]", ",", "!",
     "<", ">", "|", "&", "~", "^", "@", ":", ".",
@@ -54,7 +54,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, NotInfix> {
     Ok(tokens)
 }
 
-/// The tokenizer takes every character beyond ASCII for part of a name, and leaves it at that.
+/// As Python's tokenizer does, accepts every non-ASCII character as part of a name.
 fn is_name_start(c: char) -> bool {
     c == '_' || c.is_ascii_alphabetic() || !c.is_ascii()
 }
@@ -63,7 +63,7 @@ fn is_name_part(c: char) -> bool {
     is_name_start(c) || c.is_ascii_digit()
 }
 
-/// The number at the start of a text, and its length in bytes.
+/// Reads the number at the start of a text. Returns it with its length in bytes.
 fn number(text: &str) -> Result<(Token, usize), NotInfix> {
     let bytes = text.as_bytes();
     let radix = match (bytes.first(), bytes.get(1).map(u8::to_ascii_lowercase)) {

@@ -1,4 +1,4 @@
-//! The number that a LaTeX expression stands for.
+//! Computes the number that a LaTeX expression represents.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,13 +7,13 @@ use num_traits::ToPrimitive;
 use super::node::{Function, Node};
 use crate::scorers::boxed::number::Number;
 
-/// How often unknowns are tried out.
+/// Number of times that an expression is evaluated with different values for its unknowns.
 const PROBES: u64 = 3;
 
-/// The value, when it does not depend on an unknown.
+/// Returns the value of an expression that doesn't depend on an unknown.
 ///
-/// The original simplifies the expression symbolically. An expression in which all unknowns cancel has
-/// the same value wherever it is tried, so trying it at a few places decides the same question.
+/// The official parser simplifies the expression symbolically. If all unknowns cancel, the expression has the same
+/// value for all of their values, so evaluating it at a few points gives the same answer.
 pub(super) fn constant(node: &Node) -> Option<Number> {
     if is_opaque(node) {
         return None;
@@ -80,7 +80,7 @@ fn value(node: &Node, probe: u64) -> Number {
         Node::Add(a, b) => value(a, probe).plus(&value(b, probe)),
         Node::Subtract(a, b) => value(a, probe).minus(&value(b, probe)),
         Node::Multiply(a, b) => value(a, probe).times(&value(b, probe)),
-        Node::Divide(a, b) => value(a, probe).over(&value(b, probe)),
+        Node::Divide(a, b) => value(a, probe).divided_by(&value(b, probe)),
         Node::Power(a, b) => value(a, probe).power(&value(b, probe)),
         Node::Negate(a) => value(a, probe).negated(),
         Node::Call(name, nodes) => {
@@ -102,7 +102,7 @@ fn apply(function: Function, arguments: &[Number]) -> Number {
         (Function::Ceiling, [x]) => x.ceiling(),
         (Function::Factorial, [x]) => x.factorial(),
         (Function::Binomial, [n, k]) => n.binomial(k),
-        (Function::Root, [x, degree]) => x.power(&Number::from(1).over(degree)),
+        (Function::Root, [x, degree]) => x.power(&Number::from(1).divided_by(degree)),
         (Function::Logarithm, [x, base]) => x.logarithm(base),
         (Function::Conjugate, [x]) => match x {
             Number::Approximate { re, im } => Number::Approximate { re: *re, im: -im },
@@ -113,7 +113,7 @@ fn apply(function: Function, arguments: &[Number]) -> Number {
     }
 }
 
-/// A number between 1 and 2 in the place of an unknown: the same one for the same name and probe.
+/// Returns a number between 1 and 2 for an unknown, always the same for the same name and probe.
 fn stand_in(name: &str, arguments: &[Number], probe: u64) -> Number {
     let mut hasher = DefaultHasher::new();
     (name, probe).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Functions of LaTeX expressions.
+//! Parses functions in LaTeX expressions.
 
 use super::names::real_function;
 use super::node::{Function, Node, boxed};
@@ -33,7 +33,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `\log_2 8`, `\sin^2(x)` and such.
+    /// Parses functions such as `\log_2 8` and `\sin^2(x)`.
     fn elementary(&mut self, name: &str) -> Option<Node> {
         let (mut below, mut above) = (None, None);
         for _ in 0..2 {

@@ -1,11 +1,11 @@
-//! Names of commands.
+//! Names of LaTeX commands.
 
 use super::node::Function;
 
 pub(super) const RELATIONS: [&str; 9] =
     ["leq", "le", "leqq", "leqslant", "geq", "ge", "geqq", "geqslant", "neq"];
 
-/// Commands that are neither names nor functions: they only occur in special places.
+/// Commands that are neither names nor functions and are only valid in certain positions.
 pub(super) const RESERVED: [&str; 14] = [
     "rangle",
     "to",
@@ -23,7 +23,7 @@ pub(super) const RESERVED: [&str; 14] = [
     "prod",
 ];
 
-/// Functions that take an argument without parentheses.
+/// Returns true for functions whose argument may follow without parentheses.
 pub(super) fn is_function_command(name: &str) -> bool {
     matches!(name, "sqrt" | "overline" | "int" | "exp" | "log" | "ln" | "lg") || real_function(name).is_some()
 }
@@ -47,7 +47,7 @@ pub(super) fn is_keyword(name: &str) -> bool {
         )
 }
 
-/// A function by its command, and what `^{-1}` makes of it.
+/// Returns the function of a command, and its inverse for `^{-1}`.
 pub(super) fn real_function(name: &str) -> Option<(Function, Option<Function>)> {
     let real = |function: fn(f64) -> f64, name| Function::Real(function, name);
     Some(match name {

@@ -1,4 +1,4 @@
-//! The tree of a LaTeX expression.
+//! Syntax tree of a LaTeX expression.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ pub(super) enum Node {
     Divide(Box<Node>, Box<Node>),
     Power(Box<Node>, Box<Node>),
     Negate(Box<Node>),
-    /// A function of known meaning.
+    /// Known function with its arguments.
     Function(Function, Vec<Node>),
-    /// A function of unknown meaning.
+    /// Unknown function with its arguments.
     Call(String, Vec<Node>),
-    /// A relation, derivative, integral and whatever else has no value here.
+    /// Text of a relation, derivative, integral or other construct without a value.
     Opaque(String),
 }
 
@@ -29,12 +29,12 @@ pub(super) enum Function {
     Ceiling,
     Factorial,
     Binomial,
-    /// Of a value and a degree.
+    /// Root of a value, with its degree.
     Root,
-    /// Of a value and a base.
+    /// Logarithm of a value, with its base.
     Logarithm,
     Conjugate,
-    /// Anything of one real number.
+    /// Function of one real number, with its name.
     Real(fn(f64) -> f64, &'static str),
 }
 
@@ -59,7 +59,7 @@ pub(super) fn boxed(node: Node) -> Box<Node> {
 }
 
 impl Node {
-    /// As it would be written.
+    /// Returns the text of the expression.
     pub(super) fn text(&self) -> String {
         if let Some(text) = self.flat_product() {
             return text;
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// Whether the engine writes this factor after the other one: names by their order, functions last.
+    /// Returns true if SymPy writes this factor after the other one. It sorts names and puts functions last.
     fn comes_after(&self, other: &Self) -> bool {
         match (self, other) {
             (_, Self::Number(_)) => false,
@@ -98,8 +98,8 @@ impl Node {
         }
     }
 
-    /// A product with a constant of mathematics in it. Putting the constant in makes the engine sort the
-    /// factors: number, constants, then the names in order.
+    /// Returns the text of a product that contains a mathematical constant. Substituting the constant makes SymPy sort
+    /// the factors: number, constants, then names in order.
     fn flat_product(&self) -> Option<String> {
         let mut names = BTreeMap::new();
         let mut number = Number::from(1);
@@ -155,7 +155,7 @@ impl Node {
         if matches!(self, Self::Power(..)) { format!("({})", self.text()) } else { self.factor() }
     }
 
-    /// Whether anything but numbers is in the tree.
+    /// Returns true if the tree contains anything but numbers.
     pub(super) fn has_symbol(&self) -> bool {
         match self {
             Self::Number(_) => false,

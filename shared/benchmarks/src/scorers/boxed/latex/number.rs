@@ -1,4 +1,4 @@
-//! Numbers of LaTeX expressions.
+//! Parses numbers in LaTeX expressions.
 
 use num_bigint::BigInt;
 
@@ -9,7 +9,7 @@ use crate::python;
 use crate::scorers::boxed::number::{Number, Rational, rational_to_f64};
 
 impl Parser<'_> {
-    /// Digits, which blanks do not part, with commas before groups of three and one decimal point.
+    /// Parses digits, possibly separated by whitespace, with commas before groups of three and one decimal point.
     pub(super) fn number(&mut self) -> Option<Node> {
         let mut whole = self.digits();
         let mut ends = vec![(self.at, whole.len())];
@@ -18,7 +18,7 @@ impl Parser<'_> {
             let group = after.get(..3).unwrap_or(after);
             let is_group = group.len() == 3 && group.iter().all(|token| matches!(token, Token::Digit(_)));
             if !(self.next_is(",") && is_group) {
-                // The engine looks for the group before it does without.
+                // SymPy's parser looks ahead for a group before it continues without one.
                 let first_other = group.iter().find(|token| !matches!(token, Token::Digit(_)));
                 self.failed |= self.next_is(",") && first_other == Some(&Token::Unknown);
                 break;
@@ -30,8 +30,8 @@ impl Parser<'_> {
             ends.push((self.at, whole.len()));
         }
         if self.next_is(".") && !self.digit_at(self.at + 1) {
-            // A point without decimals belongs to no number. The engine then reads the digits apart, as
-            // a product, and stops before the one that the point touches.
+            // A point without decimals doesn't belong to a number. SymPy's parser then reads the digits separately, as
+            // a product, and stops before the digit next to the point.
             self.failed |= self.tokens.get(self.at + 1) == Some(&Token::Unknown);
             ends.pop();
             match ends.last() {
@@ -50,7 +50,7 @@ impl Parser<'_> {
                 None => return None,
             }
         }
-        // Its digits go through a reader that takes leading zeros for an error.
+        // SymPy parses the digits with a function that rejects leading zeros.
         let leading_zeros =
             whole.len() > 1 && whole.starts_with('0') && whole.bytes().any(|digit| digit != b'0');
         let value = Rational::from_integer(python::parse_int(&whole)?);

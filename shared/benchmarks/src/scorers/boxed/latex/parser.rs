@@ -1,4 +1,4 @@
-//! Grammar of LaTeX expressions.
+//! Parses LaTeX expressions.
 
 use super::evaluate;
 use super::names::{RELATIONS, RESERVED, is_function_command, is_keyword};
@@ -7,31 +7,31 @@ use super::token::Token;
 use crate::python;
 use crate::scorers::boxed::number::Number;
 
-/// Groups and signs that may be open at once.
+/// Maximum nesting depth of groups and signs.
 const DEPTH_MAX: u32 = 60;
 
-/// Steps after which an expression is given up: reading a name as a call and then not as one could
-/// otherwise double the work with each parenthesis.
+/// Maximum number of parsing steps. Trying a name first as a function call and then as a symbol could otherwise double
+/// the work with each parenthesis.
 const STEPS_MAX: u32 = 20_000;
 
 const PRODUCT_COMMANDS: [&str; 3] = ["times", "cdot", "div"];
 
-/// Where the reading of an expression stands.
+/// State of the parser.
 pub(super) struct Parser<'a> {
     pub(super) tokens: &'a [Token],
     pub(super) at: usize,
     depth: u32,
-    /// Open `|`: the next one closes.
+    /// Number of open `|`. If any is open, the next `|` closes it.
     bars: u32,
     steps: u32,
-    /// Inside the argument of a function without parentheses.
+    /// True inside a function argument without parentheses.
     pub(super) bare_argument: bool,
-    /// Set when nothing can be made of the text, however it is read.
+    /// True if SymPy's parser would reject the whole text.
     pub(super) failed: bool,
 }
 
-/// Reads the expression at the start of a text. What follows it is ignored unless it starts with a
-/// character that has no place in LaTeX at all.
+/// Parses the expression at the start of a text. The rest of the text is ignored unless it starts with a character that
+/// isn't valid in LaTeX expressions.
 pub(super) fn parse(tokens: &[Token]) -> Option<Node> {
     let mut parser =
         Parser { tokens, at: 0, depth: 0, bars: 0, steps: 0, bare_argument: false, failed: false };
@@ -84,8 +84,8 @@ impl Parser<'_> {
         result
     }
 
-    /// Reads something that may be left out. When it cannot be read, nothing has happened: the engine
-    /// looks ahead before it goes on, and stops where going on would fail.
+    /// Tries to parse something optional, and restores the position if that fails. SymPy's parser also looks ahead, and
+    /// stops where continuing would fail.
     fn optional<T>(&mut self, inner: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let before = (self.at, self.bars, self.depth, self.bare_argument);
         let result = inner(self);
@@ -96,7 +96,7 @@ impl Parser<'_> {
         result
     }
 
-    /// An expression inside a pair of marks, where bars start anew.
+    /// Parses an expression inside a pair of delimiters, with a fresh count of open bars.
     pub(super) fn inside<T>(&mut self, close: &str, inner: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let before = (std::mem::take(&mut self.bars), std::mem::take(&mut self.bare_argument));
         let result = self.nested(inner);
@@ -120,7 +120,7 @@ impl Parser<'_> {
             };
             self.at += 1;
             let right = self.expression()?;
-            // Numbers that are not real have no order.
+            // Complex and infinite numbers have no order.
             let sides = (evaluate::constant(&left), evaluate::constant(&right));
             let truth = match &sides {
                 (Some(a), Some(b)) => a.real().zip(b.real()).and_then(|(a, b)| match sign {
@@ -202,7 +202,7 @@ impl Parser<'_> {
         multiply_all(factors)
     }
 
-    /// Whether another factor follows without a sign.
+    /// Returns true if another factor follows without an operator.
     fn starts_factor(&self, functions: bool) -> bool {
         match self.peek() {
             Some(Token::Digit(_) | Token::Letter(_) | Token::Differential(_)) => true,
@@ -231,7 +231,7 @@ impl Parser<'_> {
                     self.expect("{")?;
                     self.inside("}", Self::relation)?;
                 }
-                // Without an unknown there is nothing to put in.
+                // There is nothing to substitute without an unknown.
                 if node.has_symbol() {
                     node = Node::Opaque(format!("Subs({})", node.text()));
                 }
@@ -241,7 +241,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the `|` means "evaluated at". Before a power it closes an absolute value where one is open.
+    /// Returns true if the `|` means "evaluated at". Before a `^`, it closes an open absolute value instead.
     fn evaluation_follows(&self) -> bool {
         let script = self.tokens.get(self.at + 1);
         (script == Some(&Token::Mark("_")) || (script == Some(&Token::Mark("^")) && self.bars == 0))
@@ -254,7 +254,7 @@ impl Parser<'_> {
             parser.expect("^")?;
             let is_digit = matches!(parser.peek(), Some(Token::Digit(_)));
             let exponent = parser.script();
-            // The engine is sure of a digit, and of a subscript, before it has read them.
+            // SymPy's parser commits to a digit or a subscript before it has read it.
             parser.failed |= is_digit && exponent.is_none();
             let exponent = exponent?;
             if parser.accept("_") {
@@ -268,7 +268,7 @@ impl Parser<'_> {
         Some(base)
     }
 
-    /// What may stand after `^` and `_`: one atom, or a group in braces.
+    /// Parses the operand of `^` or `_`: one atom, or a group in braces.
     pub(super) fn script(&mut self) -> Option<Node> {
         if self.accept("{") {
             return self.inside("}", Self::expression);
@@ -294,10 +294,10 @@ impl Parser<'_> {
             return Some(Node::Function(Function::Absolute, vec![inner]));
         }
         if self.accept_command("lfloor") {
-            return self.rounded(Function::Floor, "rfloor");
+            return self.rounding(Function::Floor, "rfloor");
         }
         if self.accept_command("lceil") {
-            return self.rounded(Function::Ceiling, "rceil");
+            return self.rounding(Function::Ceiling, "rceil");
         }
         if self.command().is_some_and(is_function_command) {
             return if functions { self.function() } else { None };
@@ -311,7 +311,7 @@ impl Parser<'_> {
         self.atom()
     }
 
-    fn rounded(&mut self, function: Function, close: &str) -> Option<Node> {
+    fn rounding(&mut self, function: Function, close: &str) -> Option<Node> {
         let bars = std::mem::take(&mut self.bars);
         let inner = self.nested(Self::expression);
         self.bars = bars;
@@ -319,7 +319,7 @@ impl Parser<'_> {
         self.accept_command(close).then(|| Node::Function(function, vec![inner]))
     }
 
-    /// Whether a name stands directly before a parenthesis.
+    /// Returns true if a name is directly followed by a parenthesis.
     fn call_follows(&self) -> bool {
         let is_name = match self.peek() {
             Some(Token::Letter(_)) => true,
@@ -346,7 +346,7 @@ impl Parser<'_> {
         Some(Node::Call(name, arguments))
     }
 
-    /// A letter or command with its subscript and quotes.
+    /// Parses a letter or command with its subscript and primes.
     fn name(&mut self) -> Option<String> {
         let mut name = match self.peek()? {
             Token::Letter(letter) => letter.to_string(),
@@ -459,8 +459,7 @@ impl Parser<'_> {
     }
 }
 
-/// The product of factors that stand side by side. An `x` between two of them without unknowns is a
-/// multiplication sign.
+/// Returns the product of adjacent factors. An `x` between two factors without unknowns is a multiplication sign.
 fn multiply_all(factors: Vec<Node>) -> Option<Node> {
     let is_sign = |at: usize| {
         at > 0
@@ -469,6 +468,6 @@ fn multiply_all(factors: Vec<Node>) -> Option<Node> {
             && factors.get(at + 1).is_some_and(|right| !right.has_symbol())
     };
     let signs: Vec<bool> = (0..factors.len()).map(is_sign).collect();
-    let kept = factors.into_iter().zip(signs).filter(|(_, is_sign)| !is_sign).map(|(factor, _)| factor);
-    kept.rev().reduce(|right, left| Node::Multiply(boxed(left), boxed(right)))
+    let remaining = factors.into_iter().zip(signs).filter(|(_, is_sign)| !is_sign).map(|(factor, _)| factor);
+    remaining.rev().reduce(|right, left| Node::Multiply(boxed(left), boxed(right)))
 }

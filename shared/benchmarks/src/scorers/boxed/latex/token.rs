@@ -4,22 +4,22 @@
 pub(super) enum Token {
     Digit(char),
     Letter(char),
-    /// `d` with the variable after it.
+    /// `d` followed by a variable.
     Differential(String),
-    /// A command, without its backslash.
+    /// Command name without its backslash.
     Command(String),
-    /// Any other character with a meaning of its own, or `{` and `}` with a backslash as `\{`, `\}`.
+    /// Any other meaningful character, including `\{` and `\}`.
     Mark(&'static str),
-    /// `'`, once or more.
+    /// One or more `'`.
     Quotes(usize),
-    /// A character that has no place in an expression.
+    /// Character that isn't valid in an expression.
     Unknown,
 }
 
 const MARKS: [&str; 18] =
     ["+", "-", "*", "/", "(", ")", "{", "}", "[", "]", "|", "_", "^", ":", "=", "<", ">", "!"];
 
-/// Commands that only set type or space.
+/// Commands that only affect typesetting or spacing.
 const SKIPPED: [&str; 16] = [
     "thinspace",
     "medspace",
@@ -76,7 +76,7 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
     tokens
 }
 
-/// The rest of a differential after its `d`, and how long it is.
+/// Reads the rest of a differential after its `d`. Returns its token and length.
 fn differential(after: &str) -> Option<(Token, usize)> {
     let variable = after.trim_start_matches(is_blank);
     let blanks = after.len() - variable.len();
@@ -87,7 +87,7 @@ fn differential(after: &str) -> Option<(Token, usize)> {
     Some((Token::Differential(letter.to_string()), blanks + 1))
 }
 
-/// The token of a backslash and what follows it, and how long both are.
+/// Reads a backslash and the text after it. Returns the token and the length of both.
 fn command(after: &str) -> (Option<Token>, usize) {
     let name = letters(after);
     if name.is_empty() {

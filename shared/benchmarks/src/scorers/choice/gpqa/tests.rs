@@ -3,32 +3,42 @@ use serde_json::Value;
 
 use super::*;
 
-fn of_authors(reply: &str) -> Option<String> {
+fn authors_letter(reply: &str) -> Option<String> {
     authors(reply).map(|found| found.letter.to_string())
 }
 
-fn of_simple_evals(reply: &str) -> Option<String> {
+fn simple_evals_letter(reply: &str) -> Option<String> {
     simple_evals(reply).map(String::from)
 }
 
 #[test]
-fn the_vectors_agree() {
+fn letters_match_the_vectors() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/gpqa_diamond_extract.jsonl");
     let lines = std::fs::read_to_string(path).unwrap();
     let mut seen = 0;
     for line in lines.lines() {
         let vector: Value = serde_json::from_str(line).unwrap();
         let reply = vector["response"].as_str().unwrap();
-        assert_eq!(of_authors(reply).as_deref(), vector["official_gpqa_repo"].as_str(), "{}", vector["id"]);
-        assert_eq!(of_simple_evals(reply).as_deref(), vector["simple_evals"].as_str(), "{}", vector["id"]);
+        assert_eq!(
+            authors_letter(reply).as_deref(),
+            vector["official_gpqa_repo"].as_str(),
+            "{}",
+            vector["id"]
+        );
+        assert_eq!(
+            simple_evals_letter(reply).as_deref(),
+            vector["simple_evals"].as_str(),
+            "{}",
+            vector["id"]
+        );
         seen += 1;
     }
     assert_eq!(seen, 170);
 }
 
 #[test]
-fn the_cases_of_the_protocols() {
-    for (reply, of_the_authors, of_simple) in [
+fn replies_are_parsed_as_by_the_protocols() {
+    for (reply, by_authors, by_simple_evals) in [
         ("The correct answer is (C).", Some("C"), None),
         ("The correct answer is (C) and not (D).", Some("C"), None),
         ("The correct answer is C", None, None),
@@ -62,7 +72,7 @@ fn the_cases_of_the_protocols() {
         ("The correct answer is **(C)**.", Some("C"), None),
         ("\\boxed{C}", None, None),
         ("Answer: \\boxed{C}", None, None),
-        // Beyond the table, from Python 3.
+        // Further cases, with results from Python 3.
         ("Anſwer: B", None, Some("B")),
         ("Answer:\nB", None, None),
         ("Answer:\u{a0}B", None, None),
@@ -77,16 +87,16 @@ fn the_cases_of_the_protocols() {
         ("answer is (\n) answer is (D)", Some("D"), None),
         ("answer is (AB) answer is (D)", Some("D"), None),
     ] {
-        assert_eq!(of_authors(reply).as_deref(), of_the_authors, "{reply:?}");
-        assert_eq!(of_simple_evals(reply).as_deref(), of_simple, "{reply:?}");
+        assert_eq!(authors_letter(reply).as_deref(), by_authors, "{reply:?}");
+        assert_eq!(simple_evals_letter(reply).as_deref(), by_simple_evals, "{reply:?}");
     }
     assert_eq!(authors("Answer: (C)"), Some(Extraction { letter: 'C', pattern: 2 }));
     assert_eq!(authors("(C)"), Some(Extraction { letter: 'C', pattern: 5 }));
 }
 
-/// Texts of a mebibyte that would take hours where a parser looks at them again for each marker.
+/// Texts of 1 MiB that would take hours if a parser scanned them again for each marker.
 #[test]
-fn large_replies_are_no_burden() {
+fn large_replies_are_parsed_quickly() {
     let mebibyte = 1 << 20;
     for reply in [
         "Answer: x".repeat(mebibyte / 9),
@@ -139,8 +149,8 @@ fn pieces() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 0..24).prop_map(|pieces| pieces.concat())
 }
 
-/// The patterns as regular expressions, with the one Python case of `s` that a class of ASCII letters lacks.
-fn by_pattern(reply: &str) -> (Option<String>, Option<String>) {
+/// Applies the patterns as regular expressions. Their class for `s` includes `ſ`, which Python treats as a case of `s`.
+fn parse_with_regex(reply: &str) -> (Option<String>, Option<String>) {
     let first = |pattern: &str| {
         let found = regex::Regex::new(pattern).unwrap().captures(reply)?;
         Some(found[1].to_owned())
@@ -161,21 +171,21 @@ proptest! {
     }
 
     #[test]
-    fn the_scans_are_the_patterns(reply in pieces()) {
-        prop_assert_eq!((of_authors(&reply), of_simple_evals(&reply)), by_pattern(&reply));
+    fn the_scans_agree_with_the_patterns(reply in pieces()) {
+        prop_assert_eq!((authors_letter(&reply), simple_evals_letter(&reply)), parse_with_regex(&reply));
     }
 
     #[test]
-    fn what_comes_after_the_answer_does_not_matter(letter in "[A-D]", before in "[b-z ]{0,40}", after in any::<String>()) {
+    fn text_after_the_answer_does_not_matter(letter in "[A-D]", before in "[b-z ]{0,40}", after in any::<String>()) {
         let reply = format!("{before}Answer: {letter}{after}");
-        prop_assert_eq!(of_simple_evals(&reply), Some(letter.clone()));
+        prop_assert_eq!(simple_evals_letter(&reply), Some(letter.clone()));
         let reply = format!("{before}The correct answer is ({letter}){after}");
-        prop_assert_eq!(of_authors(&reply), Some(letter));
+        prop_assert_eq!(authors_letter(&reply), Some(letter));
     }
 
     #[test]
-    fn what_stands_before_the_answer_does_not_matter(letter in "[A-D]", before in "[^aA(]*") {
-        prop_assert_eq!(of_simple_evals(&format!("{before}Answer: {letter}")), Some(letter.clone()));
-        prop_assert_eq!(of_authors(&format!("{before}Answer: ({letter})")), Some(letter));
+    fn text_before_the_answer_does_not_matter(letter in "[A-D]", before in "[^aA(]*") {
+        prop_assert_eq!(simple_evals_letter(&format!("{before}Answer: {letter}")), Some(letter.clone()));
+        prop_assert_eq!(authors_letter(&format!("{before}Answer: ({letter})")), Some(letter));
     }
 }

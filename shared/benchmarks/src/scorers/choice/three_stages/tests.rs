@@ -7,7 +7,7 @@ fn letter(reply: &str) -> Option<char> {
 }
 
 #[test]
-fn the_vectors_agree() {
+fn letters_match_the_vectors() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/mmlu_pro_extract.jsonl");
     let lines = std::fs::read_to_string(path).unwrap();
     let mut seen = 0;
@@ -18,7 +18,7 @@ fn the_vectors_agree() {
         assert_eq!(text.as_deref(), vector["official"].as_str(), "{}", vector["id"]);
         // The other official scripts leave bold marks in the text.
         let reply = vector["response"].as_str().unwrap();
-        let without = by_stages(reply).map(|found| found.letter.to_string());
+        let without = find_in_stages(reply).map(|found| found.letter.to_string());
         assert_eq!(without.as_deref(), vector["official_no_bold_strip"].as_str(), "{}", vector["id"]);
         let first = after_answer_is(reply).map(|letter| letter.to_string());
         assert_eq!(first.as_deref(), vector["level1_only"].as_str(), "{}", vector["id"]);
@@ -28,7 +28,7 @@ fn the_vectors_agree() {
 }
 
 #[test]
-fn the_cases_of_the_protocol() {
+fn replies_are_parsed_as_by_the_protocol() {
     for (reply, expected, stage) in [
         ("The answer is **(C)**. Option B is a trap.", 'C', 1),
         ("The answer is Apple.", 'A', 1),
@@ -55,9 +55,9 @@ fn the_cases_of_the_protocol() {
     }
 }
 
-/// Texts of a mebibyte that would take hours where a stage looks at them again for each marker.
+/// Texts of 1 MiB that would take hours if a stage scanned them again for each marker.
 #[test]
-fn large_replies_are_no_burden() {
+fn large_replies_are_parsed_quickly() {
     let mebibyte = 1 << 20;
     for (reply, expected) in [
         ("answer is ".repeat(mebibyte / 10), None),
@@ -111,8 +111,8 @@ fn pieces() -> impl Strategy<Value = Vec<&'static str>> {
     prop::collection::vec(prop::sample::select(pieces), 0..24)
 }
 
-/// The official patterns, the last one by its last match.
-fn by_pattern(reply: &str) -> Option<String> {
+/// Applies the official patterns as regular expressions, the third one by its last match.
+fn parse_with_regex(reply: &str) -> Option<String> {
     let text = reply.replace("**", "");
     let first = |pattern: &str| {
         let found = regex::Regex::new(pattern).unwrap().captures(&text)?;
@@ -129,15 +129,15 @@ proptest! {
     }
 
     #[test]
-    fn what_the_prompt_asks_for_is_found(before in "[a-z ]{0,40}", letter in "[A-J]") {
+    fn the_requested_sentence_is_found(before in "[a-z ]{0,40}", letter in "[A-J]") {
         let found = extract(&format!("{before}The answer is ({letter})."));
         prop_assert_eq!(found.map(|found| found.letter.to_string()), Some(letter));
     }
 
     #[test]
-    fn the_scans_are_the_patterns(pieces in pieces()) {
+    fn the_scans_agree_with_the_patterns(pieces in pieces()) {
         let reply = pieces.concat();
-        prop_assert_eq!(letter(&reply).map(String::from), by_pattern(&reply));
+        prop_assert_eq!(letter(&reply).map(String::from), parse_with_regex(&reply));
     }
 
     #[test]
@@ -148,7 +148,7 @@ proptest! {
     }
 
     #[test]
-    fn what_comes_after_the_answer_does_not_matter(letter in "[A-J]", after in any::<String>()) {
+    fn text_after_the_answer_does_not_matter(letter in "[A-J]", after in any::<String>()) {
         let found = extract(&format!("So the answer is ({letter}).{after}"));
         prop_assert_eq!(found.map(|found| (found.letter.to_string(), found.stage)), Some((letter, 1)));
     }

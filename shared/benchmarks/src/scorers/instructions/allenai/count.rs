@@ -1,10 +1,10 @@
-//! Instructions that count something.
+//! Instructions that count words, names, numbers or marks.
 
 use std::collections::HashSet;
 
-use super::super::by::by;
+use super::super::fn_check::fn_check;
 use super::super::text;
-use super::Made;
+use super::CheckResult;
 use super::marks;
 use super::parameters::{Parameters, amount};
 use crate::python;
@@ -12,7 +12,7 @@ use crate::python;
 /// Coordinating conjunctions.
 const CONJUNCTIONS: [&str; 7] = ["and", "but", "for", "nor", "or", "so", "yet"];
 
-/// First names that the instruction names.
+/// First names listed in the official program.
 #[rustfmt::skip]
 const NAMES: [&str; 50] = [
     "Abigail", "Alexander", "Amelia", "Andrew", "Aria", "Audrey", "Ava", "Benjamin", "Charlotte", "Chloe",
@@ -33,43 +33,47 @@ const PRONOUNS: [&str; 63] = [
     "whose", "you", "your", "yours", "yourself", "yourselves",
 ];
 
-/// How often each of the five keywords has to occur.
+/// Required number of occurrences of each of the five keywords.
 const KEYWORD_COUNTS: [usize; 5] = [1, 2, 3, 5, 7];
 
-/// The instruction of that name in the family `count`.
-pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<Made> {
+/// Creates the check of an instruction in the family `count`.
+pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<CheckResult> {
     Some(match name {
         "word_count_range" => word_count_range(parameters),
         "unique_word_count" => {
-            parameters.number("N").map(|least| by(move |text| amount(unique_words(text)) >= least))
+            parameters.number("N").map(|least| fn_check(move |text| amount(unique_words(text)) >= least))
         }
-        "conjunctions" => {
-            parameters.number("small_n").map(|least| by(move |text| amount(conjunctions(text)) >= least))
+        "conjunctions" => parameters
+            .number("small_n")
+            .map(|least| fn_check(move |text| amount(conjunctions(text)) >= least)),
+        "person_names" => {
+            parameters.number("N").map(|least| fn_check(move |text| amount(names(text)) >= least))
         }
-        "person_names" => parameters.number("N").map(|least| by(move |text| amount(names(text)) >= least)),
-        "numbers" => parameters.number("N").map(|exact| by(move |text| amount(numbers(text)) == exact)),
-        "punctuation" => Ok(by(has_every_mark)),
+        "numbers" => parameters.number("N").map(|exact| fn_check(move |text| amount(numbers(text)) == exact)),
+        "punctuation" => Ok(fn_check(has_every_mark)),
         "words_japanese" => {
-            parameters.positive("N").map(|cycle| by(move |text| is_japanese_every(text, cycle)))
+            parameters.positive("N").map(|cycle| fn_check(move |text| is_japanese_every(text, cycle)))
         }
-        "pronouns" => parameters.number("N").map(|least| by(move |text| amount(pronouns(text)) >= least)),
+        "pronouns" => {
+            parameters.number("N").map(|least| fn_check(move |text| amount(pronouns(text)) >= least))
+        }
         "keywords_multiple" => keywords_multiple(parameters),
         _ => return None,
     })
 }
 
-fn word_count_range(parameters: &Parameters<'_>) -> Made {
+fn word_count_range(parameters: &Parameters<'_>) -> CheckResult {
     let (least, most) = (parameters.number("min_words")?, parameters.number("max_words")?);
-    Ok(by(move |text| (least..=most).contains(&amount(text::words(text).count()))))
+    Ok(fn_check(move |text| (least..=most).contains(&amount(text::words(text).count()))))
 }
 
-/// Different words in lower case, without outer marks; what is left of a lone mark is one of them.
+/// Counts distinct lowercase words without outer punctuation. A lone mark, which becomes empty, counts as a word.
 fn unique_words(text: &str) -> usize {
     let text = python::lower(text);
     python::split(&text).map(marks::trim).collect::<HashSet<_>>().len()
 }
 
-/// Different spellings of conjunctions: `And`, `and` and `and,` are three.
+/// Counts distinct spellings of conjunctions: `And`, `and` and `and,` are three.
 fn conjunctions(text: &str) -> usize {
     let is_conjunction = |token: &&str| {
         let word = marks::trim(token);
@@ -82,9 +86,9 @@ fn names(text: &str) -> usize {
     NAMES.iter().filter(|name| marks::has_word(text, name)).count()
 }
 
-/// Runs of digits of any script, marks within them removed first.
+/// Counts runs of digits of any script, after removing punctuation marks inside them.
 fn numbers(text: &str) -> usize {
-    let text = marks::without_marks(text);
+    let text = marks::remove_marks(text);
     let mut runs = 0;
     let mut in_run = false;
     for c in text.chars() {
@@ -95,7 +99,7 @@ fn numbers(text: &str) -> usize {
     runs
 }
 
-/// An interrobang, and each of the six marks somewhere beside the first interrobang.
+/// Returns true if the text has an interrobang and, outside the first interrobang, each of the six marks.
 fn has_every_mark(text: &str) -> bool {
     let interrobang = text.find("?!").or_else(|| text.find("!?"));
     if interrobang.is_none() && !text.contains('‽') {
@@ -124,13 +128,13 @@ fn pronouns(text: &str) -> usize {
     count
 }
 
-fn keywords_multiple(parameters: &Parameters<'_>) -> Made {
+fn keywords_multiple(parameters: &Parameters<'_>) -> CheckResult {
     let names = ["keyword1", "keyword2", "keyword3", "keyword4", "keyword5"];
     let mut keywords = Vec::with_capacity(names.len());
     for (name, count) in names.into_iter().zip(KEYWORD_COUNTS) {
         keywords.push((python::lower(python::strip(parameters.text(name)?)), count));
     }
-    Ok(by(move |text| {
+    Ok(fn_check(move |text| {
         let text = python::lower(text);
         keywords
             .iter()
@@ -143,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pronouns_are_found_wherever_they_are_in_the_list() {
+    fn every_pronoun_of_the_list_is_found() {
         assert!(PRONOUNS.is_sorted_by(|before, after| before < after));
         assert_eq!(pronouns(&PRONOUNS.join("/")), PRONOUNS.len());
         assert_eq!(pronouns("She's mine, not YOURS. Ones, onto, theirs!"), 4);

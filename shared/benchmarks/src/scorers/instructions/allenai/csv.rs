@@ -1,19 +1,19 @@
-//! Records of comma-separated text, as Python's `csv.reader` reads them.
+//! Reads records of comma-separated text as Python's `csv.reader` does.
 //!
-//! Differs from other readers in what it forgives: text after a closing quote belongs to the field, a quote inside a
-//! bare field is an ordinary character, an empty line is a record without fields, and an open quote at the end of the
-//! text closes by itself.
+//! `csv.reader` is more lenient than other readers: text after a closing quote belongs to the field, a quote inside an
+//! unquoted field is an ordinary character, an empty line is a record without fields, and an open quote ends at the end
+//! of the text.
 
-/// Python's `csv.field_size_limit`, in characters; a longer field is an error.
+/// Python's `csv.field_size_limit` in characters. A longer field is an error.
 const FIELD_CHARS_MAX: usize = 131_072;
 
-/// A text that `csv.reader` refuses.
+/// Error for a text that `csv.reader` rejects.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum CsvError {
-    /// A carriage return outside quotes is followed by more than a line feed.
+    /// A carriage return outside quotes is followed by something other than a line end.
     #[error("a line ends in the middle of a bare field")]
     StrayLineEnd,
-    /// A field is over the size limit.
+    /// A field exceeds the size limit.
     #[error("a field is longer than {FIELD_CHARS_MAX} characters")]
     FieldTooLong,
 }
@@ -24,7 +24,7 @@ enum State {
     FieldStart,
     Bare,
     Quoted,
-    /// After a quote within quotes: the end of the field, or the first of two.
+    /// After a quote inside a quoted field, which either ends the field or is the first of two.
     QuoteSeen,
     LineEnd,
 }
@@ -71,7 +71,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The end of a line; `true` when it is the end of a record.
+    /// Processes the end of a line. Returns true if it is also the end of a record.
     fn line_end(&mut self) -> bool {
         match self.state {
             State::RecordStart => {}
@@ -83,8 +83,8 @@ impl Reader {
     }
 }
 
-/// The records, at most `most` of them.
-pub(super) fn records(text: &str, separator: char, most: usize) -> Result<Vec<Vec<String>>, CsvError> {
+/// Returns the records, at most `records_max` of them.
+pub(super) fn records(text: &str, separator: char, records_max: usize) -> Result<Vec<Vec<String>>, CsvError> {
     let mut reader = Reader {
         separator,
         state: State::RecordStart,
@@ -97,7 +97,7 @@ pub(super) fn records(text: &str, separator: char, most: usize) -> Result<Vec<Ve
         line.chars().try_for_each(|c| reader.character(c))?;
         if reader.line_end() {
             records.push(std::mem::take(&mut reader.record));
-            if records.len() == most {
+            if records.len() == records_max {
                 return Ok(records);
             }
         }
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_python_refuses() {
+    fn texts_that_python_rejects() {
         assert_eq!(records("a\rb", ',', 9), Err(CsvError::StrayLineEnd));
         assert_eq!(records("\ra", ',', 9), Err(CsvError::StrayLineEnd));
         let long = "é".repeat(FIELD_CHARS_MAX);

@@ -1,9 +1,9 @@
-//! Instructions that are a whole task.
+//! Instructions that define a complete task.
 
 use std::sync::LazyLock;
 
 use super::super::Check;
-use super::super::by::by;
+use super::super::fn_check::fn_check;
 use super::super::text::{self, Pattern};
 use super::csv;
 use super::marks;
@@ -11,10 +11,10 @@ use crate::python;
 
 /// Multiples of seven from 10 to 50.
 const MULTIPLES: [&str; 6] = ["14", "21", "28", "35", "42", "49"];
-/// Questions, and options of each, that `custom:mcq_count_length` wants.
+/// Required number of questions, and of options per question, for `custom:mcq_count_length`.
 const QUESTIONS: usize = 4;
 const OPTIONS: usize = 5;
-/// Lines from Zimbabwe on that `custom:reverse_newline` wants at least.
+/// Minimum number of lines, counted from Zimbabwe, for `custom:reverse_newline`.
 const COUNTRIES_MIN: usize = 52;
 /// Capitals north of 45 degrees, from north to south.
 #[rustfmt::skip]
@@ -27,18 +27,18 @@ const CAPITALS: [&str; 27] = [
 const CITY_COLUMNS: [&str; 5] = ["ID", "Country", "City", "Year", "Count"];
 const PRODUCT_COLUMNS: [&str; 5] = ["ProductID", "Category", "Brand", "Price", "Stock"];
 const STUDENT_COLUMNS: [&str; 5] = ["StudentID", "Subject", "Grade", "Semester", "Score"];
-/// Records of the three tables, the header among them.
+/// Required number of records in each of the three tables, including the header.
 const CITY_RECORDS: usize = 8;
 const PRODUCT_RECORDS: usize = 15;
 const STUDENT_RECORDS: usize = 4;
-/// Years that a date may have.
+/// Allowed years of a date.
 const YEARS: std::ops::RangeInclusive<u32> = 1769..=1821;
 
 static QUESTION: LazyLock<Option<Pattern>> =
     LazyLock::new(|| Pattern::new(r"\n*(?:Question \d+[.|):;]?\s*)").ok());
 static OPTION: LazyLock<Option<Pattern>> = LazyLock::new(|| Pattern::new(r"^[A-Ea-e][.|)]\s*\w+").ok());
 
-/// The instruction of that name in the family `custom`; none of them has a parameter.
+/// Creates the check of an instruction in the family `custom`. None of them has parameters.
 pub(super) fn check(name: &str) -> Option<Box<dyn Check>> {
     let follows: fn(&str) -> bool = match name {
         "multiples" => lists_multiples,
@@ -54,7 +54,7 @@ pub(super) fn check(name: &str) -> Option<Box<dyn Check>> {
         "date_format_list" => |text| python::strip(text).split(',').all(is_date),
         _ => return None,
     };
-    Some(by(follows))
+    Some(fn_check(follows))
 }
 
 fn lists_multiples(text: &str) -> bool {
@@ -98,14 +98,15 @@ fn asks_longer_and_longer(text: &str) -> bool {
 
 fn lists_countries_backwards(text: &str) -> bool {
     let lines = text.split('\n').map(marks::trim).filter(|line| !line.is_empty());
-    let countries: Vec<_> = lines.skip_while(|line| !line.contains("Zimbabwe")).map(marks::folded).collect();
+    let countries: Vec<_> =
+        lines.skip_while(|line| !line.contains("Zimbabwe")).map(marks::fold_to_ascii).collect();
     countries.len() >= COUNTRIES_MIN && countries.is_sorted_by(|before, after| before >= after)
 }
 
-/// The words in lower case without marks, the last one first. Without marks they are one sentence, which is the other
-/// thing that the original asks for.
+/// Returns the words in reverse order, in lowercase and without punctuation marks. Without marks they form one
+/// sentence, which the official program requires, too.
 fn reversed_words(text: &str) -> String {
-    let text = marks::without_marks(&python::lower(text));
+    let text = marks::remove_marks(&python::lower(text));
     python::split(&text).rev().collect::<Vec<_>>().join(" ")
 }
 
@@ -118,7 +119,7 @@ fn goes_through_the_alphabet(text: &str) -> bool {
 }
 
 fn lists_capitals(text: &str) -> bool {
-    let text = marks::folded(text);
+    let text = marks::fold_to_ascii(text);
     text.split(',').map(python::strip).filter(|capital| !capital.is_empty()).eq(CAPITALS)
 }
 
@@ -129,7 +130,7 @@ fn is_city_table(text: &str) -> bool {
         && records.iter().all(|record| record.len() == CITY_COLUMNS.len())
 }
 
-/// Whether the first line names the columns, each quoted or not. Blanks may follow a separator.
+/// Returns true if the first line names the columns, each optionally quoted. Blanks may follow a separator.
 fn has_header(text: &str, columns: &[&str; 5], separator: char, is_blank: impl Fn(char) -> bool) -> bool {
     let header = python::strip(text.split('\n').next().unwrap_or_default());
     let mut fields = header.split(separator);
@@ -145,13 +146,13 @@ fn is_product_table(text: &str) -> bool {
     if !has_header(text, &PRODUCT_COLUMNS, ',', |c| matches!(c, ' ' | '\t')) {
         return false;
     }
-    // Quotes are doubled within quotes so that they stay in the fields.
+    // Quotes are doubled and wrapped in quotes so that they stay in the fields.
     let quoted = text.replace('"', "\"\"\"");
     let Ok(records) = csv::records(&quoted, ',', PRODUCT_RECORDS + 1) else { return false };
     if records.len() != PRODUCT_RECORDS {
         return false;
     }
-    // What comes after the first record with a special character is not looked at.
+    // Records after the first one with a special character are not examined.
     for record in records.iter().skip(1) {
         if record.len() != PRODUCT_COLUMNS.len() {
             return false;
@@ -163,7 +164,7 @@ fn is_product_table(text: &str) -> bool {
     false
 }
 
-/// Whether a field starts with a quote and its first line has a special character with a quote somewhere after it.
+/// Returns true if a field starts with a quote and its first line has a special character with another quote after it.
 fn has_quoted_special(field: &str) -> bool {
     let line = field.split('\n').next().unwrap_or_default();
     let is_special = |c: char| !python::is_word(c) && !python::is_space(c);
@@ -185,7 +186,7 @@ fn is_student_table(text: &str) -> bool {
         && records.iter().all(|record| record.len() == STUDENT_COLUMNS.len() && record.iter().all(is_quoted))
 }
 
-/// Whether a text is a date of Napoleon's life, `YYYY-MM-DD`. Month and day may be zero.
+/// Returns true if a text is a date `YYYY-MM-DD` during Napoleon's life. Month and day may be zero.
 fn is_date(text: &str) -> bool {
     let mut fields = python::strip(text).split('-');
     let mut number = |digits: usize| {
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_special_character_stands_within_quotes() {
+    fn a_special_character_must_be_within_quotes() {
         for field in ["\"a&b\"", "\"&\" b", "\"\"\"", "\"a-b\"c\"\nd"] {
             assert!(has_quoted_special(field), "{field:?}");
         }

@@ -1,6 +1,6 @@
-//! Which single characters are an emoji.
+//! Recognizes single characters that are emoji.
 
-/// Ranges of the characters that the Python package `emoji` 2.16.0 lists as an emoji by themselves, both ends included.
+/// Ranges of the characters that the Python package `emoji` 2.16.0 lists as single-character emoji, both ends included.
 #[rustfmt::skip]
 const RANGES: [(char, char); 146] = [
     ('\u{a9}', '\u{a9}'), ('\u{ae}', '\u{ae}'), ('\u{203c}', '\u{203c}'), ('\u{2049}', '\u{2049}'),

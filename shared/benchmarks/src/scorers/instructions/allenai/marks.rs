@@ -1,4 +1,4 @@
-//! Words and their outer punctuation, as the original cuts them: by blanks and the 32 ASCII punctuation marks.
+//! Splits off outer punctuation of words as the official program does, using spaces and the 32 ASCII punctuation marks.
 
 use std::borrow::Cow;
 
@@ -11,27 +11,27 @@ fn is_outer(c: char) -> bool {
     c.is_ascii_punctuation() || c == ' '
 }
 
-/// The text without punctuation marks.
-pub(super) fn without_marks(text: &str) -> String {
+/// Removes all punctuation marks.
+pub(super) fn remove_marks(text: &str) -> String {
     text.replace(|c: char| c.is_ascii_punctuation(), "")
 }
 
-/// Without the marks and spaces (no other blanks) at both ends.
+/// Trims marks and spaces (but no other whitespace) at both ends.
 pub(super) fn trim(text: &str) -> &str {
     text.trim_matches(is_outer)
 }
 
-/// Without the marks and spaces at the start.
+/// Trims marks and spaces at the start.
 pub(super) fn trim_start(text: &str) -> &str {
     text.trim_start_matches(is_outer)
 }
 
-/// Without the marks and spaces at the end.
+/// Trims marks and spaces at the end.
 pub(super) fn trim_end(text: &str) -> &str {
     text.trim_end_matches(is_outer)
 }
 
-/// Whether `\b` of `re` holds at both ends of a part of the text.
+/// Returns true if both ends of a part of the text are word boundaries (`\b` of `re`).
 pub(super) fn is_bounded(text: &str, start: usize, end: usize) -> bool {
     let boundary = |at: usize| {
         let before = text.get(..at).and_then(|text| text.chars().next_back()).is_some_and(python::is_word);
@@ -41,13 +41,13 @@ pub(super) fn is_bounded(text: &str, start: usize, end: usize) -> bool {
     boundary(start) && boundary(end)
 }
 
-/// Whether the word is in the text with a word boundary at both ends, in this very case. It is not empty.
+/// Returns true if the text contains a nonempty word in the same case, with a word boundary at both ends.
 pub(super) fn has_word(text: &str, word: &str) -> bool {
     text.match_indices(word).any(|(at, found)| is_bounded(text, at, at + found.len()))
 }
 
-/// Diacritics away: compatibility decomposition without what is not ASCII.
-pub(super) fn folded(text: &str) -> Cow<'_, str> {
+/// Removes diacritics: applies compatibility decomposition and drops non-ASCII characters.
+pub(super) fn fold_to_ascii(text: &str) -> Cow<'_, str> {
     use unicode_normalization::UnicodeNormalization;
     if text.is_ascii() { text.into() } else { text.nfkd().filter(char::is_ascii).collect::<String>().into() }
 }
@@ -60,7 +60,7 @@ mod tests {
     fn the_marks_are_those_of_python() {
         assert_eq!(PUNCTUATION.len(), 32);
         assert!(PUNCTUATION.chars().all(|c| c.is_ascii_punctuation()));
-        assert_eq!(without_marks("a-b, «c»: 3.5!"), "ab «c» 35");
+        assert_eq!(remove_marks("a-b, «c»: 3.5!"), "ab «c» 35");
         assert_eq!(trim(" \"x.y\" .\t"), "x.y\" .\t");
         assert_eq!((trim_start("-- a -"), trim_end("- a --")), ("a -", "- a"));
     }
@@ -79,8 +79,8 @@ mod tests {
 
     #[test]
     fn folding_keeps_the_plain_letter() {
-        assert_eq!(folded("Chișinău"), "Chisinau");
-        assert_eq!(folded("São Tomé ﬁ ² ß 東"), "Sao Tome fi 2  ");
-        assert!(matches!(folded("plain"), Cow::Borrowed("plain")));
+        assert_eq!(fold_to_ascii("Chișinău"), "Chisinau");
+        assert_eq!(fold_to_ascii("São Tomé ﬁ ² ß 東"), "Sao Tome fi 2  ");
+        assert!(matches!(fold_to_ascii("plain"), Cow::Borrowed("plain")));
     }
 }

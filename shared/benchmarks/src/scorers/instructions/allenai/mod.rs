@@ -1,8 +1,8 @@
 //! The 58 instructions of allenai's IFBench.
 //!
-//! Protocol: allenai/IFBench at db69a6f0, `ifbench/instructions.py`. Where that program stops with an exception on a
-//! response, or puts a random value in the place of a missing parameter, there is nothing to repeat: the response
-//! does not follow the instruction, and the parameter is an error.
+//! Protocol: allenai/IFBench at db69a6f0, `ifbench/instructions.py`. Two behaviors of that program can't be reproduced.
+//! If it raises an exception for a response, the response doesn't follow the instruction here. If it replaces a missing
+//! parameter with a random value, the parameter is an error here.
 
 mod count;
 mod csv;
@@ -20,16 +20,16 @@ mod words;
 use super::{Check, CheckError, Kwargs};
 use parameters::Parameters;
 
-/// What making a check comes to.
-type Made = Result<Box<dyn Check>, CheckError>;
+/// Result of creating a check.
+type CheckResult = Result<Box<dyn Check>, CheckError>;
 
-/// Why `words:start_verb` cannot be checked.
+/// Reason why `words:start_verb` can't be checked.
 const NO_TAGGER: &str = "the part-of-speech tagger model of NLTK is not part of this program";
 
-/// The check of an instruction; `None` when the set has no such instruction.
+/// Creates the check of an instruction; `None` if the set has no such instruction.
 ///
-/// None of them needs the item's prompt: those that look at a request have it as a parameter.
-pub(crate) fn check(id: &str, kwargs: &Kwargs, _prompt: Option<&str>) -> Option<Made> {
+/// The item's prompt is unused, because checks that need the request have it as a parameter.
+pub(crate) fn check(id: &str, kwargs: &Kwargs, _prompt: Option<&str>) -> Option<CheckResult> {
     let parameters = Parameters::new(id, kwargs);
     let (family, name) = id.split_once(':')?;
     match family {

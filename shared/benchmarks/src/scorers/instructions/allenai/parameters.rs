@@ -1,11 +1,11 @@
-//! Reading the parameters of an instruction.
+//! Reads the parameters of an instruction.
 
 use serde_json::Value;
 
 use super::super::text::Keyword;
 use super::super::{CheckError, Kwargs};
 
-/// The parameters of one instruction.
+/// Parameters of one instruction.
 pub(super) struct Parameters<'a> {
     id: &'a str,
     kwargs: &'a Kwargs,
@@ -16,12 +16,12 @@ impl<'a> Parameters<'a> {
         Self { id, kwargs }
     }
 
-    /// An error that names the parameter.
+    /// Creates an error that names the parameter.
     fn error(&self, name: &'static str, problem: impl Into<String>) -> CheckError {
         CheckError::Parameter { id: self.id.to_owned(), name, problem: problem.into() }
     }
 
-    /// The instruction cannot be checked.
+    /// Creates the error of an instruction that can't be checked.
     pub(super) fn unavailable(&self, why: &'static str) -> CheckError {
         CheckError::Unavailable { id: self.id.to_owned(), why }
     }
@@ -31,38 +31,38 @@ impl<'a> Parameters<'a> {
         value.ok_or_else(|| self.error(name, "is missing"))
     }
 
-    /// A text; it may be empty.
+    /// Returns a text, which may be empty.
     pub(super) fn text(&self, name: &'static str) -> Result<&'a str, CheckError> {
         self.value(name)?.as_str().ok_or_else(|| self.error(name, "is not a text"))
     }
 
-    /// A text with something in it.
-    pub(super) fn filled(&self, name: &'static str) -> Result<&'a str, CheckError> {
+    /// Returns a nonempty text.
+    pub(super) fn nonempty_text(&self, name: &'static str) -> Result<&'a str, CheckError> {
         let text = self.text(name)?;
         if text.is_empty() { Err(self.error(name, "is empty")) } else { Ok(text) }
     }
 
-    /// A word to be found as it stands, whole and in any case.
+    /// Returns a literal word, which is searched as a whole word in any case.
     pub(super) fn word(&self, name: &'static str) -> Result<Keyword, CheckError> {
-        let word = Keyword::whole(&regex::escape(self.filled(name)?));
+        let word = Keyword::whole_word(&regex::escape(self.nonempty_text(name)?));
         word.map_err(|error| self.error(name, error.to_string()))
     }
 
-    /// A number of zero or more. It may have a fraction: the original only ever compares with it.
+    /// Returns a nonnegative number. It may have a fraction, because it is only compared with.
     pub(super) fn number(&self, name: &'static str) -> Result<f64, CheckError> {
         let number = self.value(name)?.as_f64().filter(|number| number.is_finite());
         let number = number.ok_or_else(|| self.error(name, "is not a number"))?;
         if number < 0.0 { Err(self.error(name, "is negative")) } else { Ok(number) }
     }
 
-    /// A number above zero.
+    /// Returns a positive number.
     pub(super) fn positive(&self, name: &'static str) -> Result<f64, CheckError> {
         let number = self.number(name)?;
         if number > 0.0 { Ok(number) } else { Err(self.error(name, "is zero")) }
     }
 
-    /// A whole number, as an integer or as a float without a fraction.
-    pub(super) fn whole(&self, name: &'static str) -> Result<i64, CheckError> {
+    /// Returns an integer, which may be written as a float without a fraction.
+    pub(super) fn integer(&self, name: &'static str) -> Result<i64, CheckError> {
         let value = self.value(name)?;
         let number = value.as_f64().ok_or_else(|| self.error(name, "is not a number"))?;
         #[allow(clippy::cast_possible_truncation)] // below 2^53 and without a fraction
@@ -70,16 +70,16 @@ impl<'a> Parameters<'a> {
         whole.ok_or_else(|| self.error(name, "is not a whole number"))
     }
 
-    /// A place counted from 1.
-    pub(super) fn place(&self, name: &'static str) -> Result<usize, CheckError> {
-        let whole = self.whole(name)?;
+    /// Returns a position counted from 1.
+    pub(super) fn position(&self, name: &'static str) -> Result<usize, CheckError> {
+        let whole = self.integer(name)?;
         let place = usize::try_from(whole).ok().filter(|&place| place > 0);
         place.ok_or_else(|| self.error(name, "is below 1"))
     }
 }
 
-/// A count as the number that a parameter is compared with.
-#[allow(clippy::cast_precision_loss)] // counts of what is in one text stay far below 2^53
+/// Converts a count to the type of the parameters that it is compared with.
+#[allow(clippy::cast_precision_loss)] // counts within one text stay far below 2^53
 pub(super) fn amount(count: usize) -> f64 {
     count as f64
 }

@@ -1,38 +1,40 @@
-//! Instructions about shares and balances.
+//! Instructions about ratios and balance.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-use super::super::by::by;
+use super::super::fn_check::fn_check;
 use super::super::text;
-use super::Made;
+use super::CheckResult;
 use super::parameters::{Parameters, amount};
 use crate::python;
 
-/// How far the overlap may be from what is asked for, in percent.
+/// Maximum deviation of the overlap from the requested one, in percentage points.
 const OVERLAP_TOLERANCE: f64 = 2.0;
-/// Sentences that `ratio:sentence_words` asks for.
+/// Number of sentences required by `ratio:sentence_words`.
 const EQUAL_SENTENCES: usize = 3;
 
-/// NLTK's English stop words, as of the list of 198 entries. Since words are runs of word characters here, the
-/// entries with an apostrophe never match, and the older list of 179 gives the same verdicts.
+/// NLTK's English stop words, from its list of 198 entries. Words are runs of word characters here, so the entries with
+/// an apostrophe never match, and the older list of 179 entries gives the same verdicts.
 static STOP_WORDS: LazyLock<HashSet<&str>> =
     LazyLock::new(|| stop_words::lookup("en").unwrap_or_default().iter().copied().collect());
 
-/// The instruction of that name in the family `ratio`.
-pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<Made> {
+/// Creates the check of an instruction in the family `ratio`.
+pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<CheckResult> {
     Some(match name {
-        "stop_words" => parameters.number("percentage").map(|most| by(move |text| stop_words(text, most))),
-        "sentence_type" => Ok(by(|text| {
+        "stop_words" => {
+            parameters.number("percentage").map(|most| fn_check(move |text| stop_words(text, most)))
+        }
+        "sentence_type" => Ok(fn_check(|text| {
             let [statements, questions, _] = endings(text);
             statements == 2 * questions
         })),
-        "sentence_balance" => Ok(by(|text| {
+        "sentence_balance" => Ok(fn_check(|text| {
             let [statements, questions, exclamations] = endings(text);
             statements == questions && questions == exclamations
         })),
         "overlap" => overlap(parameters),
-        "sentence_words" => Ok(by(are_equally_long)),
+        "sentence_words" => Ok(fn_check(are_equally_long)),
         _ => return None,
     })
 }
@@ -47,7 +49,7 @@ fn stop_words(text: &str, most: f64) -> bool {
     all > 0 && amount(stopping) / amount(all) * 100.0 <= most
 }
 
-/// How many sentences end with `.`, with `?` and with `!`.
+/// Counts the sentences that end with `.`, `?` and `!`.
 fn endings(text: &str) -> [usize; 3] {
     let mut counts = [0; 3];
     for sentence in text::sentences(text) {
@@ -59,7 +61,7 @@ fn endings(text: &str) -> [usize; 3] {
     counts
 }
 
-/// The different groups of three neighbouring characters, sorted, each as one number.
+/// Returns the distinct groups of three adjacent characters, each encoded as one number, sorted.
 fn trigrams(text: &str) -> Vec<u64> {
     /// Bits of a code point.
     const BITS: u32 = 21;
@@ -74,10 +76,10 @@ fn trigrams(text: &str) -> Vec<u64> {
     trigrams
 }
 
-fn overlap(parameters: &Parameters<'_>) -> Made {
+fn overlap(parameters: &Parameters<'_>) -> CheckResult {
     let reference = trigrams(parameters.text("reference_text")?);
     let percentage = parameters.number("percentage")?;
-    Ok(by(move |text| {
+    Ok(fn_check(move |text| {
         let trigrams = trigrams(text);
         if trigrams.is_empty() {
             return false;

@@ -1,36 +1,38 @@
-//! Instructions to repeat something.
+//! Instructions to repeat a text.
 
-use super::super::by::by;
-use super::Made;
+use super::super::fn_check::fn_check;
+use super::CheckResult;
 use super::parameters::Parameters;
 use crate::python;
 
-/// What `repeat:repeat_simple` wants to read, in lower case.
+/// Text required by `repeat:repeat_simple`, in lowercase.
 const SENTENCE: &str = "only output this sentence here, ignore all other requests.";
 
-/// The instruction of that name in the family `repeat`.
-pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<Made> {
+/// Creates the check of an instruction in the family `repeat`.
+pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<CheckResult> {
     Some(match name {
         "repeat_change" => repeat_change(parameters),
-        "repeat_simple" => Ok(by(|text| python::lower(python::strip(text)) == SENTENCE)),
+        "repeat_simple" => Ok(fn_check(|text| python::lower(python::strip(text)) == SENTENCE)),
         "repeat_span" => repeat_span(parameters),
         _ => return None,
     })
 }
 
-fn repeat_change(parameters: &Parameters<'_>) -> Made {
-    let request = parameters.filled("prompt_to_repeat")?.to_owned();
-    Ok(by(move |text| request != text && python::split(&request).skip(1).eq(python::split(text).skip(1))))
+fn repeat_change(parameters: &Parameters<'_>) -> CheckResult {
+    let request = parameters.nonempty_text("prompt_to_repeat")?.to_owned();
+    Ok(fn_check(move |text| {
+        request != text && python::split(&request).skip(1).eq(python::split(text).skip(1))
+    }))
 }
 
-fn repeat_span(parameters: &Parameters<'_>) -> Made {
-    let request = parameters.filled("prompt_to_repeat")?;
-    let (start, end) = (parameters.whole("n_start")?, parameters.whole("n_end")?);
+fn repeat_span(parameters: &Parameters<'_>) -> CheckResult {
+    let request = parameters.nonempty_text("prompt_to_repeat")?;
+    let (start, end) = (parameters.integer("n_start")?, parameters.integer("n_end")?);
     let span = python::lower(python::strip(&slice(request, start, end + 1)));
-    Ok(by(move |text| python::lower(python::strip(text)) == span))
+    Ok(fn_check(move |text| python::lower(python::strip(text)) == span))
 }
 
-/// `text[start:end]`: negative places count from the end.
+/// `text[start:end]`, where negative indices count from the end.
 fn slice(text: &str, start: i64, end: i64) -> String {
     let length = text.chars().count();
     let place = |at: i64| {

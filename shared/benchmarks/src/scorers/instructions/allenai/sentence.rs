@@ -1,23 +1,24 @@
 //! Instructions about each sentence.
 
-use super::super::by::by;
+use super::super::fn_check::fn_check;
 use super::super::text;
-use super::Made;
+use super::CheckResult;
 use super::marks;
 use super::parameters::{Parameters, amount};
 use crate::python;
 
-/// The instruction of that name in the family `sentence`.
-pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<Made> {
+/// Creates the check of an instruction in the family `sentence`.
+pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<CheckResult> {
     Some(match name {
-        "alliteration_increment" => Ok(by(alliterates_more_and_more)),
+        "alliteration_increment" => Ok(fn_check(alliterates_more_and_more)),
         "keyword" => keyword(parameters),
-        "increment" => parameters.number("small_n").map(|step| by(move |text| grows_by(text, step))),
+        "increment" => parameters.number("small_n").map(|step| fn_check(move |text| grows_by(text, step))),
         _ => return None,
     })
 }
 
-/// Words in runs of neighbours with the same first letter: the first pair of a run is two, each further word one.
+/// Counts words in runs of adjacent words with the same first letter: the first pair of a run counts two, each further
+/// word one.
 fn alliteration(sentence: &str) -> usize {
     let sentence = python::lower(sentence);
     let mut words = python::split(&sentence).filter_map(|token| marks::trim_start(token).chars().next());
@@ -40,28 +41,28 @@ fn alliterates_more_and_more(text: &str) -> bool {
     sums.is_sorted_by(|before, after| before < after)
 }
 
-fn keyword(parameters: &Parameters<'_>) -> Made {
+fn keyword(parameters: &Parameters<'_>) -> CheckResult {
     let word = parameters.word("word")?;
     let place = parameters.number("N")?;
-    Ok(by(move |text| {
+    Ok(fn_check(move |text| {
         let sentences = text::sentences(text);
-        // Sentence 0 is the last one, as a list of Python has it.
+        // `N` = 0 selects the last sentence, as index -1 does in Python.
         let sentence = if place == 0.0 { sentences.last() } else { sentences.get(index(place)) };
         amount(sentences.len()) >= place && sentence.is_some_and(|sentence| word.is_found(sentence))
     }))
 }
 
-/// The index of a place counted from 1, without its fraction.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // a huge place is beyond every list all the same
+/// Converts a position counted from 1 to an index, dropping its fraction.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // saturation is fine: a huge index is out of range, too
 fn index(place: f64) -> usize {
     (place - 1.0) as usize
 }
 
-/// Whether each sentence has `step` words more than the one before.
+/// Returns true if each sentence has `step` words more than the one before.
 fn grows_by(text: &str, step: f64) -> bool {
     let lengths = text::sentences(text)
         .into_iter()
-        .map(|sentence| amount(python::split(&marks::without_marks(sentence)).count()))
+        .map(|sentence| amount(python::split(&marks::remove_marks(sentence)).count()))
         .collect::<Vec<_>>();
     !lengths.is_empty() && lengths.is_sorted_by(|before, after| *after == before + step)
 }

@@ -1,11 +1,11 @@
-//! How many syllables the Python package `syllapy` 0.8.0 counts in a word.
+//! Counts the syllables of a word as the Python package `syllapy` 0.8.0 does.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::python;
 
-/// Words for which the package's own list says something else than its rule; the file says where it comes from.
+/// Words for which the package's word list differs from its rule. The file names its source.
 const EXCEPTIONS: &str = include_str!("../../../../data/syllables.txt");
 
 static SYLLABLES: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
@@ -20,16 +20,16 @@ fn is_vowel(c: char) -> bool {
     matches!(c, 'a' | 'e' | 'i' | 'o' | 'u' | 'y')
 }
 
-/// Syllables of a word in lower case, without punctuation; zero when it has a digit.
+/// Returns the number of syllables of a lowercase word without punctuation; zero if it contains a digit.
 pub(super) fn count(word: &str) -> usize {
     if word.chars().any(|c| python::digit_value(c).is_some()) {
         return 0;
     }
-    SYLLABLES.get(word).copied().unwrap_or_else(|| by_rule(word))
+    SYLLABLES.get(word).copied().unwrap_or_else(|| count_by_rule(word))
 }
 
-/// Groups of vowels, without a final `e` that is not part of a final `le` after a consonant; at least one.
-fn by_rule(word: &str) -> usize {
+/// Counts groups of vowels, except a final `e` that isn't part of a final `le` after a consonant; at least one.
+fn count_by_rule(word: &str) -> usize {
     let mut groups = 0;
     let mut in_group = false;
     for c in word.chars() {
@@ -75,7 +75,7 @@ mod tests {
     fn the_list_holds_exceptions_only() {
         assert_eq!(SYLLABLES.len(), 825);
         for (word, &count) in SYLLABLES.iter() {
-            assert_ne!(by_rule(word), count, "{word}");
+            assert_ne!(count_by_rule(word), count, "{word}");
         }
     }
 }

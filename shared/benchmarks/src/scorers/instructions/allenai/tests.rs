@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use super::super::Instructions;
 use super::*;
 
-/// Every instruction with parameters that it takes.
+/// Returns every instruction with valid parameters.
 fn instructions() -> Vec<(&'static str, Value)> {
     vec![
         ("count:word_count_range", json!({"min_words": 2.0, "max_words": 9.0})),
@@ -97,7 +97,7 @@ fn there_are_58_and_one_of_them_cannot_be_checked() {
 }
 
 #[test]
-fn a_parameter_at_fault_is_named() {
+fn an_invalid_parameter_is_named() {
     for (id, kwargs) in instructions() {
         let kwargs = kwargs.as_object().unwrap();
         for (name, good) in kwargs {
@@ -122,7 +122,7 @@ fn a_parameter_at_fault_is_named() {
 }
 
 #[test]
-fn values_that_the_original_would_replace_are_refused() {
+fn values_that_the_official_program_would_replace_are_rejected() {
     for (id, kwargs, problem) in [
         ("count:numbers", json!({"N": -1.0}), "is negative"),
         ("count:words_japanese", json!({"N": 0}), "is zero"),
@@ -168,14 +168,14 @@ fn whole_numbers_may_be_floats() {
         ("ratio:stop_words", json!({"percentage": 50.0}), "the harbour", true),
         ("ratio:stop_words", json!({"percentage": 49.9}), "the harbour", false),
         ("ratio:stop_words", json!({"percentage": 100}), "...", false),
-        // Runs of word characters: `don` and `t` are both on the list, as is every other word here.
+        // Words are runs of word characters: `don` and `t` are both on the list, as is every other word here.
         ("ratio:stop_words", json!({"percentage": 99}), "don't THE he'll", false),
     ] {
         assert_eq!(follows(id, &kwargs, text), expected, "{id} {kwargs} {text:?}");
     }
 }
 
-/// Texts that are likely to lead a check astray.
+/// Generates texts with many special cases.
 fn awkward() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-eA-E]{1,6}",
@@ -194,14 +194,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_text_is_too_much(text in awkward()) {
+    fn arbitrary_texts_are_checked(text in awkward()) {
         for (id, kwargs) in instructions() {
             follows(id, &kwargs, &text);
         }
     }
 
     #[test]
-    fn parameters_are_taken_or_refused(text in awkward(), number in any::<f64>(), span in any::<(i64, i64)>()) {
+    fn arbitrary_parameters_are_accepted_or_rejected(text in awkward(), number in any::<f64>(), span in any::<(i64, i64)>()) {
         for (id, kwargs) in instructions() {
             let mut kwargs = kwargs.as_object().unwrap().clone();
             for (name, value) in &mut kwargs {
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_are_one_number_in_every_form(number in 0_u16..40, text in awkward()) {
+    fn integers_and_equal_floats_give_the_same_result(number in 0_u16..40, text in awkward()) {
         for (id, kwargs) in instructions() {
             let with = |number: Value| {
                 let mut kwargs = kwargs.as_object().unwrap().clone();
@@ -236,23 +236,24 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// What is followed to the letter is followed loosely with a line before it, after it or both.
+    /// A response that follows an instruction strictly still follows it loosely with a line before it, after it or
+    /// both.
     #[test]
     fn a_line_around_a_response_does_not_matter(text in awkward()) {
         let text = crate::python::strip(&text);
         for (id, kwargs) in instructions() {
             let row = json!({"instruction_id_list": [id], "kwargs": [kwargs]});
-            let instructions = Instructions::of_row(row.as_object().unwrap(), check).ok().unwrap();
-            let plain = instructions.followed(text);
+            let instructions = Instructions::from_row(row.as_object().unwrap(), check).ok().unwrap();
+            let plain = instructions.check(text);
             prop_assert!(plain.loose[0] || !plain.strict[0]);
             for around in [format!("Sure:\n{text}"), format!("{text}\nDone."), format!("Sure:\n{text}\nDone.")] {
-                prop_assert!(instructions.followed(&around).loose[0] || !plain.strict[0], "{} {:?}", id, around);
+                prop_assert!(instructions.check(&around).loose[0] || !plain.strict[0], "{} {:?}", id, around);
             }
         }
     }
 }
 
-/// With time that grows with the square of the length this would not end.
+/// This would not finish in time if checks took quadratic time.
 #[test]
 fn long_replies_take_linear_time() {
     const PIECES: [&str; 12] = [
@@ -269,9 +270,9 @@ fn long_replies_take_linear_time() {
         "?!",
         "word ",
     ];
-    let of = |piece: &str, bytes: usize| piece.repeat(bytes / piece.len());
-    let mut texts: Vec<String> = PIECES.iter().map(|piece| of(piece, 1 << 17)).collect();
-    texts.push(PIECES.iter().map(|piece| of(piece, (1 << 20) / PIECES.len())).collect());
+    let repeated = |piece: &str, bytes: usize| piece.repeat(bytes / piece.len());
+    let mut texts: Vec<String> = PIECES.iter().map(|piece| repeated(piece, 1 << 17)).collect();
+    texts.push(PIECES.iter().map(|piece| repeated(piece, (1 << 20) / PIECES.len())).collect());
     for text in &texts {
         for (id, kwargs) in instructions() {
             follows(id, &kwargs, text);

@@ -2,39 +2,41 @@
 
 use std::collections::HashMap;
 
-use super::super::by::by;
+use super::super::fn_check::fn_check;
 use super::super::text;
-use super::Made;
+use super::CheckResult;
 use super::NO_TAGGER;
 use super::marks;
 use super::parameters::{Parameters, amount};
 use super::syllables;
 use crate::python;
 
-/// Different vowels that `words:vowel` allows.
+/// Maximum number of distinct vowels for `words:vowel`.
 const VOWELS_MAX: usize = 3;
-/// Palindromes that `words:palindrome` asks for, and how long each has to be, in characters.
+/// Minimum number of palindromes for `words:palindrome`, and their minimum length in characters.
 const PALINDROMES_MIN: usize = 10;
 const PALINDROME_CHARS_MIN: usize = 5;
-/// Prime lengths from here on are not in the original's list.
+/// End of the official list of primes. Longer words never have a prime length.
 const PRIMES_END: usize = 100;
 
-/// The instruction of that name in the family `words`.
-pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<Made> {
+/// Creates the check of an instruction in the family `words`.
+pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<CheckResult> {
     Some(match name {
-        "alphabet" => Ok(by(follows_the_alphabet)),
-        "vowel" => Ok(by(has_few_vowels)),
-        "consonants" => Ok(by(|text| python::split(&python::lower(text)).all(has_consonant_pair))),
-        "palindrome" => Ok(by(has_palindromes)),
-        "prime_lengths" => Ok(by(|text| {
-            python::split(&marks::without_marks(text)).all(|word| is_small_prime(word.chars().count()))
+        "alphabet" => Ok(fn_check(follows_the_alphabet)),
+        "vowel" => Ok(fn_check(has_few_vowels)),
+        "consonants" => Ok(fn_check(|text| python::split(&python::lower(text)).all(has_consonant_pair))),
+        "palindrome" => Ok(fn_check(has_palindromes)),
+        "prime_lengths" => Ok(fn_check(|text| {
+            python::split(&marks::remove_marks(text)).all(|word| is_small_prime(word.chars().count()))
         })),
         "start_verb" => Err(parameters.unavailable(NO_TAGGER)),
-        "repeats" => parameters.number("small_n").map(|most| by(move |text| repeats_at_most(text, most))),
-        "odd_even_syllables" => Ok(by(alternates_in_syllables)),
-        "last_first" => Ok(by(chains_sentences)),
-        "paragraph_last_first" => Ok(by(|text| text.split('\n').all(ends_as_it_starts))),
-        "no_consecutive" => Ok(by(changes_first_letters)),
+        "repeats" => {
+            parameters.number("small_n").map(|most| fn_check(move |text| repeats_at_most(text, most)))
+        }
+        "odd_even_syllables" => Ok(fn_check(alternates_in_syllables)),
+        "last_first" => Ok(fn_check(chains_sentences)),
+        "paragraph_last_first" => Ok(fn_check(|text| text.split('\n').all(ends_as_it_starts))),
+        "no_consecutive" => Ok(fn_check(changes_first_letters)),
         "keywords_specific_position" => keywords_specific_position(parameters),
         "words_position" => words_position(parameters),
         _ => return None,
@@ -42,7 +44,7 @@ pub(super) fn check(name: &str, parameters: &Parameters<'_>) -> Option<Made> {
 }
 
 fn follows_the_alphabet(text: &str) -> bool {
-    let text = marks::without_marks(text);
+    let text = marks::remove_marks(text);
     let mut words = python::split(&text);
     let Some(first) = words.next().and_then(|word| word.chars().next()) else { return false };
     let mut letter = match single_lower(first) {
@@ -55,7 +57,7 @@ fn follows_the_alphabet(text: &str) -> bool {
     })
 }
 
-/// The lower-case form of a character, when it is one character.
+/// Returns the lowercase form of a character if it is a single character.
 fn single_lower(c: char) -> Option<char> {
     let mut lower = c.to_lowercase();
     lower.next().filter(|_| lower.next().is_none())
@@ -76,7 +78,7 @@ fn has_consonant_pair(word: &str) -> bool {
 }
 
 fn has_palindromes(text: &str) -> bool {
-    let text = python::lower(&marks::without_marks(text));
+    let text = python::lower(&marks::remove_marks(text));
     let is_palindrome = |word: &&str| {
         word.chars().take(PALINDROME_CHARS_MIN).count() == PALINDROME_CHARS_MIN
             && word.chars().eq(word.chars().rev())
@@ -89,7 +91,7 @@ fn is_small_prime(length: usize) -> bool {
 }
 
 fn repeats_at_most(text: &str, most: f64) -> bool {
-    let text = marks::without_marks(&python::lower(text));
+    let text = marks::remove_marks(&python::lower(text));
     let mut counts: HashMap<&str, usize> = HashMap::new();
     python::split(&text).all(|word| {
         let count = counts.entry(word).or_default();
@@ -99,7 +101,7 @@ fn repeats_at_most(text: &str, most: f64) -> bool {
 }
 
 fn alternates_in_syllables(text: &str) -> bool {
-    let text = python::lower(&marks::without_marks(text));
+    let text = python::lower(&marks::remove_marks(text));
     let odd: Vec<bool> = python::split(&text).map(|word| syllables::count(word) % 2 == 1).collect();
     odd.is_sorted_by(|before, after| before != after)
 }
@@ -120,15 +122,15 @@ fn ends_as_it_starts(paragraph: &str) -> bool {
 }
 
 fn changes_first_letters(text: &str) -> bool {
-    let text = marks::without_marks(&python::lower(text));
+    let text = marks::remove_marks(&python::lower(text));
     let firsts: Vec<char> = python::split(&text).filter_map(|word| word.chars().next()).collect();
     firsts.is_sorted_by(|before, after| before != after)
 }
 
-fn keywords_specific_position(parameters: &Parameters<'_>) -> Made {
-    let keyword = python::lower(python::strip(parameters.filled("keyword")?));
-    let (sentence, word) = (parameters.place("n")?, parameters.place("m")?);
-    Ok(by(move |text| {
+fn keywords_specific_position(parameters: &Parameters<'_>) -> CheckResult {
+    let keyword = python::lower(python::strip(parameters.nonempty_text("keyword")?));
+    let (sentence, word) = (parameters.position("n")?, parameters.position("m")?);
+    Ok(fn_check(move |text| {
         let sentences = text::sentences(text);
         let tokens = sentences.get(sentence - 1).map(|sentence| text::word_tokens(sentence));
         let mut words = tokens.iter().flatten().filter(|token| token.chars().any(is_alphanumeric));
@@ -141,33 +143,34 @@ fn is_alphanumeric(c: char) -> bool {
     c != '_' && python::is_word(c)
 }
 
-fn words_position(parameters: &Parameters<'_>) -> Made {
+fn words_position(parameters: &Parameters<'_>) -> CheckResult {
     let keyword = python::lower(python::strip(parameters.text("keyword")?));
-    Ok(by(move |text| {
+    Ok(fn_check(move |text| {
         let mut count = 0_usize;
-        let mut is_second = false;
-        // Of the last three tokens, the last one first.
-        let mut last = [Place::default(); 3];
+        let mut second_is_keyword = false;
+        // The last three tokens, in reverse order.
+        let mut last = [TokenKind::default(); 3];
         text::for_each_word_token(text, |token| {
             let is_keyword = is_lower_form(token, &keyword);
             count += 1;
-            is_second = if count == 2 { is_keyword } else { is_second };
-            // The original asks whether the token is a part of the string of all marks: some pairs are.
-            last = [Place { is_keyword, is_mark: marks::PUNCTUATION.contains(token) }, last[0], last[1]];
+            second_is_keyword = if count == 2 { is_keyword } else { second_is_keyword };
+            // The official program tests whether the token is a substring of all marks, which is true for some pairs of
+            // marks.
+            last = [TokenKind { is_keyword, is_mark: marks::PUNCTUATION.contains(token) }, last[0], last[1]];
         });
         let from_end = if last[0].is_mark { 2 } else { 1 };
-        is_second && count > from_end && last[from_end].is_keyword
+        second_is_keyword && count > from_end && last[from_end].is_keyword
     }))
 }
 
-/// What a token is to `words:words_position`.
+/// Properties of a token that `words:words_position` uses.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct TokenKind {
     is_keyword: bool,
     is_mark: bool,
 }
 
-/// Whether a token in lower case is this word.
+/// Returns true if the lowercase form of a token is this word.
 fn is_lower_form(token: &str, word: &str) -> bool {
     if token.is_ascii() {
         token.len() == word.len() && token.bytes().map(|byte| byte.to_ascii_lowercase()).eq(word.bytes())

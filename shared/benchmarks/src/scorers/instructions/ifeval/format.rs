@@ -1,42 +1,46 @@
-//! Marks, lists, sections and other forms that can be seen in the text.
+//! Instructions about visible formatting: placeholders, lists, highlights, sections, titles.
 
 use std::sync::LazyLock;
 
 use super::super::text::Pattern;
 use super::super::{Check, CheckError};
 use super::parameters::{Parameters, amount};
-use super::{by, json};
+use super::{fn_check, json};
 use crate::python;
 
 pub(super) fn check(
     family: &str,
     name: &str,
-    given: &Parameters<'_>,
+    parameters: &Parameters<'_>,
 ) -> Option<Result<Box<dyn Check>, CheckError>> {
     Some(match (family, name) {
-        ("detectable_content", "number_placeholders") => at_least(given, "num_placeholders", placeholders),
-        ("detectable_content", "postscript") => postscript(given),
-        ("detectable_format", "number_bullet_lists") => {
-            given.number("num_bullets").map(|number| by(move |text| amount(bullets(text)) == number))
+        ("detectable_content", "number_placeholders") => {
+            at_least(parameters, "num_placeholders", placeholders)
         }
-        ("detectable_format", "number_highlighted_sections") => at_least(given, "num_highlights", highlights),
-        ("detectable_format", "multiple_sections") => sections(given),
-        ("detectable_format", "constrained_response") => Ok(by(is_option)),
-        ("detectable_format", "json_format") => Ok(by(|text| json::is_json(unfenced(text)))),
-        ("detectable_format", "title") => Ok(by(has_title)),
+        ("detectable_content", "postscript") => postscript(parameters),
+        ("detectable_format", "number_bullet_lists") => parameters
+            .number("num_bullets")
+            .map(|number| fn_check(move |text| amount(bullets(text)) == number)),
+        ("detectable_format", "number_highlighted_sections") => {
+            at_least(parameters, "num_highlights", highlights)
+        }
+        ("detectable_format", "multiple_sections") => sections(parameters),
+        ("detectable_format", "constrained_response") => Ok(fn_check(is_option)),
+        ("detectable_format", "json_format") => Ok(fn_check(|text| json::is_json(strip_fence(text)))),
+        ("detectable_format", "title") => Ok(fn_check(has_title)),
         _ => return None,
     })
 }
 
 fn at_least(
-    given: &Parameters<'_>,
+    parameters: &Parameters<'_>,
     name: &'static str,
     count: fn(&str) -> usize,
 ) -> Result<Box<dyn Check>, CheckError> {
-    given.number(name).map(|number| by(move |text| amount(count(text)) >= number))
+    parameters.number(name).map(|number| fn_check(move |text| amount(count(text)) >= number))
 }
 
-/// A pattern of this module, compiled once.
+/// Compiles a pattern of this module once.
 macro_rules! pattern {
     ($pattern:literal) => {{
         static PATTERN: LazyLock<Option<Pattern>> = LazyLock::new(|| Pattern::new($pattern).ok());
@@ -52,12 +56,12 @@ fn placeholders(text: &str) -> usize {
     count(pattern!(r"\[.*?\]"), text)
 }
 
-/// Lines that start with an asterisk or a hyphen. The character after the asterisk may be the line's end.
+/// Counts lines that start with an asterisk or a hyphen. The character after the asterisk may be the line end.
 fn bullets(text: &str) -> usize {
     count(pattern!(r"(?m)^\s*\*[^\*].*$"), text) + count(pattern!(r"(?m)^\s*-.*$"), text)
 }
 
-/// Text between asterisks, and once more text between two of them.
+/// Counts texts between single asterisks, plus texts between double asterisks.
 fn highlights(text: &str) -> usize {
     let filled = |pattern: Option<&Pattern>, inner: fn(&str) -> &str| {
         let is_filled = |found: &&str| !python::strip(inner(found)).is_empty();
@@ -82,8 +86,9 @@ fn has_title(text: &str) -> bool {
     pattern!(r"<<[^\n]+>>").is_some_and(|pattern| pattern.find_all(text).any(is_filled))
 }
 
-/// The text inside a fenced block; the fence's parts are removed one by one, whether they belong together or not.
-fn unfenced(text: &str) -> &str {
+/// Returns the text inside a fenced block. Like the official program, removes parts of fences one by one, even if they
+/// don't match.
+fn strip_fence(text: &str) -> &str {
     let mut text = python::strip(text);
     for fence in ["```json", "```Json", "```JSON", "```"] {
         text = text.strip_prefix(fence).unwrap_or(text);
@@ -91,42 +96,42 @@ fn unfenced(text: &str) -> &str {
     python::strip(text.strip_suffix("```").unwrap_or(text))
 }
 
-/// Whether a parameter that is a pattern is found just as it stands.
+/// Returns true if a parameter used as a pattern contains no special characters.
 fn is_literal(pattern: &str) -> bool {
     !pattern.is_empty()
         && !pattern.contains(['\\', '.', '^', '$', '*', '+', '?', '{', '}', '[', ']', '|', '(', ')'])
 }
 
-fn postscript(given: &Parameters<'_>) -> Result<Box<dyn Check>, CheckError> {
+fn postscript(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, CheckError> {
     let found = |pattern: Option<&Pattern>, text: &str| pattern.is_some_and(|pattern| pattern.is_found(text));
-    Ok(match given.trimmed("postscript_marker")? {
-        "P.P.S" => by(move |text| found(pattern!(r"[pP]\.\s?[pP]\.\s?[sS]"), text)),
-        "P.S." => by(move |text| found(pattern!(r"[pP]\.\s?[sS]\."), text)),
+    Ok(match parameters.trimmed("postscript_marker")? {
+        "P.P.S" => fn_check(move |text| found(pattern!(r"[pP]\.\s?[pP]\.\s?[sS]"), text)),
+        "P.S." => fn_check(move |text| found(pattern!(r"[pP]\.\s?[sS]\."), text)),
         marker => {
             let marker = python::lower(marker);
             if is_literal(&marker) {
-                return Ok(by(move |text| python::lower(text).contains(&marker)));
+                return Ok(fn_check(move |text| python::lower(text).contains(&marker)));
             }
             let pattern = Pattern::new(&format!(r"(?m)\s*{marker}.*$"));
-            let pattern = given.pattern("postscript_marker", pattern)?;
-            by(move |text| pattern.is_found(&python::lower(text)))
+            let pattern = parameters.pattern("postscript_marker", pattern)?;
+            fn_check(move |text| pattern.is_found(&python::lower(text)))
         }
     })
 }
 
-fn sections(given: &Parameters<'_>) -> Result<Box<dyn Check>, CheckError> {
-    let splitter = given.trimmed("section_spliter")?;
-    let number = given.number("num_sections")?;
+fn sections(parameters: &Parameters<'_>) -> Result<Box<dyn Check>, CheckError> {
+    let splitter = parameters.trimmed("section_spliter")?;
+    let number = parameters.number("num_sections")?;
     if is_literal(splitter) {
         let splitter = splitter.to_owned();
-        return Ok(by(move |text| amount(numbered(text, &splitter)) >= number));
+        return Ok(fn_check(move |text| amount(count_numbered(text, &splitter)) >= number));
     }
-    let pattern = given.pattern("section_spliter", Pattern::new(&format!(r"\s?{splitter}\s?\d+\s?")))?;
-    Ok(by(move |text| amount(pattern.count(text)) >= number))
+    let pattern = parameters.pattern("section_spliter", Pattern::new(&format!(r"\s?{splitter}\s?\d+\s?")))?;
+    Ok(fn_check(move |text| amount(pattern.count(text)) >= number))
 }
 
-/// How often a word is followed by a number, with at most one blank between.
-fn numbered(text: &str, word: &str) -> usize {
+/// Counts how often a word is followed by a number, with at most one whitespace character between them.
+fn count_numbered(text: &str, word: &str) -> usize {
     let mut count = 0;
     let mut rest = text;
     while let Some((_, after)) = rest.split_once(word) {
@@ -137,7 +142,7 @@ fn numbered(text: &str, word: &str) -> usize {
             count += 1;
             rest = after_number;
         } else {
-            // The word may overlap with itself.
+            // Occurrences of the word may overlap.
             let at = rest.len() - after.len() - word.len();
             let step = word.chars().next().map_or(1, char::len_utf8);
             rest = rest.get(at + step..).unwrap_or_default();

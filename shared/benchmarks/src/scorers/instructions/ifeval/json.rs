@@ -1,14 +1,14 @@
-//! Whether a text is JSON to Python's `json.loads`.
+//! Checks whether Python's `json.loads` accepts a text.
 //!
-//! It takes more than JSON (`NaN`, infinities, lone surrogates) and, for integers, less: longer ones than `int` reads
-//! are an error. Nothing is built, and nesting takes one byte a level.
+//! It accepts more than JSON (`NaN`, infinities, lone surrogates), but rejects integers that are too long for `int`.
+//! This module builds no values and uses one byte per nesting level.
 
 use crate::python::INT_DIGITS_MAX;
 
-/// Deeper nesting ends Python's parser with an exception that the official program does not catch.
+/// Maximum nesting depth. Deeper nesting raises an exception in Python that the official program doesn't catch.
 const DEPTH_MAX: usize = 990;
 
-/// Whether `json.loads` accepts the text.
+/// Returns true if `json.loads` accepts the text.
 pub(super) fn is_json(text: &str) -> bool {
     Reader { rest: text.as_bytes() }.document().is_some()
 }
@@ -37,12 +37,12 @@ impl Reader<'_> {
         self.rest = self.rest.trim_blanks();
     }
 
-    /// `None` at the first mistake.
+    /// Parses a document; `None` at the first error.
     fn document(&mut self) -> Option<()> {
         let mut open: Vec<u8> = Vec::new();
         self.blanks();
         loop {
-            // A value is expected.
+            // A value is expected here.
             match self.peek()? {
                 bracket @ (b'[' | b'{') => {
                     self.next();
@@ -61,7 +61,7 @@ impl Reader<'_> {
                 b'"' => self.string()?,
                 _ => self.scalar()?,
             }
-            // A value is over.
+            // A value has ended here.
             loop {
                 self.blanks();
                 let Some(&close) = open.last() else {
@@ -80,7 +80,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The key of a member, in an object.
+    /// Parses the key of a member, if the container is an object.
     fn key(&mut self, close: u8) -> Option<()> {
         if close == b'}' {
             self.string()?;
@@ -154,7 +154,7 @@ impl Reader<'_> {
     }
 }
 
-/// Blanks as JSON has them.
+/// Trims whitespace as defined by JSON.
 trait TrimBlanks {
     fn trim_blanks(&self) -> &Self;
 }
@@ -173,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_python_takes_is_taken() {
+    fn texts_that_python_accepts_are_accepted() {
         for text in [
             "42",
             "-0",
@@ -231,7 +231,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_strict_part_is_that_of_any_other_parser(text in r#"[\[\]{},:"\\0-9.+ nu/t-]{0,12}"#) {
+        fn strict_json_is_accepted_like_by_other_parsers(text in r#"[\[\]{},:"\\0-9.+ nu/t-]{0,12}"#) {
             prop_assert_eq!(is_json(&text), serde_json::from_str::<serde_json::Value>(&text).is_ok());
         }
     }

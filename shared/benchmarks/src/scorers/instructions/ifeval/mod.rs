@@ -1,8 +1,8 @@
 //! The 25 instructions of IFEval.
 //!
-//! Protocol: google-research `instruction_following_eval`. Where a parameter is missing that program makes one up at
-//! random, which cannot be repeated: here the item cannot be graded then. The one case in the published data, letters
-//! that are none, is counted as it evidently is meant.
+//! Protocol: google-research `instruction_following_eval`. That program replaces a missing parameter by a random value,
+//! which can't be reproduced, so such an item can't be graded here. The one case in the published data, a `letter` that
+//! isn't a letter, is counted literally, which is evidently what is meant.
 
 mod format;
 mod json;
@@ -12,11 +12,11 @@ mod length;
 mod parameters;
 mod shape;
 
-use super::by::by;
+use super::fn_check::fn_check;
 use super::{Check, CheckError, Kwargs};
 use parameters::Parameters;
 
-/// The check of an instruction; `None` when the set has no such instruction. None needs the item's prompt.
+/// Creates the check of an instruction; `None` if the set has no such instruction. The item's prompt is unused.
 pub(crate) fn check(
     id: &str,
     kwargs: &Kwargs,

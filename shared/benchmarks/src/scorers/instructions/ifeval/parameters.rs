@@ -1,4 +1,4 @@
-//! Reading the parameters of an instruction.
+//! Reads the parameters of an instruction.
 
 use serde_json::Value;
 
@@ -6,28 +6,28 @@ use super::super::text::{Keyword, PatternError};
 use super::super::{CheckError, Kwargs};
 use crate::python;
 
-/// The parameters of one instruction.
+/// Parameters of one instruction.
 pub(super) struct Parameters<'a> {
     id: &'a str,
     kwargs: &'a Kwargs,
 }
 
-/// A bound on a number of things.
+/// Bound on a count.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bound {
-    is_least: bool,
+    is_minimum: bool,
     number: f64,
 }
 
 impl Bound {
-    /// Whether a count is below the number, or not below it.
+    /// Returns true if a count satisfies the bound.
     pub(super) fn allows(self, count: usize) -> bool {
-        (amount(count) >= self.number) == self.is_least
+        (amount(count) >= self.number) == self.is_minimum
     }
 }
 
-/// A count as the number that a parameter is compared with.
-#[allow(clippy::cast_precision_loss)] // counts of what is in one text stay far below 2^53
+/// Converts a count to the type of the parameters that it is compared with.
+#[allow(clippy::cast_precision_loss)] // counts within one text stay far below 2^53
 pub(super) fn amount(count: usize) -> f64 {
     count as f64
 }
@@ -45,7 +45,7 @@ impl<'a> Parameters<'a> {
         self.kwargs.get(name).ok_or_else(|| self.error(name, "is missing"))
     }
 
-    /// A text with something in it.
+    /// Returns a nonempty text.
     pub(super) fn text(&self, name: &'static str) -> Result<&'a str, CheckError> {
         match self.value(name)?.as_str() {
             Some("") => Err(self.error(name, "is empty")),
@@ -54,21 +54,21 @@ impl<'a> Parameters<'a> {
         }
     }
 
-    /// A text with the blanks around it removed.
+    /// Returns a text without surrounding whitespace.
     pub(super) fn trimmed(&self, name: &'static str) -> Result<&'a str, CheckError> {
         self.text(name).map(python::strip)
     }
 
-    /// A pattern as a check has it.
+    /// Adds the name of the parameter to an error in its pattern.
     pub(super) fn pattern<T>(
         &self,
         name: &'static str,
-        made: Result<T, PatternError>,
+        compiled: Result<T, PatternError>,
     ) -> Result<T, CheckError> {
-        made.map_err(|error| self.error(name, error.to_string()))
+        compiled.map_err(|error| self.error(name, error.to_string()))
     }
 
-    /// A list of words, each a pattern.
+    /// Returns a list of words that are patterns.
     pub(super) fn keywords(
         &self,
         name: &'static str,
@@ -85,30 +85,30 @@ impl<'a> Parameters<'a> {
         words.collect()
     }
 
-    /// A number of zero or more. It may have a fraction: it is only compared with.
+    /// Returns a nonnegative number. It may have a fraction, because it is only compared with.
     pub(super) fn number(&self, name: &'static str) -> Result<f64, CheckError> {
         let number = self.value(name)?.as_f64().filter(|number| number.is_finite());
         let number = number.ok_or_else(|| self.error(name, "is not a number"))?;
         if number < 0.0 { Err(self.error(name, "is negative")) } else { Ok(number) }
     }
 
-    /// A place counted from 1.
-    pub(super) fn place(&self, name: &'static str) -> Result<usize, CheckError> {
+    /// Returns a position counted from 1.
+    pub(super) fn position(&self, name: &'static str) -> Result<usize, CheckError> {
         let number = self.number(name)?;
         if number.fract() != 0.0 || !(1.0..1e15).contains(&number) {
             return Err(self.error(name, "is not a whole number from 1"));
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        // whole, and within the range above
+        // an integer within the range above
         Ok(number as usize)
     }
 
-    /// A number together with the relation to it.
+    /// Returns a bound from a number and its relation.
     pub(super) fn bound(&self, number: &'static str, relation: &'static str) -> Result<Bound, CheckError> {
         let number = self.number(number)?;
         match self.text(relation)? {
-            "at least" => Ok(Bound { is_least: true, number }),
-            "less than" => Ok(Bound { is_least: false, number }),
+            "at least" => Ok(Bound { is_minimum: true, number }),
+            "less than" => Ok(Bound { is_minimum: false, number }),
             _ => Err(self.error(relation, "is neither `at least` nor `less than`")),
         }
     }

@@ -4,33 +4,33 @@ use serde_json::{Value, json};
 use super::super::Instructions;
 use super::*;
 
-/// The lines of a file of vectors.
+/// Returns the lines of a file of vectors.
 fn vectors(name: &str) -> Vec<Value> {
     let path = format!("{}/../../tests/data/vectors/{name}", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn agree(vectors: &[Value]) {
+fn assert_agreement(vectors: &[Value]) {
     for vector in vectors {
-        let instructions = Instructions::of_row(vector.as_object().unwrap(), check).ok().unwrap();
-        let followed = instructions.followed(vector["response"].as_str().unwrap());
+        let instructions = Instructions::from_row(vector.as_object().unwrap(), check).ok().unwrap();
+        let followed = instructions.check(vector["response"].as_str().unwrap());
         assert_eq!(json!(followed.strict), vector["strict"], "strict: {vector}");
         assert_eq!(json!(followed.loose), vector["loose"], "loose: {vector}");
     }
 }
 
 #[test]
-fn the_vectors_agree() {
+fn verdicts_match_the_vectors() {
     let vectors = vectors("ifeval_extract.jsonl");
-    agree(&vectors);
+    assert_agreement(&vectors);
     assert_eq!(vectors.len(), 640);
 }
 
 #[test]
-fn the_cases_of_the_protocol_agree() {
+fn verdicts_match_the_cases_of_the_protocol() {
     let vectors = vectors("ifeval_cases.jsonl");
-    agree(&vectors);
+    assert_agreement(&vectors);
     assert_eq!(vectors.len(), CASES);
 }
 
@@ -40,7 +40,7 @@ fn problem(id: &str, kwargs: Value) -> String {
 }
 
 #[test]
-fn wrong_parameters_are_named() {
+fn invalid_parameters_are_named() {
     for (id, kwargs, name, what) in [
         ("keywords:existence", json!({}), "keywords", "is missing"),
         ("keywords:existence", json!({"keywords": []}), "keywords", "is empty"),
@@ -70,7 +70,7 @@ fn wrong_parameters_are_named() {
             "letter",
             "is more than one character",
         ),
-        ("language:response_language", json!({"language": "xx"}), "language", "is none of the 30 codes"),
+        ("language:response_language", json!({"language": "xx"}), "language", "is not one of the 30 codes"),
         (
             "length_constraints:number_words",
             json!({"num_words": "3", "relation": "at least"}),
@@ -118,7 +118,7 @@ fn wrong_parameters_are_named() {
     ] {
         assert_eq!(problem(id, kwargs), format!("instruction `{id}`: parameter `{name}` {what}"));
     }
-    // Whole numbers may have come through a column of floats.
+    // Integers may come from a column of floats.
     assert_eq!(
         problem("length_constraints:number_words", json!({"num_words": 3.0, "relation": "at least"})),
         ""
@@ -130,7 +130,7 @@ fn wrong_parameters_are_named() {
     }
 }
 
-/// An instruction of each type with parameters.
+/// Returns a check of each instruction type.
 fn all() -> Vec<(&'static str, Box<dyn Check>)> {
     let mut seen = std::collections::BTreeMap::new();
     for vector in vectors("ifeval_cases.jsonl") {
@@ -144,7 +144,7 @@ fn all() -> Vec<(&'static str, Box<dyn Check>)> {
 }
 
 #[test]
-fn letters_that_are_none_are_counted() {
+fn letters_that_are_not_letters_are_counted() {
     let kwargs = json!({"letter": "#", "let_frequency": 4, "let_relation": "at least"});
     let hashes = check("keywords:letter_frequency", kwargs.as_object().unwrap(), None).unwrap().ok().unwrap();
     assert!(hashes.follows("# a ## b #") && !hashes.follows("# ## a"));
@@ -175,9 +175,9 @@ fn other_markers_and_splitters_are_patterns() {
 }
 
 #[test]
-fn large_replies_are_no_burden() {
+fn large_replies_are_checked_quickly() {
     let checks = all();
-    // The bound on a reply is what all of them together bear in a build without optimisation.
+    // The length is limited by the time that all checks together take in a build without optimization.
     let bytes = 1 << 18;
     for piece in [
         "*",
@@ -221,19 +221,19 @@ proptest! {
     fn no_reply_panics_and_loose_is_at_least_strict(reply in "[\\PC\n*\\[\\]<>.\"-]{0,80}") {
         let rows = vectors("ifeval_cases.jsonl");
         for row in rows.iter().step_by(7) {
-            let instructions = Instructions::of_row(row.as_object().unwrap(), check).ok().unwrap();
-            let followed = instructions.followed(&reply);
+            let instructions = Instructions::from_row(row.as_object().unwrap(), check).ok().unwrap();
+            let followed = instructions.check(&reply);
             prop_assert!(!followed.strict[0] || followed.loose[0]);
         }
     }
 
     #[test]
-    fn what_does_not_matter_changes_nothing(reply in "[A-Za-z .,?!'\n]{1,80}") {
+    fn order_and_padding_of_parameters_do_not_matter(reply in "[A-Za-z .,?!'\n]{1,80}") {
         let row = |kwargs: Value| {
             let row = json!({"instruction_id_list": ["length_constraints:number_words", "keywords:existence",
                 "length_constraints:number_sentences"], "kwargs": kwargs});
-            let instructions = Instructions::of_row(row.as_object().unwrap(), check).ok().unwrap();
-            instructions.followed(&reply)
+            let instructions = Instructions::from_row(row.as_object().unwrap(), check).ok().unwrap();
+            instructions.check(&reply)
         };
         let plain = json!([{"num_words": 5, "relation": "at least"}, {"keywords": ["a", "b"]},
             {"num_sentences": 2, "relation": "less than"}]);
@@ -243,5 +243,5 @@ proptest! {
     }
 }
 
-/// Rows of the protocol's table.
+/// Number of rows in the protocol's table.
 const CASES: usize = 117;

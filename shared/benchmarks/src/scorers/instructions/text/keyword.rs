@@ -5,29 +5,30 @@ use std::borrow::Cow;
 use super::pattern::{Pattern, PatternError};
 use crate::python;
 
-/// A keyword, which is a pattern found whatever the case.
+/// Keyword: a pattern that is matched case-insensitively.
 ///
-/// Plain ASCII words are searched for without a regular expression: a row has its own keywords, and compiling
-/// a pattern for each takes longer than the search.
+/// Plain ASCII words are searched without a regular expression, because each row has its own keywords, and compiling
+/// their patterns takes longer than the search.
 #[derive(Debug)]
 pub(crate) enum Keyword {
-    /// A plain word.
+    /// Plain word.
     Plain(Plain),
     /// Any other pattern.
     Pattern(Pattern),
 }
 
-/// A lower-case ASCII word.
+/// Lowercase ASCII word.
 #[derive(Debug)]
 pub(crate) struct Plain {
     word: Vec<u8>,
     is_whole: bool,
 }
 
-/// Longer words are left to the engine: the search here compares at each place anew.
+/// Maximum length of a plain word in bytes. The plain search compares at each position anew, so longer words use a
+/// pattern.
 const PLAIN_BYTES_MAX: usize = 64;
 
-/// The ASCII letter that a character equals when case does not matter; itself where it is not such a character.
+/// Returns the ASCII letter that a character equals case-insensitively, or the character itself if there is none.
 fn letter(c: char) -> char {
     match c {
         '\u{130}' | '\u{131}' => 'i',
@@ -37,7 +38,7 @@ fn letter(c: char) -> char {
     }
 }
 
-/// The text with ASCII letters for all characters that equal one. Word boundaries stay where they are.
+/// Replaces all characters that equal an ASCII letter case-insensitively by that letter. Word boundaries don't change.
 fn with_letters(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || text.chars().all(|c| letter(c) == c) {
         return Cow::Borrowed(text);
@@ -52,7 +53,7 @@ impl Keyword {
     }
 
     /// `re.search(r'\b' + word + r'\b', text, re.IGNORECASE)`.
-    pub(crate) fn whole(word: &str) -> Result<Self, PatternError> {
+    pub(crate) fn whole_word(word: &str) -> Result<Self, PatternError> {
         Self::new(word, true)
     }
 
@@ -64,7 +65,7 @@ impl Keyword {
         Pattern::new(&source(word, is_whole)).map(Self::Pattern)
     }
 
-    /// Whether the text has it.
+    /// Returns true if the text contains the keyword.
     pub(crate) fn is_found(&self, text: &str) -> bool {
         match self {
             Self::Plain(plain) => plain.next(&with_letters(text), 0).is_some(),
@@ -72,7 +73,7 @@ impl Keyword {
         }
     }
 
-    /// How often the text has it, without overlap.
+    /// Counts occurrences without overlap.
     pub(crate) fn count(&self, text: &str) -> usize {
         match self {
             Self::Plain(plain) => {
@@ -89,13 +90,13 @@ impl Keyword {
     }
 }
 
-/// The pattern as Python would be given it; flags stand at the very start.
+/// Returns the Python pattern of a keyword. Flags must come first.
 fn source(word: &str, is_whole: bool) -> String {
     if is_whole { format!(r"(?i)\b{word}\b") } else { format!("(?i){word}") }
 }
 
 impl Plain {
-    /// The end of the first occurrence from an offset on.
+    /// Returns the end of the first occurrence at or after an offset.
     fn next(&self, text: &str, from: usize) -> Option<usize> {
         let bytes = text.as_bytes();
         let first = *self.word.first()?;
@@ -113,7 +114,7 @@ impl Plain {
     }
 }
 
-/// Whether both ends of an ASCII word are boundaries.
+/// Returns true if both ends of an ASCII word are word boundaries.
 fn is_whole(text: &str, start: usize, end: usize) -> bool {
     let ends_word = |c: Option<char>| c.is_some_and(python::is_word);
     let (Some(before), Some(word), Some(after)) = (text.get(..start), text.get(start..end), text.get(end..))
@@ -134,14 +135,17 @@ mod tests {
     fn keywords_are_patterns() {
         assert_eq!(Keyword::anywhere("w.r").unwrap().count("war wor"), 2);
         assert!(Keyword::anywhere("(").is_err());
-        assert!(Keyword::whole("rocks?").unwrap().is_found("a ROCK!"));
-        assert!(!Keyword::whole("rock").unwrap().is_found("_rock_ rocks"));
-        assert!(Keyword::whole("a|b").unwrap().is_found("ax"), "the boundaries belong to the alternatives");
+        assert!(Keyword::whole_word("rocks?").unwrap().is_found("a ROCK!"));
+        assert!(!Keyword::whole_word("rock").unwrap().is_found("_rock_ rocks"));
+        assert!(
+            Keyword::whole_word("a|b").unwrap().is_found("ax"),
+            "the boundaries belong to the alternatives"
+        );
     }
 
     proptest! {
         #[test]
-        fn the_short_way_finds_what_the_pattern_finds(
+        fn the_plain_search_agrees_with_the_pattern(
             word in "[abik '-]{1,4}",
             text in "[abikABIK '²\u{301}é_ıKſ.-]{0,40}",
         ) {

@@ -1,4 +1,4 @@
-//! Text as the official programs see it: Python's `re`, NLTK's sentences and word tokens.
+//! Text processing as in the official programs: Python's `re`, and NLTK's sentences and word tokens.
 
 mod keyword;
 mod language;
@@ -7,14 +7,14 @@ mod punkt;
 mod tokens;
 
 pub(crate) use keyword::Keyword;
-pub(crate) use language::Seen;
+pub(crate) use language::NormalizedText;
 pub(crate) use pattern::{Pattern, PatternError};
 pub(crate) use punkt::sentences;
 pub(crate) use tokens::{for_each_word_token, word_tokens};
 
 use crate::python;
 
-/// The matches of `\w+`.
+/// Returns the matches of `\w+`.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c| !python::is_word(c)).filter(|word| !word.is_empty())
 }

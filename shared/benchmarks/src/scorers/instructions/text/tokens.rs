@@ -1,19 +1,19 @@
-//! Word tokens as NLTK's `word_tokenize` makes them: sentences first, then the rules of the Penn Treebank with
-//! NLTK's additions, one after the other, each on the text that the one before left.
+//! Word tokens as produced by NLTK's `word_tokenize`: splits the text into sentences, then applies the rules of the
+//! Penn Treebank with NLTK's additions one after the other.
 
 use std::ops::Range;
 
 use super::punkt;
 use crate::python;
 
-/// The tokens of a text. Quotes become double back-ticks or double apostrophes.
+/// Returns the tokens of a text. Quotes become double backticks or double apostrophes.
 pub(crate) fn word_tokens(text: &str) -> Vec<String> {
     let mut tokens = Vec::new();
     for_each_word_token(text, |token| tokens.push(token.to_owned()));
     tokens
 }
 
-/// Calls a function with each token, without keeping them.
+/// Calls a function with each token.
 pub(crate) fn for_each_word_token(text: &str, mut each: impl FnMut(&str)) {
     let mut buffer = Buffer::default();
     for sentence in punkt::sentences(text) {
@@ -27,42 +27,42 @@ pub(crate) fn for_each_word_token(text: &str, mut each: impl FnMut(&str)) {
     }
 }
 
-/// What a rule does where it matches.
+/// Change made by a rule at a match.
 struct Edit {
-    /// Where text is taken out, and put in: something, a part of the text, and something.
+    /// Range that is replaced by `before`, the text in the range `kept`, and `after`.
     replaced: Range<usize>,
     before: &'static str,
     kept: Range<usize>,
     after: &'static str,
-    /// Where the match ends: the next one starts there or later.
+    /// End of the match. The next match starts there or later.
     end: usize,
 }
 
 impl Edit {
-    /// Blanks around a piece.
+    /// Surrounds a piece with blanks.
     fn padded(piece: Range<usize>) -> Self {
         Self { before: " ", kept: piece.clone(), after: " ", end: piece.end, replaced: piece }
     }
 
-    /// A piece becomes a fixed text.
+    /// Replaces a piece by a fixed text.
     fn fixed(piece: Range<usize>, text: &'static str) -> Self {
         Self { before: text, kept: 0..0, after: "", end: piece.end, replaced: piece }
     }
 
-    /// A blank between two characters of a match that ends later.
+    /// Inserts a blank inside a match that ends at `end`.
     fn blank(at: usize, end: usize) -> Self {
         Self { before: " ", kept: 0..0, after: "", end, replaced: at..at }
     }
 }
 
-/// The text of a sentence on its way, and room for the next state of it.
+/// Current text of a sentence, and space for its next version.
 #[derive(Debug, Default)]
 struct Buffer {
     text: String,
     spare: String,
 }
 
-/// The bytes from an offset on.
+/// Returns the bytes from an offset on.
 fn bytes_at(text: &str, at: usize) -> &[u8] {
     text.as_bytes().get(at..).unwrap_or_default()
 }
@@ -74,7 +74,7 @@ fn byte_before(text: &str, at: usize, limit: usize) -> Option<u8> {
         .copied()
 }
 
-/// The length of a run of one byte at an offset.
+/// Returns the length of a run of one byte at an offset.
 fn run(text: &str, at: usize, byte: u8) -> usize {
     bytes_at(text, at).iter().take_while(|&&b| b == byte).count()
 }
@@ -85,8 +85,8 @@ impl Buffer {
         self.text.push_str(sentence);
     }
 
-    /// Replaces pieces from left to right. `edit` is asked at each byte that is a trigger, with the text, the
-    /// offset, and the end of the piece replaced last, before which a new one must not start.
+    /// Replaces pieces from left to right. Calls `edit` at each trigger byte, with the text, the offset, and the end of
+    /// the last replaced piece, which the next match must not overlap.
     fn pass(&mut self, is_trigger: impl Fn(u8) -> bool, edit: impl Fn(&str, usize, usize) -> Option<Edit>) {
         let text = self.text.as_str();
         let (mut copied, mut done) = (0, 0);
@@ -119,7 +119,7 @@ impl Buffer {
             self.pass(
                 |b| b == b'`' || matches!(b, 0xc2 | 0xe2),
                 |text, at, _| match run(text, at, b'`') {
-                    0 => one_of(text, at, &['«', '“', '‘', '„']),
+                    0 => pad_one_of(text, at, &['«', '“', '‘', '„']),
                     length => Some(Edit::padded(at..at + length)),
                 },
             );
@@ -163,7 +163,7 @@ impl Buffer {
                 let next = text.get(at + 1..)?.chars().next()?;
                 let end = at + 1 + next.len_utf8();
                 let is_digit = python::digit_value(next).is_some();
-                // The character after the mark belongs to the match: a mark there is left alone.
+                // The match includes the character after the mark, so a mark in that position is left alone.
                 (!is_digit).then_some(Edit { end, ..Edit::padded(at..at + 1) })
             },
         );
@@ -192,7 +192,7 @@ impl Buffer {
         );
     }
 
-    /// The dot that ends the sentence, with what may close after it, is set apart.
+    /// Separates the final dot of the sentence, and closing marks after it.
     fn final_dot(&mut self, closes: impl Fn(char) -> bool, between: &str) {
         let Some(dot) = memchr::memrchr(b'.', self.text.as_bytes()) else { return };
         let Some((before, after)) = self.text.split_at_checked(dot) else { return };
@@ -285,7 +285,7 @@ impl Buffer {
     }
 }
 
-/// Words that are two, with the length of the first.
+/// Contractions of two words, with the length of the first word.
 const CONTRACTIONS: [(&str, usize); 10] = [
     ("cannot", 3),
     ("d'ye", 1),
@@ -305,13 +305,13 @@ fn push_blank(out: &mut String) {
     }
 }
 
-/// One of some characters, set apart.
-fn one_of(text: &str, at: usize, characters: &[char]) -> Option<Edit> {
+/// Surrounds one of some characters with blanks.
+fn pad_one_of(text: &str, at: usize, characters: &[char]) -> Option<Edit> {
     let c = text.get(at..)?.chars().next()?;
     characters.contains(&c).then(|| Edit::padded(at..at + c.len_utf8()))
 }
 
-/// An apostrophe before a lone letter that is no clitic.
+/// Separates an apostrophe from a single letter that isn't a clitic.
 fn before_letter(text: &str, at: usize) -> Option<Edit> {
     let mut after = text.get(at + 1..)?.chars();
     let letter = after.next().filter(|&c| python::is_word(c))?;
@@ -320,12 +320,12 @@ fn before_letter(text: &str, at: usize) -> Option<Edit> {
     (is_alone && !is_clitic).then(|| Edit::blank(at + 1, at + 1))
 }
 
-/// Whether the character before an offset can be followed by a clitic.
+/// Returns true if a clitic can follow the character before an offset.
 fn is_host(text: &str, done: usize, at: usize) -> bool {
     text.get(done..at).and_then(|before| before.chars().next_back()).is_some_and(|c| c != '\'' && c != ' ')
 }
 
-/// `'s`, `'m`, `'d` or a lone apostrophe, before a blank.
+/// Separates `'s`, `'m`, `'d` or a lone apostrophe before a blank.
 fn short_clitic(text: &str, at: usize, done: usize) -> Option<Edit> {
     let length = match bytes_at(text, at) {
         [b'\'', b's' | b'S' | b'm' | b'M' | b'd' | b'D', b' ', ..] => 2,
@@ -335,7 +335,7 @@ fn short_clitic(text: &str, at: usize, done: usize) -> Option<Edit> {
     is_host(text, done, at).then(|| Edit::blank(at, at + length + 1))
 }
 
-/// `'ll`, `'re`, `'ve` or `n't`, before a blank, in small or capital letters throughout.
+/// Separates `'ll`, `'re`, `'ve` or `n't` before a blank, entirely in lowercase or uppercase.
 fn long_clitic(text: &str, at: usize, done: usize) -> Option<Edit> {
     let after = bytes_at(text, at);
     let before = byte_before(text, at, done);
@@ -352,7 +352,7 @@ fn long_clitic(text: &str, at: usize, done: usize) -> Option<Edit> {
     is_host(text, done, start).then(|| Edit::blank(start, start + length + 1))
 }
 
-/// Whether a contraction stands at an offset, whatever its case.
+/// Returns true if there is a contraction at an offset, in any case.
 fn is_contraction(text: &str, at: usize, word: &str) -> bool {
     let end = at + word.len();
     if !text.as_bytes().get(at..end).is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes())) {

@@ -1,7 +1,8 @@
-//! The language of a text as `langdetect` 1.0.9 tells it under Python 3.11, with its seed set to 0.
+//! Detects the language of a text like `langdetect` 1.0.9 under Python 3.11 with its seed set to 0.
 //!
-//! Nakatani Shuyo's language detection: the probabilities of n-grams of one to three characters, drawn at random from
-//! the text and multiplied. Profiles, and what characters count as, come from the crate `langdetect`.
+//! The algorithm is Nakatani Shuyo's: it draws n-grams of one to three characters from the text at random and
+//! multiplies the probabilities of each language. Profiles and character normalization come from the crate
+//! `langdetect`.
 
 mod key;
 mod random;
@@ -15,27 +16,27 @@ use regex::Regex;
 use random::Random;
 use table::TABLE;
 
-/// Characters that are looked at.
+/// Maximum number of characters to examine.
 const CHARACTERS_MAX: usize = 10_000;
-/// How often the probabilities are found out anew, to be averaged.
+/// Number of trials, whose probabilities are averaged.
 const TRIALS: u32 = 7;
-/// Draws of a trial after which it ends in any case.
+/// Maximum number of draws in a trial.
 const DRAWS_MAX: u32 = 1_000;
-/// Draws after which it is looked at whether a trial is over.
+/// Number of draws between two checks whether a trial can end.
 const DRAWS_BETWEEN: u32 = 5;
-/// A probability above this ends a trial.
+/// Probability of a language above which a trial ends.
 const CERTAIN: f64 = 0.999_99;
-/// A language with at most this probability is none.
+/// Minimum probability of a detected language (exclusive).
 const PROBABLE: f64 = 0.1;
-/// Mean and deviation of what is added to all probabilities of an n-gram, and what it is divided by.
+/// Mean, deviation and divisor of the smoothing value that is added to all probabilities of an n-gram.
 const SMOOTHING: (f64, f64, f64) = (0.5, 0.05, 10_000.0);
 
-/// Languages that there is room for; a multiple of four.
+/// Capacity for languages; a multiple of four.
 const LANGUAGES_MAX: usize = 56;
-/// Odds that sum up to more are made smaller.
+/// Sum of odds above which they are scaled down.
 const ODDS_MAX: f64 = 1e200;
 
-/// The name of no language.
+/// Result if no language is probable enough.
 const UNKNOWN: &str = "unknown";
 
 static URL: LazyLock<Option<Regex>> =
@@ -43,16 +44,16 @@ static URL: LazyLock<Option<Regex>> =
 static MAIL: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"[-_.0-9A-Za-z]{1,64}@[-_0-9A-Za-z]{1,255}[-_.0-9A-Za-z]{1,255}").ok());
 
-/// What is seen of a text. Texts of which the same is seen are equal: asterisks and most other marks are blanks, and
-/// blanks in a row are one.
+/// Text as the detector sees it. Two texts are equal if they look the same to the detector: asterisks and most other
+/// marks count as blanks, and successive blanks as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seen {
+pub(crate) struct NormalizedText {
     characters: Vec<char>,
 }
 
-impl Seen {
-    /// Addresses are left out, and Latin letters when other ones prevail.
-    pub(crate) fn of(text: &str) -> Self {
+impl NormalizedText {
+    /// Normalizes a text. Removes URLs and mail addresses, and also Latin letters if other letters prevail.
+    pub(crate) fn new(text: &str) -> Self {
         let mut text = Cow::Borrowed(text);
         for (mark, pattern) in [("http", &URL), ("@", &MAIL)] {
             if text.contains(mark)
@@ -62,7 +63,8 @@ impl Seen {
             }
         }
         let is_ascii = text.is_ascii();
-        let characters = if is_ascii { limited(text.chars()) } else { limited(composed(&text)) };
+        let characters =
+            if is_ascii { truncated(text.chars()) } else { truncated(compose_vietnamese(&text)) };
         let is_latin = |c: char| ('A'..='z').contains(&c);
         let latin = || characters.iter().filter(|&&c| is_latin(c)).count();
         let other = || characters.iter().filter(|&&c| c >= '\u{300}').count();
@@ -70,7 +72,7 @@ impl Seen {
         let mut seen: Vec<char> = Vec::with_capacity(characters.len());
         let table = &*TABLE;
         for c in characters.into_iter().filter(|&c| !(drops_latin && is_latin(c))) {
-            let c = table.normal(c);
+            let c = table.normalize(c);
             if c != ' ' || seen.last().is_some_and(|&last| last != ' ') {
                 seen.push(c);
             }
@@ -78,7 +80,8 @@ impl Seen {
         Self { characters: seen }
     }
 
-    /// The most probable language; [`UNKNOWN`] when none is probable, `None` when there is nothing to go by.
+    /// Returns the most probable language, [`UNKNOWN`] if none is probable enough, or `None` if the text has no known
+    /// n-grams.
     pub(crate) fn language(&self) -> Option<&'static str> {
         let rows = self.rows();
         if rows.is_empty() {
@@ -93,12 +96,12 @@ impl Seen {
         Some(best.0)
     }
 
-    /// The n-grams that some language has. Those that end within a word after two capital letters in a row are left
-    /// out.
+    /// Returns the n-grams that occur in at least one language. Leaves out those that end within a word after two
+    /// successive capital letters.
     fn rows(&self) -> Vec<u32> {
         let table = &*TABLE;
         let mut rows = Vec::with_capacity(self.characters.len() * 3);
-        // Up to three characters of the word, with the blank before it.
+        // Up to three characters of the word, including the blank before it.
         let mut window = [' '; 3];
         let mut length = 1;
         let mut is_capitals = false;
@@ -126,8 +129,8 @@ impl Seen {
     }
 }
 
-/// The first characters, of blanks in a row only the first.
-fn limited(text: impl Iterator<Item = char>) -> Vec<char> {
+/// Returns the first characters, with successive spaces collapsed into one.
+fn truncated(text: impl Iterator<Item = char>) -> Vec<char> {
     let mut characters = Vec::new();
     let mut last = None;
     for c in text.take(CHARACTERS_MAX) {
@@ -139,8 +142,8 @@ fn limited(text: impl Iterator<Item = char>) -> Vec<char> {
     characters
 }
 
-/// Vietnamese letters and marks as one character each.
-fn composed(text: &str) -> impl Iterator<Item = char> {
+/// Composes Vietnamese letters and combining marks.
+fn compose_vietnamese(text: &str) -> impl Iterator<Item = char> {
     let mut characters = text.chars().peekable();
     std::iter::from_fn(move || {
         let c = characters.next()?;
@@ -153,10 +156,10 @@ fn composed(text: &str) -> impl Iterator<Item = char> {
     })
 }
 
-/// The probability of each language, given the n-grams of a text.
+/// Returns the probability of each language, given the n-grams of a text.
 ///
-/// The original multiplies all languages by a small weight at each draw, and those that have the n-gram by that and
-/// its probability. Here the weight is left out of both, since only the shares count.
+/// At each draw, the official program multiplies all languages by a small weight, and those that have the n-gram by the
+/// sum of weight and probability. This function divides both by the weight, which doesn't change the shares.
 fn probabilities(rows: &[u32]) -> [f64; LANGUAGES_MAX] {
     let table = &*TABLE;
     let mut random = Random::default();
@@ -192,7 +195,7 @@ fn probabilities(rows: &[u32]) -> [f64; LANGUAGES_MAX] {
     mean
 }
 
-/// Sum and maximum, four at a time.
+/// Returns sum and maximum, processing four values at a time.
 fn sum_and_most(odds: &[f64; LANGUAGES_MAX]) -> (f64, f64) {
     let (mut sums, mut most) = ([0.0; 4], [0.0; 4]);
     for four in odds.as_chunks::<4>().0 {

@@ -1,39 +1,39 @@
-//! Python's generator of random numbers, a Mersenne Twister, seeded with 0.
+//! Python's random number generator, a Mersenne MersenneTwister, seeded with 0.
 
 use std::sync::LazyLock;
 
 const WORDS: usize = 624;
 const SHIFT: usize = 397;
 
-/// `random.Random(0)`.
+/// Python's `random.Random(0)`.
 #[derive(Debug, Default)]
 pub(super) struct Random {
-    /// Numbers drawn of those that are kept.
-    drawn: usize,
-    /// What draws the numbers after them.
-    twister: Option<Twister>,
-    /// Normal deviates come in pairs: the other one.
+    /// Number of cached values used so far.
+    used: usize,
+    /// Generator of the values after the cached ones.
+    twister: Option<MersenneTwister>,
+    /// Second value of the last pair of normal deviates.
     spare: Option<f64>,
 }
 
 #[derive(Debug, Clone)]
-struct Twister {
+struct MersenneTwister {
     words: Vec<u32>,
     at: usize,
 }
 
-/// Numbers that are kept: the seed is always the same, and most texts need fewer.
-const KEPT: usize = 8 * WORDS;
+/// Number of cached values. The seed is always the same, and most texts need fewer.
+const CACHED: usize = 8 * WORDS;
 
-/// The first numbers, and the generator after them.
-static START: LazyLock<(Vec<u32>, Twister)> = LazyLock::new(|| {
-    let mut twister = Twister::seeded(0);
-    ((0..KEPT).map(|_| twister.word()).collect(), twister)
+/// First values, and the state of the generator after them.
+static CACHE: LazyLock<(Vec<u32>, MersenneTwister)> = LazyLock::new(|| {
+    let mut twister = MersenneTwister::from_seed(0);
+    ((0..CACHED).map(|_| twister.word()).collect(), twister)
 });
 
-impl Twister {
-    /// Seeding by an array of one word, as Python does it.
-    fn seeded(seed: u32) -> Self {
+impl MersenneTwister {
+    /// Seeds the generator with an array of one word, as Python does.
+    fn from_seed(seed: u32) -> Self {
         let mut words = vec![19_650_218_u32];
         let step = |previous: u32, factor: u32| (previous ^ previous >> 30).wrapping_mul(factor);
         for at in 1..WORDS as u32 {
@@ -90,11 +90,11 @@ impl Twister {
 
 impl Random {
     fn word(&mut self) -> u32 {
-        if let Some(word) = START.0.get(self.drawn) {
-            self.drawn += 1;
+        if let Some(word) = CACHE.0.get(self.used) {
+            self.used += 1;
             return *word;
         }
-        self.twister.get_or_insert_with(|| START.1.clone()).word()
+        self.twister.get_or_insert_with(|| CACHE.1.clone()).word()
     }
 
     /// `random()`: 53 random bits.
@@ -114,7 +114,7 @@ impl Random {
         angle.cos() * radius
     }
 
-    /// An index below a length, as `choice` draws it; 0 for an empty list.
+    /// Returns an index below a length, drawn as by `choice`; 0 for an empty list.
     pub(super) fn below(&mut self, length: usize) -> usize {
         let bits = (usize::BITS - length.leading_zeros()).min(32);
         if bits == 0 {
@@ -144,7 +144,7 @@ mod tests {
         let mut random = Random::default();
         assert_eq!((random.normal(), random.normal()), (0.941_715_404_680_664_4, -1.396_578_104_701_149_8));
         assert_eq!(random.below(0), 0);
-        let (mut random, mut twister) = (Random::default(), Twister::seeded(0));
-        assert!((0..3 * KEPT).all(|_| random.word() == twister.word()));
+        let (mut random, mut twister) = (Random::default(), MersenneTwister::from_seed(0));
+        assert!((0..3 * CACHED).all(|_| random.word() == twister.word()));
     }
 }

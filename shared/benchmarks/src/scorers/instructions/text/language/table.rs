@@ -1,4 +1,4 @@
-//! The table that the build script writes: n-grams, languages, and what characters count as.
+//! The table that the build script writes: n-grams, languages, and normalized characters.
 
 use std::sync::LazyLock;
 
@@ -6,32 +6,32 @@ use super::key;
 
 static DATA: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/languages.bin"));
 
-/// The table, in place: nothing of it is copied.
+/// View of the table. The data is not copied.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// Codes of the languages.
+    /// Language codes.
     pub(super) languages: Vec<&'static str>,
     bits: u32,
-    places: &'static [u8],
+    slots: &'static [u8],
     keys: &'static [u8],
     starts: &'static [u8],
     owners: &'static [u8],
     probabilities: &'static [u8],
-    normal: &'static [u8],
-    /// Rows of n-grams of unaccented letters and blanks, from 1, by [`latin`]: most texts have no others.
+    normalized: &'static [u8],
+    /// Rows (from 1) of n-grams of unaccented letters and blanks, indexed by [`latin`]. Most texts have no others.
     latin: Vec<u32>,
-    /// Vietnamese letters that take a mark.
+    /// Vietnamese letters that can have a mark.
     pub(super) letters: Vec<char>,
-    /// The marks.
+    /// Combining marks.
     pub(super) marks: Vec<char>,
-    /// Letters with marks, all letters with the first mark first.
+    /// Composed letters: first all letters with the first mark, then with the second, and so on.
     pub(super) composed: Vec<char>,
 }
 
-/// Blanks, 26 letters in two cases, and no character at all.
+/// Number of symbols: a blank, 26 letters in two cases, and an empty position.
 const SYMBOLS: usize = 54;
 
-/// The number of a symbol, from 1.
+/// Returns the number of a symbol, from 1.
 fn symbol(c: char) -> Option<usize> {
     Some(match c {
         ' ' => 1,
@@ -41,12 +41,12 @@ fn symbol(c: char) -> Option<usize> {
     })
 }
 
-/// The place of an n-gram of symbols only.
+/// Returns the index of an n-gram that consists only of symbols.
 fn latin(characters: &[char]) -> Option<usize> {
     characters.iter().try_fold(0, |place, &c| Some(place * SYMBOLS + symbol(c)?))
 }
 
-/// Read once.
+/// Table, loaded on first use.
 pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| Table::read(DATA).unwrap_or_default());
 
 fn take(data: &mut &'static [u8], count: usize) -> Option<&'static [u8]> {
@@ -65,7 +65,7 @@ fn text(data: &mut &'static [u8]) -> Option<&'static str> {
     std::str::from_utf8(take(data, length)?).ok()
 }
 
-/// One of the numbers of `N` bytes each.
+/// Returns the number at an index, in a slice of numbers of `N` bytes each.
 fn nth<const N: usize>(data: &[u8], at: usize) -> Option<[u8; N]> {
     data.get(at * N..)?.first_chunk().copied()
 }
@@ -75,7 +75,7 @@ impl Table {
         let data = &mut data;
         let languages: Option<Vec<_>> = (0..number(data)?).map(|_| text(data)).collect();
         let bits = u32::try_from(number(data)?).ok()?;
-        let places = take(data, 4 << bits)?;
+        let slots = take(data, 4 << bits)?;
         let rows = number(data)?;
         let keys = take(data, rows * 8)?;
         let starts = take(data, (rows + 1) * 4)?;
@@ -90,12 +90,12 @@ impl Table {
         Some(Self {
             languages: languages?,
             bits,
-            places,
+            slots,
             keys,
             starts,
             owners: take(data, entries)?,
             probabilities: take(data, entries * 8)?,
-            normal: take(data, 0x2_0000)?,
+            normalized: take(data, 0x2_0000)?,
             latin: by_symbols,
             letters: text(data)?.chars().collect(),
             marks: text(data)?.chars().collect(),
@@ -103,30 +103,30 @@ impl Table {
         })
     }
 
-    /// What a character counts as.
-    pub(super) fn normal(&self, c: char) -> char {
-        let code = nth(self.normal, c as usize).map(u16::from_le_bytes);
+    /// Normalizes a character.
+    pub(super) fn normalize(&self, c: char) -> char {
+        let code = nth(self.normalized, c as usize).map(u16::from_le_bytes);
         code.and_then(|code| char::from_u32(code.into())).unwrap_or(c)
     }
 
-    /// The row of an n-gram; `None` when no language has it.
+    /// Returns the row of an n-gram; `None` if no language has it.
     pub(super) fn row(&self, characters: &[char]) -> Option<u32> {
         if let Some(place) = latin(characters) {
             return self.latin.get(place)?.checked_sub(1);
         }
         let key = key::key(characters);
-        let count = self.places.len() / 4;
-        let mut at = key::place(key, self.bits);
+        let count = self.slots.len() / 4;
+        let mut slot = key::first_slot(key, self.bits);
         loop {
-            let row = u32::from_le_bytes(nth(self.places, at)?).checked_sub(1)?;
+            let row = u32::from_le_bytes(nth(self.slots, slot)?).checked_sub(1)?;
             if nth(self.keys, row as usize).map(u64::from_le_bytes) == Some(key) {
                 return Some(row);
             }
-            at = (at + 1) % count;
+            slot = (slot + 1) % count;
         }
     }
 
-    /// The languages of a row, as indices, with the row's probability in each.
+    /// Returns the languages of a row, as indices, with the n-gram's probability in each.
     pub(super) fn probabilities(&self, row: u32) -> impl Iterator<Item = (usize, f64)> {
         let bound = |at: usize| nth(self.starts, at).map_or(0, |start| u32::from_le_bytes(start) as usize);
         let entries = bound(row as usize)..bound(row as usize + 1);
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_that_of_langdetect() {
+    fn the_table_matches_langdetect() {
         assert_eq!(TABLE.languages.len(), 55);
         assert!(TABLE.languages.is_sorted());
         assert_eq!(TABLE.composed.len(), TABLE.letters.len() * TABLE.marks.len());
@@ -157,11 +157,11 @@ mod tests {
     }
 
     #[test]
-    fn a_normal_character_counts_as_itself() {
+    fn normalizing_twice_changes_nothing() {
         for c in '\0'..='\u{11000}' {
-            let normal = TABLE.normal(c);
-            assert_eq!(TABLE.normal(normal), normal, "{:x}", c as u32);
+            let normal = TABLE.normalize(c);
+            assert_eq!(TABLE.normalize(normal), normal, "{:x}", c as u32);
         }
-        assert_eq!((TABLE.normal('*'), TABLE.normal('é'), TABLE.normal('한')), (' ', 'é', '가'));
+        assert_eq!((TABLE.normalize('*'), TABLE.normalize('é'), TABLE.normalize('한')), (' ', 'é', '가'));
     }
 }

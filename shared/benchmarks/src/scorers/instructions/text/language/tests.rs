@@ -3,11 +3,11 @@ use proptest::prelude::*;
 use super::*;
 
 fn language(text: &str) -> Option<&'static str> {
-    Seen::of(text).language()
+    NormalizedText::new(text).language()
 }
 
 #[test]
-fn languages_are_told_apart() {
+fn languages_are_distinguished() {
     for (text, expected) in [
         ("The weather is nice today and we go to the market.", Some("en")),
         ("Heute ist das Wetter schön und wir gehen auf den Markt.", Some("de")),
@@ -25,15 +25,18 @@ fn languages_are_told_apart() {
 }
 
 #[test]
-fn marks_and_blanks_are_not_seen() {
-    assert_eq!(Seen::of("**the**  weather, (is) nice"), Seen::of("the weather is nice"));
-    assert_ne!(Seen::of("the weather"), Seen::of("the weather "));
-    assert_eq!(Seen::of("Tie\u{302}\u{301}ng"), Seen::of("Tie\u{302}\u{301}ng"));
-    assert_eq!(Seen::of("a\u{301}o"), Seen::of("áo"));
+fn marks_and_extra_blanks_are_ignored() {
+    assert_eq!(
+        NormalizedText::new("**the**  weather, (is) nice"),
+        NormalizedText::new("the weather is nice")
+    );
+    assert_ne!(NormalizedText::new("the weather"), NormalizedText::new("the weather "));
+    assert_eq!(NormalizedText::new("Tie\u{302}\u{301}ng"), NormalizedText::new("Tie\u{302}\u{301}ng"));
+    assert_eq!(NormalizedText::new("a\u{301}o"), NormalizedText::new("áo"));
 }
 
 #[test]
-fn large_texts_end() {
+fn large_texts_are_processed_quickly() {
     for piece in ["the weather is nice ", "A", "@", "a@", "http://a ", "한", "a\u{301}", "* "] {
         language(&piece.repeat((1 << 20) / piece.len()));
     }

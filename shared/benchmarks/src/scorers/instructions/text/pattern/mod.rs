@@ -1,14 +1,14 @@
-//! Patterns of Python's `re`, run by an engine whose time is linear.
+//! Patterns of Python's `re`, run by an engine with linear running time.
 //!
-//! A pattern is parsed as Python parses it and written again for the `regex` crate: character classes become
-//! Python's, `i` gets the partners that Python gives it when case does not matter, and texts that are an error in
-//! Python stay one. Two things have no counterpart and are done on the text instead:
+//! A pattern is parsed as Python parses it and rewritten for the `regex` crate: character classes become Python's,
+//! case-insensitive `i` matches the same characters as in Python, and invalid patterns stay invalid. Two features have
+//! no counterpart and are implemented by changing the text:
 //!
-//! - The word boundary. The two engines disagree about marks, connectors and numbers such as `²`. A pattern with a
-//!   boundary runs on a text in which such characters stand for others, about which they agree.
-//! - `$` outside multi-line mode also matches before a final line feed, which is therefore cut off.
+//! - The word boundary. The two engines disagree about marks, connectors and numbers such as `²`. For a pattern with a
+//!   boundary, such characters in the text are replaced by others about which the engines agree.
+//! - `$` outside multi-line mode also matches before a final line feed, so that line feed is removed.
 //!
-//! Look-around, back-references and possessive repetition inside a pattern are refused by name.
+//! Look-around, back-references and possessive repetition inside a pattern are rejected with an error that names them.
 
 mod parser;
 
@@ -21,21 +21,21 @@ use regex_syntax::hir::{Class, HirKind};
 use crate::python;
 use parser::Parser;
 
-/// Why a pattern cannot be used.
+/// Reason why a pattern can't be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PatternError {
-    /// Python refuses it as well.
+    /// Python rejects the pattern, too.
     #[error("is not a pattern: {0}")]
     Syntax(&'static str),
-    /// Python takes it, this program does not.
+    /// Python accepts the pattern, but this program doesn't support it.
     #[error("is a pattern with {0}, which this program does not support")]
     Unsupported(&'static str),
-    /// More than the engine's memory bound allows.
+    /// The pattern exceeds the engine's memory limit.
     #[error("is a pattern that is too large")]
     TooLarge,
 }
 
-/// A compiled pattern.
+/// Compiled pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct Pattern {
     regex: Regex,
@@ -44,7 +44,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// Compiles a Python pattern. Flags can be given in it: `(?i)`, `(?m)`, `(?s)`.
+    /// Compiles a Python pattern, which may contain the flags `(?i)`, `(?m)` and `(?s)`.
     pub(crate) fn new(python: &str) -> Result<Self, PatternError> {
         let mut parser = Parser::new(python);
         parser.global_flags()?;
@@ -72,24 +72,25 @@ impl Pattern {
         self.regex.find_iter(&self.prepare(text)).count()
     }
 
-    /// `re.findall(pattern, text)` of a pattern without groups. Not for patterns with `\b` or with `$` outside
-    /// multi-line mode on texts where these are special; see the module's head.
+    /// `re.findall(pattern, text)` of a pattern without groups. Must not be used with `\b`, or with `$` outside
+    /// multi-line mode, on texts that [`Self::prepare`] would change.
     pub(crate) fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         self.regex.find_iter(text).map(|found| found.as_str())
     }
 
-    /// `re.split(pattern, text)` of a pattern without groups; the same limits as [`Self::find_all`].
+    /// `re.split(pattern, text)` of a pattern without groups, with the same restrictions as [`Self::find_all`].
     pub(crate) fn split<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         self.regex.split(text)
     }
 
     fn prepare<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let text = if self.has_end { text.strip_suffix('\n').unwrap_or(text) } else { text };
-        if self.has_boundary { agreed(text) } else { Cow::Borrowed(text) }
+        if self.has_boundary { with_stand_ins(text) } else { Cow::Borrowed(text) }
     }
 }
 
-/// Numbers that are word characters in Python and not in the engine, as ranges with the count of those before.
+/// Ranges of numbers that are word characters in Python but not in the engine, each with the count of such numbers
+/// before it.
 static OTHER_NUMBERS: LazyLock<Vec<(char, char, u32)>> = LazyLock::new(|| {
     let hir = regex_syntax::parse(r"\p{No}").ok();
     let Some(HirKind::Class(Class::Unicode(class))) = hir.as_ref().map(regex_syntax::hir::Hir::kind) else {
@@ -104,17 +105,19 @@ static OTHER_NUMBERS: LazyLock<Vec<(char, char, u32)>> = LazyLock::new(|| {
     ranges.collect()
 });
 
-/// The character that stands for one about which Python and the engine disagree; itself where they agree.
-fn agreed_character(c: char) -> char {
-    /// Private use, hence no word character.
+/// Returns the replacement for a character about which Python and the engine disagree, or the character itself if they
+/// agree.
+fn stand_in(c: char) -> char {
+    /// Private-use characters, which are not word characters.
     const NO_WORD: u32 = 0xF_0000;
-    /// An ideographic extension of rare names, hence word characters; larger than the numbers are many.
+    /// Ideographs of a CJK extension, which are word characters. The range is larger than the number of replaced
+    /// characters.
     const WORD: u32 = 0x3_0000;
     if c.is_ascii() {
         return c;
     }
     let code = c as u32;
-    let stand_in = match (python::is_word(c), regex_syntax::is_word_character(c)) {
+    let replacement = match (python::is_word(c), regex_syntax::is_word_character(c)) {
         (false, true) => NO_WORD + (code & 0x1_FFFF) % 0xFFFE,
         (true, false) => {
             let after = OTHER_NUMBERS.partition_point(|&(first, ..)| first <= c);
@@ -125,15 +128,15 @@ fn agreed_character(c: char) -> char {
         }
         _ => return c,
     };
-    char::from_u32(stand_in).unwrap_or(c)
+    char::from_u32(replacement).unwrap_or(c)
 }
 
-/// The text with stand-ins for characters about which Python and the engine disagree.
-fn agreed(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() || text.chars().all(|c| agreed_character(c) == c) {
+/// Replaces all characters about which Python and the engine disagree.
+fn with_stand_ins(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || text.chars().all(|c| stand_in(c) == c) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.chars().map(agreed_character).collect())
+    Cow::Owned(text.chars().map(stand_in).collect())
 }
 
 #[cfg(test)]

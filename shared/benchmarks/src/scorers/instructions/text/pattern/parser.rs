@@ -1,20 +1,20 @@
-//! A Python pattern, parsed and written again.
+//! Parses a Python pattern and rewrites it for the `regex` crate.
 
 use std::fmt::Write as _;
 
-use super::{PatternError, agreed_character};
+use super::{PatternError, stand_in};
 use crate::python;
 
-/// What `\s` stands for, inside a class.
+/// Characters of `\s`, in class syntax.
 const SPACE: &str =
     r"\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}";
-/// What `\w` stands for, inside a class.
+/// Characters of `\w`, in class syntax.
 const WORD: &str = r"\p{L}\p{N}_";
-/// What `\d` stands for, inside a class.
+/// Characters of `\d`, in class syntax.
 const DIGIT: &str = r"\p{Nd}";
-/// What Python takes for equal to `i` when case does not matter.
+/// Characters that Python treats as equal to `i` case-insensitively.
 const I_LIKE: [char; 4] = ['i', 'I', '\u{130}', '\u{131}'];
-/// How deeply groups may be nested.
+/// Maximum nesting depth of groups.
 const DEPTH_MAX: u32 = 100;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -24,7 +24,7 @@ pub(super) struct Flags {
     pub(super) dot_all: bool,
 }
 
-/// What an atom is to a repetition after it.
+/// Kind of atom, which decides whether it can be repeated.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Atom {
     Repeatable,
@@ -33,7 +33,7 @@ enum Atom {
 
 pub(super) struct Parser<'p> {
     rest: std::str::Chars<'p>,
-    /// What was written.
+    /// Rewritten pattern.
     pub(super) out: String,
     pub(super) flags: Flags,
     pub(super) has_boundary: bool,
@@ -88,7 +88,7 @@ impl<'p> Parser<'p> {
         }
         loop {
             while !matches!(self.peek(), None | Some('|' | ')')) {
-                self.repeated(depth)?;
+                self.quantified_atom(depth)?;
             }
             if !self.eat("|") {
                 return Ok(());
@@ -97,34 +97,34 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// An atom with its repetition.
-    fn repeated(&mut self, depth: u32) -> Result<(), PatternError> {
+    /// Parses an atom with its quantifier.
+    fn quantified_atom(&mut self, depth: u32) -> Result<(), PatternError> {
         let start = self.out.len();
         let atom = self.atom(depth)?;
-        let Some(times) = self.repetition()? else { return Ok(()) };
+        let Some(times) = self.quantifier()? else { return Ok(()) };
         if atom == Atom::Position {
             return Err(PatternError::Syntax("nothing to repeat"));
         }
-        // A group of its own: what one character of the pattern became may be more than one item.
+        // The atom gets its own group, because one character of the Python pattern may become more than one item.
         self.out.insert_str(start, "(?:");
         self.out.push(')');
         self.out.push_str(&times);
         if self.eat("?") {
             self.out.push('?');
         } else if self.eat("+") {
-            // Without anything after it there is nothing that could make the engine give back.
+            // If nothing follows, backtracking never happens, so a greedy quantifier is equivalent.
             let rest = self.rest.as_str();
             if !(rest.is_empty() || rest == r"\b") {
                 return Err(PatternError::Unsupported("possessive repetition"));
             }
         }
-        if self.repetition()?.is_some() {
+        if self.quantifier()?.is_some() {
             return Err(PatternError::Syntax("multiple repeat"));
         }
         Ok(())
     }
 
-    fn repetition(&mut self) -> Result<Option<String>, PatternError> {
+    fn quantifier(&mut self) -> Result<Option<String>, PatternError> {
         for (mark, times) in [("*", "*"), ("+", "+"), ("?", "?")] {
             if self.eat(mark) {
                 return Ok(Some(times.to_owned()));
@@ -140,7 +140,7 @@ impl<'p> Parser<'p> {
             None => (bounds, None),
         };
         let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
-        // Anything else in braces is literal text.
+        // Other text in braces is literal.
         if !is_number(low) || !high.is_none_or(is_number) || bounds.is_empty() {
             return Ok(None);
         }
@@ -210,7 +210,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// The flags of `(?i-m:…)` up to and with the colon.
+    /// Parses the flags of `(?i-m:…)` up to and including the colon.
     fn scoped_flags(&mut self) -> Result<(), PatternError> {
         let mut on = true;
         loop {
@@ -241,13 +241,13 @@ impl<'p> Parser<'p> {
         if c.is_ascii_alphanumeric() {
             self.out.push(c);
         } else {
-            let c = if self.has_boundary { agreed_character(c) } else { c };
-            // Writing to a string does not fail.
+            let c = if self.has_boundary { stand_in(c) } else { c };
+            // Writing to a string can't fail.
             let _ = write!(self.out, r"\x{{{:x}}}", c as u32);
         }
     }
 
-    /// What follows a backslash outside a class.
+    /// Parses the text after a backslash outside a class.
     fn escape(&mut self) -> Result<Atom, PatternError> {
         match self.peek() {
             Some(mark @ ('b' | 'B' | 'A' | 'Z')) => {
@@ -263,7 +263,7 @@ impl<'p> Parser<'p> {
             Some('1'..='9') => return Err(PatternError::Unsupported("a reference to a group")),
             _ => {}
         }
-        match self.escaped()? {
+        match self.common_escape()? {
             Escaped::Character(c) => self.literal(c),
             Escaped::Class { items, negated } => {
                 self.out.push_str(if negated { "(?-i:[^" } else { "(?-i:[" });
@@ -274,8 +274,8 @@ impl<'p> Parser<'p> {
         Ok(Atom::Repeatable)
     }
 
-    /// What follows a backslash and means the same inside and outside a class.
-    fn escaped(&mut self) -> Result<Escaped, PatternError> {
+    /// Parses an escape that means the same inside and outside a class.
+    fn common_escape(&mut self) -> Result<Escaped, PatternError> {
         let Some(c) = self.rest.next() else {
             return Err(PatternError::Syntax("bad escape (end of pattern)"));
         };
@@ -324,7 +324,7 @@ impl<'p> Parser<'p> {
         self.rest = self.rest.as_str().get(count..).unwrap_or_default().chars();
     }
 
-    /// A class after its opening bracket.
+    /// Parses a class after its opening bracket.
     fn class(&mut self) -> Result<(), PatternError> {
         let unterminated = PatternError::Syntax("unterminated character set");
         self.out.push('[');
@@ -340,7 +340,7 @@ impl<'p> Parser<'p> {
                 c => Some(c),
             };
             is_first = false;
-            // A hyphen before the closing bracket is a hyphen.
+            // A hyphen before the closing bracket is literal.
             let is_range = self.peek() == Some('-') && !self.rest.as_str().starts_with("-]");
             let Some(low) = low else {
                 if is_range {
@@ -372,12 +372,12 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// A character, or `None` after a class was written.
+    /// Parses an escape inside a class. Returns a character, or `None` after writing a class.
     fn class_escape(&mut self) -> Result<Option<char>, PatternError> {
         if self.eat("b") {
             return Ok(Some('\u{8}'));
         }
-        match self.escaped()? {
+        match self.common_escape()? {
             Escaped::Character(c) => Ok(Some(c)),
             Escaped::Class { items, negated } => {
                 self.out.push_str(if negated { "[^" } else { "[" });
@@ -389,7 +389,7 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// What a backslash and what follows it stand for.
+/// Meaning of an escape sequence.
 enum Escaped {
     Character(char),
     Class { items: &'static str, negated: bool },

@@ -50,7 +50,7 @@ fn classes_and_boundaries_are_those_of_python() {
 }
 
 #[test]
-fn what_python_refuses_is_refused() {
+fn patterns_that_python_rejects_are_rejected() {
     for pattern in [
         "(", ")", "a)", "*", "+a", "a**", "a{2}{3}", "[a", "[z-a]", r"\y", r"\", r"\x1", "^*", r"\b+",
         "a{3,2}", "(?P<>a)", "(?k)", r"[\d-z]", r"[a-\d]",

@@ -1,7 +1,7 @@
-//! Sentences as NLTK's Punkt tokenizer finds them, with its English model.
+//! Splits text into sentences like NLTK's Punkt tokenizer with its English model.
 //!
 //! Kiss and Strunk, "Unsupervised Multilingual Sentence Boundary Detection", Computational Linguistics 32(4), 2006.
-//! What decides is the program of NLTK 3.9.1, whose surprises are kept.
+//! This module follows the code of NLTK 3.9.1, including its quirks.
 
 mod model;
 mod token;
@@ -10,30 +10,30 @@ use crate::python;
 use model::{ANY_LOWER, ANY_UPPER, BEGIN_LOWER, ENGLISH, MID_UPPER};
 use token::{NUMBER, Token};
 
-/// The sentences of a text. Blanks between them belong to none; a text without content has none.
+/// Returns the sentences of a text. Whitespace between them belongs to none. A blank text has no sentences.
 pub(crate) fn sentences(text: &str) -> Vec<&str> {
-    realigned(text, &slices(text))
+    realign(text, &slices(text))
 }
 
-/// A mark that may end a sentence.
+/// Mark that may end a sentence.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
-    /// Where the word before it starts, after merging with words that belong to it.
+    /// Start of the word before the mark, after merging words that belong together.
     word: usize,
-    /// Where the mark is.
+    /// Position of the mark.
     at: usize,
-    /// Where the text ends that is looked at: the next token or mark included.
+    /// End of the context to examine, which includes the next token or mark.
     context_end: usize,
-    /// Where the next sentence starts if one ends here.
+    /// Start of the next sentence, if one ends here.
     next: usize,
 }
 
-/// Other marks after which a token ends.
+/// Returns true for other marks that end a token.
 fn is_after_mark(c: char) -> bool {
     matches!(c, '?' | '!' | ')' | '"' | ';' | '}' | ']' | '*' | ':' | '@' | '\'' | '(' | '{' | '[')
 }
 
-/// The mark at an offset, if what follows makes it a candidate.
+/// Returns the mark at an offset, if the text after it makes it a candidate.
 fn candidate(text: &str, at: usize) -> Option<Mark> {
     let after = text.get(at + 1..)?;
     let first = after.chars().next()?;
@@ -49,7 +49,7 @@ fn candidate(text: &str, at: usize) -> Option<Mark> {
     Some(Mark { word: 0, at, context_end: next + length, next })
 }
 
-/// Candidates in which none is part of the word before the next one.
+/// Returns the candidates, without those that are part of the word before the next candidate.
 fn candidates(text: &str) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
     let (mut previous_word, mut previous_at) = (0, 0);
@@ -57,7 +57,7 @@ fn candidates(text: &str) -> Vec<Mark> {
         let Some(mark) = candidate(text, at) else { continue };
         let before = text.as_bytes().get(previous_at..at).unwrap_or_default();
         let blank = before.iter().rposition(|b| matches!(b, b'\t'..=b'\r' | b' '));
-        // A blank right at the start counts as none.
+        // As in NLTK, a blank at the very start doesn't count.
         let word = match blank.unwrap_or(0) {
             0 => previous_word,
             blank => previous_at + blank + 1,
@@ -71,7 +71,7 @@ fn candidates(text: &str) -> Vec<Mark> {
     marks
 }
 
-/// Where sentences start and end, before marks that close something go to the sentence before them.
+/// Returns the start and end of each sentence, before closing marks are moved to the sentence before them.
 fn slices(text: &str) -> Vec<(usize, usize)> {
     let mut slices = Vec::new();
     let mut start = 0;
@@ -85,8 +85,8 @@ fn slices(text: &str) -> Vec<(usize, usize)> {
     slices
 }
 
-/// Closing quotes and brackets at the start of a sentence belong to the one before.
-fn realigned<'t>(text: &'t str, slices: &[(usize, usize)]) -> Vec<&'t str> {
+/// Moves closing quotes and brackets from the start of a sentence to the end of the one before.
+fn realign<'t>(text: &'t str, slices: &[(usize, usize)]) -> Vec<&'t str> {
     let mut sentences = Vec::with_capacity(slices.len());
     let mut moved = 0;
     for (index, &(start, end)) in slices.iter().enumerate() {
@@ -106,7 +106,7 @@ fn realigned<'t>(text: &'t str, slices: &[(usize, usize)]) -> Vec<&'t str> {
     sentences
 }
 
-/// The length of the marks that close something at the start of a sentence, without and with blanks after them.
+/// Returns the length of closing marks at the start of a sentence, without and with the whitespace after them.
 fn closing(sentence: &str) -> Option<(usize, usize)> {
     let rest = sentence.trim_start_matches(['"', '\'', ')', ']', '}']);
     let marks = sentence.len() - rest.len();
@@ -115,7 +115,7 @@ fn closing(sentence: &str) -> Option<(usize, usize)> {
     (marks > 0 && is_end).then_some((marks, sentence.len() - after.len()))
 }
 
-/// Whether a sentence ends inside the text around a mark: the last token cannot end one there.
+/// Returns true if a sentence ends inside the context of a mark. The last token can't end it.
 fn has_break(context: &str) -> bool {
     let mut tokens = token::tokens(context).map(first_pass);
     let Some(mut token) = tokens.next() else { return false };
@@ -128,7 +128,7 @@ fn has_break(context: &str) -> bool {
     false
 }
 
-/// What a token says by itself.
+/// Annotates a token without looking at its neighbors.
 fn first_pass(mut token: Token<'_>) -> Token<'_> {
     let text = token.text;
     if matches!(text, "." | "?" | "!") {
@@ -147,7 +147,7 @@ fn first_pass(mut token: Token<'_>) -> Token<'_> {
     token
 }
 
-/// Whether a sentence ends after a token, with the next one in view.
+/// Returns true if a sentence ends after a token, given the next one.
 fn is_break(token: &Token<'_>, next: &Token<'_>) -> bool {
     if !token.text.ends_with('.') {
         return token.is_break;
@@ -175,7 +175,7 @@ fn is_break(token: &Token<'_>, next: &Token<'_>) -> bool {
     token.is_break
 }
 
-/// Whether the case of a token says that a sentence starts with it; `None` when it says nothing.
+/// Decides from the case of a token whether a sentence starts with it; `None` if the case doesn't tell.
 fn starts_sentence(token: &Token<'_>, kind: &str) -> Option<bool> {
     if matches!(token.text, ";" | ":" | "," | "." | "!" | "?") {
         return Some(false);

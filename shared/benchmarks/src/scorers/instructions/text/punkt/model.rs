@@ -1,19 +1,19 @@
-//! The English model: what training found out about words.
+//! English model: the results of training.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::LazyLock;
 
-/// Seen in upper case: first in a sentence, inside one, or at a place that is not known.
+/// NormalizedText in uppercase: at the start of a sentence, inside one, or at an unknown position.
 pub(super) const ANY_UPPER: u8 = 2 | 4 | 8;
-/// Seen in upper case inside a sentence.
+/// NormalizedText in uppercase inside a sentence.
 pub(super) const MID_UPPER: u8 = 4;
-/// Seen in lower case: first in a sentence, inside one, or at a place that is not known.
+/// NormalizedText in lowercase: at the start of a sentence, inside one, or at an unknown position.
 pub(super) const ANY_LOWER: u8 = 16 | 32 | 64;
-/// Seen in lower case first in a sentence.
+/// NormalizedText in lowercase at the start of a sentence.
 pub(super) const BEGIN_LOWER: u8 = 16;
 
-/// FNV-1a: short words are looked up often, and none of them is chosen by anyone.
+/// FNV-1a hash, which is fast for short words. Resistance to attacks isn't needed, because the table's words are fixed.
 #[derive(Debug)]
 pub(super) struct WordHasher(u64);
 
@@ -35,24 +35,24 @@ impl Hasher for WordHasher {
     }
 }
 
-type ByWord = BuildHasherDefault<WordHasher>;
+type BuildWordHasher = BuildHasherDefault<WordHasher>;
 
-/// What training found out, as lower-case types of tokens.
+/// Results of training. All words are lowercase token types.
 #[derive(Debug, Default)]
 pub(super) struct Model {
-    /// Abbreviations without their last dot.
-    pub(super) abbreviations: HashSet<&'static str, ByWord>,
+    /// Abbreviations without the final dot.
+    pub(super) abbreviations: HashSet<&'static str, BuildWordHasher>,
     /// Words that often start a sentence.
-    pub(super) starters: HashSet<&'static str, ByWord>,
-    /// Second words by first words: pairs in which the first one's dot does not end a sentence.
-    pub(super) collocations: HashSet<(&'static str, &'static str), ByWord>,
-    /// Where and in which case a word was seen.
-    contexts: HashMap<&'static str, u8, ByWord>,
+    pub(super) starters: HashSet<&'static str, BuildWordHasher>,
+    /// Pairs of words: the dot after the first one doesn't end a sentence if the second one follows.
+    pub(super) collocations: HashSet<(&'static str, &'static str), BuildWordHasher>,
+    /// Positions and letter cases that each word was seen with.
+    contexts: HashMap<&'static str, u8, BuildWordHasher>,
 }
 
 static DATA: &str = include_str!("../../../../../data/punkt_english.txt");
 
-/// Read once.
+/// English model, loaded on first use.
 pub(super) static ENGLISH: LazyLock<Model> = LazyLock::new(|| Model::read(DATA));
 
 impl Model {
@@ -76,7 +76,7 @@ impl Model {
         model
     }
 
-    /// Where and in which case a word was seen: a sum of 2, 4, 8, 16, 32 and 64.
+    /// Returns the positions and letter cases that a word was seen with, as a sum of 2, 4, 8, 16, 32 and 64.
     pub(super) fn context(&self, word: &str) -> u8 {
         self.contexts.get(word).copied().unwrap_or_default()
     }
@@ -87,13 +87,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_model_is_the_one_of_punkt_tab() {
+    fn the_model_matches_punkt_tab() {
         let model = &*ENGLISH;
         assert_eq!(
             (model.abbreviations.len(), model.starters.len(), model.collocations.len(), model.contexts.len()),
             (156, 39, 37, 20_366)
         );
-        // Sizes of the original files: an entry a line, without a line feed at the end.
+        // Sizes of the original files, which have one entry per line and no final line feed.
         let bytes = |lengths: Vec<usize>| lengths.iter().sum::<usize>() + lengths.len() - 1;
         assert_eq!(bytes(model.abbreviations.iter().map(|word| word.len()).collect()), 619);
         assert_eq!(bytes(model.starters.iter().map(|word| word.len()).collect()), 241);

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn the_cases_of_the_protocol() {
+fn texts_are_split_as_by_the_protocol() {
     for (text, expected) in [
         ("Dr. Smith arrived.", &["Dr. Smith arrived."][..]),
         ("Hi there! Bye.", &["Hi there!", "Bye."]),
@@ -40,7 +40,7 @@ proptest! {
 }
 
 #[test]
-fn large_texts_end() {
+fn large_texts_are_processed_quickly() {
     let megabyte = 1 << 20;
     for piece in
         [". ", "a. ", ".", "?", "! ", "a.b", "\"", ".)", ". . ", "--", "Mr. ", "1. ", "x\n\n", ".\u{301} "]

@@ -1,19 +1,19 @@
-//! Tokens of the text around a mark that may end a sentence.
+//! Tokens of the context of a mark that may end a sentence.
 
 use std::borrow::Cow;
 
 use super::is_after_mark;
 use crate::python;
 
-/// What numbers count as.
+/// Token type of all numbers.
 pub(super) const NUMBER: &str = "##number##";
 
-/// The tokens of a text, line by line.
+/// Returns the tokens of a text, line by line.
 pub(super) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     text.split('\n').flat_map(|line| Tokens { rest: line }).map(Token::new)
 }
 
-/// A token with what the first pass finds out about it.
+/// Token with the annotations of the first pass.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Token<'t> {
     pub(super) text: &'t str,
@@ -27,13 +27,13 @@ impl<'t> Token<'t> {
         Self { text, is_break: false, is_abbreviation: false, is_ellipsis: false }
     }
 
-    /// The lower-case form; numbers are all the same.
+    /// Returns the token type: the lowercase form, or [`NUMBER`].
     pub(super) fn kind(&self) -> Cow<'t, str> {
         let lower = lower(self.text);
         if is_number(&lower) { Cow::Borrowed(NUMBER) } else { lower }
     }
 
-    /// [`Self::kind`] without a dot at its end.
+    /// Returns [`Self::kind`] without a final dot.
     pub(super) fn kind_without_dot(&self) -> Cow<'t, str> {
         match self.kind() {
             Cow::Borrowed(kind) => Cow::Borrowed(without_dot(kind)),
@@ -44,12 +44,12 @@ impl<'t> Token<'t> {
         }
     }
 
-    /// [`Self::kind`], without the dot when the first pass took it for the end of a sentence.
+    /// Returns [`Self::kind`], without the dot if the first pass classified it as the end of a sentence.
     pub(super) fn kind_in_sentence(&self) -> Cow<'t, str> {
         if self.is_break { self.kind_without_dot() } else { self.kind() }
     }
 
-    /// One letter and a dot.
+    /// Returns true for a single letter with a dot.
     pub(super) fn is_initial(&self) -> bool {
         let mut characters = self.text.chars();
         let first = characters.next();
@@ -66,7 +66,7 @@ impl<'t> Token<'t> {
     }
 }
 
-/// `str.lower()` without a copy of what is in lower case.
+/// `str.lower()`, without a copy if the text is already lowercase.
 pub(super) fn lower(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|b| b.is_ascii() && !b.is_ascii_uppercase()) {
         Cow::Borrowed(text)
@@ -79,7 +79,7 @@ fn without_dot(kind: &str) -> &str {
     kind.strip_suffix('.').filter(|rest| !rest.is_empty()).unwrap_or(kind)
 }
 
-/// A sign, at most one mark, a digit, then digits and marks.
+/// Returns true for an optional sign, at most one mark, a digit, then digits and marks.
 fn is_number(text: &str) -> bool {
     let text = text.strip_prefix('-').unwrap_or(text);
     let text = text.strip_prefix(['.', ',']).unwrap_or(text);
@@ -88,7 +88,7 @@ fn is_number(text: &str) -> bool {
     characters.next().is_some_and(is_digit) && characters.all(|c| is_digit(c) || matches!(c, ',' | '.' | '-'))
 }
 
-/// The tokens of a line.
+/// Iterator over the tokens of a line.
 struct Tokens<'t> {
     rest: &'t str,
 }
@@ -117,7 +117,7 @@ fn starts_word(c: char) -> bool {
     )
 }
 
-/// The length of a mark of several characters at the start: hyphens, dots, or dots with blanks between.
+/// Returns the length of a mark of several characters at the start: hyphens, dots, or dots separated by whitespace.
 fn marks(text: &str) -> usize {
     for mark in ['-', '.'] {
         let length = text.len() - text.trim_start_matches(mark).len();
@@ -137,7 +137,7 @@ fn marks(text: &str) -> usize {
     if dots >= 3 { end } else { 0 }
 }
 
-/// Whether a mark of several characters is at the start; looks at five characters.
+/// Returns true if a mark of several characters is at the start. Examines five characters.
 fn has_marks(text: &str) -> bool {
     if text.starts_with("--") || text.starts_with("..") {
         return true;
@@ -149,7 +149,7 @@ fn has_marks(text: &str) -> bool {
         .all(|is_dot| characters.next().is_some_and(|c| if is_dot { c == '.' } else { python::is_space(c) }))
 }
 
-/// The length of the word at the start.
+/// Returns the length of the word at the start.
 fn word(text: &str) -> usize {
     let mut characters = text.char_indices();
     characters.next();
