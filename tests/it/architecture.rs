@@ -67,7 +67,7 @@ fn a_crate_links_no_more_than_its_work_needs() {
                 "bench-signing",
                 "bench-web",
                 "bench-http-server",
-                "bench-catalogue",
+                "bench-catalog",
                 "bench-lambda",
                 "bench-dead-letters",
                 "bench-scheduler",

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bench_catalogue::SyncError;
+use bench_catalog::SyncError;
 use bench_domain::Timestamp;
 use serde_json::Value;
 
@@ -147,7 +147,7 @@ impl Scheduler {
         if !self.config.sync_models {
             return Ok(None);
         }
-        let sync = bench_catalogue::sync_models(&self.state, &self.config.chat, &self.config.runs.inference);
+        let sync = bench_catalog::sync_models(&self.state, &self.config.chat, &self.config.runs.inference);
         // Boxed: the future is deep, and callers nest it further.
         Box::pin(sync).await.map(Some)
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use bench_catalogue::is_synchronized;
+use bench_catalog::is_synchronized;
 use bench_domain::run::ModelRef;
 use bench_domain::{ModelId, Price};
 use bench_inference::{Endpoint, EndpointError, ModelName, ModelSource, Provider};

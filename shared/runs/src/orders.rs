@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bench_benchmarks::Benchmark;
-use bench_catalogue::SyncError;
+use bench_catalog::SyncError;
 use bench_domain::run::DatasetChoice;
 use bench_inference::{ChatClient, ModelName};
 use bench_state::credentials::OwnerKey;
@@ -73,7 +73,7 @@ impl Orders {
     /// # Errors
     /// When the catalogue cannot be read.
     pub async fn models(&self) -> Result<Vec<ModelRecord>, StateError> {
-        bench_catalogue::all_models(&self.runs.state, &self.config.models).await
+        bench_catalog::all_models(&self.runs.state, &self.config.models).await
     }
 
     /// Takes over the provider's public list of models, and prices of the configured ones; tells how many the list has.
@@ -84,8 +84,8 @@ impl Orders {
     pub async fn sync_models(&self) -> Result<usize, SyncError> {
         let (state, inference) = (&self.runs.state, &self.runs.config.inference);
         let now = bench_clock::now();
-        bench_catalogue::sync_prices(state, &self.chat, inference, &self.config.models, now).await?;
-        bench_catalogue::sync_models(state, &self.chat, inference).await
+        bench_catalog::sync_prices(state, &self.chat, inference, &self.config.models, now).await?;
+        bench_catalog::sync_models(state, &self.chat, inference).await
     }
 }
 

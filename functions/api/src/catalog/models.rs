@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use bench_catalogue::SyncError;
+use bench_catalog::SyncError;
 use bench_domain::{Code, ModelId};
 use bench_inference::ModelSource;
 use bench_inference::catalogue::CatalogueError;
