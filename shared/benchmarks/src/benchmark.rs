@@ -97,7 +97,7 @@ pub trait Benchmark: Layout {
         None
     }
 
-    /// Options that a run may set, beside the protocol.
+    /// Options that a run may set in addition to the protocol.
     fn options(&self) -> &'static [OptionFacts] {
         &[]
     }
@@ -126,7 +126,7 @@ pub trait Benchmark: Layout {
         true
     }
 
-    /// Returns the metrics that the protocol computes from all verdicts, beside the score.
+    /// Returns the metrics that the protocol computes from all verdicts, in addition to the score.
     fn metrics(&self) -> Option<Box<dyn Metrics>> {
         None
     }

@@ -28,7 +28,7 @@ pub struct Facts {
     /// Default generation settings.
     #[serde(serialize_with = "serialize_generation")]
     pub generation: fn() -> Generation,
-    /// Material that prompts need beside the item; `None` if there is none.
+    /// Material that prompts need in addition to the item; `None` if there is none.
     pub support: Option<&'static str>,
     /// Default limit in seconds for one answer. The operator can lower it ([`AnswerTime`](crate::AnswerTime)).
     pub item_timeout_seconds: u64,

@@ -1,4 +1,4 @@
-//! Material for prompts, beside the item.
+//! Material for prompts, in addition to the item.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 /// benchmark then uses its own wording, and its results say so.
 pub type Templates = BTreeMap<String, String>;
 
-/// Material for prompts, beside the item.
+/// Material for prompts, in addition to the item.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Material {
     /// Values from the dataset, by the names of [`crate::Benchmark::support_names`].

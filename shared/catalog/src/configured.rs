@@ -1,4 +1,4 @@
-//! Models beside the providers' lists: the oracle, and models that the operator configured.
+//! Models in addition to the providers' lists: the oracle, and models that the operator configured.
 
 use std::collections::{HashMap, HashSet};
 

@@ -85,7 +85,7 @@ pub struct DocumentArchive {
     pub prefix: &'static str,
 }
 
-/// File beside the items that sandbox jobs need, such as expected results.
+/// File that accompanies the items, for sandbox jobs, such as expected results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AttachmentSpec {
     /// Name within the benchmark.

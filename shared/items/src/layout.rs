@@ -49,7 +49,7 @@ pub trait Layout: Send + Sync {
         None
     }
 
-    /// Files beside the items that sandbox jobs need.
+    /// Files that accompany the items, for sandbox jobs.
     fn attachments(&self) -> &'static [AttachmentSpec] {
         &[]
     }

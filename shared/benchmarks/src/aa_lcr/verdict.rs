@@ -55,7 +55,7 @@ pub(super) fn read_1_0(reply: &str) -> Result<bool, String> {
         let object = json_object(text)?;
         return match object.get(VERDICT) {
             Some(Value::String(value)) => verdict_in_words(value),
-            _ => Err("its JSON names no verdict in words".to_owned()),
+            _ => Err("its JSON has no `verdict` in words".to_owned()),
         };
     }
     verdict_in_words(text)

@@ -62,7 +62,7 @@ const TEST_SECONDS: u64 = 6;
 const PRIVATE_TESTS_MAX: u64 = 500;
 /// Maximum number of tests that the time limit takes into account.
 const TESTS_MAX: u64 = 2_000;
-/// Time that the supervisor needs beside the program: to decode the tests, to start and to clean up.
+/// Time that the supervisor needs in addition to the program: to decode the tests, to start and to clean up.
 const SUPERVISOR_TIME: Duration = Duration::from_secs(240);
 /// Memory for a program and its tests.
 const MEMORY_BYTES: u64 = 2 << 30;
@@ -224,7 +224,7 @@ impl SandboxGrader for Grader {
         let code = code(&body.answer).unwrap_or_default();
         let output = read_signed(report, RESULTS, &key).and_then(|text| {
             serde_json::from_str::<SupervisorOutput>(&text)
-                .map_err(|error| format!("{RESULTS} holds no results: {error}"))
+                .map_err(|error| format!("`{RESULTS}` holds no results: {error}"))
         });
         let (graded, flagged) = match output {
             Ok(SupervisorOutput::Unreadable { problem }) => {
@@ -252,8 +252,7 @@ impl SandboxGrader for Grader {
             Err(why) => return Err(UnreadableReport::retry(describe_failure(&why, report))),
         };
         if graded.metadata.error_code == Some(OUT_OF_TIME) && round.number == 1 {
-            let why =
-                "a test ran out of time, which a busy machine can do: it is run once more before that counts";
+            let why = "a test exceeded its time limit, which a busy machine can cause; the program is run once more";
             return Err(UnreadableReport::retry(why));
         }
         let mut detail = graded.detail(round.number);
@@ -412,26 +411,26 @@ struct Signed {
 
 /// Returns the text of a result file if the supervisor wrote it.
 fn read_signed(report: &JobReport, path: &str, key: &[u8]) -> Result<String, String> {
-    let Some(file) = report.files.get(path) else { return Err(format!("{path} is not there")) };
-    let text = report.text(path).ok_or_else(|| format!("{path} cannot be read: {file:?}"))?;
+    let Some(file) = report.files.get(path) else { return Err(format!("`{path}` is missing")) };
+    let text = report.text(path).ok_or_else(|| format!("`{path}` cannot be read: {file:?}"))?;
     let Signed { text, code } =
-        serde_json::from_str(text).map_err(|error| format!("{path} is not what was written: {error}"))?;
+        serde_json::from_str(text).map_err(|error| format!("`{path}` cannot be parsed: {error}"))?;
     let inner = Sha256::new().chain_update(key).chain_update(format!("{path}\n{text}")).finalize();
     let expected = hex::encode(Sha256::new().chain_update(key).chain_update(inner).finalize());
     match expected == code {
         true => Ok(text),
-        false => Err(format!("{path} was written by something else than its supervisor")),
+        false => Err(format!("`{path}` was not written by the supervisor")),
     }
 }
 
 /// Describes why a report has no verdict, including how its job ended.
 fn describe_failure(why: &str, report: &JobReport) -> String {
     let end = match report.end {
-        JobEnd::Exited(status) => format!("the job left with status {status}"),
-        JobEnd::TimedOut => "the job's time was up".to_owned(),
-        JobEnd::Vanished => "the job vanished".to_owned(),
+        JobEnd::Exited(status) => format!("the job exited with status {status}"),
+        JobEnd::TimedOut => "the job exceeded its time limit".to_owned(),
+        JobEnd::Vanished => "the job disappeared".to_owned(),
         JobEnd::Halted => "the job was stopped by its program".to_owned(),
-        JobEnd::OverLimit => "the program went over the sandbox's limits".to_owned(),
+        JobEnd::OverLimit => "the program exceeded the sandbox's limits".to_owned(),
     };
     let last = report.stderr_tail.trim().lines().last().unwrap_or_default();
     let said = if last.is_empty() { String::new() } else { format!(": {}", shorten(last, ERROR_CHARS_MAX)) };

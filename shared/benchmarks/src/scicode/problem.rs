@@ -91,7 +91,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Returns the steps that a model is asked.
-    pub(super) fn asked(&self) -> impl Iterator<Item = &SubStep<'a>> {
+    pub(super) fn asked_steps(&self) -> impl Iterator<Item = &SubStep<'a>> {
         self.steps.iter().filter(|step| !step.is_given)
     }
 

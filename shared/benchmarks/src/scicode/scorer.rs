@@ -13,14 +13,14 @@ use crate::steps::Steps;
 impl Scorer for SciCode {
     fn expected(&self, item: &Item) -> String {
         let Ok(problem) = Problem::from_row(&item.row) else { return String::new() };
-        let truths: Option<Vec<&str>> = problem.asked().map(|step| step.truth).collect();
+        let truths: Option<Vec<&str>> = problem.asked_steps().map(|step| step.truth).collect();
         truths.unwrap_or_default().join("\n\n")
     }
 
     fn oracle(&self, item: &Item) -> String {
         let first = Problem::from_row(&item.row)
             .ok()
-            .and_then(|problem| Some(problem.asked().next()?.name.to_owned()));
+            .and_then(|problem| Some(problem.asked_steps().next()?.name.to_owned()));
         first.map(|step| Steps::oracle(self, item, &step)).unwrap_or_default()
     }
 

@@ -20,7 +20,7 @@ impl Steps for SciCode {
         // Build the code of all steps now: if a given step can't be shown later, the problem differs from the official
         // one, and no request should be paid for.
         let codes = self.codes(&problem, &material.templates, answered)?;
-        let Some(step) = problem.asked().nth(answered.len()) else { return Ok(None) };
+        let Some(step) = problem.asked_steps().nth(answered.len()) else { return Ok(None) };
         let before = problem.steps.iter().take_while(|earlier| earlier.name != step.name).count();
         let earlier: Vec<String> = codes.into_iter().take(before).collect();
         let text = prompt::step(&problem, &earlier, &material.templates, self.with_background);

@@ -110,7 +110,8 @@ pub(super) fn read(
             results.entry(name).or_insert((ending, note, line));
         }
     }
-    let asked: Vec<_> = problem.asked().map(|step| (step.name, results.get(step.name).copied())).collect();
+    let asked: Vec<_> =
+        problem.asked_steps().map(|step| (step.name, results.get(step.name).copied())).collect();
     let ending =
         |result: &Option<(Ending, &str, &Line)>| result.map_or(Ending::NotRun, |(ending, ..)| ending);
     if round.number < ROUNDS_MAX
@@ -119,7 +120,7 @@ pub(super) fn read(
     {
         return Err(UnreadableReport::retry(format!(
             "the program of step {name} was not run: {}",
-            end_of(report)
+            describe_end(report)
         )));
     }
     let killed = asked.iter().find(|(_, result)| result.is_some_and(|(_, note, _)| note == KILLED));
@@ -238,7 +239,7 @@ fn missing_results(report: &JobReport) -> UnreadableReport {
         Some(Harvested::TooLong(bytes)) => format!("the results file has {bytes} bytes"),
         Some(Harvested::NotAFile) => "the results file is not a file".to_owned(),
     };
-    UnreadableReport::retry(format!("{found}: {}", end_of(report)))
+    UnreadableReport::retry(format!("{found}: {}", describe_end(report)))
 }
 
 /// Returns true if missing results count as steps that were not run. This is the case after the last round, and if the
@@ -249,13 +250,13 @@ fn is_final(report: &JobReport, round: Round<'_>) -> bool {
     report.end.is_held_up() || (round.number >= ROUNDS_MAX && !failed)
 }
 
-fn end_of(report: &JobReport) -> String {
+fn describe_end(report: &JobReport) -> String {
     let end = match report.end {
         JobEnd::Exited(code) => format!("the job ended with code {code}"),
-        JobEnd::TimedOut => "the job's time was up".to_owned(),
+        JobEnd::TimedOut => "the job exceeded its time limit".to_owned(),
         JobEnd::Vanished => "the job was killed".to_owned(),
         JobEnd::Halted => "the job was stopped by a program".to_owned(),
-        JobEnd::OverLimit => "a program went over the sandbox's limits".to_owned(),
+        JobEnd::OverLimit => "a program exceeded the sandbox's limits".to_owned(),
     };
     match report.stderr_tail.lines().rev().find(|line| !line.trim().is_empty()) {
         Some(said) => format!("{end} ({})", shorten(said.trim(), COMPLAINT_CHARS_MAX)),
@@ -313,13 +314,13 @@ fn too_new(environment: &Line) -> Vec<String> {
     let mut warnings = Vec::new();
     if number("numpy").is_some_and(|version| version >= (2, 0)) {
         warnings.push(format!(
-            "{}: functions that NumPy 2 removed are not there for programs and tests",
+            "{}: programs and tests can't use functions that NumPy 2 removed",
             versions(environment)
         ));
     }
     if number("scipy").is_some_and(|version| version >= (1, 14)) {
         warnings.push(format!(
-            "{}: `simps` and others that SciPy 1.14 removed are not there",
+            "{}: programs and tests can't use `simps` and other functions that SciPy 1.14 removed",
             versions(environment)
         ));
     }

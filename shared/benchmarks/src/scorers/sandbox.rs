@@ -12,7 +12,7 @@ use crate::material::Templates;
 /// Constant properties of a benchmark's execution of answers.
 #[derive(Debug, Clone, Serialize)]
 pub struct SandboxFacts {
-    /// Description of the requirements beside Python 3 and bash.
+    /// Description of the requirements in addition to Python 3 and bash.
     pub needs: &'static str,
     /// Import names of the Python packages that grading requires.
     pub packages: &'static [&'static str],
@@ -24,12 +24,12 @@ pub struct SandboxFacts {
     pub verdict: &'static str,
 }
 
-/// Material for a job, beside the item and the answer.
+/// Material for a job, in addition to the item and the answer.
 #[derive(Debug, Clone, Copy)]
 pub struct JobMaterial<'a> {
     /// Official texts and programs that were loaded.
     pub templates: &'a Templates,
-    /// Files beside the items, by name.
+    /// Files that accompany the items, by name.
     pub attachments: &'a BTreeMap<String, StoredFile>,
     /// Random secret of this round that graders use to authenticate their results.
     pub nonce: &'a str,

@@ -111,7 +111,7 @@ fn read(
 }
 
 /// Returns the verdict after the second round.
-fn verdict_of(grading: GradingMode, item: &Item, body: &SampleBody) -> Verdict {
+fn grade_program(grading: GradingMode, item: &Item, body: &SampleBody) -> Verdict {
     let report = run_job(grading, item, body);
     read(item, body, &report, 2).unwrap_or_else(|why| panic!("{why}: {report:?}"))
 }
@@ -152,7 +152,7 @@ fn programs_have_the_official_verdicts() {
         let code = candidate["code"].as_str().unwrap();
         let body = fenced(code);
         assert_eq!(super::code(&body.answer), Some(code));
-        let verdict = verdict_of(*grading, item, &body);
+        let verdict = grade_program(*grading, item, &body);
         let official = &candidate["official"];
         let name = format!("{grading:?} {}", candidate["id"]);
         assert_eq!(verdict.detail["results"], official["results"], "{name}: {verdict:?}");
@@ -179,7 +179,7 @@ fn reference_programs_of_the_demo_pass() {
         let item = LiveCodeBench::LATEST.item(0, row.clone()).unwrap().unwrap();
         let oracle = LiveCodeBench::LATEST.oracle(&item);
         let body = SampleBody::new("0", Prompt::default(), Answer::local(oracle), "");
-        let verdict = verdict_of(GradingMode::Isolated, &item, &body);
+        let verdict = grade_program(GradingMode::Isolated, &item, &body);
         assert_eq!(verdict.score, Some(1.0), "{}: {verdict:?}", row["question_title"]);
         assert!(verdict.detail["tests"].as_u64().unwrap() >= 3);
         assert_eq!(verdict.detail["tests"], verdict.detail["tests_passed"]);
@@ -283,7 +283,7 @@ fn a_program_that_kills_its_supervisor_is_wrong_after_the_last_round() {
     let stderr_tail = "Traceback (most recent call last):\n  File \"supervisor.py\", line 1".to_owned();
     let failed = JobReport { end: bench_domain::JobEnd::Exited(1), stderr_tail, ..stopped };
     let why = read(&item, &body, &failed, ROUNDS_MAX).unwrap_err();
-    assert!(why.to_string().contains("is not there"), "{why}");
+    assert!(why.to_string().contains("is missing"), "{why}");
 }
 
 /// Returns a report with these results, signed like the supervisor's.
@@ -360,7 +360,7 @@ fn an_item_without_readable_tests_is_not_graded() {
     let item = to_item(&json!({
         "question_content": "?", "public_test_cases": "[]", "private_test_cases": "eJxx", "metadata": "{}",
     }));
-    let verdict = verdict_of(GradingMode::Isolated, &item, &fenced("print(1)"));
+    let verdict = grade_program(GradingMode::Isolated, &item, &fenced("print(1)"));
     assert_eq!((verdict.outcome, verdict.score), (Outcome::InfrastructureError, None));
     assert!(verdict.reason.starts_with("The item's tests cannot be read: "), "{verdict:?}");
 }
@@ -369,8 +369,8 @@ fn an_item_without_readable_tests_is_not_graded() {
 fn without_tests_a_program_that_compiles_is_right() {
     drop(python());
     let item = doubling(0);
-    assert_eq!(verdict_of(GradingMode::Isolated, &item, &fenced("print(1)")).score, Some(1.0));
-    let broken = verdict_of(GradingMode::Isolated, &item, &fenced("print(1"));
+    assert_eq!(grade_program(GradingMode::Isolated, &item, &fenced("print(1)")).score, Some(1.0));
+    let broken = grade_program(GradingMode::Isolated, &item, &fenced("print(1"));
     assert_eq!((broken.score, &broken.detail["results"]), (Some(0.0), &json!([-4])));
     assert!(broken.reason.starts_with("The program could not be run (-4): "), "{}", broken.reason);
 }

@@ -66,14 +66,14 @@ impl SandboxGrader for SciCode {
         material: &JobMaterial<'_>,
     ) -> Result<JobSpec, ItemProblem> {
         let problem = Problem::from_row(&item.row)?;
-        let asked = problem.asked().count();
+        let asked = problem.asked_steps().count();
         if body.steps.len() != asked {
             let problem = format!("{} of {asked} steps were answered", body.steps.len());
             return Err(ItemProblem::Content(problem));
         }
         let named = problem.targets.and_then(|name| material.attachments.get(name));
         let targets = named.or_else(|| material.attachments.get(TARGETS)).ok_or_else(|| {
-            let problem = "the file with the right values (test_data.h5) is not there";
+            let problem = "the file with the expected values (test_data.h5) is missing";
             ItemProblem::Content(problem.into())
         })?;
         let codes = self.codes(&problem, material.templates, &body.steps)?;

@@ -165,7 +165,7 @@ fn programs_written_against_their_grader_do_not_pass() {
         })
         .collect();
     for_each(&work, |(grading, (item, (what, officially, program)))| {
-        let verdict = verdict_of(*grading, item, &fenced(program));
+        let verdict = grade_program(*grading, item, &fenced(program));
         if *grading == GradingMode::Official && *officially == OfficialResult::Passes {
             // Otherwise it would not be an attack.
             assert_eq!(verdict.score, Some(1.0), "{what}: {verdict:?}");
@@ -201,7 +201,7 @@ fn programs_that_misbehave_fail_with_the_official_code() {
     ];
     let work: Vec<_> = programs.iter().flat_map(|program| BOTH.map(|grading| (grading, program))).collect();
     for_each(&work, |(grading, (program, code))| {
-        let verdict = verdict_of(*grading, &item, &fenced(program));
+        let verdict = grade_program(*grading, &item, &fenced(program));
         assert_eq!(
             (verdict.outcome, verdict.score),
             (Outcome::Incorrect, Some(0.0)),

@@ -21,7 +21,7 @@ impl Reader<'_> {
             } else {
                 let value = self.named()?;
                 let text = value.plain();
-                positional.push(match self.loops()? {
+                positional.push(match self.comprehension_clauses()? {
                     None => text,
                     Some(loops) => format!("({text}{loops})"),
                 });
@@ -79,7 +79,7 @@ impl Reader<'_> {
     }
 
     /// Sequence of comprehension clauses `for … in … if …`.
-    pub(super) fn loops(&mut self) -> Option<Option<String>> {
+    pub(super) fn comprehension_clauses(&mut self) -> Option<Option<String>> {
         let mut text = String::new();
         loop {
             let is_async = self.next_is("async") && self.second_is("for");
@@ -129,9 +129,9 @@ impl Reader<'_> {
                 // Inside brackets, `in` is an operator again.
                 let outer = std::mem::replace(&mut self.is_target, false);
                 let found = match token.text {
-                    "(" => self.in_parentheses(),
-                    "[" => self.in_brackets(),
-                    "{" => self.in_braces(),
+                    "(" => self.parenthesized(),
+                    "[" => self.list_display(),
+                    "{" => self.brace_display(),
                     "..." => Some(Expr::atom("...")),
                     _ => None,
                 };
@@ -167,12 +167,12 @@ impl Reader<'_> {
         Some(Expr::atom(parts.join(" ")))
     }
 
-    fn in_parentheses(&mut self) -> Option<Expr> {
+    fn parenthesized(&mut self) -> Option<Expr> {
         if self.take(")") {
             return Some(Expr::tuple(Vec::new()));
         }
         let first = self.expressions()?;
-        let found = match self.loops()? {
+        let found = match self.comprehension_clauses()? {
             None => first,
             Some(loops) => Expr::atom(format!("({}{loops})", first.plain())),
         };
@@ -180,11 +180,11 @@ impl Reader<'_> {
         Some(found)
     }
 
-    fn in_brackets(&mut self) -> Option<Expr> {
+    fn list_display(&mut self) -> Option<Expr> {
         let mut parts = Vec::new();
         while !self.take("]") {
             let part = self.element()?.plain();
-            if let Some(loops) = self.loops()? {
+            if let Some(loops) = self.comprehension_clauses()? {
                 self.expect("]")?;
                 return Some(Expr::atom(format!("[{part}{loops}]")));
             }
@@ -197,7 +197,7 @@ impl Reader<'_> {
         Some(Expr::atom(format!("[{}]", parts.join(", "))))
     }
 
-    fn in_braces(&mut self) -> Option<Expr> {
+    fn brace_display(&mut self) -> Option<Expr> {
         let mut parts = Vec::new();
         while !self.take("}") {
             let part = if self.take("**") {
@@ -209,7 +209,7 @@ impl Reader<'_> {
                     false => key,
                 }
             };
-            if let Some(loops) = self.loops()? {
+            if let Some(loops) = self.comprehension_clauses()? {
                 self.expect("}")?;
                 return Some(Expr::atom(format!("{{{part}{loops}}}")));
             }

@@ -126,11 +126,11 @@ impl Reader<'_> {
     }
 
     pub(super) fn expression(&mut self) -> Option<Expr> {
-        self.deeper(Self::any_expression)
+        self.with_depth_limit(Self::any_expression)
     }
 
     /// Reads a nested expression, unless the nesting is too deep.
-    fn deeper(&mut self, read: impl FnOnce(&mut Self) -> Option<Expr>) -> Option<Expr> {
+    fn with_depth_limit(&mut self, read: impl FnOnce(&mut Self) -> Option<Expr>) -> Option<Expr> {
         self.depth += 1;
         let found = if self.depth > DEPTH_MAX { None } else { read(self) };
         self.depth -= 1;
@@ -193,7 +193,7 @@ impl Reader<'_> {
 
     fn negation(&mut self) -> Option<Expr> {
         if self.take("not") {
-            let operand = self.deeper(Self::negation)?.at_level(level::NOT);
+            let operand = self.with_depth_limit(Self::negation)?.at_level(level::NOT);
             return Some(Expr::new(format!("not {operand}"), level::NOT));
         }
         let mut text = String::new();
@@ -230,7 +230,7 @@ impl Reader<'_> {
         let operators: &[&str] =
             match own.checked_sub(level::BIT_OR).and_then(|at| BINARY.get(usize::from(at))) {
                 Some(operators) => operators,
-                None => return self.deeper(Self::factor),
+                None => return self.with_depth_limit(Self::factor),
             };
         let mut left = self.binary(own + 1)?;
         while let Some(operator) = operators.iter().find(|operator| self.take(operator)) {
@@ -243,7 +243,7 @@ impl Reader<'_> {
     fn factor(&mut self) -> Option<Expr> {
         for operator in ["-", "+", "~"] {
             if self.take(operator) {
-                let operand = self.deeper(Self::factor)?.at_level(level::FACTOR);
+                let operand = self.with_depth_limit(Self::factor)?.at_level(level::FACTOR);
                 return Some(Expr::new(format!("{operator}{operand}"), level::FACTOR));
             }
         }
@@ -252,7 +252,7 @@ impl Reader<'_> {
             false => self.primary()?,
         };
         if self.take("**") {
-            let exponent = self.deeper(Self::factor)?.at_level(level::POWER);
+            let exponent = self.with_depth_limit(Self::factor)?.at_level(level::POWER);
             return Some(Expr::new(format!("{} ** {exponent}", base.at_level(level::AWAIT)), level::POWER));
         }
         Some(base)

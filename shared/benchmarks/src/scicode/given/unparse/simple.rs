@@ -7,7 +7,7 @@ use super::token::Kind;
 
 impl Reader<'_> {
     /// Reads a statement without a block.
-    pub(super) fn simple(&mut self, documents: bool) -> Option<()> {
+    pub(super) fn simple_statement(&mut self, documents: bool) -> Option<()> {
         let first = self.peek()?;
         if first.kind == Kind::Name {
             let text = match first.text {

@@ -23,7 +23,7 @@ impl<'a> Reader<'a> {
         if first.kind == Kind::Name || first.text == "@" {
             match first.text {
                 "@" | "def" | "class" | "async" => return self.definition(),
-                "if" | "while" => return self.conditional(),
+                "if" | "while" => return self.if_or_while(),
                 "for" => return self.for_loop(""),
                 "with" => return self.with_block(""),
                 "try" => return self.try_block(),
@@ -33,7 +33,7 @@ impl<'a> Reader<'a> {
         }
         let mut documents = documents;
         loop {
-            self.simple(documents)?;
+            self.simple_statement(documents)?;
             documents = false;
             let more = self.take(";");
             if self.take_kind(Kind::Newline) {
@@ -161,13 +161,13 @@ impl<'a> Reader<'a> {
         Some(parts.join(", "))
     }
 
-    fn conditional(&mut self) -> Option<()> {
+    fn if_or_while(&mut self) -> Option<()> {
         let word = self.name()?;
         let test = self.named()?.plain();
         self.write(format!("{word} {test}:"));
         self.block(false)?;
         if word == "while" {
-            return self.otherwise();
+            return self.else_block();
         }
         // An `elif` is an `if` inside an `else`, each one level deeper in the tree.
         let tree_depth = self.tree_depth;
@@ -179,7 +179,7 @@ impl<'a> Reader<'a> {
         }
         let at = self.module.lines.len();
         let holds_if = self.next_is("else") && self.begins_with_if();
-        self.otherwise()?;
+        self.else_block()?;
         if holds_if && self.statements == 1 {
             self.join_if(at);
         }
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn otherwise(&mut self) -> Option<()> {
+    fn else_block(&mut self) -> Option<()> {
         if self.take("else") {
             self.write("else:");
             self.block(false)?;
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
         let iterable = self.expressions()?.plain();
         self.write(format!("{prefix}for {target} in {iterable}:"));
         self.block(false)?;
-        self.otherwise()
+        self.else_block()
     }
 
     fn with_block(&mut self, prefix: &str) -> Option<()> {
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
             self.block(false)?;
             self.tree_depth -= 1;
         }
-        self.otherwise()?;
+        self.else_block()?;
         if self.take("finally") {
             self.write("finally:");
             self.block(false)?;

@@ -176,7 +176,7 @@ fn whole_numbers_may_be_floats() {
 }
 
 /// Generates texts with many special cases.
-fn awkward() -> impl Strategy<Value = String> {
+fn awkward_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => "[a-eA-E]{1,6}",
         3 => "[ \n\t.,!?;:'\"*()-]{1,3}",
@@ -194,14 +194,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn arbitrary_texts_are_checked(text in awkward()) {
+    fn arbitrary_texts_are_checked(text in awkward_text()) {
         for (id, kwargs) in instructions() {
             follows(id, &kwargs, &text);
         }
     }
 
     #[test]
-    fn arbitrary_parameters_are_accepted_or_rejected(text in awkward(), number in any::<f64>(), span in any::<(i64, i64)>()) {
+    fn arbitrary_parameters_are_accepted_or_rejected(text in awkward_text(), number in any::<f64>(), span in any::<(i64, i64)>()) {
         for (id, kwargs) in instructions() {
             let mut kwargs = kwargs.as_object().unwrap().clone();
             for (name, value) in &mut kwargs {
@@ -219,7 +219,7 @@ proptest! {
     }
 
     #[test]
-    fn integers_and_equal_floats_give_the_same_result(number in 0_u16..40, text in awkward()) {
+    fn integers_and_equal_floats_give_the_same_result(number in 0_u16..40, text in awkward_text()) {
         for (id, kwargs) in instructions() {
             let with = |number: Value| {
                 let mut kwargs = kwargs.as_object().unwrap().clone();
@@ -239,7 +239,7 @@ proptest! {
     /// A response that follows an instruction strictly still follows it loosely with a line before it, after it or
     /// both.
     #[test]
-    fn a_line_around_a_response_does_not_matter(text in awkward()) {
+    fn a_line_around_a_response_does_not_matter(text in awkward_text()) {
         let text = crate::python::strip(&text);
         for (id, kwargs) in instructions() {
             let row = json!({"instruction_id_list": [id], "kwargs": [kwargs]});

@@ -39,7 +39,7 @@ fn letter(c: char) -> char {
 }
 
 /// Replaces all characters that equal an ASCII letter case-insensitively by that letter. Word boundaries don't change.
-fn with_letters(text: &str) -> Cow<'_, str> {
+fn fold_letter_variants(text: &str) -> Cow<'_, str> {
     if text.is_ascii() || text.chars().all(|c| letter(c) == c) {
         return Cow::Borrowed(text);
     }
@@ -68,7 +68,7 @@ impl Keyword {
     /// Returns true if the text contains the keyword.
     pub(crate) fn is_found(&self, text: &str) -> bool {
         match self {
-            Self::Plain(plain) => plain.next(&with_letters(text), 0).is_some(),
+            Self::Plain(plain) => plain.next(&fold_letter_variants(text), 0).is_some(),
             Self::Pattern(pattern) => pattern.is_found(text),
         }
     }
@@ -77,7 +77,7 @@ impl Keyword {
     pub(crate) fn count(&self, text: &str) -> usize {
         match self {
             Self::Plain(plain) => {
-                let text = with_letters(text);
+                let text = fold_letter_variants(text);
                 let (mut from, mut count) = (0, 0);
                 while let Some(end) = plain.next(&text, from) {
                     count += 1;
