@@ -24,8 +24,7 @@ fn a_callers_key_is_protected_by_kms() {
                 log.lock().unwrap().push((call.action.to_owned(), call.resource.map(str::to_owned)));
             }
         });
-        let vars = &[("BENCH_KMS_KEY_ID", KMS_KEY_ID)];
-        let settings = Settings { vars, recorder: Some(recorder), ..Settings::default() };
+        let settings = Settings { kms: true, recorder: Some(recorder), ..Settings::default() };
         let world = World::start(settings, |ask| Reply::Text(data::right(&ask.item))).await;
         let run = Order::mmlu_pro(20).with_key(KEY).place(&world).await;
         assert_eq!(world.end_of(run).await, RunStatus::Succeeded);

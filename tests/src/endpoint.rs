@@ -48,8 +48,8 @@ impl AwsEndpoint {
         let mut options = StackOptions::new(dir);
         options.durability = Durability::Normal;
         options.recorder = recorder;
-        let vars = [("HF_HUB_OFFLINE", "1"), ("BENCH_KMS_KEY_ID", KMS_KEY_ID)];
-        options.vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        options.key_wrapper = Some(crate::kms_wrapper());
+        options.vars = [("HF_HUB_OFFLINE".to_owned(), "1".to_owned())].into();
         options.secrets = SECRETS.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let stack = Stack::open(options).await?;
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.context("binding the AWS endpoint")?;

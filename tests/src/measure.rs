@@ -15,7 +15,7 @@ use bench_cost::{MeasuredRun, Tallies, Tally};
 use bench_datasets::NoProgress;
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, RunId, Secret};
-use bench_embedded::{CompletedCall, Durability, KMS_KEY_ID, Recorder, Service};
+use bench_embedded::{CompletedCall, Durability, Recorder, Service};
 use bench_runs::{Order, Orderer, Trusted};
 use bench_stack::{Stack, StackOptions};
 use tower::ServiceExt;
@@ -88,9 +88,8 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     options.durability = Durability::Normal;
     options.concurrency = CONCURRENCY;
     options.recorder = Some(recorder);
-    // As deployed: the caller's key is wrapped by KMS.
-    let vars = [("HF_HUB_OFFLINE", "1"), ("BENCH_KMS_KEY_ID", KMS_KEY_ID)];
-    options.vars = vars.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    options.key_wrapper = Some(crate::kms_wrapper());
+    options.vars = [("HF_HUB_OFFLINE".to_owned(), "1".to_owned())].into();
     let mut stack = Stack::open(options).await?;
     let file = dir.join(format!("items-{items}.jsonl"));
     std::fs::write(&file, mmlu_pro_like(items))?;
@@ -119,13 +118,13 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     end_of(&stack, run).await?;
     let counted = take(&noted);
     get(&stack, &format!("/api/runs/{run}")).await?;
-    let look = take(&noted);
+    let poll = take(&noted);
     let archive = get(&stack, &format!("/api/runs/{run}/export?format=zip")).await?;
     ensure!(archive > 0, "the archive is empty");
     let export = take(&noted);
     stack.stop(Duration::from_secs(10)).await;
     let question_bytes = *lock(&question_bytes);
-    Ok(MeasuredRun { samples: items as u64, run: counted, look, export, question_bytes })
+    Ok(MeasuredRun { samples: items as u64, run: counted, poll, export, question_bytes })
 }
 
 async fn end_of(stack: &Stack, run: RunId) -> anyhow::Result<()> {

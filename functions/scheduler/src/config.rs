@@ -1,9 +1,13 @@
 //! What the scheduler needs to know.
 
+use std::sync::Arc;
+
 use bench_inference::{ChatClient, ConfigError, InferenceConfig};
 use bench_runs::RunCreatorConfig;
 use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
+
+use crate::topic::Topic;
 
 /// Settings of the scheduler.
 ///
@@ -13,7 +17,6 @@ use bench_state::access::{AccessPolicy, OrderLimits};
 /// | `MAINTENANCE_MESSAGE` | – | why |
 /// | `SKIP_MODEL_SYNC` | false | the provider's list of models is never asked for |
 /// | `SANDY_BASE_URL`, `SANDY_API_KEY` | – | the sandbox service, where sandboxes that were left over are ended |
-/// | `BENCH_TOPIC_ARN` | – | SNS topic for what people must see |
 /// | `BENCH_ACCESS`, `BENCH_LIMIT_…` | see [`AccessPolicy`], [`OrderLimits`] | the same as those of the API |
 ///
 /// Besides those, all variables of [`InferenceConfig`].
@@ -28,15 +31,9 @@ pub struct SchedulerConfig {
     pub sync_models: bool,
     /// The sandbox service, whose left-over sandboxes are ended.
     pub sandy: SandyConfig,
-    pub(crate) chat: std::sync::Arc<ChatClient>,
-    pub(crate) topic: Option<Topic>,
-}
-
-/// Where people are told of what they must see.
-#[derive(Debug, Clone)]
-pub(crate) struct Topic {
-    pub(crate) client: aws_sdk_sns::Client,
-    pub(crate) arn: String,
+    pub(crate) chat: Arc<ChatClient>,
+    /// Topic for notices that operators must see.
+    pub topic: Option<Arc<dyn Topic>>,
 }
 
 impl SchedulerConfig {
@@ -48,7 +45,6 @@ impl SchedulerConfig {
         var: impl Fn(&str) -> Option<String>,
         local: bool,
         software: &str,
-        sdk: &aws_types::SdkConfig,
     ) -> Result<Self, ConfigError> {
         let text =
             |name: &str| var(name).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
@@ -63,8 +59,8 @@ impl SchedulerConfig {
         Ok(Self {
             maintenance: flag("MAINTENANCE_MODE")?.then(message),
             sync_models: !flag("SKIP_MODEL_SYNC")?,
-            chat: std::sync::Arc::new(ChatClient::new(inference.http_options())),
-            topic: text("BENCH_TOPIC_ARN").map(|arn| Topic { client: aws_sdk_sns::Client::new(sdk), arn }),
+            chat: Arc::new(ChatClient::new(inference.http_options())),
+            topic: None,
             sandy: SandyConfig::from_vars(&var).map_err(|told| unusable("SANDY_BASE_URL", &told))?,
             runs: RunCreatorConfig {
                 software: software.to_owned(),

@@ -10,8 +10,11 @@ mod reap;
 mod reconcile;
 mod sandboxes;
 mod scheduler;
+#[cfg(feature = "deployed")]
+mod sns;
 mod task;
 mod tick;
+mod topic;
 mod watch;
 mod webhook;
 
@@ -20,5 +23,8 @@ pub use counts::Ticked;
 pub use reap::Reaped;
 pub use reconcile::{GRACE, ReconcileError, Resent};
 pub use scheduler::Scheduler;
+#[cfg(feature = "deployed")]
+pub use sns::SnsTopic;
 pub use task::{Done, SchedulerError, Task, UnknownTask};
+pub use topic::{Publishing, Topic};
 pub use webhook::{Refused, refuse_address};

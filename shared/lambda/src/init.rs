@@ -75,7 +75,10 @@ impl Init {
     pub async fn start(warm: &[Warm]) -> anyhow::Result<Self> {
         init_tracing();
         let environment = Vars::of_process();
-        metrics::start(&environment);
+        if let Some(namespace) = environment.get("BENCH_METRICS_NAMESPACE") {
+            let function = environment.get("AWS_LAMBDA_FUNCTION_NAME");
+            metrics::start(&namespace, function.as_deref().unwrap_or("unknown"));
+        }
         let aws = sdk_config().await;
         // The names of table, bucket and queues are no secrets: they are in the environment.
         let connected = connect(&aws, &environment, warm);

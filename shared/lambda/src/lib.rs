@@ -6,20 +6,29 @@
 mod batch;
 #[cfg(feature = "http")]
 mod http;
+#[cfg(feature = "deployed")]
 mod init;
+#[cfg(feature = "deployed")]
 mod kms;
 pub mod metrics;
+#[cfg(feature = "deployed")]
 mod resources;
+#[cfg(feature = "deployed")]
 mod runtime;
+#[cfg(feature = "deployed")]
 mod vars;
 
 pub use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 pub use batch::{Handled, UnreadableMessage, forward, handle_batch, handle_dead_batch};
 #[cfg(feature = "http")]
 pub use http::{Answers, run_http};
+#[cfg(feature = "deployed")]
 pub use init::{Init, Warm};
+#[cfg(feature = "deployed")]
 pub use kms::{CONTEXT_NAME, KmsKey};
+#[cfg(feature = "deployed")]
 pub use runtime::{run_scheduled, run_sqs};
+#[cfg(feature = "deployed")]
 pub use vars::Vars;
 
 use bench_domain::Timestamp;

@@ -11,8 +11,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use bench_domain::Timestamp;
 use serde_json::{Map, Value, json};
 
-use crate::vars::Vars;
-
 /// Samples that ended with a graded answer.
 pub const SAMPLES_GRADED: &str = "SamplesGraded";
 /// Samples that ended with an error.
@@ -54,13 +52,10 @@ const FUNCTION: &str = "Function";
 
 static COLLECTOR: OnceLock<Collector> = OnceLock::new();
 
-/// Lets what is counted be printed from now on, if `BENCH_METRICS_NAMESPACE` says under which name.
-pub(crate) fn start(vars: &Vars) {
-    if let Some(namespace) = vars.get("BENCH_METRICS_NAMESPACE") {
-        let function = vars.get("AWS_LAMBDA_FUNCTION_NAME").unwrap_or_else(|| "unknown".to_owned());
-        // A second start changes nothing: there is one process and one function.
-        let _ = COLLECTOR.set(Collector::new(namespace.trim(), &function));
-    }
+/// Starts collecting metrics for this function in this namespace. Before, counts are dropped.
+pub fn start(namespace: &str, function: &str) {
+    // A second start changes nothing: there is one process and one function.
+    let _ = COLLECTOR.set(Collector::new(namespace.trim(), function));
 }
 
 /// Adds to a metric. Values that are no numbers are left out.
@@ -72,7 +67,7 @@ pub fn count(name: &'static str, value: f64) {
 
 /// Prints what was counted when it goes out of scope, also when the handler panics.
 #[derive(Debug)]
-pub(crate) struct PrintAtEnd;
+pub struct PrintAtEnd;
 
 impl Drop for PrintAtEnd {
     fn drop(&mut self) {

@@ -2,13 +2,16 @@
 
 use bench_blobs::Blobs;
 use bench_inference::{ChatClient, InferenceConfig};
+#[cfg(feature = "deployed")]
 use bench_lambda::Init;
 use bench_queue::Queues;
 use bench_sandy::SandyConfig;
 use bench_state::State;
 use bench_state::credentials::Credentials;
 
-use crate::{Ledgers, Pipeline, PipelineConfig, SandboxHost};
+use crate::{Ledgers, SandboxHost};
+#[cfg(feature = "deployed")]
+use crate::{Pipeline, PipelineConfig};
 
 /// Clients of the services that a pipeline needs.
 pub struct Services {
@@ -30,6 +33,7 @@ pub struct Services {
     pub sandboxes: SandboxHost,
 }
 
+#[cfg(feature = "deployed")]
 impl Services {
     /// Makes the clients of a Lambda function from its variables.
     ///
@@ -51,6 +55,7 @@ impl Services {
     }
 }
 
+#[cfg(feature = "deployed")]
 impl Pipeline {
     /// Makes the pipeline of a Lambda function from its variables.
     ///

@@ -11,7 +11,7 @@ pub mod sandboxes;
 mod wakes;
 
 pub use self::keys::{keys_dir, ring_of_vars};
-pub use self::options::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, SettingError, StackOptions};
+pub use self::options::{CONCURRENCY_DEFAULT, CONCURRENCY_MAX, KeyWrapperFor, SettingError, StackOptions};
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,6 @@ use bench_exports::{Exports, ExportsConfig};
 use bench_finisher::Finisher;
 use bench_http_server::Limits;
 use bench_inference::{ChatClient, InferenceConfig};
-use bench_lambda::KmsKey;
 use bench_pipeline::{Ledgers, Pipeline, PipelineConfig, SandboxHost, Services};
 use bench_planner::Planner;
 use bench_queue::{QueueSettings, Queues};
@@ -173,12 +172,10 @@ impl Stack {
         };
         let master = master_key(&options.data_dir)?;
         let owners = Arc::new(OwnerKey::of_master(&master));
-        // With a KMS key callers' keys are protected as they are deployed, by the KMS in this process.
         let local = Arc::new(LocalKey::new(&master)?);
-        let kms_key = var("BENCH_KMS_KEY_ID");
         let credentials_of = |config: &_| {
-            let wrapper: Arc<dyn KeyWrapper> = match &kms_key {
-                Some(key_id) => Arc::new(KmsKey::new(config, key_id.clone())),
+            let wrapper: Arc<dyn KeyWrapper> = match &options.key_wrapper {
+                Some(wrapper_for) => wrapper_for(config),
                 None => Arc::clone(&local) as _,
             };
             Credentials::new(config, CREDENTIALS_TABLE, wrapper)
@@ -216,8 +213,8 @@ impl Stack {
         let keys = key_ring(&options.data_dir, var)?;
         let exports =
             Arc::new(Exports::new(state_of("exports"), blobs_of("exports"), Ok(keys), exports_config));
-        let mut scheduler_config = SchedulerConfig::from_vars(var, options.local, VERSION, &of("scheduler"))
-            .map_err(SettingError::new)?;
+        let mut scheduler_config =
+            SchedulerConfig::from_vars(var, options.local, VERSION).map_err(SettingError::new)?;
         scheduler_config.sandy = sandy.clone();
         // The lists are public, but of use only where their models can be asked.
         let listed = &scheduler_config.runs.inference;

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aws_types::SdkConfig;
 use bench_datasets::{NoProgress, Progress};
 use bench_embedded::{Durability, Faults, Recorder};
 use bench_queue::QueueSettings;
 use bench_state::Scope;
+use bench_state::credentials::KeyWrapper;
 
 /// Samples worked on at once unless said otherwise.
 pub const CONCURRENCY_DEFAULT: usize = 16;
@@ -25,6 +27,9 @@ impl SettingError {
         Self(sentence.to_string())
     }
 }
+
+/// Makes a key wrapper from the configuration of AWS clients.
+pub type KeyWrapperFor = Arc<dyn Fn(&SdkConfig) -> Arc<dyn KeyWrapper> + Send + Sync>;
 
 /// How a stack is opened.
 pub struct StackOptions {
@@ -53,6 +58,9 @@ pub struct StackOptions {
     /// Program that the built-in sandbox host runs as its helper; this program itself where it is not said. For tests,
     /// whose own program is no `bench`.
     pub sandbox_helper: Option<PathBuf>,
+    /// Protects callers' keys in place of the data directory's master key, for clients with the given configuration. For
+    /// tests, which use KMS as deployed functions do.
+    pub key_wrapper: Option<KeyWrapperFor>,
     /// Variables of the environment, as every function reads them.
     pub vars: BTreeMap<String, String>,
 }
@@ -73,6 +81,7 @@ impl StackOptions {
             again: QueueSettings::default().retry_delay,
             s3_listener: false,
             sandbox_helper: None,
+            key_wrapper: None,
             vars: std::env::vars().collect(),
         }
     }

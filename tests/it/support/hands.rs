@@ -60,8 +60,7 @@ impl Hands {
             (stack.queues.clone(), stack.blobs.clone(), stack.credentials.clone());
         let library = LibraryConfig { offline: true, ..LibraryConfig::new(world.files().join("downloads")) };
         let inference = InferenceConfig::from_vars(|_| None).unwrap();
-        let mut scheduling =
-            SchedulerConfig::from_vars(|_| None, true, "test", &stack.embedded.sdk_config()).unwrap();
+        let mut scheduling = SchedulerConfig::from_vars(|_| None, true, "test").unwrap();
         scheduling.sandy = sandy(world);
         let services = || Services {
             state: state.clone(),

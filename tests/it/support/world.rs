@@ -36,6 +36,8 @@ pub(crate) struct Settings {
     pub(crate) recorder: Option<Recorder>,
     /// Variables beyond those that all tests set.
     pub(crate) vars: &'static [(&'static str, &'static str)],
+    /// Protects callers' keys by KMS, as deployed functions do.
+    pub(crate) kms: bool,
     /// A sandbox host that is like this; none where it is `None`.
     pub(crate) sandboxes: Option<Options>,
 }
@@ -49,6 +51,7 @@ impl Default for Settings {
             latency: Duration::ZERO,
             recorder: None,
             vars: &[],
+            kms: false,
             sandboxes: None,
         }
     }
@@ -279,6 +282,7 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<&SandySer
         options.again = Duration::ZERO;
         options.recorder = settings.recorder.clone();
         options.faults = (!settings.faults.is_empty()).then(|| settings.faults.parse().unwrap());
+        options.key_wrapper = settings.kms.then(bench_tests::kms_wrapper);
         options.vars = BTreeMap::from_iter(
             [
                 ("HF_HUB_OFFLINE", "1"),
