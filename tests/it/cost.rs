@@ -26,7 +26,7 @@ fn a_measured_run_agrees_with_the_model() {
         let [small, .., large] = runs.as_slice() else { panic!("two measured runs are needed") };
         let expected = scale(small, large, SAMPLES as f64);
         let of = |run: &MeasuredRun, prefix: &str| {
-            let all = [&run.run, &run.look, &run.export];
+            let all = [&run.run, &run.poll, &run.export];
             all.map(|tallies| sum(tallies, |action| action.starts_with(prefix)))
                 .into_iter()
                 .fold(bench_cost::Tally::default(), bench_cost::Tally::plus)

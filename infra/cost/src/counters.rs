@@ -1,51 +1,51 @@
-//! What is counted of a run or a month, and what it costs.
+//! Units that a run or a month uses, and their cost.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::prices::{Of, PRICES, Price};
+use crate::prices::{PRICES, Price, Usage};
 
-/// Units of everything that is paid for. What is not named was not used.
+/// Units used, by what AWS bills. Missing entries are 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Counters(BTreeMap<Of, f64>);
+pub struct Counters(BTreeMap<Usage, f64>);
 
 /// One line of a bill.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Line {
-    /// What is paid for, at which price.
+    /// Price of the unit.
     pub price: Price,
-    /// How much of it.
+    /// Units used.
     pub units: f64,
-    /// What it costs, in USD.
+    /// Cost in USD.
     pub usd: f64,
 }
 
 impl Counters {
-    /// Counts so many units more.
-    pub fn add(&mut self, of: Of, units: f64) {
+    /// Adds units.
+    pub fn add(&mut self, usage: Usage, units: f64) {
         if units != 0.0 {
-            *self.0.entry(of).or_default() += units;
+            *self.0.entry(usage).or_default() += units;
         }
     }
 
-    /// Counts everything of `other`, so many times.
+    /// Adds all units of `other`, multiplied by `times`.
     pub fn add_all(&mut self, other: &Self, times: f64) {
-        for (of, units) in &other.0 {
-            self.add(*of, units * times);
+        for (usage, units) in &other.0 {
+            self.add(*usage, units * times);
         }
     }
 
-    /// How many units of something were counted.
-    pub fn of(&self, of: Of) -> f64 {
-        self.0.get(&of).copied().unwrap_or_default()
+    /// Units used.
+    pub fn units(&self, usage: Usage) -> f64 {
+        self.0.get(&usage).copied().unwrap_or_default()
     }
 
     /// The bill, in the order of the prices.
     pub fn bill(&self) -> Vec<Line> {
         let lines = PRICES.iter().filter_map(|price| {
-            let units = *self.0.get(&price.of)?;
+            let units = *self.0.get(&price.usage)?;
             Some(Line { price: *price, units, usd: price.cost(units) })
         });
         lines.collect()
@@ -64,15 +64,15 @@ mod tests {
     #[test]
     fn a_bill_has_every_unit_once() {
         let mut one = Counters::default();
-        one.add(Of::SqsRequests, 1_000_000.0);
-        one.add(Of::S3Writes, 0.0);
+        one.add(Usage::SqsRequests, 1_000_000.0);
+        one.add(Usage::S3Writes, 0.0);
         let mut all = Counters::default();
         all.add_all(&one, 2.5);
-        all.add(Of::KmsKeyMonths, 1.0);
+        all.add(Usage::KmsKeyMonths, 1.0);
         assert_eq!(all.bill().len(), 2);
         assert!((all.usd() - (2.5 * 0.40 + 1.0)).abs() < 1e-9);
         let text = serde_json::to_string(&all).unwrap();
         assert_eq!(serde_json::from_str::<Counters>(&text).unwrap(), all);
-        assert!(serde_json::from_str::<Counters>(r#"{"sqs_request": 1}"#).is_err(), "a misspelt name");
+        assert!(serde_json::from_str::<Counters>(r#"{"sqs_request": 1}"#).is_err(), "a misspelled name");
     }
 }

@@ -1,7 +1,7 @@
-//! What a run costs on AWS, from its counters and the list prices.
+//! Cost of a run on AWS, from its counters and the list prices.
 //!
-//! [`MeasuredRun`]s say what runs asked of AWS, [`predict`] scales them to any size, [`Counters`] are priced by
-//! [`PRICES`]. Everything is a pure function: the same inputs give the same page.
+//! [`MeasuredRun`]s hold the calls of real runs, [`predict`] scales them to any size, and [`PRICES`] price the resulting
+//! [`Counters`]. Everything is a pure function: the same inputs give the same page.
 
 mod counters;
 mod measured;
@@ -14,5 +14,5 @@ pub use counters::{Counters, Line};
 pub use measured::{MEASURED, MeasuredRun, Tallies, Tally, read, scale, sum};
 pub use model::{Arch, Workload, run as predict};
 pub use month::{DAYS, Episodes, Installation, episodes, idle, nightly};
-pub use prices::{Of, PRICES, PRICES_OF, Price, REGION};
+pub use prices::{PRICES, PRICES_AS_OF, Price, REGION, Usage};
 pub use tables::{AIM_SAMPLES, AIM_USD, bill, page};

@@ -1,4 +1,4 @@
-//! What runs cost on AWS.
+//! Prints the cost of runs on AWS.
 
 use std::path::PathBuf;
 
@@ -8,13 +8,13 @@ use bench_cost::{
 };
 use clap::{Parser, Subcommand, ValueEnum};
 
-/// What runs cost on AWS, from what they count and the list prices.
+/// Print the cost of runs on AWS, from measured calls and list prices.
 #[derive(Parser)]
 #[command(name = "bench-cost", version)]
 struct Args {
     #[command(subcommand)]
     command: Command,
-    /// Measured runs to predict from, as `bench-measure` prints them, instead of those that come along.
+    /// Measured runs to predict from, as `bench-measure` prints them, instead of the bundled ones.
     #[arg(long, global = true, value_name = "FILE")]
     measured: Option<PathBuf>,
 }
@@ -22,7 +22,7 @@ struct Args {
 #[derive(Subcommand)]
 enum Command {
     /// The bill of counters in a JSON file, as `model --counters` prints them.
-    Of {
+    Bill {
         /// The file.
         file: PathBuf,
     },
@@ -67,7 +67,7 @@ fn main() -> anyhow::Result<()> {
     let args = Args::parse();
     let measured = measured(args.measured.as_deref())?;
     match args.command {
-        Command::Of { file } => {
+        Command::Bill { file } => {
             let text = std::fs::read_to_string(&file);
             let text = text.with_context(|| format!("could not read {}", file.display()))?;
             let counters: Counters =
@@ -96,9 +96,9 @@ fn main() -> anyhow::Result<()> {
                 memory_mb: memory,
                 concurrency,
                 arch,
-                ..Workload::of(items)
+                ..Workload::with_samples(items)
             };
-            let run = predict(&measured, &workload.looking_every(5.0));
+            let run = predict(&measured, &workload.polled_every(5.0));
             if counters {
                 println!("{}", serde_json::to_string_pretty(&run)?);
             } else {

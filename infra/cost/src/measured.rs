@@ -1,7 +1,7 @@
-//! What was counted of runs that really happened.
+//! Calls of real runs.
 //!
-//! `bench-measure` works off a run on the embedded services and notes every call of every function: these are the
-//! numbers that predictions for other sizes are made from.
+//! `bench-measure` executes a run on the embedded services and records every call of every function. Predictions for other
+//! sizes start from these numbers.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 /// The runs that the model is fitted to, as they were measured.
 pub const MEASURED: &str = include_str!("../measured.json");
 
-/// Calls of one kind by one function, added up.
+/// Sums over the calls of one action by one function.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// Calls.
     pub calls: f64,
-    /// Bytes that were sent.
+    /// Bytes sent.
     pub request_bytes: f64,
-    /// Bytes that came back.
+    /// Bytes received.
     pub response_bytes: f64,
     /// DynamoDB read request units.
     pub read_units: f64,
@@ -30,29 +30,29 @@ pub struct Tally {
 /// Calls by function, then by `Service.Action`.
 pub type Tallies = BTreeMap<String, BTreeMap<String, Tally>>;
 
-/// A run that happened.
+/// A measured run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredRun {
     /// Samples of the run, each one item.
     pub samples: u64,
-    /// From the order until nothing is left to do, without watching.
+    /// Calls from the order until all work is done, without polling.
     pub run: Tallies,
-    /// One look at the run's status through the API.
-    pub look: Tallies,
-    /// One signed archive, built and fetched.
+    /// Calls of one request for the run's status.
+    pub poll: Tallies,
+    /// Calls of building and fetching one signed archive.
     pub export: Tallies,
-    /// Bytes of the questions to the model, added up.
+    /// Total bytes of the questions to the model.
     pub question_bytes: f64,
 }
 
 impl Tally {
-    /// Both together.
+    /// Adds both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.map(other, |a, b| a + b)
     }
 
-    /// Each number of both through a function.
+    /// Combines each pair of numbers with `f`.
     fn map(self, other: Self, f: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             calls: f(self.calls, other.calls),
@@ -68,14 +68,14 @@ impl Tally {
 /// Reads measured runs, smallest first.
 ///
 /// # Errors
-/// When the text is none.
+/// Returns an error if the text isn't a list of measured runs.
 pub fn read(text: &str) -> anyhow::Result<Vec<MeasuredRun>> {
     let mut runs: Vec<MeasuredRun> = serde_json::from_str(text)?;
     runs.sort_by_key(|run| run.samples);
     Ok(runs)
 }
 
-/// What a run of another size would have counted: the straight line through two measured ones.
+/// Extrapolates linearly from two measured runs to another size.
 pub fn scale(small: &MeasuredRun, large: &MeasuredRun, samples: f64) -> MeasuredRun {
     let (a, b) = (small.samples as f64, large.samples as f64);
     let line = |at_a: f64, at_b: f64| {
@@ -98,13 +98,13 @@ pub fn scale(small: &MeasuredRun, large: &MeasuredRun, samples: f64) -> Measured
     MeasuredRun {
         samples: samples as u64,
         run: tallies(&small.run, &large.run),
-        look: tallies(&small.look, &large.look),
+        poll: tallies(&small.poll, &large.poll),
         export: tallies(&small.export, &large.export),
         question_bytes: line(small.question_bytes, large.question_bytes),
     }
 }
 
-/// Every call of all functions whose `Service.Action` passes, added up.
+/// Sums the calls of all functions whose `Service.Action` passes.
 pub fn sum(tallies: &Tallies, passes: impl Fn(&str) -> bool) -> Tally {
     let calls = tallies.values().flatten().filter(|(action, _)| passes(action));
     calls.fold(Tally::default(), |sum, (_, tally)| sum.plus(*tally))

@@ -1,27 +1,27 @@
-//! What a run of any size counts: what was measured, scaled, and what depends on time, by formula.
+//! Predicts the units of a run of any size: measured calls, scaled, and formulas for what depends on time.
 //!
-//! Measured, per function, from runs on the embedded services: every call with its bytes and DynamoDB units. Not
-//! measurable there, and so assumed here, each with its reason: how long invocations last, what Lambda does on its
-//! own (receiving and deleting messages), and what happens once in so many seconds while answers are awaited.
+//! Runs on the embedded services give every call of every function with its bytes and DynamoDB units. They can't give, and
+//! this module assumes with reasons: the duration of invocations, the messages that Lambda itself receives and deletes, and
+//! the periodic calls while workers wait for answers.
 
 use crate::counters::Counters;
 use crate::measured::{MeasuredRun, Tallies, scale, sum};
-use crate::prices::Of;
+use crate::prices::Usage;
 
 /// Bytes of a GB as AWS counts memory, storage and transfer.
 const GB: f64 = 1_073_741_824.0;
 /// SQS and Lambda move ten messages at a time.
 const BATCH_MAX: f64 = 10.0;
-/// Lines of log that a function writes by itself for an invocation (`START`, `END`, `REPORT`), in bytes.
+/// Bytes of the log lines that Lambda writes per invocation (`START`, `END`, `REPORT`).
 const LOG_BYTES_PER_INVOCATION: f64 = 350.0;
-/// One line of metrics, in bytes.
+/// Bytes of one line of metrics.
 const LOG_BYTES_PER_METRICS: f64 = 400.0;
-/// Seconds between two looks of an invocation at whether its run was canceled (`shared/pipeline`).
-const CANCEL_LOOK_S: f64 = 2.0;
+/// Seconds between two checks of an invocation for a canceled run (`shared/pipeline`).
+const CANCEL_CHECK_S: f64 = 2.0;
 /// Samples of a shard (`bench_domain::sample`), for the counters that a progress event reads.
 const SAMPLES_PER_SHARD: f64 = 200.0;
-/// A progress event that is told: one record written, and one page read for the number of the last one. The try
-/// before it is counted by itself.
+/// Units of a progress event: one record written, and one page read for the number of the last one. The conditional write
+/// before it is counted separately.
 const PROGRESS_WRITE_UNITS: f64 = 1.0;
 const PROGRESS_READ_UNITS: f64 = 1.0;
 
@@ -34,14 +34,14 @@ pub enum Arch {
     X86,
 }
 
-/// What is assumed about a run.
+/// Assumptions about a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Workload {
     /// Samples of the run.
     pub samples: f64,
-    /// How long the model takes for an answer, in seconds, on average.
+    /// Average time of an answer, in seconds.
     pub answer_s: f64,
-    /// The slowest answer of a batch, in average answers: the invocation lasts as long.
+    /// Time of the slowest answer of a batch, relative to the average: the invocation lasts as long.
     pub slowest: f64,
     /// Messages of one worker invocation.
     pub batch: f64,
@@ -51,18 +51,18 @@ pub struct Workload {
     pub concurrency: f64,
     /// Processor.
     pub arch: Arch,
-    /// Looks at the run's status through the API.
-    pub looks: f64,
+    /// Requests for the run's status.
+    pub polls: f64,
     /// Signed archives that are built and fetched.
     pub exports: f64,
-    /// How long bodies and exports are kept and counted, in months.
+    /// Time for which bodies and exports are stored, in months.
     pub kept_months: f64,
 }
 
 impl Workload {
-    /// The yardstick: 30 s an answer, ten at a time, 512 MB, arm64, 750 at once, a look every five
-    /// seconds, one archive, kept for a month.
-    pub fn of(samples: f64) -> Self {
+    /// The reference workload: 30 s per answer, batches of ten, 512 MB, arm64, 750 samples at once, a status request every five
+    /// seconds, one archive, stored for a month.
+    pub fn with_samples(samples: f64) -> Self {
         let workload = Self {
             samples,
             answer_s: 30.0,
@@ -71,26 +71,26 @@ impl Workload {
             memory_mb: 512.0,
             concurrency: 750.0,
             arch: Arch::Arm64,
-            looks: 0.0,
+            polls: 0.0,
             exports: 1.0,
             kept_months: 1.0,
         };
-        workload.looking_every(5.0)
+        workload.polled_every(5.0)
     }
 
-    /// Somebody looks every so many seconds until the run ends.
+    /// Adds a status request every `seconds` until the run ends.
     #[must_use]
-    pub fn looking_every(self, seconds: f64) -> Self {
-        Self { looks: (self.duration_s() / seconds).ceil(), ..self }
+    pub fn polled_every(self, seconds: f64) -> Self {
+        Self { polls: (self.duration_s() / seconds).ceil(), ..self }
     }
 
-    /// How long the run lasts, in seconds: as many rounds as its samples need.
+    /// Duration of the run in seconds: the number of rounds that its samples need.
     pub fn duration_s(&self) -> f64 {
         let at_once = self.concurrency.min(self.samples).max(1.0);
         (self.samples / at_once).ceil() * self.invocation_s()
     }
 
-    /// Worker invocations. A short run does not fill its batches: Lambda sends what there is.
+    /// Worker invocations. Short runs don't fill their last batch: Lambda doesn't wait for more messages.
     pub fn invocations(&self) -> f64 {
         (self.samples / self.batch).ceil()
     }
@@ -104,13 +104,13 @@ impl Workload {
     }
 }
 
-/// How long invocations last, in seconds: assumed, generously; the calls behind them take 5 to 40 ms each.
+/// Durations of invocations in seconds: generous assumptions. The calls in them take 5 to 40 ms each.
 struct Durations;
 
 impl Durations {
-    /// The worker's own part: claim, store, grade and commit, ten side by side.
+    /// The worker's own part: claim, store, grade and commit, ten concurrently.
     const WORKER_OWN_S: f64 = 0.4;
-    /// Planner, for each sample and at least: 25 samples are one write, ten one message batch.
+    /// Planner, per sample and minimum: a write holds 25 samples, a message batch ten.
     const PLANNER_S_PER_SAMPLE: f64 = 0.003;
     const PLANNER_S: f64 = 2.0;
     /// Finisher, reading every sample once.
@@ -118,45 +118,46 @@ impl Durations {
     const FINISHER_S: f64 = 1.0;
     /// A request to the API.
     const API_S: f64 = 0.05;
-    /// An archive: every body is read from S3, several at once.
+    /// An archive: every body is read from S3, several concurrently.
     const EXPORT_S_PER_SAMPLE: f64 = 0.006;
     const EXPORT_S: f64 = 1.0;
     /// The start of an environment, billed like the rest.
     const INIT_S: f64 = 0.2;
 }
 
-/// What a run counts.
+/// Predicts the units of a run.
 pub fn run(measured: &[MeasuredRun], workload: &Workload) -> Counters {
     let [small, .., large] = measured else { return Counters::default() };
     let expected = scale(small, large, workload.samples);
     let mut counters = Counters::default();
     calls(&mut counters, &expected.run, 1.0);
-    calls(&mut counters, &expected.look, workload.looks);
+    calls(&mut counters, &expected.poll, workload.polls);
     calls(&mut counters, &expected.export, workload.exports);
     polling(&mut counters, workload);
     waiting(&mut counters, workload);
     compute(&mut counters, workload);
     storage(&mut counters, &expected, workload);
     // Answers of the API and archives; questions go to providers on the internet.
-    let looked = sum(&expected.look, |action| action.starts_with("DynamoDB")).response_bytes;
+    let polled = sum(&expected.poll, |action| action.starts_with("DynamoDB")).response_bytes;
     let archive = sum(&expected.export, |action| action == "S3.PutObject").request_bytes;
-    let out = expected.question_bytes + looked * workload.looks + archive * workload.exports;
-    counters.add(Of::TransferOutGb, out / GB);
+    let out = expected.question_bytes + polled * workload.polls + archive * workload.exports;
+    counters.add(Usage::TransferOutGb, out / GB);
     counters
 }
 
-/// Every call that was measured, in the units that are paid for.
+/// Adds the billed units of all measured calls.
 fn calls(counters: &mut Counters, tallies: &Tallies, times: f64) {
     let all = sum(tallies, |_| true);
-    counters.add(Of::DynamoDbReadUnits, all.read_units * times);
-    counters.add(Of::DynamoDbWriteUnits, all.write_units * times);
-    counters.add(Of::SqsRequests, all.chunks * times);
+    counters.add(Usage::DynamoDbReadUnits, all.read_units * times);
+    counters.add(Usage::DynamoDbWriteUnits, all.write_units * times);
+    counters.add(Usage::SqsRequests, all.chunks * times);
     let of = |is: &dyn Fn(&str) -> bool| sum(tallies, is).calls * times;
-    counters.add(Of::S3Writes, of(&s3_write));
-    counters.add(Of::S3Reads, of(&|action| action.starts_with("S3.") && !s3_write(action) && !free(action)));
-    counters.add(Of::KmsRequests, of(&|action| action.starts_with("KMS.")));
-    counters.add(Of::SnsRequests, of(&|action| action.starts_with("SNS.")));
-    counters.add(Of::SecretRequests, of(&|action| action.starts_with("SecretsManager.")));
+    counters.add(Usage::S3Writes, of(&s3_write));
+    counters
+        .add(Usage::S3Reads, of(&|action| action.starts_with("S3.") && !s3_write(action) && !free(action)));
+    counters.add(Usage::KmsRequests, of(&|action| action.starts_with("KMS.")));
+    counters.add(Usage::SnsRequests, of(&|action| action.starts_with("SNS.")));
+    counters.add(Usage::SecretRequests, of(&|action| action.starts_with("SecretsManager.")));
 }
 
 fn s3_write(action: &str) -> bool {
@@ -165,69 +166,69 @@ fn s3_write(action: &str) -> bool {
     writes.iter().any(|write| verb.starts_with(write))
 }
 
-/// S3 takes nothing for deleting.
+/// S3 doesn't charge for deleting.
 fn free(action: &str) -> bool {
     action.starts_with("S3.Delete") || action.starts_with("S3.Abort")
 }
 
-/// What Lambda does for its mappings: one receive and one delete per batch, one of each for the plan and the end.
+/// Adds Lambda's requests for its event source mappings: one receive and one delete per batch, one of each for the plan and the end.
 fn polling(counters: &mut Counters, workload: &Workload) {
     let batches = (workload.samples / workload.batch.min(BATCH_MAX)).ceil();
-    counters.add(Of::SqsRequests, 2.0 * (batches + 2.0));
+    counters.add(Usage::SqsRequests, 2.0 * (batches + 2.0));
 }
 
-/// What happens once in so many seconds while answers are awaited.
+/// Adds periodic calls while workers wait for answers.
 fn waiting(counters: &mut Counters, workload: &Workload) {
-    // Each invocation looks every two seconds whether its run is still open: one read of one unit.
-    let looks = (workload.answer_s * workload.slowest / CANCEL_LOOK_S).floor();
-    counters.add(Of::DynamoDbReadUnits, workload.invocations() * looks);
-    // After a sample an environment tries to be the one that tells of progress, once a second at most; who is
-    // not pays for the condition that failed. At most every sample tries.
+    // Each invocation checks every two seconds whether its run is still open: one read of one unit.
+    let polls = (workload.answer_s * workload.slowest / CANCEL_CHECK_S).floor();
+    counters.add(Usage::DynamoDbReadUnits, workload.invocations() * polls);
+    // After a sample an environment tries to become the one that writes the progress event, at most once a second; a failed
+    // condition is billed too. There is at most one try per sample.
     let duration = workload.duration_s();
     let tries = workload.samples.min(workload.environments() * duration);
-    counters.add(Of::DynamoDbWriteUnits, tries);
-    let told = duration.min(workload.samples);
+    counters.add(Usage::DynamoDbWriteUnits, tries);
+    let events = duration.min(workload.samples);
     let shards = (workload.samples / SAMPLES_PER_SHARD).ceil();
-    counters.add(Of::DynamoDbWriteUnits, told * PROGRESS_WRITE_UNITS);
-    counters.add(Of::DynamoDbReadUnits, told * (shards + PROGRESS_READ_UNITS));
-    // Each environment opens the caller's key once.
-    counters.add(Of::KmsRequests, (workload.environments() - 1.0).max(0.0));
+    counters.add(Usage::DynamoDbWriteUnits, events * PROGRESS_WRITE_UNITS);
+    counters.add(Usage::DynamoDbReadUnits, events * (shards + PROGRESS_READ_UNITS));
+    // Each environment decrypts the caller's key once.
+    counters.add(Usage::KmsRequests, (workload.environments() - 1.0).max(0.0));
 }
 
-/// Invocations, memory held, logs.
+/// Adds invocations, memory and logs.
 fn compute(counters: &mut Counters, workload: &Workload) {
     let gb_seconds = match workload.arch {
-        Arch::Arm64 => Of::LambdaGbSecondsArm64,
-        Arch::X86 => Of::LambdaGbSecondsX86,
+        Arch::Arm64 => Usage::LambdaGbSecondsArm64,
+        Arch::X86 => Usage::LambdaGbSecondsX86,
     };
     let (samples, memory_gb) = (workload.samples, workload.memory_mb / 1_024.0);
     let mut invoke = |times: f64, seconds: f64, starts: f64| {
-        counters.add(Of::LambdaRequests, times);
+        counters.add(Usage::LambdaRequests, times);
         counters.add(gb_seconds, memory_gb * (times * seconds + starts * Durations::INIT_S));
-        counters.add(Of::LogGb, times * (LOG_BYTES_PER_INVOCATION + LOG_BYTES_PER_METRICS) / GB);
+        counters.add(Usage::LogGb, times * (LOG_BYTES_PER_INVOCATION + LOG_BYTES_PER_METRICS) / GB);
     };
     invoke(workload.invocations(), workload.invocation_s(), workload.environments());
     invoke(1.0, (samples * Durations::PLANNER_S_PER_SAMPLE).max(Durations::PLANNER_S), 1.0);
     invoke(1.0, (samples * Durations::FINISHER_S_PER_SAMPLE).max(Durations::FINISHER_S), 1.0);
-    invoke(1.0 + workload.looks, Durations::API_S, 1.0);
+    invoke(1.0 + workload.polls, Durations::API_S, 1.0);
     let export = (samples * Durations::EXPORT_S_PER_SAMPLE).max(Durations::EXPORT_S);
     invoke(workload.exports, export, workload.exports.min(1.0));
-    counters.add(Of::ApiRequests, 1.0 + workload.looks + workload.exports);
+    counters.add(Usage::ApiRequests, 1.0 + workload.polls + workload.exports);
     // Each environment reads its secrets once.
-    counters.add(Of::SecretRequests, workload.environments() + 7.0);
+    counters.add(Usage::SecretRequests, workload.environments() + 7.0);
 }
 
-/// Bodies, archives and records, as long as they are kept.
+/// Adds the storage of bodies, archives and records.
 fn storage(counters: &mut Counters, expected: &MeasuredRun, workload: &Workload) {
     let put = |tallies: &Tallies| sum(tallies, |action| action == "S3.PutObject").request_bytes;
     let objects = put(&expected.run) + put(&expected.export) * workload.exports.min(1.0);
-    counters.add(Of::S3GbMonths, objects / GB * workload.kept_months);
+    counters.add(Usage::S3GbMonths, objects / GB * workload.kept_months);
     // A record is written whole by the planner; later writes change it.
     let planned = expected.run.get("planner").and_then(|calls| calls.get("DynamoDB.BatchWriteItem"));
     // Graded, a sample's record is about three times as large as planned.
     let records = 3.0 * planned.map(|tally| tally.request_bytes).unwrap_or_default();
-    counters.add(Of::DynamoDbGbMonths, records / GB * workload.kept_months);
-    counters.add(Of::DynamoDbBackupGbMonths, records / GB * workload.kept_months);
+    counters.add(Usage::DynamoDbGbMonths, records / GB * workload.kept_months);
+    counters.add(Usage::DynamoDbBackupGbMonths, records / GB * workload.kept_months);
 }
 
 #[cfg(test)]
@@ -235,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_s3_charges_for() {
+    fn s3_charges_for_reads_and_writes() {
         for (action, write, is_free) in [
             ("S3.PutObject", true, false),
             ("S3.ListObjectsV2", true, false),
@@ -251,13 +252,13 @@ mod tests {
 
     #[test]
     fn an_invocation_of_ten_is_paid_for_once() {
-        let ten = Workload::of(12_032.0);
+        let ten = Workload::with_samples(12_032.0);
         let one = Workload { batch: 1.0, ..ten };
         assert_eq!((ten.invocations(), one.invocations()), (1_204.0, 12_032.0));
         let gb_s = |workload: &Workload| {
             let mut counters = Counters::default();
             compute(&mut counters, workload);
-            counters.of(Of::LambdaGbSecondsArm64)
+            counters.units(Usage::LambdaGbSecondsArm64)
         };
         // 1,204 invocations of 30.4 s at half a GB, and little else.
         assert!((gb_s(&ten) - 1_204.0 * 30.4 / 2.0).abs() < 80.0, "{}", gb_s(&ten));

@@ -1,9 +1,9 @@
-//! What an installation counts in a month, whether anybody uses it or not; and what is modelled ahead of its code.
+//! Predicts the units of an installation in a month, used or idle, and of agent episodes ahead of their code.
 
 use crate::counters::Counters;
 use crate::measured::MeasuredRun;
 use crate::model::{Workload, run};
-use crate::prices::Of;
+use crate::prices::Usage;
 
 /// Days of a month.
 pub const DAYS: f64 = 30.0;
@@ -11,18 +11,18 @@ const HOURS: f64 = 24.0 * DAYS;
 const MINUTES: f64 = 60.0 * HOURS;
 const GB: f64 = 1_073_741_824.0;
 
-/// What stands in an account and costs by the month.
+/// Resources that are billed by the month.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Installation {
     /// Queues that drive a function, dead-letter queues among them.
     pub queues: f64,
-    /// Long polls that Lambda keeps open at a queue where nothing comes. It says five.
+    /// Long polls that Lambda keeps open at an idle queue: five, by its documentation.
     pub pollers: f64,
     /// Length of a long poll, in seconds.
     pub long_poll_s: f64,
-    /// Metrics that alarms look at: an alarm over several is billed for each.
+    /// Metrics that alarms watch: an alarm over several is billed for each.
     pub alarms: f64,
-    /// Metrics of our own that are written at least once an hour. Nothing is written where nothing happens.
+    /// Custom metrics that are written at least once an hour. An idle installation writes none.
     pub metrics: f64,
     /// Secrets.
     pub secrets: f64,
@@ -52,45 +52,45 @@ impl Installation {
     };
 }
 
-/// A month in which nobody does anything.
+/// A month without users.
 pub fn idle(installation: &Installation) -> Counters {
     let mut counters = Counters::default();
     let polls = MINUTES * 60.0 / installation.long_poll_s;
-    counters.add(Of::SqsRequests, installation.queues * installation.pollers * polls);
+    counters.add(Usage::SqsRequests, installation.queues * installation.pollers * polls);
     // tick every minute, reconcile every five, sync-models and reap hourly.
     let wakes = MINUTES + MINUTES / 5.0 + 2.0 * HOURS;
-    counters.add(Of::ScheduleInvocations, wakes);
-    counters.add(Of::LambdaRequests, wakes);
+    counters.add(Usage::ScheduleInvocations, wakes);
+    counters.add(Usage::LambdaRequests, wakes);
     // 50 ms at 512 MB; environments live on between ticks.
-    counters.add(Of::LambdaGbSecondsArm64, wakes * 0.05 / 2.0);
-    // A tick or a reconciliation that finds nothing reads a page or two.
-    counters.add(Of::DynamoDbReadUnits, wakes * 4.0);
-    counters.add(Of::LogGb, wakes * 750.0 / GB);
-    counters.add(Of::LogGbMonths, wakes * 750.0 / GB);
-    counters.add(Of::AlarmMonths, installation.alarms);
-    counters.add(Of::MetricMonths, installation.metrics);
-    counters.add(Of::DashboardMonths, installation.dashboards);
-    counters.add(Of::SecretMonths, installation.secrets);
-    counters.add(Of::KmsKeyMonths, installation.keys);
-    counters.add(Of::S3GbMonths, installation.stored_gb);
-    counters.add(Of::DynamoDbGbMonths, installation.records_gb);
-    counters.add(Of::DynamoDbBackupGbMonths, installation.records_gb);
+    counters.add(Usage::LambdaGbSecondsArm64, wakes * 0.05 / 2.0);
+    // A tick or reconciliation without work reads a page or two.
+    counters.add(Usage::DynamoDbReadUnits, wakes * 4.0);
+    counters.add(Usage::LogGb, wakes * 750.0 / GB);
+    counters.add(Usage::LogGbMonths, wakes * 750.0 / GB);
+    counters.add(Usage::AlarmMonths, installation.alarms);
+    counters.add(Usage::MetricMonths, installation.metrics);
+    counters.add(Usage::DashboardMonths, installation.dashboards);
+    counters.add(Usage::SecretMonths, installation.secrets);
+    counters.add(Usage::KmsKeyMonths, installation.keys);
+    counters.add(Usage::S3GbMonths, installation.stored_gb);
+    counters.add(Usage::DynamoDbGbMonths, installation.records_gb);
+    counters.add(Usage::DynamoDbBackupGbMonths, installation.records_gb);
     counters
 }
 
-/// A run every night for a month, each of so many samples, besides what stands there anyway. Nobody watches.
+/// A month with a run of `samples` samples every night, without status requests, including the idle cost.
 pub fn nightly(measured: &[MeasuredRun], samples: f64) -> Counters {
     let mut counters = idle(&Installation::OURS);
-    let night = Workload { looks: 0.0, ..Workload::of(samples) };
+    let night = Workload { polls: 0.0, ..Workload::with_samples(samples) };
     counters.add_all(&run(measured, &night), DAYS);
-    // Written while it runs: about a dozen metrics in one hour of each day.
-    counters.add(Of::MetricMonths, 12.0 * DAYS / HOURS);
-    // One message when it regressed, say every third night.
-    counters.add(Of::SnsRequests, DAYS / 3.0);
+    // About a dozen metrics are written in one hour of each day.
+    counters.add(Usage::MetricMonths, 12.0 * DAYS / HOURS);
+    // One notice of a regression, assumed for every third night.
+    counters.add(Usage::SnsRequests, DAYS / 3.0);
     counters
 }
 
-/// What is assumed about episodes of an agent.
+/// Assumptions about agent episodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Episodes {
     /// Episodes.
@@ -104,22 +104,22 @@ pub struct Episodes {
 }
 
 impl Episodes {
-    /// The yardstick.
+    /// The reference workload.
     pub const OURS: Self = Self { episodes: 750.0, turns: 40.0, turn_s: 20.0, transcript_bytes: 60_000.0 };
 }
 
-/// Episodes of an agent. Modelled: each turn as a sample's message, claim, answer, body and commit, and on top the
-/// transcript that it reads first. There is no code of turns to measure yet.
-pub fn episodes(measured: &[MeasuredRun], of: &Episodes) -> Counters {
-    let turns = of.episodes * of.turns;
-    let workload = Workload { answer_s: of.turn_s, ..Workload::of(turns) }.looking_every(30.0);
+/// Predicts agent episodes: each turn as a sample's message, claim, answer, body and commit, plus the
+/// transcript that it reads first. The code of episodes doesn't exist yet, so this is a model, not a measurement.
+pub fn episodes(measured: &[MeasuredRun], episodes: &Episodes) -> Counters {
+    let turns = episodes.episodes * episodes.turns;
+    let workload = Workload { answer_s: episodes.turn_s, ..Workload::with_samples(turns) }.polled_every(30.0);
     let mut counters = run(measured, &workload);
-    // Each turn but the first sends the next one by itself; the planner sends no turns.
-    counters.add(Of::SqsRequests, turns - turns / 10.0);
-    counters.add(Of::S3Reads, turns);
-    counters.add(Of::S3GbMonths, of.episodes * of.transcript_bytes / GB);
-    // The conversation so far goes to the model with every turn, uncompressed about four times as long.
-    counters.add(Of::TransferOutGb, turns * of.transcript_bytes / 2.0 * 4.0 / GB);
+    // Each turn sends the next one by itself; the planner sends only the first.
+    counters.add(Usage::SqsRequests, turns - turns / 10.0);
+    counters.add(Usage::S3Reads, turns);
+    counters.add(Usage::S3GbMonths, episodes.episodes * episodes.transcript_bytes / GB);
+    // Every turn sends the whole conversation to the model, uncompressed about four times as large.
+    counters.add(Usage::TransferOutGb, turns * episodes.transcript_bytes / 2.0 * 4.0 / GB);
     counters
 }
 
@@ -131,8 +131,8 @@ mod tests {
     #[test]
     fn an_idle_month_by_hand() {
         let counters = idle(&Installation::OURS);
-        assert!((counters.of(Of::SqsRequests) - 5_184_000.0).abs() < 0.5);
-        assert!((counters.of(Of::ScheduleInvocations) - 53_280.0).abs() < 0.5);
+        assert!((counters.units(Usage::SqsRequests) - 5_184_000.0).abs() < 0.5);
+        assert!((counters.units(Usage::ScheduleInvocations) - 53_280.0).abs() < 0.5);
         let by_hand = 2.0736
             + 0.05328
             + 0.010656

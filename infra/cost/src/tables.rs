@@ -6,60 +6,60 @@ use crate::counters::Counters;
 use crate::measured::MeasuredRun;
 use crate::model::{Arch, Workload, run};
 use crate::month::{DAYS, Episodes, Installation, episodes, idle, nightly};
-use crate::prices::{PRICES, PRICES_OF, REGION};
+use crate::prices::{PRICES, PRICES_AS_OF, REGION};
 
-/// What 12,032 samples at 30 s an answer may cost, in USD.
+/// Aim for the cost of 12,032 samples at 30 s per answer, in USD.
 pub const AIM_USD: f64 = 0.50;
-/// MMLU-Pro, whole.
+/// Samples of the whole MMLU-Pro.
 pub const AIM_SAMPLES: f64 = 12_032.0;
 /// Samples of the nightly run.
 const NIGHTLY_SAMPLES: f64 = 1_500.0;
 
-/// The whole page.
+/// Renders the page.
 pub fn page(measured: &[MeasuredRun]) -> String {
     let mut page = String::new();
     let sizes: Vec<String> = measured.iter().map(|run| run.samples.to_string()).collect();
     let month = &Installation::OURS;
     let _ = write!(
         page,
-        "# What it costs on AWS\n\n\
-         Written by `make cost`; a test compares it with what the program says. Prices are AWS's list prices in\n\
-         {REGION} as known in {PRICES_OF}, without free tier, taxes and what models and sandboxes cost; they are in\n\
-         `infra/cost/src/prices.rs` with their pages. Calls, bytes and DynamoDB units are measured: `bench-measure`\n\
-         worked off runs of {} samples on the embedded services and counted every call of every function\n\
-         (`infra/cost/measured.json`); other sizes are on the straight line through them. What cannot be measured\n\
-         there is assumed, and said below.\n\n",
+        "# Cost on AWS\n\n\
+         `make cost` writes this page, and a test checks that it is current. Prices are AWS's list prices in\n\
+         {REGION} as of {PRICES_AS_OF}, without free tier, taxes, models and sandboxes; they are in\n\
+         `infra/cost/src/prices.rs` with their sources. Calls, bytes and DynamoDB units are measured: `bench-measure`\n\
+         executed runs of {} samples on the embedded services and recorded every call of every function\n\
+         (`infra/cost/measured.json`); other sizes are extrapolated linearly. Everything else is\n\
+         assumed, as listed below.\n\n",
         sizes.join(" and ")
     );
     page.push_str("| what | USD |\n| --- | ---: |\n");
-    let yardstick = Workload::of(AIM_SAMPLES);
+    let reference = Workload::with_samples(AIM_SAMPLES);
     let rows: [(String, Counters); 8] = [
-        ("a run of 1 sample".to_owned(), run(measured, &Workload::of(1.0))),
-        ("a run of 12,032 samples, 30 s an answer".to_owned(), run(measured, &yardstick)),
+        ("a run of 1 sample".to_owned(), run(measured, &Workload::with_samples(1.0))),
+        ("a run of 12,032 samples, 30 s per answer".to_owned(), run(measured, &reference)),
         (
             "the same, the slowest answer of ten takes 45 s".to_owned(),
-            run(measured, &Workload { slowest: 1.5, ..yardstick }),
+            run(measured, &Workload { slowest: 1.5, ..reference }),
         ),
-        ("the same on x86-64".to_owned(), run(measured, &Workload { arch: Arch::X86, ..yardstick })),
+        ("the same on x86-64".to_owned(), run(measured, &Workload { arch: Arch::X86, ..reference })),
         (
             "the same, one message per invocation".to_owned(),
-            run(measured, &Workload { batch: 1.0, ..yardstick }),
+            run(measured, &Workload { batch: 1.0, ..reference }),
         ),
-        ("750 episodes of 40 turns (modelled)".to_owned(), episodes(measured, &Episodes::OURS)),
+        ("750 episodes of 40 turns (model)".to_owned(), episodes(measured, &Episodes::OURS)),
         (
             format!("a month with a run of {} samples every night", count(NIGHTLY_SAMPLES)),
             nightly(measured, NIGHTLY_SAMPLES),
         ),
-        ("a month in which nobody does anything".to_owned(), idle(month)),
+        ("a month without users".to_owned(), idle(month)),
     ];
     for (what, counters) in &rows {
         let _ = writeln!(page, "| {what} | {} |", usd(counters.usd()));
     }
     let _ = write!(page, "\nThe aim for 12,032 samples is at most {AIM_USD:.2} USD.\n\n");
-    assumptions(&mut page, &yardstick);
+    assumptions(&mut page, &reference);
     for (title, which) in [
         ("1 sample", 0),
-        ("12,032 samples, 30 s an answer", 1),
+        ("12,032 samples, 30 s per answer", 1),
         ("750 episodes of 40 turns", 5),
         ("Every night for a month", 6),
         ("Idle for a month", 7),
@@ -77,29 +77,28 @@ pub fn page(measured: &[MeasuredRun]) -> String {
     page
 }
 
-fn assumptions(page: &mut String, yardstick: &Workload) {
+fn assumptions(page: &mut String, reference: &Workload) {
     let (episodes, month) = (&Episodes::OURS, &Installation::OURS);
     let _ = write!(
         page,
         "## Assumed\n\n\
          - A run: {} messages per worker invocation, {} MB, arm64, {} samples answered at once, so 12,032 samples take\n  \
-           {} minutes; somebody looks at the status every five seconds, and one signed archive is built; bodies and\n  \
-           records are kept for a month.\n\
-         - An invocation lasts as long as the slowest of its answers and 0.4 s more. `--slowest` says how much slower\n  \
-           than the average that is.\n\
-         - While answers are awaited each invocation looks every two seconds whether the run was canceled, and each\n  \
-           environment tries once a second to tell of progress.\n\
-         - Lambda receives and deletes ten messages with one request each. Where nothing comes it keeps {} long polls\n  \
-           of {} s open at each of {} queues: that is most of what an idle installation pays SQS.\n\
-         - An episode: {} turns of {} s, each a message, an answer and a command; modelled as samples that read their\n  \
-           transcript ({} KB at the end) first, since there is no code of turns to measure yet. The host of the\n  \
-           sandboxes is not in it.\n\
-         - A month has {DAYS} days; the nightly run is of {} samples at 30 s, and nobody watches it.\n\
-         - Standing: {} metrics under alarms, {} secrets, {} key, {} dashboard, {} GB in the bucket.\n\n",
-        count(yardstick.batch),
-        count(yardstick.memory_mb),
-        count(yardstick.concurrency),
-        count((yardstick.duration_s() / 60.0).ceil()),
+           {} minutes; a client requests the status every five seconds, and one signed archive is built; bodies and\n  \
+           records are stored for a month.\n\
+         - An invocation lasts 0.4 s longer than the slowest of its answers. `--slowest` is the time of the slowest answer\n  \
+           relative to the average.\n\
+         - While it waits for answers, each invocation checks every two seconds whether the run was canceled, and each\n  \
+           environment tries once a second to write a progress event.\n\
+         - Lambda receives and deletes ten messages with one request each. At idle queues it keeps {} long polls\n  \
+           of {} s open at each of {} queues: most of an idle installation's SQS cost.\n\
+         - An episode: {} turns of {} s, each a message, an answer and a command; modeled as samples that read their\n  \
+           transcript ({} KB at the end) first, because the code doesn't exist yet. The sandbox host is not included.\n\
+         - A month has {DAYS} days; the nightly run is of {} samples at 30 s, without status requests.\n\
+         - Monthly: {} metrics under alarms, {} secrets, {} key, {} dashboard, {} GB in the bucket.\n\n",
+        count(reference.batch),
+        count(reference.memory_mb),
+        count(reference.concurrency),
+        count((reference.duration_s() / 60.0).ceil()),
         month.pollers,
         month.long_poll_s,
         month.queues,
@@ -115,7 +114,7 @@ fn assumptions(page: &mut String, yardstick: &Workload) {
     );
 }
 
-/// A bill as a table, dearest first.
+/// Renders a bill as a table, most expensive line first.
 pub fn bill(counters: &Counters) -> String {
     let mut lines = counters.bill();
     lines.sort_by(|a, b| b.usd.total_cmp(&a.usd));
@@ -128,7 +127,7 @@ pub fn bill(counters: &Counters) -> String {
     table
 }
 
-/// An amount: cents where they say enough, two digits that count where they do not.
+/// Formats an amount in USD: cents, or more digits for small amounts.
 fn usd(amount: f64) -> String {
     match amount {
         amount if amount >= 0.10 => format!("{amount:.2}"),
@@ -138,7 +137,7 @@ fn usd(amount: f64) -> String {
     }
 }
 
-/// A number with separators; small ones with their digits.
+/// Formats a number with thousands separators; small fractions with four digits.
 fn count(number: f64) -> String {
     if number < 10.0 && number.fract() != 0.0 {
         return format!("{number:.4}");

@@ -1,8 +1,8 @@
-//! The page, the aim, and the runs that both rest on.
+//! The page, the aim, and the measured runs behind them.
 
 #![allow(missing_docs)]
 
-use bench_cost::{AIM_SAMPLES, AIM_USD, MEASURED, Of, Workload, page, predict, read};
+use bench_cost::{AIM_SAMPLES, AIM_USD, MEASURED, Usage, Workload, page, predict, read};
 
 #[test]
 fn the_page_is_what_the_program_says() {
@@ -14,22 +14,22 @@ fn the_page_is_what_the_program_says() {
 
 #[test]
 fn the_aim_is_met() {
-    let counters = predict(&read(MEASURED).unwrap(), &Workload::of(AIM_SAMPLES));
+    let counters = predict(&read(MEASURED).unwrap(), &Workload::with_samples(AIM_SAMPLES));
     assert!(counters.usd() <= AIM_USD, "{}", counters.usd());
-    // Nothing that a run surely does was forgotten.
-    for (of, at_least) in [
-        (Of::LambdaGbSecondsArm64, 1_204.0 * 15.0),
-        (Of::LambdaRequests, 1_204.0),
+    // Lower bounds on what a run must use, in case the model forgets something.
+    for (usage, at_least) in [
+        (Usage::LambdaGbSecondsArm64, 1_204.0 * 15.0),
+        (Usage::LambdaRequests, 1_204.0),
         // A message in batches of ten is sent, received and deleted.
-        (Of::SqsRequests, 3.0 * 1_203.0),
+        (Usage::SqsRequests, 3.0 * 1_203.0),
         // Planned once, claimed once, committed with its shard's counter in a transaction.
-        (Of::DynamoDbWriteUnits, 6.0 * AIM_SAMPLES),
-        (Of::S3Writes, AIM_SAMPLES),
-        (Of::S3Reads, AIM_SAMPLES),
-        (Of::KmsRequests, 2.0),
-        (Of::ApiRequests, 2.0),
+        (Usage::DynamoDbWriteUnits, 6.0 * AIM_SAMPLES),
+        (Usage::S3Writes, AIM_SAMPLES),
+        (Usage::S3Reads, AIM_SAMPLES),
+        (Usage::KmsRequests, 2.0),
+        (Usage::ApiRequests, 2.0),
     ] {
-        assert!(counters.of(of) >= at_least, "{of:?}: {}", counters.of(of));
+        assert!(counters.units(usage) >= at_least, "{usage:?}: {}", counters.units(usage));
     }
 }
 
@@ -38,7 +38,7 @@ fn more_samples_cost_more() {
     let measured = read(MEASURED).unwrap();
     let mut last = 0.0;
     for samples in [1.0, 10.0, 40.0, 100.0, 1_000.0, 12_032.0, 100_000.0] {
-        let usd = predict(&measured, &Workload::of(samples)).usd();
+        let usd = predict(&measured, &Workload::with_samples(samples)).usd();
         assert!(usd > last, "{samples} samples: {usd} after {last}");
         last = usd;
     }
