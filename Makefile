@@ -49,6 +49,10 @@ cost:
 	mv infra/cost/measured.json.new infra/cost/measured.json
 	$(CARGO) run --locked --package bench-cost -- tables > docs/cost.md
 
+## Time of a build of the command from scratch, and its most expensive crates; not a test.
+timings:
+	CARGO="$(CARGO)" python3 infra/timings.py
+
 clean:
 	$(CARGO) clean
 
