@@ -5,6 +5,7 @@
 mod access;
 mod budget;
 mod doctor;
+mod documents;
 mod dry;
 mod earlier;
 mod interrupted;

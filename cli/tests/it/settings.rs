@@ -143,14 +143,6 @@ fn what_is_documented_is_read_and_what_is_read_is_documented() {
             || OF_LIBRARIES.contains(&name)
             || PUT_TOGETHER.contains(&name)
     };
-    let mut readme = text("README.md");
-    readme = readme.split("## Settings").nth(1).unwrap().split("\n## ").next().unwrap().to_owned();
-    documented.extend(
-        readme
-            .lines()
-            .filter(|line| line.starts_with('|'))
-            .flat_map(|line| names(line.split('|').nth(1).unwrap_or_default(), '`').collect::<Vec<_>>()),
-    );
     let unread: Vec<_> = documented.iter().filter(|name| !is_read(name)).collect();
     assert!(unread.is_empty(), "documented, but not read: {unread:?}");
 
@@ -240,14 +232,22 @@ fn flags(line: &str) -> Vec<(Vec<String>, String)> {
     found
 }
 
+/// The documentation: Markdown files of the root folder but for the history of changes, and of `docs`.
+pub(crate) fn documents() -> Vec<PathBuf> {
+    let files =
+        [root().to_owned(), root().join("docs")].into_iter().flat_map(|folder| fs::read_dir(folder).unwrap());
+    let mut files: Vec<PathBuf> = files.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|end| end == "md") && !path.ends_with("CHANGELOG.md"));
+    files.sort();
+    files
+}
+
 #[test]
 fn flags_in_documents_exist() {
     let place = Place::new();
-    let mut documents = vec![root().join("README.md")];
-    documents.extend(fs::read_dir(root().join("docs")).unwrap().map(|entry| entry.unwrap().path()));
     let mut helps: BTreeMap<Vec<String>, String> = BTreeMap::new();
     let mut checked = 0;
-    for path in documents {
+    for path in documents() {
         for line in fs::read_to_string(&path).unwrap().replace("\\\n", " ").lines() {
             for (command, flag) in flags(line) {
                 let help = helps.entry(command.clone()).or_insert_with(|| {

@@ -124,12 +124,12 @@ fn settings_are_read_from_the_variables_that_the_table_names() {
 
 #[test]
 fn the_documentation_lists_every_provider_as_the_table_does() {
-    let (readme, settings) = (document("README.md"), document("docs/configuration.md"));
+    let (running, settings) = (document("docs/running.md"), document("docs/configuration.md"));
     let access = document("docs/access.md");
     for provider in PROVIDERS.iter().copied() {
         let needs = if provider.needs.is_empty() { " ".to_owned() } else { format!(" {} ", provider.needs) };
         let row = format!("| `{provider}/NAME` | {} |{needs}|\n", provider.description);
-        assert!(readme.contains(&row), "README.md, \"Measuring a model\", lacks this line:\n{row}");
+        assert!(running.contains(&row), "docs/running.md, \"Models\", lacks this line:\n{row}");
         for variable in variables(provider) {
             let row = settings.lines().find(|line| {
                 line.split('|').nth(1).is_some_and(|names| names.contains(&format!("`{variable}`")))
@@ -148,8 +148,12 @@ fn the_documentation_lists_every_provider_as_the_table_does() {
             );
         }
     }
-    let rows = readme.lines().filter(|line| line.starts_with("| `") && line.contains("/NAME` |"));
-    assert_eq!(rows.count(), PROVIDERS.len(), "README.md lists a provider that the table does not have");
+    let rows = running.lines().filter(|line| line.starts_with("| `") && line.contains("/NAME` |"));
+    assert_eq!(
+        rows.count(),
+        PROVIDERS.len(),
+        "docs/running.md lists a provider that the table does not have"
+    );
 }
 
 #[test]
