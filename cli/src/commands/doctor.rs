@@ -28,7 +28,7 @@ use crate::output;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  bench doctor                          sandboxes, Python, hub, keys, disk, clock
+  bench doctor                          everything
   bench doctor --offline                only what needs no network
   bench doctor --json | jq '.checks[] | select(.status != \"ok\")'
   bench doctor --data-dir /srv/bench    with another data directory
@@ -40,9 +40,9 @@ Statuses:
   not set up    optional: set it up when you need it
   skipped       it wasn't checked
 
-Below the table is a line with what to do for each check that isn't ok. Nothing is
-changed, no model is asked, and keys are never shown. The exit code is 1 if there is a
-problem, else 0.";
+Below the table is a line with what to do for each check that isn't ok.
+Nothing is changed, no model is asked, and keys are never shown.
+The exit code is 1 if there is a problem, else 0.";
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
