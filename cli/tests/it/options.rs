@@ -86,7 +86,7 @@ fn options_are_checked_before_anything_is_made() {
     problems(&place);
     for (option, part) in [
         ("livecodebench.relase=v6", "unknown option `relase`; this benchmark has release"),
-        ("release=v9", "livecodebench: `release` has to be"),
+        ("release=v9", "livecodebench: option `release` must be"),
         ("start_date=soon", "start_date"),
         ("mmlu_pro.x=1", "mmlu_pro is not among the benchmarks"),
         ("release", "is not BENCHMARK.NAME=VALUE"),
@@ -98,7 +98,7 @@ fn options_are_checked_before_anything_is_made() {
         .refused(2, "--option cannot be given");
     place
         .bench(&["datasets", "pull", "livecodebench", "--option", "release=v9"])
-        .refused(2, "`release` has to be");
+        .refused(2, "option `release` must be");
     assert!(!place.path("data").exists());
     let text = place.bench(&["benchmarks", "livecodebench"]).out;
     for part in [
