@@ -25,6 +25,7 @@ pub mod statistics;
 #[allow(clippy::panic)] // a test with a wrong name is a wrong test
 pub mod testing;
 pub mod time;
+mod transition;
 pub mod usage;
 
 pub use answer::{Answer, ChatMessage, Finish, Generation, Image, Prompt, Role, TextRepairs};
@@ -37,7 +38,7 @@ pub use job::{
     FileContent, Harvested, Job, JobEnd, JobFile, JobReport, JobSpec, JobState, ResultFile, StoredFile,
 };
 pub use outcome::{Outcome, OutcomeCounts, Verdict};
-pub use run::{BenchmarkState, BenchmarkStatus, FailureReason, IllegalTransition, RunState, RunStatus};
+pub use run::{BenchmarkState, BenchmarkStatus, FailureReason, RunState, RunStatus};
 pub use sample::{Position, SampleRef};
 pub use sampling::Subset;
 pub use schedule::Schedule;
@@ -45,4 +46,5 @@ pub use secret::Secret;
 pub use spec::{RunSpec, RunTemplate};
 pub use stage::Stage;
 pub use time::Timestamp;
+pub use transition::IllegalTransition;
 pub use usage::{Cost, Price, TOKENS_PER_CALL_MAX, Usage};

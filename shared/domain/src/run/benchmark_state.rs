@@ -1,0 +1,335 @@
+//! State machine of a benchmark of a run.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::BenchmarkReport;
+use crate::{Code, IllegalTransition, Timestamp, code};
+
+/// The name of a [`BenchmarkState`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BenchmarkStatus {
+    /// Not planned yet.
+    Pending,
+    /// Samples are being worked on.
+    Running,
+    /// It has a score.
+    Succeeded,
+    /// It has none.
+    Failed,
+    /// Left out, since the run ended first.
+    Skipped,
+    /// Its items cannot be had without the operator doing something.
+    NeedsSetup,
+}
+
+impl BenchmarkStatus {
+    /// The name in JSON.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::NeedsSetup => "needs_setup",
+        }
+    }
+
+    /// Whether work may still be done.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Pending | Self::Running)
+    }
+}
+
+impl fmt::Display for BenchmarkStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Where one benchmark of a run stands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "status")]
+pub enum BenchmarkState {
+    /// Not planned yet.
+    Pending,
+    /// Samples are being worked on.
+    Running {
+        /// When its plan was made.
+        started_at: Timestamp,
+    },
+    /// It has a score.
+    Succeeded {
+        /// When its plan was made.
+        started_at: Timestamp,
+        /// When the finisher closed it.
+        completed_at: Timestamp,
+        /// What came out.
+        report: Box<BenchmarkReport>,
+    },
+    /// It has none.
+    Failed {
+        /// When its plan was made, if it came to that.
+        started_at: Option<Timestamp>,
+        /// When it was closed.
+        completed_at: Timestamp,
+        /// What went wrong, in one sentence.
+        error: String,
+        /// Code of the cause; `None` in records of an older program.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
+        /// What came out all the same.
+        report: Option<Box<BenchmarkReport>>,
+    },
+    /// Left out, since the run ended first.
+    Skipped {
+        /// When its plan was made, if it came to that.
+        started_at: Option<Timestamp>,
+        /// When it was closed.
+        completed_at: Timestamp,
+        /// Why.
+        error: String,
+        /// Code of the cause; `None` in records of an older program.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
+    },
+    /// Its items cannot be had without the operator doing something.
+    NeedsSetup {
+        /// What is to be done.
+        error: String,
+        /// Code of the cause; `None` in records of an older program.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
+    },
+}
+
+impl BenchmarkState {
+    /// The state's name.
+    pub const fn status(&self) -> BenchmarkStatus {
+        match self {
+            Self::Pending => BenchmarkStatus::Pending,
+            Self::Running { .. } => BenchmarkStatus::Running,
+            Self::Succeeded { .. } => BenchmarkStatus::Succeeded,
+            Self::Failed { .. } => BenchmarkStatus::Failed,
+            Self::Skipped { .. } => BenchmarkStatus::Skipped,
+            Self::NeedsSetup { .. } => BenchmarkStatus::NeedsSetup,
+        }
+    }
+
+    fn illegal(&self, verb: &'static str) -> IllegalTransition {
+        IllegalTransition { what: "benchmark", from: self.status().as_str(), verb }
+    }
+
+    /// Pending → running.
+    pub fn start(&self, now: Timestamp) -> Result<Self, IllegalTransition> {
+        match self {
+            Self::Pending => Ok(Self::Running { started_at: now }),
+            other => Err(other.illegal("start")),
+        }
+    }
+
+    /// Running → succeeded or failed, as its report says.
+    pub fn close(&self, now: Timestamp, report: BenchmarkReport) -> Result<Self, IllegalTransition> {
+        let report = Box::new(report);
+        match (self, report.failure()) {
+            (Self::Running { started_at }, None) => {
+                Ok(Self::Succeeded { started_at: *started_at, completed_at: now, report })
+            }
+            (Self::Running { started_at }, Some(error)) => Ok(Self::Failed {
+                started_at: Some(*started_at),
+                completed_at: now,
+                error,
+                code: Some(Code::TooFewGraded),
+                report: Some(report),
+            }),
+            (other, _) => Err(other.illegal("be closed")),
+        }
+    }
+
+    /// Running → failed with the report of what was answered, or closed as usual when nothing is missing.
+    pub fn stop(
+        &self,
+        now: Timestamp,
+        report: BenchmarkReport,
+        code: Code,
+        error: impl Into<String>,
+    ) -> Result<Self, IllegalTransition> {
+        if report.outcomes.total() >= report.planned {
+            return self.close(now, report);
+        }
+        match self {
+            Self::Running { started_at } => Ok(Self::Failed {
+                started_at: Some(*started_at),
+                completed_at: now,
+                error: error.into(),
+                code: Some(code),
+                report: Some(Box::new(report)),
+            }),
+            other => Err(other.illegal("be stopped")),
+        }
+    }
+
+    /// Pending or running → failed, without a report.
+    pub fn fail(
+        &self,
+        now: Timestamp,
+        code: Code,
+        error: impl Into<String>,
+    ) -> Result<Self, IllegalTransition> {
+        let started_at = self.started_at();
+        match self {
+            Self::Pending | Self::Running { .. } => Ok(Self::Failed {
+                started_at,
+                completed_at: now,
+                error: error.into(),
+                code: Some(code),
+                report: None,
+            }),
+            other => Err(other.illegal("fail")),
+        }
+    }
+
+    /// Pending or running → skipped.
+    pub fn skip(
+        &self,
+        now: Timestamp,
+        code: Code,
+        error: impl Into<String>,
+    ) -> Result<Self, IllegalTransition> {
+        let started_at = self.started_at();
+        match self {
+            Self::Pending | Self::Running { .. } => {
+                Ok(Self::Skipped { started_at, completed_at: now, error: error.into(), code: Some(code) })
+            }
+            other => Err(other.illegal("be skipped")),
+        }
+    }
+
+    /// Pending → needs-setup.
+    pub fn needs_setup(&self, code: Code, error: impl Into<String>) -> Result<Self, IllegalTransition> {
+        match self {
+            Self::Pending => Ok(Self::NeedsSetup { error: error.into(), code: Some(code) }),
+            other => Err(other.illegal("need setup")),
+        }
+    }
+
+    /// Everything but succeeded → running again when it was planned, else pending.
+    pub fn requeue(&self, planned: bool, now: Timestamp) -> Result<Self, IllegalTransition> {
+        match self {
+            Self::Succeeded { .. } => Err(self.illegal("be requeued")),
+            _ if planned => Ok(Self::Running { started_at: self.started_at().unwrap_or(now) }),
+            _ => Ok(Self::Pending),
+        }
+    }
+
+    /// Everything → running again when it was planned, else pending: to ask again for samples that ended with an
+    /// infrastructure-error.
+    pub fn requeue_errors(&self, planned: bool, now: Timestamp) -> Result<Self, IllegalTransition> {
+        match self {
+            Self::Succeeded { started_at, .. } => Ok(Self::Running { started_at: *started_at }),
+            other => other.requeue(planned, now),
+        }
+    }
+
+    /// When its plan was made.
+    pub const fn started_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Pending | Self::NeedsSetup { .. } => None,
+            Self::Running { started_at } | Self::Succeeded { started_at, .. } => Some(*started_at),
+            Self::Failed { started_at, .. } | Self::Skipped { started_at, .. } => *started_at,
+        }
+    }
+
+    /// When it was closed.
+    pub const fn completed_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Succeeded { completed_at, .. }
+            | Self::Failed { completed_at, .. }
+            | Self::Skipped { completed_at, .. } => Some(*completed_at),
+            _ => None,
+        }
+    }
+
+    /// What came out, once it was closed by the finisher.
+    pub fn report(&self) -> Option<&BenchmarkReport> {
+        match self {
+            Self::Succeeded { report, .. } => Some(report),
+            Self::Failed { report, .. } => report.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// What went wrong or is to be done.
+    pub fn error(&self) -> Option<&str> {
+        match self {
+            Self::Failed { error, .. } | Self::Skipped { error, .. } | Self::NeedsSetup { error, .. } => {
+                Some(error)
+            }
+            _ => None,
+        }
+    }
+
+    /// Code of what went wrong or is to be done, when that is known.
+    pub const fn error_code(&self) -> Option<Code> {
+        match self {
+            Self::Failed { code, .. } | Self::Skipped { code, .. } | Self::NeedsSetup { code, .. } => *code,
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_000_000);
+
+    #[test]
+    fn a_benchmark_that_is_stopped_keeps_what_it_has() {
+        use crate::report::ReportBuilder;
+        use crate::sample::SampleSummary;
+        use crate::{Outcome, Position};
+        let report = |answered: u32| {
+            let mut builder = ReportBuilder::default();
+            for item in 0..answered {
+                builder.add(&SampleSummary {
+                    position: Position { item, sample: 0 },
+                    item_id: item.to_string(),
+                    outcome: Outcome::Correct,
+                    score: Some(1.0),
+                    truncated: false,
+                    latency_ms: None,
+                    usage: None,
+                    group: None,
+                    judge_usage: None,
+                });
+            }
+            builder.finish(10, 1, 0.9, None)
+        };
+        let running = BenchmarkState::Pending.start(NOW).unwrap();
+        let stopped = running.stop(NOW, report(4), Code::BudgetReached, "stopped").unwrap();
+        assert_eq!((stopped.status(), stopped.error()), (BenchmarkStatus::Failed, Some("stopped")));
+        assert_eq!(stopped.report().map(|report| (report.graded, report.score)), Some((4, None)));
+        assert_eq!(stopped.requeue(true, NOW).unwrap(), running);
+        // Enough for a score, and yet not complete: it can be taken up again.
+        let nearly = running.stop(NOW, report(9), Code::BudgetReached, "stopped").unwrap();
+        assert_eq!((nearly.status(), nearly.report().unwrap().score), (BenchmarkStatus::Failed, Some(1.0)));
+        assert_eq!(
+            running.stop(NOW, report(10), Code::BudgetReached, "stopped").unwrap().status(),
+            BenchmarkStatus::Succeeded
+        );
+        assert!(stopped.stop(NOW, report(4), Code::BudgetReached, "again").is_err());
+    }
+
+    #[test]
+    fn a_planned_benchmark_goes_on_where_it_was() {
+        let running = BenchmarkState::Pending.start(NOW).unwrap();
+        let skipped = running.skip(NOW, Code::RunEnded, "Run canceled").unwrap();
+        let later = Timestamp::from_micros(9_000_000);
+        assert_eq!(skipped.requeue(true, later).unwrap(), running);
+        assert_eq!(BenchmarkState::Pending.requeue(false, later).unwrap(), BenchmarkState::Pending);
+    }
+}
