@@ -6,12 +6,12 @@ use std::process::Command;
 
 use serde_json::Value;
 
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
 /// What cargo prints, with the features that a build of one crate alone has.
-fn cargo(args: &[&str]) -> String {
+pub(crate) fn cargo(args: &[&str]) -> String {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
         .current_dir(root())

@@ -20,6 +20,7 @@ mod injected;
 mod judging;
 mod kill_everywhere;
 mod lease;
+mod module_cycles;
 mod ops;
 mod planner;
 mod poison;

@@ -17,11 +17,11 @@ use bench_web::Access;
 use bench_web::views::SummaryView;
 use tokio::sync::Semaphore;
 
-use crate::catalog::benchmark_view::Stored;
+use crate::cache::confirmations::Confirmations;
+use crate::cache::ops::Ops;
+use crate::cache::places::Places;
 use crate::config::ApiConfig;
-use crate::ops::kept::Ops;
-use crate::runs::confirmations::Confirmations;
-use crate::runs::places::Places;
+use crate::views::benchmark::Stored;
 
 /// Event streams that are open at once; who comes later gets what there is and asks again.
 const STREAMS_MAX: usize = 512;

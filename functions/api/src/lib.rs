@@ -7,6 +7,7 @@
 //! Reading is public, changing is owned. Nothing here waits for a model or a dataset; the one exception is
 //! the look at the provider's list of models when a run is ordered, for a few seconds at most.
 
+mod cache;
 mod catalog;
 mod config;
 mod context;
@@ -15,6 +16,7 @@ mod refusal;
 mod runs;
 mod schedules;
 mod server;
+mod views;
 
 use std::sync::Arc;
 
@@ -22,15 +24,11 @@ use axum::Router;
 use bench_lambda::metrics;
 use bench_web::Guard;
 
-pub use catalog::benchmark_view::{
-    BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
-    SandboxView, SourceView, Stored, StoredDataset, describe,
-};
 pub use catalog::benchmarks::{benchmarks, default_benchmarks};
 pub use catalog::models::{ModelView, list_models, sync_models};
 pub use config::{ApiConfig, coverage_min};
 pub use context::Api;
-pub use ops::{OverviewView, overview};
+pub use ops::overview;
 pub use refusal::refusal;
 pub use runs::compare::{BenchmarkComparison, ComparisonView, compare_runs};
 pub use runs::details::{DetailsView, ItemsPage, benchmark_details};
@@ -41,6 +39,11 @@ pub use runs::list::list_runs;
 pub use runs::page_item::PageItem;
 pub use schedules::{FiringView, ScheduleView};
 pub use server::document;
+pub use views::benchmark::{
+    BenchmarkView, DatasetFacts, JudgeView, OfficialTextView, OptionView, PromptView, ProtocolView,
+    SandboxView, SourceView, Stored, StoredDataset, describe,
+};
+pub use views::overview::OverviewView;
 
 /// All routes of this function, for a server that adds routes of its own and then calls
 /// [`bench_web::finish`].

@@ -12,7 +12,7 @@ use bench_web::attempts::Attempts;
 use bench_web::{Access, SecretLimits};
 use tokio::sync::{Mutex, Semaphore};
 
-use crate::routes::spool::Spools;
+use crate::spool::Spools;
 
 /// Answers up to this size are given in one piece. Lambda's own limit is 6 MiB.
 pub const INLINE_BYTES_MAX_DEFAULT: u64 = 5 * 1024 * 1024;

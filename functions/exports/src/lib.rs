@@ -12,6 +12,7 @@ mod context;
 mod error;
 mod file;
 mod routes;
+mod spool;
 
 pub use bench_blobs::exports_prefix;
 pub use context::{

@@ -10,6 +10,7 @@ mod judge;
 mod outline;
 mod rejudged;
 mod requeue;
+mod selection;
 mod support;
 
 use std::panic::AssertUnwindSafe;
@@ -29,7 +30,8 @@ use futures_util::FutureExt;
 
 use crate::requeue::Reopened;
 
-pub use crate::outline::{Obstacle, Outline, Selection, Wording, outline};
+pub use crate::outline::{Outline, Wording, outline};
+pub use crate::selection::{Obstacle, Selection};
 
 /// Times that a write which others keep changing is read anew.
 const RACES_MAX: u32 = 20;

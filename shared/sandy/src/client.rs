@@ -1,7 +1,6 @@
 //! Calls to the service, each with a time limit and a limit on the size of its answer.
 
 use std::error::Error;
-use std::net::IpAddr;
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use reqwest::{Method, Response, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::config::is_loopback;
 use crate::error::{excerpt, over_limit, says_gone};
 use crate::views::{read_metrics, read_stats};
 use crate::{HostMetric, Resources, SandboxStats, SandyConfig, SandyError, Timing};
@@ -262,13 +262,6 @@ fn client(base: &Url, connect_timeout: Duration) -> Result<reqwest::Client, Stri
     builder().build().or_else(|error| {
         tracing::warn!(error = %error_chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
         builder().tls_certs_only([]).build().map_err(|error| error_chain(&error))
-    })
-}
-
-pub(crate) fn is_loopback(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        host == "localhost"
-            || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
     })
 }
 

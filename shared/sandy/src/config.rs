@@ -1,5 +1,7 @@
 //! Configuration of the client.
 
+use std::net::IpAddr;
+
 use bench_domain::Secret;
 use reqwest::Url;
 
@@ -57,7 +59,7 @@ impl SandyConfig {
     /// address.
     pub fn host(&self) -> Option<String> {
         let url = self.base_url.as_ref()?;
-        if crate::client::is_loopback(url) {
+        if is_loopback(url) {
             return Some("loopback".to_owned());
         }
         let port = url.port_or_known_default().unwrap_or_default();
@@ -68,6 +70,14 @@ impl SandyConfig {
         let key = self.key.as_ref().ok_or(SandyError::NoKey)?;
         Ok((self.base_url.as_ref().ok_or(SandyError::NoAddress)?, key))
     }
+}
+
+/// Tests if an address is on this machine.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        host == "localhost"
+            || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    })
 }
 
 #[cfg(test)]

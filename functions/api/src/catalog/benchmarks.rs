@@ -15,8 +15,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::catalog::benchmark_view::{BenchmarkView, Stored, describe_under};
 use crate::context::held;
+use crate::views::benchmark::{BenchmarkView, Stored, describe_under};
 
 const PROTOCOL_CHARS_MAX: usize = 128;
 /// How long the list of what is stored stays good.

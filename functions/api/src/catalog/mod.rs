@@ -1,6 +1,5 @@
 //! What can be run: benchmarks and models.
 
-pub(crate) mod benchmark_view;
 pub(crate) mod benchmarks;
 pub(crate) mod models;
 

@@ -2,9 +2,7 @@
 
 mod access;
 mod details;
-pub(crate) mod kept;
 mod overview;
-mod overview_view;
 mod sandy;
 mod series;
 
@@ -17,7 +15,6 @@ use utoipa::OpenApi;
 use crate::Api;
 
 pub use overview::overview;
-pub use overview_view::OverviewView;
 
 /// The routes of operators.
 pub(crate) fn routes() -> Router<Arc<Api>> {

@@ -15,13 +15,13 @@ use futures_util::future::{join_all, try_join_all};
 use http::{HeaderMap, Uri};
 
 use super::details::sees_details;
-use super::overview_view::{
-    CountsView, MinuteView, OverviewView, QueueView, RunLine, TokenStatsView, UnreadableView, WindowView,
-    WorkerConfigView, WorkerView,
-};
 use super::series;
 use crate::Api;
 use crate::context::held;
+use crate::views::overview::{
+    CountsView, MinuteView, OverviewView, QueueView, RunLine, TokenStatsView, UnreadableView, WindowView,
+    WorkerConfigView, WorkerView,
+};
 
 /// How long an overview stays good: pages ask for it in step.
 const GOOD_FOR: Duration = Duration::from_secs(2);

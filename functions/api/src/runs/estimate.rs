@@ -10,8 +10,8 @@ use bench_web::views::RunView;
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use crate::Api;
+use crate::cache::places::Places;
 use crate::context::held;
-use crate::runs::places::Places;
 use crate::runs::view::unplaced_view;
 
 /// How long an estimate stays good.

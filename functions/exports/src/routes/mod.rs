@@ -2,7 +2,6 @@
 
 mod export;
 mod keys;
-pub(crate) mod spool;
 pub(crate) mod uploads;
 mod verify;
 pub(crate) mod views;

@@ -16,9 +16,9 @@ use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
 use crate::Exports;
-use crate::routes::spool::{Spool, Spooled, too_large};
 use crate::routes::uploads::{UPLOAD_ID_CHARS_MAX, VERIFY_BYTES_MAX, no_upload, uploaded_key};
 use crate::routes::views::{UploadForm, UploadedArchive, VerificationView};
+use crate::spool::{Spool, Spooled, too_large};
 
 /// Bytes of a form around the file: boundaries, headers and other parts.
 pub(crate) const FORM_BYTES_MAX: u64 = 64 * 1024;

@@ -8,21 +8,21 @@ use bench_sandy::{Sandy, SandyError};
 use bench_state::ops::MinuteLoad;
 use serde_json::Value;
 
-use super::overview_view::OverviewView;
+use crate::views::overview::OverviewView;
 
 /// Answers by question, with the time of each.
-pub(super) type Answers = BTreeMap<String, (Instant, Result<Value, SandyError>)>;
+pub(crate) type Answers = BTreeMap<String, (Instant, Result<Value, SandyError>)>;
 
 /// Hours that are over, by their number since 1970.
-pub(super) type PastHours = BTreeMap<i64, Vec<MinuteLoad>>;
+pub(crate) type PastHours = BTreeMap<i64, Vec<MinuteLoad>>;
 
 /// What is kept between two looks.
 #[derive(Debug)]
 pub(crate) struct Ops {
     pub(crate) sandy: Sandy,
-    pub(super) answers: Mutex<Answers>,
-    pub(super) hours: Mutex<PastHours>,
-    pub(super) overview: Mutex<Option<(Instant, u64, Arc<OverviewView>)>>,
+    pub(crate) answers: Mutex<Answers>,
+    pub(crate) hours: Mutex<PastHours>,
+    pub(crate) overview: Mutex<Option<(Instant, u64, Arc<OverviewView>)>>,
 }
 
 impl Ops {

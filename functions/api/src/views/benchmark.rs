@@ -273,7 +273,7 @@ pub fn describe(
 }
 
 /// The same, with what is said beside the list of protocols being that of one of them.
-pub(super) fn describe_under(
+pub(crate) fn describe_under(
     benchmark: &'static dyn Benchmark,
     shown: &'static dyn Benchmark,
     stored: &Stored,

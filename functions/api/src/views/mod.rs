@@ -1,0 +1,4 @@
+//! Views that several resources, or the command, share.
+
+pub(crate) mod benchmark;
+pub(crate) mod overview;
