@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Delivery, Firing, FiringState, FiringStatus, NoticeKind, Schedule, Timing};
-use bench_domain::{RunId, RunStatus, ScheduleId, Secret, Timestamp};
+use bench_domain::{Code, RunId, RunStatus, ScheduleId, Secret, Timestamp};
 use bench_embedded::faults::FaultKind;
 use bench_scheduler::{Done, Ticked};
 use bench_state::{FiringRef, NewEvent, RunFilter, ScheduleWrite, Transition};
@@ -302,10 +302,12 @@ fn a_schedules_key_that_is_gone_makes_no_run_on_another_key() {
         tick(&world, night(1)).await;
         let ticked = tick(&world, night(1).plus(HOUR)).await;
         assert_eq!((ticked.started, ticked.not_started, runs(&world).await), (0, 1, 0));
-        let FiringState::NotStarted { error, .. } = firing(&world, &schedule, night(1)).await.state else {
+        let FiringState::NotStarted { error, code, .. } = firing(&world, &schedule, night(1)).await.state
+        else {
             panic!()
         };
         assert!(error.contains("its own key is gone"), "{error}");
+        assert_eq!(code, Some(Code::KeyRequired));
         assert!(world.model.log().is_empty());
     });
 }
@@ -347,11 +349,12 @@ fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
         for minutes in [0, 1, 30, 59] {
             assert_eq!(tick(&world, taken_up.plus(HOUR / 60 * minutes)).await.not_started, 0);
         }
-        let FiringState::Starting { tries, error, .. } = firing(&world, &schedule, night(1)).await.state
+        let FiringState::Starting { tries, error, code, .. } =
+            firing(&world, &schedule, night(1)).await.state
         else {
             panic!()
         };
-        assert_eq!(tries, 4);
+        assert_eq!((tries, code), (4, Some(Code::ProviderNotConfigured)));
         assert!(error.unwrap().contains("CHUTES_API_KEY"));
         assert!(hooks.told().is_empty());
         let now = taken_up.plus(HOUR);
@@ -361,11 +364,13 @@ fn a_run_that_cannot_be_made_is_tried_for_an_hour_and_then_told() {
             tick(&world, now.plus(HOUR)).await;
         }
         let firing = firing(&world, &schedule, night(1)).await;
-        let FiringState::NotStarted { error, .. } = &firing.state else { panic!("{firing:?}") };
+        let FiringState::NotStarted { error, code, .. } = &firing.state else { panic!("{firing:?}") };
         assert!(error.contains("CHUTES_API_KEY"), "{error}");
+        assert_eq!(*code, Some(Code::ProviderNotConfigured));
         let told = hooks.told();
         assert_eq!((told.len(), &told[0]["kind"], &told[0]["run"]), (1, &json!("not_started"), &json!(null)));
         assert!(told[0]["message"].as_str().unwrap().contains("CHUTES_API_KEY"));
+        assert_eq!(told[0]["error_code"], "provider_not_configured");
         assert_eq!(runs(&world).await, 0);
         // The next night has its own chance.
         assert_eq!(tick(&world, night(2)).await.not_started, 0);

@@ -3,8 +3,8 @@
 mod args;
 mod show;
 
-use bench_domain::Timestamp;
 use bench_domain::statistics::Interval;
+use bench_domain::{Code, Timestamp};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -153,6 +153,8 @@ struct Firing {
     run_status: Option<String>,
     score: Option<f64>,
     error: Option<String>,
+    #[serde(default, deserialize_with = "bench_domain::code::known")]
+    error_code: Option<Code>,
     overdue_at: Option<Timestamp>,
     #[serde(default)]
     missed_earlier: u64,

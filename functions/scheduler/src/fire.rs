@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use bench_domain::Timestamp;
 use bench_domain::schedule::{FiringState, NoticeKind, Schedule};
+use bench_domain::{Code, Timestamp};
 use bench_state::{FiringRecord, StateError};
 
 use crate::counts::{Counts, count};
@@ -26,28 +26,30 @@ impl Scheduler {
         let made = if schedule.enabled {
             let maintenance = self.config.maintenance.as_deref();
             let made = self.runs.make_scheduled(schedule, planned, now, maintenance).await;
-            made.map_err(|error| error.to_string())
+            made.map_err(|error| (error.to_string(), error.code()))
         } else {
-            Err("the schedule was switched off".to_owned())
+            Err(("the schedule was switched off".to_owned(), Code::ScheduleDisabled))
         };
         match made {
             Ok(run) => firing.state = FiringState::Started { run, started_at: now },
-            Err(error) if schedule.enabled && now.since(since) < RETRY_FOR => {
+            Err((error, code)) if schedule.enabled && now.since(since) < RETRY_FOR => {
                 tracing::warn!(
                     schedule.id = %schedule.id,
                     %planned,
                     %error,
+                    error.code = %code,
                     "The run of schedule {} for {planned} could not be made and is tried again: {error}",
                     schedule.name
                 );
-                firing.state = FiringState::Starting { since, tries: tries + 1, error: Some(error) };
+                let (error, code) = (Some(error), Some(code));
+                firing.state = FiringState::Starting { since, tries: tries + 1, error, code };
             }
-            Err(error) => {
-                firing.state = FiringState::NotStarted { at: now, error: error.clone() };
+            Err((error, code)) => {
+                firing.state = FiringState::NotStarted { at: now, error: error.clone(), code: Some(code) };
                 if schedule.enabled {
                     let text =
                         format!("The run of schedule {} for {planned} did not start: {error}", schedule.name);
-                    tracing::error!(schedule.id = %schedule.id, %planned, "{text}");
+                    tracing::error!(schedule.id = %schedule.id, %planned, error.code = %code, "{text}");
                     self.note(&mut firing, schedule, NoticeKind::NotStarted, text);
                 }
             }

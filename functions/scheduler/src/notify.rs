@@ -74,13 +74,13 @@ impl Scheduler {
 
 /// What is told. Names the run, never what it asked or answered.
 pub(crate) fn body(schedule: &Schedule, firing: &Firing, notice: &Notice) -> Value {
-    let (status, score, error, comparison) = match &firing.state {
-        FiringState::Ended { run_status, score, error, comparison, .. } => {
-            (run_status.map(|status| status.as_str()), *score, error.as_deref(), comparison.as_ref())
+    let (status, score, comparison) = match &firing.state {
+        FiringState::Ended { run_status, score, comparison, .. } => {
+            (run_status.map(|status| status.as_str()), *score, comparison.as_ref())
         }
-        FiringState::NotStarted { error, .. } => (None, None, Some(error.as_str()), None),
-        _ => (None, None, None, None),
+        _ => (None, None, None),
     };
+    let (error, code) = firing.error();
     json!({
         "id": format!("{}/{}/{}", schedule.id, firing.planned, notice.kind.as_str()),
         "kind": notice.kind.as_str(),
@@ -91,6 +91,7 @@ pub(crate) fn body(schedule: &Schedule, firing: &Firing, notice: &Notice) -> Val
         "run_status": status,
         "score": score,
         "error": error,
+        "error_code": code,
         "comparison": comparison,
     })
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::run::RunState;
 use bench_domain::schedule::{BenchmarkDifference, Comparison, Firing, FiringState, NoticeKind, Schedule};
-use bench_domain::{RunStatus, Timestamp};
+use bench_domain::{Code, RunStatus, Timestamp};
 use bench_state::{CompareError, FiringRecord, RunWithBenchmarks, StateError};
 
 use crate::counts::{Counts, FiringError, count};
@@ -49,6 +49,7 @@ impl Scheduler {
                     run_status: None,
                     score: None,
                     error: Some("The run was deleted.".to_owned()),
+                    code: Some(Code::RunNotFound),
                     comparison: None,
                 };
             }
@@ -105,6 +106,7 @@ impl Scheduler {
             run_status: Some(state.status()),
             score: state.overall_score(),
             error: state.error().map(str::to_owned),
+            code: state.error_code(),
             comparison,
         };
         Ok(())

@@ -166,10 +166,13 @@ fn state(firing: &Firing) -> String {
     if firing.overdue_at.is_some() {
         text.push_str(", late");
     }
-    match &firing.error {
-        Some(error) => format!("{text}: {error}"),
-        None => text,
+    if let Some(error) = &firing.error {
+        text.push_str(&format!(": {error}"));
     }
+    if let Some(code) = firing.error_code {
+        text.push_str(&format!(" ({code})"));
+    }
+    text
 }
 
 fn differences(firing: &Firing) -> String {
@@ -216,6 +219,22 @@ mod tests {
             assert!(text.contains(part), "{part}\n{text}");
         }
         assert_eq!(outcome(&firing()), "succeeded 50.0 % REGRESSED");
+    }
+
+    #[test]
+    fn an_error_is_told_with_its_code_where_there_is_one() {
+        let told = |code| {
+            let firing = serde_json::from_value(json!({
+                "planned_at": "2026-03-01T01:30:00Z", "status": "not_started", "run_status": null, "score": null,
+                "run_id": null, "error": "its own key is gone", "error_code": code, "overdue_at": null,
+                "comparison": null
+            }));
+            state(&firing.unwrap())
+        };
+        assert_eq!(told(json!("key_required")), "not started: its own key is gone (key_required)");
+        for without in [json!(null), json!("not_invented_yet")] {
+            assert_eq!(told(without), "not started: its own key is gone");
+        }
     }
 
     #[test]

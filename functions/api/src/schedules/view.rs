@@ -7,7 +7,8 @@ use bench_domain::schedule::{
     BenchmarkDifference, Comparison, Delivery, Firing, FiringState, Notice, Schedule,
 };
 use bench_domain::statistics::Interval;
-use bench_domain::{ModelId, RunId, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
+use bench_domain::{Code, ModelId, RunId, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
+use bench_web::error::CodeSchema;
 use bench_web::views::JudgeOrderView;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -113,6 +114,9 @@ pub struct FiringView {
     pub score: Option<f64>,
     /// What went wrong.
     pub error: Option<String>,
+    /// Code of `error`; null where that was stored without code.
+    #[schema(value_type = Option<CodeSchema>)]
+    pub error_code: Option<Code>,
     /// Since when it is known that the run takes too long.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub overdue_at: Option<Timestamp>,
@@ -250,6 +254,7 @@ impl ScheduleView {
 impl FiringView {
     /// A firing as somebody sees it who may change its schedule, or may not.
     pub(super) fn new(firing: &Firing, is_owner: bool) -> Self {
+        let (error, error_code) = firing.error();
         let mut view = Self {
             planned_at: firing.planned,
             status: firing.state.status().as_str(),
@@ -258,29 +263,26 @@ impl FiringView {
             ended_at: None,
             run_status: None,
             score: None,
-            error: None,
+            error: error.map(str::to_owned),
+            error_code,
             overdue_at: firing.overdue_at,
             missed_earlier: 0,
             comparison: None,
             notices: is_owner.then(|| firing.notices.iter().map(NoticeView::from).collect()),
         };
         match &firing.state {
-            FiringState::Starting { error, .. } => view.error.clone_from(error),
+            FiringState::Starting { .. } => {}
             FiringState::Started { started_at, .. } => view.started_at = Some(*started_at),
-            FiringState::NotStarted { at, error } => {
-                view.ended_at = Some(*at);
-                view.error = Some(error.clone());
-            }
+            FiringState::NotStarted { at, .. } => view.ended_at = Some(*at),
             FiringState::Missed { at, earlier } => {
                 view.ended_at = Some(*at);
                 view.missed_earlier = *earlier;
             }
-            FiringState::Ended { started_at, ended_at, run_status, score, error, comparison, .. } => {
+            FiringState::Ended { started_at, ended_at, run_status, score, comparison, .. } => {
                 view.started_at = Some(*started_at);
                 view.ended_at = Some(*ended_at);
                 view.run_status = *run_status;
                 view.score = *score;
-                view.error.clone_from(error);
                 view.comparison = comparison.as_ref().map(FiringComparison::from);
             }
         }
@@ -328,5 +330,29 @@ impl From<&Delivery> for DeliveryView {
             Delivery::GivenUp { error } => ("given_up", Some(error.clone())),
         };
         Self { state, error }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_shown_with_its_code() {
+        let (planned, error) = (Timestamp::default(), "its own key is gone".to_owned());
+        let mut firing = Firing::starting(ScheduleId::random(), planned, planned);
+        let shown = |firing: &Firing| {
+            let view = serde_json::to_value(FiringView::new(firing, false)).unwrap();
+            (view["error"].clone(), view["error_code"].clone())
+        };
+        assert_eq!(shown(&firing), (serde_json::Value::Null, serde_json::Value::Null));
+        for code in [None, Some(Code::KeyRequired)] {
+            let expected = (error.clone().into(), serde_json::to_value(code).unwrap());
+            firing.state =
+                FiringState::Starting { since: planned, tries: 1, error: Some(error.clone()), code };
+            assert_eq!(shown(&firing), expected);
+            firing.state = FiringState::NotStarted { at: planned, error: error.clone(), code };
+            assert_eq!(shown(&firing), expected);
+        }
     }
 }

@@ -406,6 +406,7 @@ async fn history_tells_scores_and_regressions_to_all_and_who_was_told_to_the_own
         run_status: Some(RunStatus::Succeeded),
         score: Some(0.5),
         error: None,
+        code: None,
         comparison: Some(Comparison {
             with: earlier,
             regressed: true,

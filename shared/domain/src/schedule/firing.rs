@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Interval;
-use crate::{BenchmarkName, RunId, RunStatus, ScheduleId, Timestamp};
+use crate::{BenchmarkName, Code, RunId, RunStatus, ScheduleId, Timestamp, code};
 
 /// How often a message about a firing is tried on each way.
 pub const NOTICE_TRIES_MAX: u32 = 3;
@@ -39,6 +39,9 @@ pub enum FiringState {
         /// Why it failed the last time.
         #[serde(default)]
         error: Option<String>,
+        /// Code of that error. `None` before the first failure, and in records of older versions.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
     },
     /// Its run was made.
     Started {
@@ -53,6 +56,9 @@ pub enum FiringState {
         at: Timestamp,
         /// Why, in one sentence.
         error: String,
+        /// Code of that error. `None` in records of older versions.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
     },
     /// Its time passed while nobody was at work.
     Missed {
@@ -78,6 +84,9 @@ pub enum FiringState {
         /// What went wrong.
         #[serde(default)]
         error: Option<String>,
+        /// Code of that error. `None` without one, and in records of older versions.
+        #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
+        code: Option<Code>,
         /// Against the last run of the schedule that succeeded.
         #[serde(default)]
         comparison: Option<Comparison>,
@@ -129,7 +138,7 @@ impl FiringState {
 impl Firing {
     /// A planned time that was just taken up.
     pub const fn starting(schedule: ScheduleId, planned: Timestamp, now: Timestamp) -> Self {
-        let state = FiringState::Starting { since: now, tries: 0, error: None };
+        let state = FiringState::Starting { since: now, tries: 0, error: None, code: None };
         Self { schedule, planned, state, overdue_at: None, notices: Vec::new() }
     }
 
@@ -137,6 +146,17 @@ impl Firing {
     pub const fn missed(schedule: ScheduleId, planned: Timestamp, earlier: u64, now: Timestamp) -> Self {
         let state = FiringState::Missed { at: now, earlier };
         Self { schedule, planned, state, overdue_at: None, notices: Vec::new() }
+    }
+
+    /// What went wrong the last time, and its code.
+    pub fn error(&self) -> (Option<&str>, Option<Code>) {
+        match &self.state {
+            FiringState::Starting { error, code, .. } | FiringState::Ended { error, code, .. } => {
+                (error.as_deref(), *code)
+            }
+            FiringState::NotStarted { error, code, .. } => (Some(error), *code),
+            FiringState::Started { .. } | FiringState::Missed { .. } => (None, None),
+        }
     }
 
     /// Its run, once there is one.
@@ -296,7 +316,43 @@ pub struct BenchmarkDifference {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_state_without_a_code_is_read_and_written_as_before() {
+        let time = Timestamp::default();
+        for (state, error) in [
+            (json!({ "status": "starting", "since": time, "tries": 1, "error": "no" }), "no"),
+            (
+                json!({ "status": "not_started", "at": time, "error": "its own key is gone" }),
+                "its own key is gone",
+            ),
+            (
+                json!({ "status": "ended", "run": RunId::random(), "started_at": time, "ended_at": time,
+                    "run_status": "failed", "score": null, "error": "no", "comparison": null }),
+                "no",
+            ),
+        ] {
+            let read: FiringState = serde_json::from_value(state.clone()).unwrap();
+            let firing = Firing { state: read, ..Firing::starting(ScheduleId::random(), time, time) };
+            assert_eq!(firing.error(), (Some(error), None));
+            assert_eq!(serde_json::to_value(&firing.state).unwrap(), state);
+        }
+    }
+
+    #[test]
+    fn a_code_is_kept_with_its_sentence() {
+        let state = FiringState::NotStarted {
+            at: Timestamp::default(),
+            error: "its own key is gone".into(),
+            code: Some(Code::KeyRequired),
+        };
+        let text = serde_json::to_string(&state).unwrap();
+        assert!(text.contains(r#""code":"key_required""#), "{text}");
+        assert_eq!(serde_json::from_str::<FiringState>(&text).unwrap(), state);
+    }
 
     #[test]
     fn a_delivery_is_tried_three_times() {
