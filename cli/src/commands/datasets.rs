@@ -145,11 +145,9 @@ async fn work(
 
 fn pulled(name: &str, prepared: &Prepared, texts: &OfficialTexts, json: bool) -> anyhow::Result<ExitStatus> {
     let used = &prepared.used;
-    if used.is_demo() {
+    if let Some(reason) = &prepared.demo_reason {
         // Runs make do with demo data; here the dataset itself was asked for.
-        let note = used.note.as_deref().unwrap_or("the dataset could not be had");
-        let why = note.strip_prefix("demo data was used: ").unwrap_or(note);
-        return Err(Problem::failure(format!("{name}: {why}")).into());
+        return Err(Problem::failure(format!("{name}: {reason}")).into());
     }
     if json {
         output::json(&json!({

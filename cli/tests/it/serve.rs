@@ -3,7 +3,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use serde_json::json;
 
-use crate::support::Place;
+use crate::support::{Place, vector};
 
 /// A server that ends with the test.
 pub(crate) struct Server {
@@ -106,6 +106,13 @@ fn every_command_works_against_a_server() {
     let verdict: serde_json::Value = serde_json::from_str(&done.out).unwrap();
     assert_eq!((&verdict["valid"], &verdict["file"]), (&json!(false), &json!("large.zip")), "{verdict}");
     assert!(done.err.contains("Uploading large.zip"), "{}", done.err);
+    // Somebody else's archive: its key is what is wrong.
+    let theirs = vector("chutes-signed-export.zip");
+    let args = with(&["verify", theirs.to_str().unwrap(), "--json"]);
+    let done = place.bench(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let verdict: serde_json::Value = serde_json::from_str(&done.out).unwrap();
+    let error = "intact, signed by a key `56475aa75463` that the server does not know";
+    assert_eq!(verdict["errors"], json!([error]));
     // This machine does not know the server's key.
     let done = place.bench(&["verify", &zip]);
     assert!(done.code == 1 && done.out.contains("intact, signed by an unknown key"), "{}", done.out);

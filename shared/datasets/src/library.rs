@@ -30,6 +30,8 @@ pub struct Prepared {
     pub used: DatasetUse,
     /// Index of the dataset.
     pub index: Index,
+    /// Why these are the demo rows instead of the dataset that was asked for.
+    pub demo_reason: Option<String>,
 }
 
 impl Prepared {
@@ -40,7 +42,7 @@ impl Prepared {
             (Some(reason), Some(note)) => Some(format!("{reason}; {note}")),
             (reason, note) => reason.or(note),
         };
-        Self { used, index }
+        Self { used, index, demo_reason: None }
     }
 }
 

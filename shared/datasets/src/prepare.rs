@@ -29,7 +29,8 @@ impl Library {
     /// Makes sure that the dataset is in the blob store, and returns its index.
     ///
     /// Several processes may call this at once: they write the same bytes. If the hub can't be
-    /// reached, the last cached revision is used, otherwise the demo rows; `used.note` says so.
+    /// reached, the last cached revision is used, otherwise the demo rows; `used.note` says so, and
+    /// `demo_reason` says why the demo rows were used.
     ///
     /// # Errors
     /// [`DatasetError::Gated`] if terms must be accepted. Demo rows are never a silent substitute.
@@ -46,15 +47,16 @@ impl Library {
             DatasetChoice::Hub => match self.hub_or_cached(layout, progress).await {
                 Err(DatasetError::Unreachable { hub, problem }) => {
                     let reason = format!(
-                        "demo data was used: the hub at {hub} could not be reached ({problem}) and nothing of the \
-                         dataset was cached"
+                        "the hub at {hub} could not be reached ({problem}) and nothing of the dataset was cached"
                     );
+                    let note = format!("demo data was used: {reason}");
                     tracing::warn!(
                         benchmark = layout.name(),
                         problem,
                         "Demo data is used because the hub can't be reached"
                     );
-                    self.demo(layout, Some(reason), progress).await
+                    let prepared = self.demo(layout, Some(note), progress).await?;
+                    Ok(Prepared { demo_reason: Some(reason), ..prepared })
                 }
                 other => other,
             },

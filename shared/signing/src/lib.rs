@@ -28,7 +28,8 @@ pub use limits::{Limits, MANIFEST_BYTES_MAX};
 pub use reason::Reason;
 pub use time::whole_seconds;
 pub use verify::{
-    Verification, embedded_signer, unverified_manifest, verify, verify_bytes, verify_configured,
+    FINGERPRINT_MISMATCH, Verification, embedded_signer, unverified_manifest, verify, verify_bytes,
+    verify_configured,
 };
 
 /// Version of the structure of results and manifest, in both documents.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 /// One thing that is wrong with a request.
@@ -20,10 +20,19 @@ pub struct FieldError {
     /// What was sent.
     #[schema(value_type = Object)]
     pub input: Value,
-    /// The limit that was broken.
+    /// The limit that was broken; for `value_error` the sentence alone, as `error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub ctx: Option<Value>,
+}
+
+impl FieldError {
+    /// A value that a check of this server refuses.
+    pub fn value_error(loc: Vec<Value>, problem: impl fmt::Display, input: Value) -> Self {
+        // The compatible system puts these words before the sentence of a check.
+        let msg = format!("Value error, {problem}");
+        Self { kind: "value_error", loc, msg, input, ctx: Some(json!({ "error": problem.to_string() })) }
+    }
 }
 
 impl fmt::Display for FieldError {

@@ -9,6 +9,7 @@ mod scalars;
 mod tests;
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use axum::extract::Query;
 use http::Uri;
@@ -110,6 +111,13 @@ impl FieldReader {
         self.problem(kind, name, msg, input, None);
     }
 
+    /// Notes a value that only the caller of this reader can check.
+    pub fn note_invalid(&mut self, name: &str, problem: impl Display) {
+        let input = self.fields.get(name).cloned().unwrap_or(Value::Null);
+        let error = FieldError::value_error(self.place(&[name.into()]), problem, quoted(input));
+        self.problems.push(error);
+    }
+
     /// Notes a field that is not taken, if it was sent.
     pub fn refuse(&mut self, name: &str, msg: impl Into<String>) {
         if self.present(name).is_some() {
@@ -148,10 +156,16 @@ impl FieldReader {
         input: Value,
         ctx: Option<Value>,
     ) {
+        let loc = self.place(place);
+        self.problems.push(FieldError { kind, loc, msg: msg.into(), input: quoted(input), ctx });
+    }
+
+    /// A field's place in the request.
+    fn place(&self, place: &[Value]) -> Vec<Value> {
         let mut loc = vec![Value::from(self.location.as_str())];
         loc.extend_from_slice(&self.within);
         loc.extend_from_slice(place);
-        self.problems.push(FieldError { kind, loc, msg: msg.into(), input: quoted(input), ctx });
+        loc
     }
 
     /// Notes a problem with an entry of an object, under the entry's name.

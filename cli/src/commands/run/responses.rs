@@ -40,8 +40,7 @@ pub(super) async fn check(
         let choice = datasets.get(&known).unwrap_or(&default);
         let found = stack.library.prepare(benchmark, choice, progress).await;
         let found = found.map_err(|error| Problem::failure(format!("{name}: {error}")))?;
-        if found.used.is_demo() && *choice != DatasetChoice::Demo {
-            let reason = found.used.note.unwrap_or_else(|| "the dataset could not be had".to_owned());
+        if let Some(reason) = &found.demo_reason {
             let problem = Problem::failure(format!(
                 "{name}: stored responses are not graded against demo items: {reason}"
             ));

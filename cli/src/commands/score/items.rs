@@ -159,10 +159,8 @@ async fn open(
     };
     progress.clear();
     let prepared = prepared?;
-    if prepared.used.is_demo() && *choice != DatasetChoice::Demo {
+    if let Some(reason) = &prepared.demo_reason {
         // Grading against other items than those that were asked would be worse than none.
-        let reason = prepared.used.note.unwrap_or_else(|| "the dataset could not be had".to_owned());
-        let reason = reason.strip_prefix("demo data was used: ").unwrap_or(&reason);
         let name = benchmark.name();
         return Err(Problem::failure(format!(
             "{name}: responses are not graded against demo items: {reason}"

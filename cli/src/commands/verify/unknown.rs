@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
-use bench_signing::{KeyRole, Limits, PublicKey, Reason, TrustedKey, embedded_signer};
+use bench_signing::{FINGERPRINT_MISMATCH, KeyRole, Limits, PublicKey, Reason, TrustedKey, embedded_signer};
 use jiff::Timestamp;
 
 use crate::format;
@@ -26,10 +26,10 @@ pub(super) fn explain(path: &Path, reasons: &[Reason], trusted: &[TrustedKey]) -
     })
 }
 
-/// The same of an archive that a server refused with these errors.
+/// The same of an archive that a server refused with these errors. The protocol of a verification has no codes, and
+/// fixes this text.
 pub(super) fn explain_servers(path: &Path, errors: &[String]) -> Option<String> {
-    // The texts of the compatible system, which has no codes.
-    let by_key = errors.iter().any(|error| error == "Public key fingerprint mismatch");
+    let by_key = errors.iter().any(|error| error == FINGERPRINT_MISMATCH);
     let key = by_key.then(|| signer(path)).flatten()?;
     let fingerprint = format::short(&key.fingerprint());
     Some(format!("intact, signed by a key `{fingerprint}` that the server does not know"))

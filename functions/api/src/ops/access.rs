@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Json;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_domain::{Code, Secret, Timestamp};
 use bench_state::access::{AccessEntry, AccessKind, ENTRIES_MAX, is_access_token, new_access_token};
-use bench_web::ApiError;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
+use bench_web::{ApiError, Path};
 use http::{HeaderMap, StatusCode};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -141,11 +141,7 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     let mut fields = read_object(&parts.headers, body).await?;
     let name = fields.text("name", NAME_CHARS_MAX).trim().to_owned();
     if name.is_empty() || name.chars().any(char::is_control) {
-        fields.note(
-            "value_error",
-            "name",
-            "Value error, a name has 1 to 100 characters, none of them control characters",
-        );
+        fields.note_invalid("name", "a name has 1 to 100 characters, none of them control characters");
     }
     let (oracle, gated) = (fields.flag("oracle"), fields.flag("gated"));
     let expires_in = fields.maybe_integer("expires_in_seconds", EXPIRES_MIN_S, EXPIRES_MAX_S);

@@ -46,11 +46,7 @@ pub(crate) fn read_judge(fields: &mut FieldReader) -> Option<JudgeOrder> {
         if let (Some(model), Some(other)) = (&model, &other)
             && model.trim() != other.trim()
         {
-            judge.note(
-                "value_error",
-                JUDGE_MODEL_ALIAS,
-                "Value error, model and model_id name different judges",
-            );
+            judge.note_invalid(JUDGE_MODEL_ALIAS, "model and model_id name different judges");
         }
         let max_tokens = judge.maybe_integer("max_tokens", 1, MAX_TOKENS_MAX);
         JudgeOrder {

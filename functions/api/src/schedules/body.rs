@@ -68,12 +68,11 @@ impl ScheduleBody {
     /// # Errors
     /// 422 with every problem.
     pub(super) fn read(mut fields: FieldReader, local: bool) -> Result<Self, ApiError> {
-        let invalid = |problem: &dyn std::fmt::Display| format!("Value error, {problem}");
         // One more than is allowed, so that what is too long is told once, in its own words.
         let name = match checked_name(&fields.text("name", 2 * NAME_CHARS_MAX)) {
             Ok(name) => Some(name),
             Err(error) => {
-                fields.note("value_error", "name", invalid(&error));
+                fields.note_invalid("name", error);
                 None
             }
         };
@@ -83,7 +82,7 @@ impl ScheduleBody {
             Ok(timing) => Some(timing),
             Err(error) => {
                 let field = if matches!(error, InvalidTiming::TimeZone(_)) { "time_zone" } else { "cron" };
-                fields.note("value_error", field, invalid(&error));
+                fields.note_invalid(field, error);
                 None
             }
         };
@@ -91,7 +90,7 @@ impl ScheduleBody {
         let webhook = match url.filter(|url| !url.trim().is_empty()).map(|url| Webhook::new(&url, local)) {
             Some(Ok(webhook)) => Some(webhook),
             Some(Err(error)) => {
-                fields.note("value_error", "webhook_url", invalid(&error));
+                fields.note_invalid("webhook_url", error);
                 None
             }
             None => None,

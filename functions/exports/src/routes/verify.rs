@@ -135,11 +135,12 @@ async fn read_file(spool: Spool, mut form: Multipart, bytes_max: u64) -> Result<
             continue;
         }
         if part.file_name().is_none() {
-            return Err(invalid("value_error", "Value error, expected a file"));
+            let problem = FieldError::value_error(file_field(), "expected a file", Value::Null);
+            return Err(ApiError::validation(vec![problem]));
         }
         return store(spool, part, bytes_max).await;
     }
-    Err(invalid("missing", "Field required"))
+    Err(no_file())
 }
 
 /// Stores a part.
@@ -160,10 +161,14 @@ fn refusal(error: &MultipartError, bytes_max: u64) -> ApiError {
 /// A body of another kind has no part `file` either.
 fn not_a_form(rejection: &MultipartRejection) -> ApiError {
     tracing::debug!(problem = %rejection, "A verification without a form was refused");
-    invalid("missing", "Field required")
+    no_file()
 }
 
-fn invalid(kind: &'static str, msg: &str) -> ApiError {
-    let loc = vec!["body".into(), "file".into()];
-    ApiError::validation(vec![FieldError { kind, loc, msg: msg.to_owned(), input: Value::Null, ctx: None }])
+fn no_file() -> ApiError {
+    let (loc, msg) = (file_field(), "Field required".to_owned());
+    ApiError::validation(vec![FieldError { kind: "missing", loc, msg, input: Value::Null, ctx: None }])
+}
+
+fn file_field() -> Vec<Value> {
+    vec!["body".into(), "file".into()]
 }

@@ -30,6 +30,7 @@ async fn without_a_hub_the_note_names_the_demo_data() {
     assert!(prepared.used.is_demo());
     let note = prepared.used.note.unwrap();
     assert!(note.starts_with("demo data was used: the hub at http://127.0.0.1:"), "{note}");
+    assert_eq!(note, format!("demo data was used: {}", prepared.demo_reason.unwrap()));
     assert!(note.contains("no connection"), "{note}");
     // The recorded choice doesn't match the stored data.
     let asked_for = library.prepare(&Quiz::OPEN, &DatasetChoice::Demo, &NoProgress).await.unwrap();

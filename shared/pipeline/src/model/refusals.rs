@@ -104,15 +104,15 @@ impl Refusals {
     }
 
     /// Takes a refusal down; the digest of its sentence where it is to be noted in the state.
-    fn refused(&self, sample: &SampleRef, cause: &str, now: Timestamp) -> Option<String> {
+    fn refused(&self, sample: &SampleRef, failure: &Failure, now: Timestamp) -> Option<String> {
         let mut book = self.book();
         if book.answered || book.noted >= NOTED_MAX {
             return None;
         }
         book.noted += 1;
-        let digest = digest(cause);
+        let digest = digest(failure.status, &failure.cause);
         let seen = book.seen.entry(digest.clone()).or_insert_with(|| Seen {
-            cause: cause.to_owned(),
+            cause: failure.cause.clone(),
             here: BTreeSet::new(),
             samples: 0,
             since: now,
@@ -150,7 +150,7 @@ impl Pipeline {
     ) -> Result<(), PipelineError> {
         let now = bench_clock::now();
         if failure.gave_up_by == GaveUpBy::Provider
-            && let Some(digest) = client.refusals.refused(&claimed.sample, &failure.cause, now)
+            && let Some(digest) = client.refusals.refused(&claimed.sample, failure, now)
         {
             let since = claimed.run.taken_up.map_or(Timestamp::default(), |taken_up| taken_up.at);
             let stage = client.role.stage();
@@ -256,10 +256,9 @@ pub(super) enum HeldUp {
 }
 
 /// Digest of a refusal without what differs by request: words with a digit in them, such as ids and lengths, and case.
-fn digest(cause: &str) -> String {
+fn digest(status: Option<u16>, cause: &str) -> String {
     let mut hash = Sha256::new();
-    let status: String = cause.strip_prefix("HTTP ").unwrap_or_default().chars().take(3).collect();
-    hash.update(status);
+    hash.update(status.map_or_else(String::new, |status| status.to_string()));
     for word in cause.to_lowercase().split(|c: char| !c.is_alphanumeric()) {
         if !word.is_empty() && !word.contains(|c: char| c.is_ascii_digit()) {
             hash.update(" ");
@@ -307,13 +306,13 @@ mod tests {
 
     #[test]
     fn sentences_that_differ_by_ids_and_numbers_are_one() {
-        let said = |text: &str| digest(&format!("HTTP 400 from Chutes: {text}"));
+        let said = |text: &str| digest(Some(400), &format!("HTTP 400 from Chutes: {text}"));
         assert_eq!(
             said(r#"{"message":"Temperature 0.0 is not supported","id":"req_81f2"} (request_id=a-1)"#),
             said(r#"{"message":"temperature 0.7 is not supported","id":"req_9c40"} (request_id=a-22)"#)
         );
         assert_ne!(said("temperature is not supported"), said("top_p is not supported"));
-        assert_ne!(digest("HTTP 400 from X: no"), digest("HTTP 422 from X: no"));
+        assert_ne!(digest(Some(400), "HTTP 400 from X: no"), digest(Some(422), "HTTP 422 from X: no"));
     }
 
     #[test]

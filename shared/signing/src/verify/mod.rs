@@ -31,6 +31,10 @@ use crate::limits::{Limits, MANIFEST_BYTES_MAX, TEXT_BYTES_MAX};
 use crate::reason::{Reason, Refusal};
 use crate::time::whole_seconds;
 
+/// Error of an archive whose manifest names an unknown key. A server's answer has no codes, and its protocol fixes this
+/// text: clients compare it.
+pub const FINGERPRINT_MISMATCH: &str = "Public key fingerprint mismatch";
+
 /// The result of a verification. As JSON it always has these 13 fields and no others.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Verification {
@@ -213,8 +217,7 @@ fn check_signature(
         Ok(manifest) => {
             if named.is_none() && !manifest.is_empty() {
                 verification.signature_valid = false;
-                let text = "Public key fingerprint mismatch";
-                verification.refuse(Refusal::new(Reason::FingerprintMismatch, text));
+                verification.refuse(Refusal::new(Reason::FingerprintMismatch, FINGERPRINT_MISMATCH));
             }
             // The fields of a manifest by an unknown signer don't matter.
             if verification.signature_valid {
