@@ -243,6 +243,7 @@ impl Client {
         let mut told = false;
         loop {
             let answer = self.send(Method::GET, path, Payload::None).await?;
+            // Not an error, so that it has no code.
             if answer.status != StatusCode::ACCEPTED {
                 return Ok(answer);
             }
@@ -281,7 +282,7 @@ impl Client {
         let (status, retry_after) = (answer.status, retry_after(&answer.headers));
         let text = collect(answer.body).await.unwrap_or_default();
         let (code, detail) = (code(&text), detail(status, &text));
-        Err(Refused { status, code, detail, retry_after }.into())
+        Err(Refused::new(status, code, detail).after(retry_after).into())
     }
 }
 
@@ -328,9 +329,11 @@ fn detail(status: StatusCode, body: &[u8]) -> String {
                     Some(Value::String(field)) => Some(field.clone()),
                     other => other.map(Value::to_string),
                 };
-                let text = problem.get("msg").and_then(Value::as_str).unwrap_or("is not accepted");
-                // The compatible system's words for a check of its own, which say nothing to people.
-                let text = text.strip_prefix("Value error, ").unwrap_or(text);
+                // Before the sentence of a check, `msg` has words of the compatible system that say nothing to people.
+                let is_check = problem.get("type").is_some_and(|kind| kind == "value_error");
+                let sentence = problem.pointer("/ctx/error").filter(|_| is_check).and_then(Value::as_str);
+                let text = sentence.or_else(|| problem.get("msg").and_then(Value::as_str));
+                let text = text.unwrap_or("is not accepted");
                 field.map_or_else(|| text.to_owned(), |field| format!("{field}: {text}"))
             };
             problems.iter().map(problem).collect::<Vec<_>>().join("; ")
@@ -389,12 +392,16 @@ mod tests {
             ),
             "subset_pct: too large; 0: no"
         );
-        assert_eq!(
-            of(
-                r#"{"detail":[{"loc":["body","cron"],"msg":"Value error, `x` has 1 field","type":"value_error"}]}"#
-            ),
-            "cron: `x` has 1 field"
-        );
+        let value_error = |context: &str| {
+            of(&format!(
+                r#"{{"detail":[{{"loc":["body","cron"],"msg":"Value error, `x` has 1 field","type":"value_error"{context}}}]}}"#
+            ))
+        };
+        assert_eq!(value_error(r#","ctx":{"error":"`x` has 1 field"}"#), "cron: `x` has 1 field");
+        // Of an older server, and of the compatible system.
+        for context in ["", r#","ctx":{"error":{}}"#] {
+            assert_eq!(value_error(context), "cron: Value error, `x` has 1 field");
+        }
         assert_eq!(of("<html>"), "the server answered 400 Bad Request");
     }
 

@@ -8,7 +8,6 @@ use bench_embedded::EmbeddedError;
 use bench_stack::SettingError;
 use bench_stack::sandboxes::SandboxesError;
 use bench_stack::sandboxes::python::PythonEnvironmentError;
-use http::StatusCode;
 
 use crate::output;
 use crate::refused::Refused;
@@ -78,6 +77,7 @@ impl std::error::Error for Problem {}
 /// Prints what went wrong on standard error, and says how the command ends.
 pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     let problem = error.chain().find_map(|cause| cause.downcast_ref::<Problem>());
+    let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
     let in_use = error.chain().any(|cause| {
         cause
             .downcast_ref::<EmbeddedError>()
@@ -85,7 +85,7 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     });
     let hint = match problem {
         Some(problem) => problem.hint.as_deref(),
-        None if is_refused_as(error, StatusCode::UNAUTHORIZED) => Some(
+        None if refused.is_some_and(Refused::is_unauthorized) => Some(
             "BENCH_API_KEY is for an access token or a provider's key, BENCH_ADMIN_SECRET for the operator's secret",
         ),
         None if is_unusable_python(error) => Some("`bench sandy setup` makes one"),
@@ -98,38 +98,29 @@ pub(crate) fn report(error: &anyhow::Error) -> ExitStatus {
     }
     match problem {
         Some(problem) => problem.status,
-        None if is_wrong_usage(error) || is_unusable_python(error) || is_unusable_setting(error) => {
-            ExitStatus::Usage
-        }
+        None if refused.and_then(Refused::code).is_some_and(is_wrong_usage) => ExitStatus::Usage,
+        None if is_unusable_python(error) || is_unusable_setting(error) => ExitStatus::Usage,
         None => ExitStatus::Failure,
     }
 }
 
-/// Whether a server cannot accept what was given: the same mistake as a wrong flag on this machine.
-fn is_wrong_usage(error: &anyhow::Error) -> bool {
-    let is_mistake = |code| {
-        matches!(
-            code,
-            Code::BenchmarkNotOrdered
-                | Code::InvalidModel
-                | Code::InvalidRequest
-                | Code::JudgeKeyRequired
-                | Code::JudgeMissing
-                | Code::ModelNotFound
-                | Code::NoBenchmarks
-                | Code::PriceUnknown
-                | Code::UnsupportedProvider
-        )
-    };
-    let refused = error.chain().find_map(|cause| cause.downcast_ref::<Refused>());
-    // Older servers give no code.
-    is_refused_as(error, StatusCode::UNPROCESSABLE_ENTITY)
-        || refused.and_then(|it| it.code).is_some_and(is_mistake)
-}
-
-/// Whether a server refused a request with this status.
-fn is_refused_as(error: &anyhow::Error, status: StatusCode) -> bool {
-    error.chain().any(|cause| cause.downcast_ref::<Refused>().is_some_and(|refused| refused.status == status))
+/// Whether an order or a request with this code is the caller's mistake, as a wrong flag is.
+pub(crate) const fn is_wrong_usage(code: Code) -> bool {
+    matches!(
+        code,
+        Code::BenchmarkNotOrdered
+            | Code::IdempotencyKeyReused
+            | Code::InvalidJson
+            | Code::InvalidModel
+            | Code::InvalidRequest
+            | Code::JudgeKeyRequired
+            | Code::JudgeMissing
+            | Code::ModelNotFound
+            | Code::NoBenchmarks
+            | Code::PriceUnknown
+            | Code::SamplesLimit
+            | Code::UnsupportedProvider
+    )
 }
 
 /// Whether a Python environment for sandboxes was named that cannot be used.
@@ -171,6 +162,7 @@ mod tests {
 
     use anyhow::Context;
     use bench_stack::sandboxes::python::PythonEnvironment;
+    use http::StatusCode;
 
     use super::*;
 
@@ -192,13 +184,15 @@ mod tests {
     #[test]
     fn a_server_that_cannot_accept_what_was_given_means_wrong_usage() {
         let refused = |status, code| {
-            let error = Refused { status, code, detail: "no".to_owned(), retry_after: None };
+            let error = Refused::new(status, code, "no");
             report(&anyhow::Error::new(error).context("cannot start"))
         };
         assert_eq!(refused(StatusCode::NOT_FOUND, Some(Code::ModelNotFound)), ExitStatus::Usage);
         assert_eq!(refused(StatusCode::UNPROCESSABLE_ENTITY, None), ExitStatus::Usage);
         assert_eq!(refused(StatusCode::NOT_FOUND, Some(Code::RunNotFound)), ExitStatus::Failure);
         assert_eq!(refused(StatusCode::NOT_FOUND, None), ExitStatus::Failure);
+        // A code decides, whatever the status.
+        assert_eq!(refused(StatusCode::UNPROCESSABLE_ENTITY, Some(Code::RunNotOver)), ExitStatus::Failure);
     }
 
     #[test]

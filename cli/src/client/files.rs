@@ -5,8 +5,9 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Context;
+use bench_domain::Code;
 use bench_exports::VERIFY_BYTES_MAX;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -77,16 +78,18 @@ impl Client {
     /// What is done about a server that gave no address for an upload.
     async fn without_uploads(&self, error: anyhow::Error, file: File, length: u64) -> anyhow::Result<Value> {
         let Some(refused) = error.downcast_ref::<Refused>() else { return Err(error) };
-        match refused.status {
-            StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED if length <= FALLBACK_BYTES_MAX => {
+        match refused.code() {
+            Some(Code::UploadsNotOffered | Code::RouteNotFound | Code::MethodNotAllowed)
+                if length <= FALLBACK_BYTES_MAX =>
+            {
                 self.verify_in_request(file, length).await
             }
-            StatusCode::UNAUTHORIZED => Err(Problem::failure(format!(
+            _ if refused.is_unauthorized() => Err(Problem::failure(format!(
                 "an archive of more than {IN_REQUEST_BYTES_MAX} bytes is uploaded, which needs a key: {refused}"
             ))
             .hint("set BENCH_API_KEY, or verify on this machine with --here")
             .into()),
-            StatusCode::PAYLOAD_TOO_LARGE => Err(Problem::failure(format!("{refused}"))
+            Some(Code::BodyTooLarge) => Err(Problem::failure(format!("{refused}"))
                 .hint(format!("archives of more than {VERIFY_BYTES_MAX} bytes are verified with --here"))
                 .into()),
             _ => Err(error),

@@ -125,7 +125,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
 async fn order(client: &Client, run: RunId, body: Map<String, Value>) -> anyhow::Result<RunId> {
     let made = client.post(&format!("/api/runs/{run}/rejudge"), Some(&Value::Object(body))).await;
     let made: Run = made.map_err(|error| match error.downcast_ref::<Refused>() {
-        Some(refused) if refused.code == Some(Code::RunNotFound) => no_such_run(run).into(),
+        Some(refused) if refused.code() == Some(Code::RunNotFound) => no_such_run(run).into(),
         _ => error,
     })?;
     let id: RunId = made.id.parse().map_err(|_| Problem::failure("the server's answer names no run"))?;

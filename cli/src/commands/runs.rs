@@ -1,6 +1,6 @@
 //! `bench runs`.
 
-use bench_domain::{RunId, RunStatus};
+use bench_domain::{Code, RunId, RunStatus};
 use clap::Args;
 use comfy_table::Cell;
 use serde::Deserialize;
@@ -156,14 +156,15 @@ fn list(runs: &[Run], total: u64, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The versions of the run's judging, when there is more than one. An older server knows of none.
+/// The versions of the run's judging, when there is more than one. An older server knows none, and with the run that
+/// asked the model the list is gone.
 async fn versions(api: &Api, run: RunId) -> anyhow::Result<Option<Judgings>> {
     match api.client.get::<Judgings>(&format!("/api/runs/{run}/judgings")).await {
         Ok(found) => Ok((found.judgings.len() > 1).then_some(found)),
-        Err(error) if error.downcast_ref::<Refused>().is_some_and(|refused| refused.status == 404) => {
-            Ok(None)
-        }
-        Err(error) => Err(error),
+        Err(error) => match error.downcast_ref::<Refused>().and_then(Refused::code) {
+            Some(Code::RouteNotFound | Code::RunNotFound | Code::RunDeleted) => Ok(None),
+            _ => Err(error),
+        },
     }
 }
 

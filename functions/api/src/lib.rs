@@ -29,7 +29,6 @@ pub use catalog::models::{ModelView, list_models, sync_models};
 pub use config::{ApiConfig, coverage_min};
 pub use context::Api;
 pub use ops::overview;
-pub use refusal::refusal;
 pub use runs::compare::{BenchmarkComparison, ComparisonView, compare_runs};
 pub use runs::details::{DetailsView, ItemsPage, benchmark_details};
 pub use runs::estimate::run_view;

@@ -1,20 +1,21 @@
-//! What is refused by the crate that makes runs, as HTTP says it.
+//! Orders that led to no run, as HTTP errors.
 
-use bench_runs::{Kind, RunError};
+use bench_domain::UnusualStatus;
+use bench_runs::RunError;
 use bench_web::ApiError;
-use http::StatusCode;
 
 /// The answer to an order that led to no run.
-pub fn refusal(error: RunError) -> ApiError {
-    let told = |status| ApiError::new(error.code(), sentence(&error)).with_status(status);
-    match error.kind() {
-        Kind::Invalid => told(StatusCode::BAD_REQUEST),
-        Kind::OutOfBounds => told(StatusCode::UNPROCESSABLE_ENTITY),
-        Kind::Forbidden => told(StatusCode::FORBIDDEN),
-        Kind::NotFound => told(StatusCode::NOT_FOUND),
-        Kind::Conflict => told(StatusCode::CONFLICT),
-        Kind::TooMany { after } => told(StatusCode::TOO_MANY_REQUESTS).after(after),
-        Kind::Internal => ApiError::internal(error),
+pub(crate) fn refusal(error: RunError) -> ApiError {
+    let detail = sentence(&error);
+    let refused = match &error {
+        RunError::State(_) | RunError::Internal(_) => return ApiError::internal(error),
+        RunError::RunOpen { .. } => ApiError::unusual(UnusualStatus::RejudgeOfOpenRun, detail),
+        RunError::AnswersDeleted => ApiError::unusual(UnusualStatus::RejudgeOfDeletedRun, detail),
+        _ => ApiError::new(error.code(), detail),
+    };
+    match error.retry_after() {
+        Some(wait) => refused.after(wait),
+        None => refused,
     }
 }
 
@@ -28,5 +29,60 @@ fn sentence(error: &RunError) -> String {
         RunError::KeyReused => "This Idempotency-Key was used for another order.".to_owned(),
         RunError::EarlierRunDeleted => "The run made under this Idempotency-Key was deleted.".to_owned(),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use axum::response::IntoResponse;
+    use bench_domain::{Code, RunId, RunStatus};
+    use bench_runs::NotAllowed;
+
+    use super::*;
+
+    #[test]
+    fn statuses_are_those_that_clients_know() {
+        let wait = Duration::from_secs(7);
+        for (error, status, code, after) in [
+            (RunError::ModelNotFound, 404, Code::ModelNotFound, None),
+            (RunError::ProviderUnknown, 400, Code::UnsupportedProvider, None),
+            (RunError::ResponsesMisplaced, 400, Code::InvalidModel, None),
+            (RunError::PriceUnknown, 400, Code::PriceUnknown, None),
+            (RunError::JudgeNeedsKey("a/b".into()), 400, Code::JudgeKeyRequired, None),
+            (RunError::Judge(Box::new(RunError::ModelNotFound)), 404, Code::ModelNotFound, None),
+            (RunError::NoBenchmarks, 400, Code::NoBenchmarks, None),
+            (RunError::DatasetNotAvailable("gated".into()), 400, Code::DatasetUnavailable, None),
+            (
+                RunError::NotAllowed(NotAllowed::Benchmark("hle".parse().unwrap())),
+                403,
+                Code::GatedBenchmark,
+                None,
+            ),
+            (RunError::TooManySamples { planned: 2, limit: 1 }, 422, Code::SamplesLimit, None),
+            (RunError::TooManyOrders { limit: 1, wait }, 429, Code::OrderRateLimit, Some("7")),
+            (RunError::TooManyOpenRuns { limit: 1 }, 429, Code::OpenRunsLimit, Some("60")),
+            (RunError::KeyReused, 422, Code::IdempotencyKeyReused, None),
+            (RunError::EarlierRunDeleted, 409, Code::RunDeleted, None),
+            (RunError::AnswersDeleted, 400, Code::RunDeleted, None),
+            (RunError::NotCreated, 409, Code::ConcurrentChange, None),
+            (RunError::RunNotFound, 404, Code::RunNotFound, None),
+            (
+                RunError::RunOpen { run: RunId::random(), status: RunStatus::Running },
+                409,
+                Code::RunNotOver,
+                None,
+            ),
+            (RunError::NoAnswers, 400, Code::NothingToJudge, None),
+            (RunError::Internal("the cause".into()), 500, Code::InternalError, None),
+        ] {
+            let shown = error.to_string();
+            let refused = refusal(error);
+            assert_eq!((refused.status().as_u16(), refused.code()), (status, code), "{shown}");
+            let response = refused.into_response();
+            let told = response.headers().get("retry-after").map(|wait| wait.to_str().unwrap());
+            assert_eq!(told, after, "{shown}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Declares [`Code`] from one list: variant, name, and the HTTP status of a response with it.
+/// Declares [`Code`] from one list: variant, name, and the HTTP status of a response with the code.
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal $(, $status:literal)?;)+) => {
         /// Stable code of an error: of a response, a run, a benchmark of a run, or a sample without a grade.
@@ -33,7 +33,8 @@ macro_rules! codes {
                 }
             }
 
-            /// Usual HTTP status of a response with this code; `None` for causes that only runs and samples have.
+            /// HTTP status of a response with this code, except for those of [`UnusualStatus`](crate::UnusualStatus).
+            /// `None` for causes that only runs, benchmarks and samples have.
             pub const fn status(self) -> Option<u16> {
                 let status: &[u16] = match self {
                     $(Self::$variant => &[$($status)?],)+
@@ -61,12 +62,16 @@ codes! {
     BodyTimeout = "body_timeout", 408;
     /// The body or the file is larger than the server takes.
     BodyTooLarge = "body_too_large", 413;
+    /// The request has too many header fields, or too large ones.
+    HeadersTooLarge = "headers_too_large", 431;
     /// The server has nothing at this path.
     RouteNotFound = "route_not_found", 404;
     /// The path exists, but not for this method.
     MethodNotAllowed = "method_not_allowed", 405;
     /// The request's `Host` or `Origin` is not this machine, which is all that a local server answers.
     HostNotAllowed = "host_not_allowed", 403;
+    /// Pages of this origin may not use the API from a browser.
+    OriginNotAllowed = "origin_not_allowed", 400;
     /// The request carries no key, access token or admin secret.
     MissingCredentials = "missing_credentials", 401;
     /// The `Authorization` or `X-Judge-Authorization` header is malformed.
@@ -106,7 +111,7 @@ codes! {
     UnsupportedProvider = "unsupported_provider", 400;
     /// The model's name can't be parsed, or names another provider than the order.
     InvalidModel = "invalid_model", 400;
-    /// Neither the catalogue nor the provider has this model.
+    /// Neither the catalog nor the provider has this model.
     ModelNotFound = "model_not_found", 404;
     /// The provider's address or key is missing or unusable in this server's settings.
     ProviderNotConfigured = "provider_not_configured", 400;

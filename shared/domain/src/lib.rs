@@ -26,6 +26,7 @@ pub mod statistics;
 pub mod testing;
 pub mod time;
 mod transition;
+pub mod unusual_status;
 pub mod usage;
 
 pub use answer::{Answer, ChatMessage, Finish, Generation, Image, Prompt, Role, TextRepairs};
@@ -47,4 +48,5 @@ pub use spec::{RunSpec, RunTemplate};
 pub use stage::Stage;
 pub use time::Timestamp;
 pub use transition::IllegalTransition;
+pub use unusual_status::UnusualStatus;
 pub use usage::{Cost, Price, TOKENS_PER_CALL_MAX, Usage};

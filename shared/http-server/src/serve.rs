@@ -14,7 +14,7 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::response::{IntoResponse, Response};
 use bench_domain::Code;
-use http::{HeaderValue, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -34,6 +34,13 @@ use crate::stream::Stream;
 
 /// Bytes of a request's header, and of what is buffered for one connection.
 const BUFFER_BYTES_MAX: usize = 128 * 1024;
+/// Header fields of a request.
+const HEADERS_MAX: usize = 100;
+/// Bytes of a request's header fields, names and values together. With a path of the longest length that hyper reads
+/// (64 KiB), they fit into the buffer.
+const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Header fields that hyper reads. More than are accepted, since its own refusal has no body.
+const HEADERS_READ_MAX: usize = 400;
 /// Refused connections that are told so at once; further ones are just closed.
 const REFUSALS_MAX: usize = 32;
 /// Time for a refused client to take its answer.
@@ -143,6 +150,7 @@ async fn answer(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(limits.header_timeout)
+        .max_headers(HEADERS_READ_MAX)
         .max_buf_size(BUFFER_BYTES_MAX);
     let service = service_fn(move |request: Request<Incoming>| {
         respond(request, peer, router.clone(), Arc::clone(&connection), limits.clone())
@@ -174,6 +182,12 @@ async fn respond(
     limits: Limits,
 ) -> Result<Response<BusyBody>, Infallible> {
     let busy = connection.busy();
+    if has_too_large_header(request.headers()) {
+        let detail =
+            format!("A request may have {HEADERS_MAX} header fields with {HEADER_BYTES_MAX} bytes together.");
+        let response = closing(Code::HeadersTooLarge, &detail);
+        return Ok(response.map(|body| BusyBody { body, _busy: busy }));
+    }
     let is_late = Arc::new(AtomicBool::new(false));
     let mut request =
         request.map(|incoming| Body::new(TimedBody::new(incoming, &limits, Arc::clone(&is_late))));
@@ -181,16 +195,21 @@ async fn respond(
     let Ok(mut response) = router.oneshot(request).await;
     if is_late.load(Ordering::Relaxed) {
         // Whatever the handler made of it: the cause is known here.
-        response = timed_out();
+        response = closing(Code::BodyTimeout, "The request body did not arrive in time.");
     }
     Ok(response.map(|body| BusyBody { body, _busy: busy }))
 }
 
-fn timed_out() -> Response {
-    let detail = "The request body did not arrive in time.";
-    let mut response =
-        (StatusCode::REQUEST_TIMEOUT, Json(json!({ "detail": detail, "code": Code::BodyTimeout })))
-            .into_response();
+fn has_too_large_header(headers: &HeaderMap) -> bool {
+    let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX
+}
+
+/// An error after which the connection is closed.
+fn closing(code: Code, detail: &str) -> Response {
+    let status = code.status().and_then(|status| StatusCode::from_u16(status).ok());
+    let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = (status, Json(json!({ "detail": detail, "code": code }))).into_response();
     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
     response
 }

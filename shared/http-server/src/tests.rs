@@ -144,6 +144,32 @@ async fn a_header_that_does_not_come_ends_the_connection() {
     assert!(kept.starts_with("HTTP/1.1 200") && kept.ends_with("hello"), "{kept}");
 }
 
+#[tokio::test]
+async fn a_header_that_is_too_large_is_answered_431_with_a_code() {
+    let server = Server::start(generous(10), hello()).await;
+    let asked = |fields: &[String]| format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", fields.concat());
+    let many = |count: usize| (0..count).map(|n| format!("x-{n}: y\r\n")).collect::<Vec<_>>();
+    let long = |bytes: usize| vec![format!("x: {}\r\n", "y".repeat(bytes))];
+    for fields in [many(100), many(399), long(64 * 1024), long(100 * 1024)] {
+        let refused = rest(server.send(&asked(&fields)).await).await;
+        assert!(refused.starts_with("HTTP/1.1 431 ") && refused.contains("connection: close"), "{refused}");
+        let body: serde_json::Value =
+            serde_json::from_str(refused.split_once("\r\n\r\n").unwrap().1).unwrap();
+        assert_eq!(body["code"], bench_domain::Code::HeadersTooLarge.as_str());
+    }
+    // The limits themselves, with `host` and `connection` among the fields, and the longest path.
+    let last = |fields: Vec<String>| [fields, vec!["connection: close\r\n".to_owned()]].concat();
+    let path = "p".repeat(65_000);
+    for ask in [
+        asked(&last(many(98))),
+        asked(&last(long(64 * 1024 - 100))),
+        asked(&last(long(60_000))).replacen("GET /", &format!("GET /?{path}"), 1),
+    ] {
+        let taken = rest(server.send(&ask).await).await;
+        assert!(taken.starts_with("HTTP/1.1 200"), "{taken}");
+    }
+}
+
 async fn takes(State(permits): State<Arc<Semaphore>>, request: Request) -> axum::response::Response {
     let _permit = permits.acquire().await.unwrap();
     match to_bytes(request.into_body(), usize::MAX).await {

@@ -196,28 +196,6 @@ pub enum RunError {
     Internal(String),
 }
 
-/// What kind of refusal an error is. Transports have their own words for these, such as statuses of HTTP.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// The order makes no sense, or not now.
-    Invalid,
-    /// A field of the order is out of its bounds.
-    OutOfBounds,
-    /// The caller may not order this.
-    Forbidden,
-    /// What the order names is not there.
-    NotFound,
-    /// Something else happened at the same time, or has to happen first.
-    Conflict,
-    /// Too many orders or open runs; it may pass after this time.
-    TooMany {
-        /// The wait.
-        after: Duration,
-    },
-    /// It is not the order's fault.
-    Internal,
-}
-
 impl RunError {
     /// The stable code of the reason, for programs.
     pub fn code(&self) -> Code {
@@ -251,52 +229,20 @@ impl RunError {
         }
     }
 
-    /// What kind of refusal it is.
-    pub fn kind(&self) -> Kind {
+    /// Time after which the same order may be taken; `None` if only another order helps.
+    pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::ModelNotFound
-            | Self::ModelNotFoundWithKey
-            | Self::ModelNotOffered { .. }
-            | Self::RunNotFound => Kind::NotFound,
-            Self::ProviderMismatch
-            | Self::ProviderNotEnabled
-            | Self::ProviderUnknown
-            | Self::ModelName(_)
-            | Self::ResponsesMisplaced
-            | Self::ProviderNotSetUp(_)
-            | Self::ModelCannotBeAsked(_)
-            | Self::PriceUnknown
-            | Self::JudgePriceUnknown
-            | Self::NoJudge { .. }
-            | Self::JudgeNeedsKey(_)
-            | Self::NoBenchmarks
-            | Self::NotOrdered { what: Choice::Dataset, .. }
-            | Self::DatasetNotAvailable(_)
-            | Self::NothingJudged
-            | Self::NoAnswers
-            | Self::AnswersDeleted => Kind::Invalid,
-            Self::NotOrdered { what: Choice::Protocol | Choice::Options, .. }
-            | Self::Protocol(_)
-            | Self::Options { .. }
-            | Self::TooManySamples { .. }
-            | Self::KeyReused => Kind::OutOfBounds,
-            Self::KeyNotAuthorized { .. } | Self::NotAllowed(_) => Kind::Forbidden,
-            Self::EarlierRunDeleted | Self::NotCreated | Self::RunOpen { .. } => Kind::Conflict,
-            Self::TooManyOrders { wait, .. } | Self::TooManyOrdersInAll { wait, .. } => {
-                Kind::TooMany { after: *wait }
-            }
-            Self::TooManyOpenRuns { .. } | Self::TooManyOpenRunsInAll { .. } => {
-                Kind::TooMany { after: OPEN_RUNS_WAIT }
-            }
-            Self::Judge(error) => error.kind(),
-            Self::State(_) | Self::Internal(_) => Kind::Internal,
+            Self::TooManyOrders { wait, .. } | Self::TooManyOrdersInAll { wait, .. } => Some(*wait),
+            Self::TooManyOpenRuns { .. } | Self::TooManyOpenRunsInAll { .. } => Some(OPEN_RUNS_WAIT),
+            Self::Judge(error) => error.retry_after(),
+            _ => None,
         }
     }
 
     /// The same error about the judge. What is not the order's fault stays as it is.
     pub(crate) fn about_judge(self) -> Self {
-        match self.kind() {
-            Kind::Internal => self,
+        match self {
+            Self::State(_) | Self::Internal(_) => self,
             _ => Self::Judge(Box::new(self)),
         }
     }

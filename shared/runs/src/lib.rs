@@ -43,7 +43,7 @@ pub use caller_keys::CallerKeys;
 pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
 pub use create::{Created, Placed, Ready};
 pub use creator::{RunCreator, RunCreatorConfig};
-pub use error::{Kind, RunError};
+pub use error::RunError;
 pub use model::FoundModel;
 pub use order::{JudgeOrder, Order, RejudgeOrder, Trusted};
 pub use orderer::{Orderer, Permissions, Standing};

@@ -225,8 +225,7 @@ fn is_slug_of(name: &ModelName, wanted: ModelSource) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Kind;
-    use bench_domain::Timestamp;
+    use bench_domain::{Code, Timestamp};
 
     fn model(provider: &str, slug: &str, chute_id: Option<&str>) -> ModelRecord {
         ModelRecord {
@@ -284,7 +283,7 @@ mod tests {
             ("Chutes!", "Unsupported provider"),
         ] {
             let error = wanted_source(Some(name)).unwrap_err();
-            assert_eq!((error.kind(), error.to_string().as_str()), (Kind::Invalid, text));
+            assert_eq!((error.code(), error.to_string().as_str()), (Code::UnsupportedProvider, text));
         }
     }
 }

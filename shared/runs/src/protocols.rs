@@ -47,8 +47,9 @@ pub(crate) fn chosen(
 
 #[cfg(test)]
 mod tests {
+    use bench_domain::Code;
+
     use super::*;
-    use crate::Kind;
 
     fn one(name: &str, protocol: &str) -> BTreeMap<String, String> {
         BTreeMap::from([(name.to_owned(), protocol.to_owned())])
@@ -74,13 +75,15 @@ mod tests {
     #[test]
     fn what_is_not_known_is_told_with_what_is() {
         let mmlu = bench_benchmarks::find("mmlu_pro").unwrap();
-        for (given, run, parts) in [
-            (one("nope", "x"), "mmlu_pro", ["no benchmark `nope`", "mmlu_pro"]),
-            (one("mmlu_pro", "nope"), "mmlu_pro", ["no protocol `nope`", mmlu.facts().protocol_name]),
-            (one("mmlu_pro", mmlu.facts().protocol_name), "aime_2025", ["not to be run", "aime_2025"]),
+        let default = mmlu.facts().protocol_name;
+        let (unknown, not_ordered) = (Code::InvalidRequest, Code::BenchmarkNotOrdered);
+        for (given, run, code, parts) in [
+            (one("nope", "x"), "mmlu_pro", unknown, ["no benchmark `nope`", "mmlu_pro"]),
+            (one("mmlu_pro", "nope"), "mmlu_pro", unknown, ["no protocol `nope`", default]),
+            (one("mmlu_pro", default), "aime_2025", not_ordered, ["not to be run", "aime_2025"]),
         ] {
             let error = chosen(&given, &names(&[run])).unwrap_err();
-            assert_eq!(error.kind(), Kind::OutOfBounds);
+            assert_eq!((error.code(), error.code().status()), (code, Some(422)));
             for part in parts {
                 assert!(error.to_string().contains(part), "{part}: {}", error);
             }

@@ -75,7 +75,7 @@ fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError>
             input: Value::Object(Map::new()),
             ctx: Some(json!({ "error": error.to_string() })),
         };
-        ApiError::validation(vec![problem]).with_code(Code::InvalidJson)
+        ApiError::no_json(problem)
     })?;
     match value {
         Value::Object(fields) => Ok(FieldReader::of_body(fields)),

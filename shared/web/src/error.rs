@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use bench_domain::Code;
+use bench_domain::{Code, UnusualStatus};
 use bench_state::StateError;
 use http::{HeaderValue, StatusCode, header};
 use serde::Serialize;
@@ -52,29 +52,18 @@ pub struct ErrorBody {
 }
 
 impl ApiError {
-    /// An error with this code and its usual status.
+    /// An error with this code and its status.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self {
-            code,
-            status: status_of(code),
-            detail: Detail::Text(detail.into()),
-            cause: None,
-            retry_after: None,
-        }
+        Self::of(code, Detail::Text(detail.into()))
     }
 
-    /// The same with another status than the code's usual one.
-    #[must_use]
-    pub const fn with_status(mut self, status: StatusCode) -> Self {
-        self.status = status;
-        self
+    /// An error whose status is not that of its code.
+    pub fn unusual(exception: UnusualStatus, detail: impl Into<String>) -> Self {
+        Self { status: status(Some(exception.status())), ..Self::new(exception.code(), detail) }
     }
 
-    /// The same with another code than the constructor's. The status stays.
-    #[must_use]
-    pub const fn with_code(mut self, code: Code) -> Self {
-        self.code = code;
-        self
+    fn of(code: Code, detail: Detail) -> Self {
+        Self { code, status: status(code.status()), detail, cause: None, retry_after: None }
     }
 
     /// 413: more bytes than are read.
@@ -94,24 +83,27 @@ impl ApiError {
 
     /// 422 with every problem of the request.
     pub fn validation(problems: Vec<FieldError>) -> Self {
-        Self {
-            code: Code::InvalidRequest,
-            status: StatusCode::UNPROCESSABLE_ENTITY,
-            detail: Detail::Fields(problems),
-            cause: None,
-            retry_after: None,
-        }
+        Self::of(Code::InvalidRequest, Detail::Fields(problems))
+    }
+
+    /// 422 for a body that is not JSON.
+    pub(crate) fn no_json(problem: FieldError) -> Self {
+        Self::of(Code::InvalidJson, Detail::Fields(vec![problem]))
     }
 
     /// 500. The cause goes to the log, when the answer is made.
     pub fn internal(cause: impl Display) -> Self {
-        Self {
-            code: Code::InternalError,
-            status: StatusCode::INTERNAL_SERVER_ERROR,
-            detail: Detail::Text(INTERNAL.to_owned()),
-            cause: Some(cause.to_string()),
-            retry_after: None,
-        }
+        Self { cause: Some(cause.to_string()), ..Self::new(Code::InternalError, INTERNAL) }
+    }
+
+    /// The refusal of an extractor, with the status that it chose.
+    pub(crate) fn of_extractor(status: StatusCode, detail: &str) -> Self {
+        let code = match status {
+            _ if status.is_server_error() => return Self::internal(detail),
+            StatusCode::PAYLOAD_TOO_LARGE => Code::BodyTooLarge,
+            _ => Code::InvalidRequest,
+        };
+        Self { status, ..Self::new(code, detail) }
     }
 
     /// The same, with what it is about before its sentence. What is told field by field stays as it is.
@@ -179,9 +171,9 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// A code without a usual status is of no response: a response with it is a mistake of the server.
-fn status_of(code: Code) -> StatusCode {
-    let status = code.status().and_then(|status| StatusCode::from_u16(status).ok());
+/// A code without a status is of no response: a response with it is a mistake of the server.
+fn status(status: Option<u16>) -> StatusCode {
+    let status = status.and_then(|status| StatusCode::from_u16(status).ok());
     status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 

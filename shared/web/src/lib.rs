@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`error`] | [`ApiError`]: a status and `{"detail": …, "code": …}` |
 //! | [`fields`] | reading JSON bodies and query strings, with every problem told at once |
+//! | [`Path`] | parameters of a path, refused like everything else |
 //! | [`auth`] | who calls, and what that caller may change |
 //! | [`guard`] | secrets checked before a handler: wrong admin secrets are delayed, access tokens looked up |
 //! | [`attempts`] | failed attempts by address |
@@ -24,6 +25,7 @@ mod field_error;
 pub mod fields;
 pub mod guard;
 pub mod page;
+mod path;
 pub mod server;
 pub mod size;
 pub mod views;
@@ -33,4 +35,5 @@ pub use error::ApiError;
 pub use field_error::FieldError;
 pub use fields::{FieldReader, Location};
 pub use guard::{Guard, SecretLimits};
+pub use path::Path;
 pub use server::{ServerConfig, finish};

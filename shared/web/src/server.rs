@@ -144,12 +144,7 @@ async fn in_error_form(response: Response) -> Response {
     }
     let text = to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
     let detail = String::from_utf8_lossy(&text);
-    let error = match status {
-        StatusCode::BAD_REQUEST => ApiError::new(Code::InvalidPath, detail),
-        status if status.is_client_error() => ApiError::new(Code::InvalidRequest, detail).with_status(status),
-        _ => ApiError::internal(detail),
-    };
-    error.into_response()
+    ApiError::of_extractor(status, &detail).into_response()
 }
 
 fn panic_text(method: &Method, path: &str, panic: &(dyn Any + Send)) -> String {
@@ -203,7 +198,7 @@ fn is_preflight(request: &Request) -> bool {
 
 fn preflight(headers: &HeaderMap, allowed: Option<&HeaderValue>) -> Response {
     if allowed.is_none() {
-        return (StatusCode::BAD_REQUEST, "Disallowed CORS origin").into_response();
+        return ApiError::new(Code::OriginNotAllowed, "Disallowed CORS origin").into_response();
     }
     let mut response = (StatusCode::OK, "OK").into_response();
     let answer = response.headers_mut();
@@ -218,9 +213,11 @@ fn preflight(headers: &HeaderMap, allowed: Option<&HeaderValue>) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::body::Body;
-    use axum::extract::Path;
-    use axum::routing::get;
+    use crate::Path;
+    use axum::body::{Body, Bytes};
+    use axum::extract::{DefaultBodyLimit, Query};
+    use axum::routing::{get, post};
+    use std::collections::BTreeMap;
     use tower::ServiceExt;
 
     fn app(config: ServerConfig) -> Router {
@@ -234,7 +231,10 @@ mod tests {
             Router::new()
                 .route("/x", get(|| async { "x" }))
                 .route("/panic", get(panics))
-                .route("/of/{id}", get(named)),
+                .route("/of/{id}", get(named))
+                .route("/query", get(|_: Query<BTreeMap<String, u8>>| async {}))
+                .route("/body", post(|_: Bytes| async {}).layer(DefaultBodyLimit::max(0)))
+                .route("/text", get(|| async { (StatusCode::GONE, "gone") })),
             config,
         )
     }
@@ -279,6 +279,21 @@ mod tests {
         let body: serde_json::Value = serde_json::from_str(&text(refused).await).unwrap();
         assert_eq!(body["code"], Code::InvalidPath.as_str());
         assert!(body["detail"].as_str().unwrap().contains("UTF-8"), "{body}");
+    }
+
+    #[tokio::test]
+    async fn what_an_extractor_refuses_has_a_code_and_its_status() {
+        for (method, path, status, code) in [
+            ("GET", "/query?n=x", 400, Code::InvalidRequest),
+            ("POST", "/body", 413, Code::BodyTooLarge),
+            ("GET", "/text", 410, Code::InvalidRequest),
+        ] {
+            let request = Request::builder().method(method).uri(path).body(Body::from("text")).unwrap();
+            let refused = app(ServerConfig::default()).oneshot(request).await.unwrap();
+            assert_eq!(refused.status(), status, "{path}");
+            let body: serde_json::Value = serde_json::from_str(&text(refused).await).unwrap();
+            assert_eq!(body["code"], code.as_str(), "{path}");
+        }
     }
 
     #[tokio::test]
@@ -345,7 +360,7 @@ mod tests {
         let answer = ask(&listed, "OPTIONS", "/x", &other).await;
         assert_eq!(answer.status(), 400);
         assert!(!answer.headers().contains_key("access-control-allow-origin"));
-        assert_eq!(text(answer).await, "Disallowed CORS origin");
+        assert_eq!(text(answer).await, r#"{"detail":"Disallowed CORS origin","code":"origin_not_allowed"}"#);
         let plain = ask(&listed, "GET", "/x", &asked[..1]).await;
         assert_eq!(plain.headers()["access-control-allow-origin"], "https://ui.example");
         assert_eq!(ask(&ServerConfig::default(), "OPTIONS", "/x", &asked).await.status(), 400);

@@ -6,10 +6,10 @@ use anyhow::Context;
 use bench_benchmarks::Benchmark;
 use bench_datasets::Prepared;
 use bench_domain::run::{DatasetChoice, Owner};
-use bench_domain::{BenchmarkName, RunId, Secret};
+use bench_domain::{BenchmarkName, Code, RunId, Secret};
 use bench_inference::ModelSource;
 use bench_items::{ItemNames, NameProblems};
-use bench_runs::{Kind, Order, Orderer, Trusted};
+use bench_runs::{Order, Orderer, Trusted};
 use bench_stack::Stack;
 use serde_json::{Map, Value, json};
 
@@ -18,7 +18,7 @@ use super::order::Plan;
 use super::responses;
 use crate::client::Client;
 use crate::commands::warn_of_ignored;
-use crate::exit::Problem;
+use crate::exit::{Problem, is_wrong_usage};
 use crate::output;
 use crate::progress::DatasetProgress;
 use crate::views::Run;
@@ -127,8 +127,10 @@ impl Plan {
             let created = stack.orders.create(order, orderer).await;
             let created = created.map_err(|error| {
                 let message = format!("{}: {error}", model.name);
-                match error.kind() {
-                    Kind::Invalid | Kind::NotFound | Kind::OutOfBounds => Problem::usage(message),
+                match error.code() {
+                    // Here they are the user's to mend: a variable or a file on this machine.
+                    Code::ProviderNotConfigured | Code::DatasetUnavailable => Problem::usage(message),
+                    code if is_wrong_usage(code) => Problem::usage(message),
                     _ => Problem::failure(message),
                 }
             })?;

@@ -86,7 +86,7 @@ pub(super) async fn watch(
                 if failures >= FAILURES_MAX || refused.is_some_and(|refused| !refused.may_pass()) {
                     return Err(error);
                 }
-                asked = refused.and_then(|refused| refused.retry_after);
+                asked = refused.and_then(Refused::retry_after);
                 tracing::info!(%error, "The server did not answer and is asked again");
             }
         }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use bench_benchmarks::{Benchmark, Options};
 use bench_domain::run::DatasetChoice;
 use bench_domain::{BenchmarkName, Code, RunSpec};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader};
+use bench_web::{ApiError, FieldReader, Path};
 use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;

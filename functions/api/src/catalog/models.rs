@@ -5,13 +5,13 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use bench_catalog::SyncError;
-use bench_domain::{Code, ModelId};
+use bench_domain::{ModelId, UnusualStatus};
 use bench_inference::ModelSource;
 use bench_inference::catalogue::CatalogueError;
 use bench_state::ModelRecord;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldReader};
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, Uri};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -160,14 +160,13 @@ pub(crate) async fn post_sync(
 /// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
 pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
     api.orders.sync_models().await.map_err(|error| match error {
-        SyncError::List { provider, address, error: CatalogueError::Request(failure) } => ApiError::new(
-            Code::ProviderUnreachable,
+        SyncError::List { provider, address, error: CatalogueError::Request(failure) } => ApiError::unusual(
+            UnusualStatus::SyncWithUnreachableProvider,
             format!(
                 "{} can't be reached at {address}, so the list of models stays as it is: {failure}",
                 provider.display_name
             ),
-        )
-        .with_status(StatusCode::INTERNAL_SERVER_ERROR),
+        ),
         other => ApiError::internal(other),
     })
 }

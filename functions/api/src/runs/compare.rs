@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use bench_domain::statistics::PairedComparison;
 use bench_domain::{BenchmarkName, Code, RunId};
 use bench_state::{BenchmarkRecord, CompareError, Compared, RunWithBenchmarks};
-use bench_web::ApiError;
 use bench_web::error::ErrorBody;
 use bench_web::views::{DatasetView, JudgeView, RejudgesView};
+use bench_web::{ApiError, Path};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use bench_blobs::{BlobError, body_key};
 use bench_domain::{Code, RunId, SampleRef};
 use bench_state::{BenchmarkRecord, RunRecord, SampleRecord};
 use bench_web::error::ErrorBody;
 use bench_web::size::{CARRIED_BYTES_MAX, carried_bytes};
 use bench_web::views::{ItemView, RunBenchmarkView, SummaryBuilder, SummaryView, counts_of, item_view};
-use bench_web::{ApiError, Caller, FieldReader};
+use bench_web::{ApiError, Caller, FieldReader, Path};
 use futures_util::{StreamExt, stream};
 use http::{HeaderMap, Uri};
 use serde::Serialize;

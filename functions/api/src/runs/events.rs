@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use bench_domain::RunId;
@@ -17,7 +17,7 @@ use bench_state::Event;
 use bench_web::error::ErrorBody;
 use bench_web::size::{CARRIED_BYTES_MAX, carried_text_bytes, fitting};
 use bench_web::views::EventView;
-use bench_web::{ApiError, FieldReader};
+use bench_web::{ApiError, FieldReader, Path};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Uri, header};

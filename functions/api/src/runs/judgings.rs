@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
-use bench_domain::{Code, RunId, RunStatus, Timestamp};
+use axum::extract::State;
+use bench_domain::{RunId, RunStatus, Timestamp, UnusualStatus};
 use bench_state::RunWithBenchmarks;
-use bench_web::ApiError;
 use bench_web::error::ErrorBody;
 use bench_web::views::{JudgeOrderView, JudgeView};
+use bench_web::{ApiError, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -93,8 +92,8 @@ pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
     let first = asked.spec.rejudges.map_or(run, |rejudges| rejudges.run);
     let found = api.state.run_with_benchmarks(first).await?;
     let Some(found) = found else {
-        return Err(ApiError::new(Code::RunDeleted, "The run that asked the model was deleted")
-            .with_status(StatusCode::NOT_FOUND));
+        let detail = "The run that asked the model was deleted";
+        return Err(ApiError::unusual(UnusualStatus::JudgingsOfDeletedRun, detail));
     };
     let records = api.state.judgings(first).await?;
     let read = |record: bench_state::JudgingRecord| async move {

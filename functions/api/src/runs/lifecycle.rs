@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::{Budget, Code, RunId, RunSpec, Secret};
 use bench_queue::Message;
@@ -14,7 +14,7 @@ use bench_state::{EventKind, NewEvent, Renewal, RunRecord, RunWithBenchmarks, Ta
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Caller};
+use bench_web::{ApiError, Caller, Path};
 use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;

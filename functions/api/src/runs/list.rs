@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use bench_domain::{ModelId, RunStatus};
 use bench_state::RunFilter;
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
 use bench_web::views::RunView;
-use bench_web::{ApiError, FieldReader};
+use bench_web::{ApiError, FieldReader, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::Uri;
 use serde::Serialize;

@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use bench_runs::RejudgeOrder;
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::read_object_or_nothing;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader};
+use bench_web::{ApiError, FieldReader, Path};
 use serde::Serialize;
 use utoipa::ToSchema;
 

@@ -10,7 +10,7 @@ mod view;
 
 use std::sync::Arc;
 
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
@@ -20,7 +20,7 @@ use bench_state::ScheduleRecord;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
-use bench_web::{ApiError, Caller, FieldReader};
+use bench_web::{ApiError, Caller, FieldReader, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{HeaderMap, StatusCode, Uri};
 use serde::Serialize;

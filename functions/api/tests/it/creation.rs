@@ -1,9 +1,8 @@
 //! Orders: what is made, what is refused, and in which order things are checked.
 
 use crate::server::Server;
-use bench_api::refusal;
 use bench_domain::run::{AuthMode, DatasetChoice, Owner};
-use bench_domain::{BenchmarkName, RunId, Secret};
+use bench_domain::{BenchmarkName, Code, RunId, Secret};
 use bench_queue::{Message, QueueName};
 use bench_runs::{Order, Orderer, Trusted};
 use serde_json::json;
@@ -289,8 +288,8 @@ async fn the_command_line_may_set_more_than_a_request() {
     );
     assert_eq!((spec.coverage_min, spec.datasets.len()), (0.5, 1));
     let other = Order { benchmarks: Some(vec!["aime_2025".into()]), ..order };
-    let error = server.api.orders.create(other, Orderer::local()).await.map_err(refusal).unwrap_err();
-    assert_eq!(error.status(), 400);
+    let error = server.api.orders.create(other, Orderer::local()).await.unwrap_err();
+    assert_eq!(error.code(), Code::BenchmarkNotOrdered);
     let elsewhere = Order {
         model: "openai-compatible/m".into(),
         trusted: Trusted { base_url: Some("http://127.0.0.1:9/v1".into()), ..Trusted::default() },

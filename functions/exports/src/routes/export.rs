@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bench_domain::{Code, RunId};
 use bench_state::RunWithBenchmarks;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldError, FieldReader};
+use bench_web::{ApiError, FieldError, FieldReader, Path};
 use http::{HeaderMap, StatusCode, Uri, header};
 use serde::Serialize;
 use serde_json::json;

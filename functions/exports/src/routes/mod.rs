@@ -11,7 +11,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post};
-use bench_domain::Code;
+use bench_domain::{Code, UnusualStatus};
 use bench_lambda::metrics;
 use bench_web::{ApiError, Guard};
 use http::StatusCode;
@@ -59,9 +59,7 @@ impl From<ExportError> for ApiError {
         match error {
             ExportError::NotFound(_) => Self::new(Code::RunNotFound, "Run not found"),
             ExportError::NotCompleted => Self::new(Code::RunNotOver, error.to_string()),
-            ExportError::NotSettled => {
-                Self::new(Code::RunNotOver, error.to_string()).with_status(StatusCode::CONFLICT)
-            }
+            ExportError::NotSettled => Self::unusual(UnusualStatus::ExportOfUnsettledRun, error.to_string()),
             ExportError::Changed => {
                 Self::new(Code::ConcurrentChange, "The run changed while its export was built; ask again")
             }

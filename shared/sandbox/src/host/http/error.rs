@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::response::{IntoResponse, Response};
-use bench_domain::Code;
+use bench_domain::{Code, UnusualStatus};
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use crate::host::HostError;
+
+/// Time after which to try again if too many requests are waiting.
+const QUEUE_WAIT: Duration = Duration::from_secs(5);
 
 /// An error with its code, its status, one sentence, and when to try again.
 #[derive(Debug)]
@@ -22,9 +25,18 @@ pub(super) struct ApiError {
 }
 
 impl ApiError {
-    /// Creates an error with this code and its usual status.
+    /// Creates an error with this code and its status.
     pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
-        let status = code.status().and_then(|status| StatusCode::from_u16(status).ok());
+        Self::with_status(code, code.status(), detail)
+    }
+
+    /// Creates an error whose status isn't that of its code.
+    fn unusual(exception: UnusualStatus, detail: String) -> Self {
+        Self::with_status(exception.code(), Some(exception.status()), detail)
+    }
+
+    fn with_status(code: Code, status: Option<u16>, detail: impl Into<String>) -> Self {
+        let status = status.and_then(|status| StatusCode::from_u16(status).ok());
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         Self { code, status, detail: detail.into(), retry_after: None, over_limit: None }
     }
@@ -36,30 +48,27 @@ impl ApiError {
 
 impl From<HostError> for ApiError {
     fn from(error: HostError) -> Self {
-        let (code, status, retry_after) = match &error {
-            HostError::Invalid(_) => (Code::InvalidRequest, StatusCode::UNPROCESSABLE_ENTITY, None),
-            HostError::Unsupported(_) => (Code::NotSupported, StatusCode::BAD_REQUEST, None),
-            HostError::Gone(_) => (Code::SandboxNotFound, StatusCode::NOT_FOUND, None),
-            HostError::OverLimit { .. } => (Code::SandboxOverLimit, StatusCode::NOT_FOUND, None),
-            HostError::Conflict(_) => (Code::FileConflict, StatusCode::CONFLICT, None),
+        let detail = error.to_string();
+        match error {
+            HostError::Invalid(_) => Self::new(Code::InvalidRequest, detail),
+            HostError::Unsupported(_) => Self::unusual(UnusualStatus::SandboxRequestNotSupported, detail),
+            HostError::Gone(_) => Self::new(Code::SandboxNotFound, detail),
+            HostError::OverLimit { limit, .. } => {
+                Self { over_limit: Some(limit), ..Self::new(Code::SandboxOverLimit, detail) }
+            }
+            HostError::Conflict(_) => Self::new(Code::FileConflict, detail),
             HostError::TooManyRequests(_) => {
-                (Code::ServerBusy, StatusCode::TOO_MANY_REQUESTS, Some(Duration::from_secs(5)))
+                Self::unusual(UnusualStatus::SandboxQueueFull, detail).retry_after(QUEUE_WAIT)
             }
             HostError::Full { retry_after, .. } => {
-                (Code::ServerBusy, StatusCode::SERVICE_UNAVAILABLE, Some(*retry_after))
+                Self::new(Code::ServerBusy, detail).retry_after(retry_after)
             }
-            HostError::Unavailable(_) => (Code::NotSupported, StatusCode::NOT_IMPLEMENTED, None),
-            HostError::Failed(_) => (Code::InternalError, StatusCode::INTERNAL_SERVER_ERROR, None),
-        };
-        if matches!(error, HostError::Failed(_)) {
-            tracing::error!(%error, "A request failed: {error}");
+            HostError::Unavailable(_) => Self::new(Code::NotSupported, detail),
+            HostError::Failed(_) => {
+                tracing::error!(error = %detail, "A request failed: {detail}");
+                Self::new(Code::InternalError, detail)
+            }
         }
-        let detail = error.to_string();
-        let over_limit = match error {
-            HostError::OverLimit { limit, .. } => Some(limit),
-            _ => None,
-        };
-        Self { code, status, detail, retry_after, over_limit }
     }
 }
 

@@ -3,12 +3,13 @@
 mod auth;
 mod bodies;
 mod error;
+mod path;
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::Router;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use bench_domain::Code;
@@ -16,6 +17,7 @@ use http::Uri;
 use serde_json::{Value, json};
 
 use self::error::ApiError;
+use self::path::Id;
 use super::{ExecRequest, HostError, Metric, NewSandbox, ResourcesView, SandboxHost, SandboxView, StatsView};
 
 /// Default number of hours of metrics.
@@ -56,18 +58,18 @@ async fn create(State(host): Host, request: Request) -> ApiResult<SandboxView> {
     Ok(Json(host.create(&body).await?))
 }
 
-async fn show(State(host): Host, Path(id): Path<String>) -> ApiResult<SandboxView> {
+async fn show(State(host): Host, Id(id): Id) -> ApiResult<SandboxView> {
     Ok(Json(host.get(&id).await?))
 }
 
-async fn exec(State(host): Host, Path(id): Path<String>, request: Request) -> ApiResult<super::ExecView> {
+async fn exec(State(host): Host, Id(id): Id, request: Request) -> ApiResult<super::ExecView> {
     // Report a missing sandbox before reading the body.
     host.get(&id).await?;
     let body: ExecRequest = bodies::read_json(&host, request, bodies::SMALL_BYTES_MAX).await?.value;
     Ok(Json(host.exec(&id, body).await?))
 }
 
-async fn write_file(State(host): Host, Path(id): Path<String>, request: Request) -> ApiResult<Value> {
+async fn write_file(State(host): Host, Id(id): Id, request: Request) -> ApiResult<Value> {
     host.get(&id).await?;
     // The body's memory counts until the file is written.
     let body =
@@ -76,12 +78,12 @@ async fn write_file(State(host): Host, Path(id): Path<String>, request: Request)
     Ok(Json(json!({ "path": body.value.path, "bytes": body.value.content.len() })))
 }
 
-async fn terminate(State(host): Host, Path(id): Path<String>) -> ApiResult<Value> {
+async fn terminate(State(host): Host, Id(id): Id) -> ApiResult<Value> {
     host.terminate(&id).await?;
     Ok(Json(json!({ "sandboxId": id, "status": "terminated" })))
 }
 
-async fn run_agent(State(host): Host, Path(id): Path<String>) -> Result<(), ApiError> {
+async fn run_agent(State(host): Host, Id(id): Id) -> Result<(), ApiError> {
     host.get(&id).await?;
     Err(ApiError::new(
         Code::NotSupported,
