@@ -76,7 +76,7 @@ mod tests {
             (json!({ "mmlu_pro": long }), ["benchmark_options.mmlu_pro", "at most 50"]),
             (
                 json!({ "mmlu_pro": { "release": "v1" } }),
-                ["benchmark_options.mmlu_pro", "no option `release`"],
+                ["benchmark_options.mmlu_pro", "unknown option `release`"],
             ),
             (json!({ "nope": { "a": "b" } }), ["benchmark_options.nope", "no benchmark `nope`"]),
         ] {

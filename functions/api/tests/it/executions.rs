@@ -121,7 +121,7 @@ async fn options_are_checked_and_kept() {
     let view = server.order("/api/runs", &[], &order(json!({ "mmlu_pro": {} }))).await.json();
     assert_eq!(view["benchmark_options"], json!({}));
     for (options, parts) in [
-        (json!({ "mmlu_pro": { "release": "v1" } }), ["mmlu_pro", "no option `release`"]),
+        (json!({ "mmlu_pro": { "release": "v1" } }), ["mmlu_pro", "unknown option `release`"]),
         (json!({ "aime_2025": {} }), ["aime_2025", "not to be run"]),
         (json!({ "nope": {} }), ["nope", "no benchmark"]),
         (json!(7), ["benchmark_options", "dictionary"]),
@@ -233,7 +233,7 @@ async fn a_run_keeps_the_options_that_it_was_given() {
         (json!({ "release": "release_v9" }), "release_v9"),
         (json!({ "start_date": "soon" }), "start_date"),
         (json!({ "start_date": 20_240_801 }), "start_date"),
-        (json!({ "relase": "release_v5" }), "no option `relase`; this benchmark has release"),
+        (json!({ "relase": "release_v5" }), "unknown option `relase`; this benchmark has release"),
     ] {
         let reply = server.order("/api/runs", &[], &order(options)).await;
         assert_eq!(reply.status, 422, "{}", reply.text);

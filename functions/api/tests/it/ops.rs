@@ -256,7 +256,7 @@ async fn the_sandbox_host_is_passed_through() {
     assert_eq!((metrics.status.as_u16(), metrics.json()[0].as_object().unwrap().len()), (200, 4));
     let resources = server.get("/api/ops/sandy/resources").await;
     assert_eq!(resources.status, 502);
-    assert!(resources.detail().contains("another shape"), "{}", resources.text);
+    assert!(resources.detail().contains("unexpected shape"), "{}", resources.text);
     for bad in ["metrics?hours=0", "metrics?hours=49", "metrics?hours=x"] {
         assert_eq!(server.get(&format!("/api/ops/sandy/{bad}")).await.status, 422, "{bad}");
     }
