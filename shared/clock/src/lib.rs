@@ -1,12 +1,12 @@
-//! The system's clock.
+//! System clock.
 //!
-//! `bench-domain` has none, so that whatever follows from a time can be tested with any time.
+//! `bench-domain` doesn't read the clock, so everything that depends on time can be tested with any time.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bench_domain::Timestamp;
 
-/// The time now, in whole microseconds; 1970 where the clock is set to before it.
+/// Returns the current time in whole microseconds; 1970-01-01 if the clock is set to an earlier time.
 #[must_use]
 pub fn now() -> Timestamp {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

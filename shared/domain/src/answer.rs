@@ -1,4 +1,4 @@
-//! What a model is asked and what it answers.
+//! Prompts, generation settings and answers of models.
 
 use std::collections::HashSet;
 
@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::Usage;
 
-/// Who says a message.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Instructions to the model.
     System,
-    /// The question, or what comes back from the world.
+    /// The question, or feedback from the environment.
     User,
     /// The model.
     Assistant,
 }
 
 impl Role {
-    /// The wire value.
+    /// Returns the wire value.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::System => "system",
@@ -32,17 +32,17 @@ impl Role {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChatMessage {
-    /// Who says it.
+    /// Author of the message.
     pub role: Role,
-    /// What is said.
+    /// Text of the message.
     pub content: String,
-    /// What is shown after the text, in order.
+    /// Images shown after the text, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
 }
 
 impl ChatMessage {
-    /// A message that is text alone.
+    /// Creates a message that has only text.
     pub fn new(role: Role, content: impl Into<String>) -> Self {
         Self { role, content: content.into(), images: Vec::new() }
     }
@@ -51,33 +51,33 @@ impl ChatMessage {
 /// An image in a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// A data URL: media type and content in base64.
+    /// Data URL: media type and base64 content.
     pub data_url: String,
 }
 
 impl Image {
-    /// The media type that the data URL names.
+    /// Returns the media type named by the data URL.
     pub fn media_type(&self) -> Option<&str> {
         let (media_type, _) = self.data_url.strip_prefix("data:")?.split_once([';', ','])?;
         Some(media_type).filter(|media_type| !media_type.is_empty())
     }
 }
 
-/// Everything that a model is shown for one sample.
+/// All messages shown to a model for one sample.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Prompt {
-    /// In order.
+    /// Messages in order.
     pub messages: Vec<ChatMessage>,
 }
 
 impl Prompt {
-    /// A single user message.
+    /// Creates a prompt of a single user message.
     pub fn user(content: impl Into<String>) -> Self {
         Self { messages: vec![ChatMessage::new(Role::User, content)] }
     }
 
-    /// The whole prompt as one text, for lists and exports: the user's message alone when there is
-    /// only one, else each message under its role. An image is mentioned by its media type.
+    /// Returns the whole prompt as one text, for lists and exports. If the user's message is the only one, it's
+    /// returned alone; otherwise each message follows its role. Images are represented by their media type.
     pub fn as_text(&self) -> String {
         let shown = |message: &ChatMessage| {
             let mut text = message.content.clone();
@@ -99,12 +99,12 @@ impl Prompt {
     }
 }
 
-/// Letters and digits in a row by which a text is taken to quote a prompt.
+/// Minimum number of consecutive letters and digits that count as a quotation of a prompt.
 const QUOTED_CHARS_MIN: usize = 24;
 
 impl Prompt {
-    /// Whether a text from outside, such as a provider's message, repeats a part of the prompt: 24 letters and digits
-    /// in a row, whatever stands between them.
+    /// Returns true if an external text, such as a provider's message, repeats a part of the prompt: 24 consecutive
+    /// letters and digits, ignoring all other characters.
     pub fn is_quoted_in(&self, text: &str) -> bool {
         let text = letters_and_digits(text);
         let parts: HashSet<&[char]> = text.windows(QUOTED_CHARS_MIN).collect();
@@ -119,7 +119,7 @@ fn letters_and_digits(text: &str) -> Vec<char> {
     text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// How an answer is to be generated. `None` leaves a setting to the provider.
+/// Generation settings. `None` leaves a setting to the provider.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Generation {
     /// Randomness, 0 to 2.
@@ -128,35 +128,35 @@ pub struct Generation {
     /// Nucleus sampling, 0 to 1.
     #[serde(default)]
     pub top_p: Option<f64>,
-    /// Upper bound of the answer in tokens, reasoning included.
+    /// Maximum length of the answer in tokens, reasoning included.
     #[serde(default)]
     pub max_tokens: Option<u32>,
     /// Texts that end the answer.
     #[serde(default)]
     pub stop: Vec<String>,
-    /// Seed of the provider's sampler, where it has one.
+    /// Seed of the provider's sampler, if it supports one.
     #[serde(default)]
     pub seed: Option<i64>,
 }
 
-/// Why a model stopped.
+/// Reason why the model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finish {
-    /// It was done (`stop`).
+    /// The model finished its answer (`stop`).
     Stop,
-    /// The token limit cut it off (`length`).
+    /// The token limit cut the answer off (`length`).
     Length,
-    /// The provider's filter held it back (`content_filter`), or the model refused in a field of its own.
+    /// The provider's filter withheld the answer (`content_filter`), or the model refused in a separate field.
     Refused,
-    /// Something else, as the provider named it.
+    /// Another reason, as named by the provider.
     Other(String),
-    /// The provider did not say.
+    /// The provider gave no reason.
     Unknown,
 }
 
 impl Finish {
-    /// From the wire value of `finish_reason`.
+    /// Parses the wire value of `finish_reason`.
     pub fn from_wire(text: Option<&str>) -> Self {
         match text {
             Some("stop" | "end_turn" | "eos" | "stop_sequence") => Self::Stop,
@@ -167,7 +167,7 @@ impl Finish {
         }
     }
 
-    /// The wire value, `null` when unknown.
+    /// Returns the wire value; `None` if unknown (`null` in JSON).
     pub fn as_wire(&self) -> Option<&str> {
         match self {
             Self::Stop => Some("stop"),
@@ -179,62 +179,63 @@ impl Finish {
     }
 }
 
-/// Repairs of text that came as broken Unicode: halves of UTF-16 surrogate pairs, or bytes that aren't UTF-8.
+/// Repairs of text with broken Unicode: halves of UTF-16 surrogate pairs, or bytes that aren't UTF-8.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TextRepairs {
-    /// Characters whose halves came apart and were joined: nothing is lost.
+    /// Characters whose halves arrived separately and were joined. Nothing is lost.
     pub joined: u64,
-    /// Halves and bytes that belong to no character, each replaced with U+FFFD.
+    /// Halves and bytes that don't belong to a character, each replaced with U+FFFD.
     pub replaced: u64,
 }
 
 impl TextRepairs {
-    /// Whether nothing was repaired.
+    /// Returns true if nothing was repaired.
     pub const fn is_none(&self) -> bool {
         self.joined == 0 && self.replaced == 0
     }
 }
 
-/// A model's whole answer to one prompt.
+/// Complete answer of a model to one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The answer itself, without what the provider delivers as reasoning.
+    /// Text of the answer, without reasoning that the provider delivers separately.
     pub text: String,
-    /// What the provider delivered apart as reasoning (`reasoning_content` or `reasoning`).
+    /// Reasoning that the provider delivered separately (`reasoning_content` or `reasoning`).
     #[serde(default)]
     pub reasoning: Option<String>,
-    /// Why it ended.
+    /// Reason why the answer ended.
     pub finish: Finish,
-    /// What the provider counted; `None` when it did not say.
+    /// Token counts of the provider; `None` if it sent none.
     #[serde(default)]
     pub usage: Option<Usage>,
-    /// Whether the provider's counts were impossible, such as a negative number of tokens, and are not in `usage`.
+    /// True if the provider's counts were impossible, such as a negative number of tokens, and are therefore not in
+    /// `usage`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub usage_rejected: bool,
     /// The `usage` object as received, as JSON text.
     #[serde(default)]
     pub usage_raw: Option<String>,
-    /// The model's id as the provider reported it.
+    /// Model id reported by the provider.
     #[serde(default)]
     pub model: Option<String>,
-    /// The provider's id of the request, where it gave one.
+    /// The provider's request id, if it sent one.
     #[serde(default)]
     pub request_id: Option<String>,
-    /// From sending the request to the end of the answer, in milliseconds.
+    /// Milliseconds from sending the request to the end of the answer.
     pub latency_ms: u64,
-    /// From sending the request to the first piece of the answer, in milliseconds.
+    /// Milliseconds from sending the request to the first part of the answer.
     #[serde(default)]
     pub first_token_ms: Option<u64>,
-    /// What was wrong with the text as Unicode and was repaired.
+    /// Repairs of broken Unicode in the text.
     #[serde(default, skip_serializing_if = "TextRepairs::is_none")]
     pub repairs: TextRepairs,
-    /// Number of times that a key was found in the answer and replaced.
+    /// Number of keys that were found in the answer and redacted.
     #[serde(default, skip_serializing_if = "crate::usage::is_zero")]
     pub keys_redacted: u64,
 }
 
 impl Answer {
-    /// An answer that no provider was asked for: an oracle's or a stored one.
+    /// Creates an answer that doesn't come from a provider: the oracle's or a stored one.
     pub fn local(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),

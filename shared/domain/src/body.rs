@@ -1,33 +1,33 @@
-//! The body of a sample: what was asked and what came back.
+//! Body of a sample: prompts, answers, and the results of grading.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Answer, JobReport, Prompt};
 
-/// Stored compressed in the blob store, before anything else is done with the answer.
+/// Body of a sample, stored compressed in the blob store before the answer is processed further.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SampleBody {
-    /// The item.
+    /// Id of the item.
     pub item_id: String,
-    /// What the model was shown; of an item that takes several questions, the last one.
+    /// Prompt of the question; for an item with several steps, of the last one.
     pub prompt: Prompt,
-    /// What it answered, to that.
+    /// Answer to that prompt.
     pub answer: Answer,
-    /// The answer that the dataset holds for right.
+    /// Correct answer according to the dataset.
     pub expected: String,
-    /// What a judge was asked about the answer and replied; `None` before that and where no judge is needed.
+    /// The judge's prompt and reply; `None` before judging, and if the benchmark needs no judge.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
-    /// All questions and answers of an item that takes several, in order, the last one included; empty for others.
+    /// All questions and answers of an item with several steps, in order, the last one included. Empty for other items.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
-    /// What came of running the answer in a sandbox; `None` before that and where nothing is run.
+    /// Result of running the answer in a sandbox; `None` before that, and if the benchmark runs nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<Execution>,
 }
 
 impl SampleBody {
-    /// An answer to one question, nothing done with it yet.
+    /// Creates a body with an answer to one question, before any grading.
     pub fn new(
         item_id: impl Into<String>,
         prompt: Prompt,
@@ -46,33 +46,33 @@ impl SampleBody {
     }
 }
 
-/// One question of an item that takes several, and its answer.
+/// One question of an item with several steps, and its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// What the dataset calls it.
+    /// Name of the step in the dataset.
     pub name: String,
-    /// What the model was shown.
+    /// Prompt of the question.
     pub prompt: Prompt,
-    /// What it answered.
+    /// The model's answer.
     pub answer: Answer,
 }
 
-/// What came of running an answer in a sandbox.
+/// Result of running an answer in a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Execution {
-    /// Which sandbox of the sample it was, from 1.
+    /// Number of the sample's sandbox, from 1.
     pub round: u32,
-    /// What the job left behind.
+    /// Output of the job.
     pub report: JobReport,
 }
 
 /// A judge's reply to one answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judgement {
-    /// The judge, with its provider.
+    /// Name of the judge, with its provider.
     pub model: String,
-    /// What the judge was shown.
+    /// Prompt of the judge.
     pub prompt: Prompt,
-    /// What it replied.
+    /// The judge's reply.
     pub reply: Answer,
 }

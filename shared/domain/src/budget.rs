@@ -1,4 +1,4 @@
-//! What a run may cost.
+//! Budgets of runs: limits, spending and prices.
 
 use std::fmt;
 
@@ -6,49 +6,49 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Price, Usage};
 
-/// Most US dollars that a budget may allow.
+/// Maximum budget in US dollars.
 pub const BUDGET_USD_MAX: f64 = 1_000_000.0;
 
-/// What the answers of a run may cost before it is stopped. Nothing set: no limit.
+/// Budget of a run. Without limits, a run may spend any amount.
 ///
-/// A limit stops new questions. Those asked before are answered, paid for and counted: with `c` samples worked on
-/// at once and answers of at most `t` tokens with their prompts a run spends less than its budget + c × t.
+/// A limit stops new questions. Questions that were asked before are answered, paid for and counted: with `c` samples
+/// in progress and at most `t` tokens for an answer and its prompt, a run spends less than its budget + c × t.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Budget {
-    /// In US dollars, at the price that was noted with the run.
+    /// Limit in US dollars, at the price stored with the run.
     #[serde(default)]
     pub usd: Option<f64>,
-    /// In tokens of prompts and answers together.
+    /// Limit in tokens, prompts and answers together.
     #[serde(default)]
     pub tokens: Option<u64>,
 }
 
-/// Tokens that count for a budget, by who was asked.
+/// Tokens that count toward a budget, by the model that used them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Spending {
-    /// Of the model that is measured.
+    /// Tokens of the measured model.
     pub answers: Usage,
-    /// Of the judge.
+    /// Tokens of the judge.
     pub judge: Usage,
 }
 
 impl Spending {
-    /// Tokens of a judge alone.
+    /// Creates spending of the judge alone.
     pub const fn of_judge(judge: Usage) -> Self {
         Self { answers: Usage::ZERO, judge }
     }
 
-    /// Tokens of both together.
+    /// Returns the tokens of model and judge together.
     pub const fn total(self) -> u64 {
         self.answers.total().saturating_add(self.judge.total())
     }
 
-    /// The part of [`Spending::total`] that is an estimate, since no provider counted it.
+    /// Returns the part of [`Spending::total`] that is estimated because the provider didn't count it.
     pub const fn estimated_tokens(self) -> u64 {
         self.answers.estimated_tokens.saturating_add(self.judge.estimated_tokens)
     }
 
-    /// The sum of both; saturates.
+    /// Returns the sum of both; saturates.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self { answers: self.answers.plus(other.answers), judge: self.judge.plus(other.judge) }
@@ -61,17 +61,17 @@ impl From<Usage> for Spending {
     }
 }
 
-/// The prices by which spending is told in dollars. What has none costs nothing.
+/// Prices for converting spending to dollars. Tokens without a price cost nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Prices {
-    /// Of the model that is measured.
+    /// Price of the measured model.
     pub answers: Option<Price>,
-    /// Of the judge.
+    /// Price of the judge.
     pub judge: Option<Price>,
 }
 
 impl Prices {
-    /// What was spent, in US dollars.
+    /// Returns the cost of `spent` in US dollars.
     pub fn total_usd(self, spent: Spending) -> f64 {
         let usd = |price: Option<Price>, usage| price.map_or(0.0, |price| price.cost(usage).total_usd());
         usd(self.answers, spent.answers) + usd(self.judge, spent.judge)
@@ -84,44 +84,44 @@ impl From<Option<Price>> for Prices {
     }
 }
 
-/// A limit of a budget that was reached. Shown as `budget of 1.00 USD reached (1.02 USD spent)`, with a tilde before
-/// what was spent where a part of it is an estimate.
+/// Limit of a budget that was reached. Displayed as `budget of 1.00 USD reached (1.02 USD spent)`, with a tilde before
+/// the amount spent if a part of it is an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum LimitReached {
-    /// The one in US dollars.
+    /// The limit in US dollars.
     Usd {
-        /// The limit.
+        /// Limit in US dollars.
         limit: f64,
-        /// What was spent.
+        /// Amount spent in US dollars.
         spent: f64,
-        /// Tokens of it that are estimates.
+        /// Estimated tokens among those spent.
         estimated_tokens: u64,
     },
-    /// The one in tokens.
+    /// The limit in tokens.
     Tokens {
-        /// The limit.
+        /// Limit in tokens.
         limit: u64,
-        /// What was spent.
+        /// Tokens spent.
         spent: u64,
-        /// Tokens of it that are estimates.
+        /// Estimated tokens among those spent.
         estimated_tokens: u64,
     },
 }
 
 impl Budget {
-    /// Whether there is any limit.
+    /// Returns true if there is any limit.
     pub const fn is_set(self) -> bool {
         self.usd.is_some() || self.tokens.is_some()
     }
 
-    /// This budget with the limits of `new` in the place of its own, where `new` has some.
+    /// Returns `old`, with its limits replaced by those that `new` sets.
     #[must_use]
     pub fn or_else(new: Self, old: Self) -> Self {
         Self { usd: new.usd.or(old.usd), tokens: new.tokens.or(old.tokens) }
     }
 
-    /// The limit that so many tokens reach, if they reach one: answers at the model's price, replies of the judge at
-    /// the judge's. Without a price nothing costs anything.
+    /// Returns the limit that `spent` reaches, if any. Answers are charged at the model's price, replies of the judge
+    /// at the judge's. Without a price, tokens cost nothing.
     pub fn reached_by(self, spent: impl Into<Spending>, prices: impl Into<Prices>) -> Option<LimitReached> {
         let spent = spent.into();
         let usd = prices.into().total_usd(spent);
@@ -159,7 +159,7 @@ impl fmt::Display for LimitReached {
     }
 }
 
-/// Dollars with two digits behind the point, and with as many more as a small amount needs for two that count.
+/// Formats dollars with two decimals, or with more if a small amount needs them to show two significant digits.
 pub fn dollars(usd: f64) -> String {
     let digits = match usd.abs() {
         small if small > 0.0 && small < 1.0 => (1..=12)
@@ -170,7 +170,7 @@ pub fn dollars(usd: f64) -> String {
     format!("{usd:.digits$}")
 }
 
-/// A whole number in groups of three: `12,032`.
+/// Formats a whole number in groups of three digits: `12,032`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

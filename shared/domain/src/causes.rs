@@ -1,4 +1,5 @@
-//! Causes of errors: error texts without what differs only by place, such as an item's id or a sample's number.
+//! Causes of errors: error texts without the parts that differ only by location, such as an item's id or a sample's
+//! number.
 
 use std::collections::HashMap;
 
@@ -6,25 +7,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Code, code};
 
-/// Words after which a place is named.
+/// Words that are followed by a location.
 const PLACES: [&str; 8] = ["item", "items", "sample", "step", "attempt", "sandbox", "test", "waiting"];
-/// Words before which a number tells how often something was tried.
+/// Words that follow a number of tries.
 const TRIES: [&str; 5] = ["sandboxes", "attempts", "replies", "rounds", "s"];
-/// Stands for places that differ.
+/// Placeholder for locations that differ.
 const DIFFERS: &str = "…";
-/// Maximum number of different causes that are told apart.
+/// Maximum number of causes that are counted separately.
 const CAUSES_MAX: usize = 100;
-/// Maximum number of characters of a cause.
+/// Maximum length of a cause in characters.
 const CHARS_MAX: usize = 300;
-/// Stands for the causes that are not listed.
+/// Label of the causes that aren't listed.
 pub const OTHER_CAUSES: &str = "other causes";
 
 /// A cause of errors and the number of samples that ended with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCause {
-    /// The error text; `…` stands where the texts of samples differ.
+    /// Error text; `…` replaces the parts that differ between samples.
     pub message: String,
-    /// Its code, where that is known.
+    /// Code of the error, if known.
     #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
     /// Number of samples.
@@ -44,7 +45,7 @@ struct Group {
     code: Option<Code>,
     first: String,
     words: Vec<String>,
-    /// Whether all texts are the first one, to the character.
+    /// True if all texts are identical to the first one.
     same: bool,
     count: u64,
 }
@@ -67,9 +68,9 @@ impl CauseCounts {
         self.groups.push(Group { code, first: message.to_owned(), words, same: true, count });
     }
 
-    /// The causes, most frequent first. With more than `max` of them the rest is counted as [`OTHER_CAUSES`].
+    /// Returns the causes, most frequent first. If there are more than `max`, the rest are counted as [`OTHER_CAUSES`].
     pub fn finish(mut self, max: usize) -> Vec<ErrorCause> {
-        // Among equals the text decides: samples come in any order.
+        // Equal counts are ordered by text, since samples come in any order.
         let mut causes: Vec<ErrorCause> = self.groups.drain(..).map(Group::finish).collect();
         causes.sort_by(|a, b| {
             b.count.cmp(&a.count).then_with(|| (&a.message, a.code).cmp(&(&b.message, b.code)))
@@ -102,7 +103,7 @@ impl Group {
     }
 }
 
-/// A text that neither moves the cursor nor fills the screen: one line of at most 300 characters.
+/// Returns the text as one line of at most 300 characters that can't move the cursor or fill the screen.
 pub fn one_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut shown: String = line.chars().filter(|c| !c.is_control()).take(CHARS_MAX).collect();
@@ -112,7 +113,7 @@ pub fn one_line(text: &str) -> String {
     shown
 }
 
-/// The part of an error text that texts with the same cause share.
+/// Returns the words that an error text shares with other texts of the same cause.
 pub fn cause(message: &str) -> Vec<String> {
     cause_of(&words(message))
 }
@@ -126,7 +127,7 @@ fn cause_of(words: &[String]) -> Vec<String> {
         .collect()
 }
 
-/// The words of a text; what stands in backticks is one.
+/// Splits a text into words; text in back-ticks is one word.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut open = false;
@@ -152,7 +153,7 @@ fn is_place(words: &[String], at: usize) -> bool {
         || word.contains("request_id=")
 }
 
-/// What ends a word without being part of a name.
+/// Returns the punctuation at the end of a word that isn't part of a name.
 fn punctuation(word: &str) -> &str {
     let name = word.trim_end_matches([',', ':', ';', '.', ')']);
     word.get(name.len()..).unwrap_or_default()

@@ -9,7 +9,7 @@ macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal $(, $status:literal)?;)+) => {
         /// Stable code of an error: of a response, a run, a benchmark of a run, or a sample without a grade.
         ///
-        /// A name never changes its meaning. `docs/codes.md` lists all codes with what to do about them.
+        /// The meaning of a code never changes. `docs/codes.md` lists all codes with advice on what to do about them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         pub enum Code {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant,)+
@@ -19,22 +19,22 @@ macro_rules! codes {
             /// Every code, in the order of the table in `docs/codes.md`.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Name in JSON, tables and exports.
+            /// Returns the name in JSON, tables and exports.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $name,)+
                 }
             }
 
-            /// Meaning, in a sentence.
+            /// Returns the meaning in one sentence.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
                 }
             }
 
-            /// HTTP status of a response with this code, except for those of [`UnusualStatus`](crate::UnusualStatus).
-            /// `None` for causes that only runs, benchmarks and samples have.
+            /// Returns the HTTP status of a response with this code, except for the responses of
+            /// [`UnusualStatus`](crate::UnusualStatus). `None` for causes that only runs, benchmarks and samples have.
             pub const fn status(self) -> Option<u16> {
                 let status: &[u16] = match self {
                     $(Self::$variant => &[$($status)?],)+
@@ -142,7 +142,7 @@ codes! {
     /// This `Idempotency-Key` was used for another order.
     IdempotencyKeyReused = "idempotency_key_reused", 422;
 
-    // Runs, schedules and what belongs to them
+    // Runs, schedules and related resources
 
     /// There is no such run, or it was deleted.
     RunNotFound = "run_not_found", 404;
@@ -284,12 +284,12 @@ codes! {
 }
 
 impl Code {
-    /// The code of that name.
+    /// Returns the code with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str() == name)
     }
 
-    /// The code for the same failure of a judge's provider, where `self` is one of the model's provider.
+    /// Returns the code for the same failure of the judge's provider, if `self` is a failure of the model's provider.
     #[must_use]
     pub const fn of_judge(self) -> Self {
         match self {
@@ -313,7 +313,7 @@ impl Code {
         }
     }
 
-    /// Whether the code is of judging: the model's answer is stored and is not asked for again.
+    /// Returns true if the code is about judging: the model's answer is stored and isn't requested again.
     pub const fn is_of_judge(self) -> bool {
         matches!(
             self,
@@ -327,8 +327,8 @@ impl Code {
         )
     }
 
-    /// Whether another attempt at the same run would end the same way: the cause is the item or what the run was
-    /// ordered with.
+    /// Returns true if another attempt at the same run would end the same way, because the cause is the item or the
+    /// order.
     pub const fn is_permanent(self) -> bool {
         matches!(
             self,
@@ -343,10 +343,10 @@ impl fmt::Display for Code {
     }
 }
 
-/// Reads an optional code of a record or a response. A code of a newer program is read as none.
+/// Deserializes an optional code of a record or a response. Codes of newer versions become `None`.
 ///
 /// # Errors
-/// When it is neither a text nor null.
+/// If the value is neither a string nor null.
 pub fn known<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Code>, D::Error> {
     let name = Option::<String>::deserialize(deserializer)?;
     Ok(name.as_deref().and_then(Code::from_name))

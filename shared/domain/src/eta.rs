@@ -1,7 +1,7 @@
-//! How far a run is, when it will be done, and how such numbers are written.
+//! Progress of a run, estimates of when it will be done, and formatting of such numbers.
 //!
-//! The rules are shared with other clients that compute them from the same fields, so that all show equal
-//! values; `tests/data/vectors/eta.json` fixes them by example.
+//! Other clients compute the same values from the same fields. The test vectors in `tests/data/vectors/eta.json` keep
+//! the rules equal everywhere.
 
 mod text;
 
@@ -10,61 +10,62 @@ use serde::Serialize;
 pub use self::text::{format_duration_ms, format_duration_seconds, format_percent};
 use crate::sampling::share_of;
 
-/// What the estimate needs of a run. Times are microseconds since the Unix epoch.
+/// Fields of a run that the estimate needs. Times are microseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EtaRun<'a> {
-    /// The run's id, for the caller to find its entry of a schedule.
+    /// Id of the run. Callers use it to find the run's queue entry.
     pub id: &'a str,
-    /// The run's status as clients see it; `running` and `queued` matter.
+    /// Status of the run as clients see it; only `running` and `queued` matter.
     pub status: &'a str,
-    /// When the run was created.
+    /// Time of creation.
     pub created_at_us: i64,
     /// Share of the items in percent.
     pub subset_pct: u32,
-    /// Number of items; wins over the share when set.
+    /// Number of items; takes precedence over the share.
     pub subset_count: Option<u64>,
     /// The run's benchmarks.
     pub benchmarks: Vec<EtaBenchmark<'a>>,
 }
 
-/// What the estimate needs of a benchmark of a run. Times are microseconds since the Unix epoch.
+/// Fields of a run's benchmark that the estimate needs. Times are microseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EtaBenchmark<'a> {
-    /// The status as clients see it; `succeeded`, `failed`, `skipped` and `needs_setup` leave nothing to do.
+    /// Status as clients see it. Benchmarks that are `succeeded`, `failed`, `skipped` or `needs_setup` have no work
+    /// left.
     pub status: &'a str,
-    /// Items of the dataset; 0 while not known.
+    /// Items of the dataset; 0 if not yet known.
     pub total_items: u64,
-    /// Items selected; 0 while not known.
+    /// Items selected; 0 if not yet known.
     pub sampled_items: u64,
     /// Items done.
     pub completed_items: u64,
-    /// When the first item was started.
+    /// Time at which the first item was started.
     pub started_at_us: Option<i64>,
-    /// When the last item was done.
+    /// Time at which the last item was done.
     pub completed_at_us: Option<i64>,
 }
 
-/// How much of a run is done.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Progress {
     /// Items done.
     pub completed: u64,
-    /// Items expected in all.
+    /// Total number of items expected.
     pub total: u64,
-    /// Share done in percent, 0 to 100; 0 while nothing is expected.
+    /// Share done in percent, 0 to 100; 0 if no items are expected.
     pub percent: f64,
 }
 
-/// The place of a queued run.
+/// Position and estimated times of a queued run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct QueueEntry<'a> {
-    /// The run's id.
+    /// Id of the run.
     pub run_id: &'a str,
-    /// Place in the queue, from 1.
+    /// Position in the queue, from 1.
     pub queue_position: u64,
-    /// Seconds until the run is expected to start; `None` while its length cannot be estimated.
+    /// Seconds until the run is expected to start; `None` if its duration can't be estimated.
     pub start_delay_seconds: Option<f64>,
-    /// Seconds until the run is expected to be done; `None` while its length cannot be estimated.
+    /// Seconds until the run is expected to be done; `None` if its duration can't be estimated.
     pub eta_seconds: Option<f64>,
 }
 
@@ -73,7 +74,7 @@ impl EtaBenchmark<'_> {
         matches!(self.status, "succeeded" | "failed" | "skipped" | "needs_setup")
     }
 
-    /// Seconds since the start, up to the end or now; `None` before the first item is done.
+    /// Returns the seconds from the start to the end or, while open, to now; `None` before the first item is done.
     fn seconds(&self, now_us: i64) -> Option<f64> {
         let end_us = self.completed_at_us.unwrap_or(now_us);
         let elapsed_us = end_us.saturating_sub(self.started_at_us?);
@@ -86,8 +87,8 @@ impl EtaBenchmark<'_> {
 }
 
 impl EtaRun<'_> {
-    /// Items that a benchmark of this run is expected to evaluate: the selected number once it is known, else
-    /// what the subset gives of the dataset, else 0.
+    /// Returns the number of items that a benchmark of this run is expected to evaluate: the number of selected items
+    /// if known, otherwise the number that the subset selects from the dataset, otherwise 0.
     #[must_use]
     pub fn expected_items(&self, benchmark: &EtaBenchmark<'_>) -> u64 {
         let total = benchmark.total_items;
@@ -103,7 +104,7 @@ impl EtaRun<'_> {
         self.benchmarks.iter().fold(0, |sum, each| sum.saturating_add(self.expected_items(each)))
     }
 
-    /// How much of the run is done.
+    /// Returns the progress of the run.
     #[must_use]
     pub fn progress(&self) -> Progress {
         let total = self.expected_total();
@@ -113,8 +114,8 @@ impl EtaRun<'_> {
         Progress { completed, total, percent: percent.clamp(0.0, 100.0) }
     }
 
-    /// Seconds until the run is done, each benchmark at its own pace or, without one, at the run's; `None`
-    /// until a benchmark has a pace.
+    /// Returns the seconds until the run is done. Each benchmark counts at its own pace or, without one, at the run's.
+    /// `None` if no benchmark has a pace yet.
     #[must_use]
     pub fn remaining_seconds(&self, now_us: i64) -> Option<f64> {
         let average = average_seconds_per_item(std::slice::from_ref(self), now_us)?;
@@ -128,7 +129,7 @@ impl EtaRun<'_> {
         )
     }
 
-    /// Seconds that the whole run takes at a given pace; `None` without a pace or while no items are expected.
+    /// Returns the seconds that the whole run takes at the given pace; `None` without a pace or expected items.
     #[must_use]
     pub fn total_seconds(&self, average_seconds_per_item: Option<f64>) -> Option<f64> {
         let items = self.expected_total();
@@ -136,7 +137,8 @@ impl EtaRun<'_> {
     }
 }
 
-/// Seconds per item over all benchmarks that have a pace, each weighted by its items; `None` if none has.
+/// Returns the average seconds per item over all benchmarks that have a pace, weighted by their items; `None` if none
+/// has a pace.
 #[must_use]
 pub fn average_seconds_per_item(runs: &[EtaRun<'_>], now_us: i64) -> Option<f64> {
     let (mut seconds, mut items) = (0.0, 0.0);
@@ -149,11 +151,11 @@ pub fn average_seconds_per_item(runs: &[EtaRun<'_>], now_us: i64) -> Option<f64>
     (items > 0.0).then(|| seconds / items)
 }
 
-/// When each queued run is expected to start and to end, in the order of the queue.
+/// Returns when each queued run is expected to start and end, in queue order.
 ///
-/// `runs` are all runs in view: the queued ones are placed, the running ones occupy slots until their
-/// remaining time is over, and every one that has a pace contributes to the average. `slots` is how many runs
-/// are evaluated at a time, at least 1. A run whose length cannot be estimated holds no slot.
+/// `runs` are all visible runs. Queued runs are scheduled, running ones occupy slots for their remaining time, and all
+/// runs with a pace contribute to the average. `slots` is the number of runs that are evaluated in parallel, at least
+/// 1. A run whose duration can't be estimated occupies no slot.
 #[must_use]
 pub fn queue_schedule<'a>(runs: &[EtaRun<'a>], slots: usize, now_us: i64) -> Vec<QueueEntry<'a>> {
     let average = average_seconds_per_item(runs, now_us);
@@ -166,7 +168,7 @@ pub fn queue_schedule<'a>(runs: &[EtaRun<'a>], slots: usize, now_us: i64) -> Vec
         .map(|run| run.remaining_seconds(now_us).or_else(|| run.total_seconds(average)).unwrap_or(0.0))
         .collect();
     free_at.sort_unstable_by(f64::total_cmp);
-    // Each queued run takes one slot at most, so more free ones than that change nothing.
+    // Each queued run takes at most one slot, so additional free slots change nothing.
     free_at.resize(slots.clamp(1, free_at.len() + queued.len().max(1)), 0.0);
 
     let mut place = |run: &EtaRun<'a>| {
@@ -231,7 +233,7 @@ mod tests {
         all[group].as_object().unwrap().iter()
     }
 
-    /// Rounding may differ by the order of operations; a display never shows that many digits.
+    /// Rounding may differ with the order of operations; no display shows that many digits.
     fn assert_seconds(actual: Option<f64>, expected: &Value, what: &str) {
         match (actual, expected.as_f64()) {
             (None, None) => assert!(expected.is_null(), "{what}"),

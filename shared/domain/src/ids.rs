@@ -1,4 +1,4 @@
-//! Identifiers that cannot be mixed up.
+//! Typed identifiers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use uuid::Uuid;
 
 use crate::Timestamp;
 
-/// A text that is no identifier of the kind asked for.
+/// Error for a text that isn't a valid identifier of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{given}` is not a valid {kind}: {rule}")]
 pub struct InvalidId {
-    /// What was expected, for people.
+    /// Kind of identifier that was expected, for people.
     pub kind: &'static str,
-    /// What was given, cut to 80 characters.
+    /// Given text, cut to 80 characters.
     pub given: String,
-    /// The rule that it breaks.
+    /// Rule that the text violates.
     pub rule: &'static str,
 }
 
@@ -42,7 +42,7 @@ macro_rules! uuid_id {
         impl FromStr for $name {
             type Err = InvalidId;
 
-            /// Accepts every common writing of a UUID; [`fmt::Display`] gives the lowercase hyphenated one.
+            /// Accepts every common notation of a UUID; [`fmt::Display`] writes the lowercase hyphenated form.
             fn from_str(text: &str) -> Result<Self, InvalidId> {
                 Uuid::try_parse(text.trim()).map(Self).map_err(|_| InvalidId::new($kind, text, "it must be a UUID"))
             }
@@ -51,19 +51,19 @@ macro_rules! uuid_id {
 }
 
 uuid_id!(
-    /// One run. Version 4, lowercase and hyphenated wherever it is written.
+    /// Id of a run: a version 4 UUID, always written in lowercase with hyphens.
     RunId,
     "run id"
 );
 uuid_id!(
-    /// One model of the catalogue: version 5 of its provider and slug, so that every installation
-    /// gives one model the same id.
+    /// Id of a model in the catalog: a version 5 UUID of its provider and slug, so that every installation gives a
+    /// model the same id.
     ModelId,
     "model id"
 );
 
 uuid_id!(
-    /// One schedule. Version 4.
+    /// Id of a schedule: a version 4 UUID.
     ScheduleId,
     "schedule id"
 );
@@ -72,43 +72,43 @@ uuid_id!(
 const NAMESPACE: Uuid = Uuid::from_u128(0x6f1d_3a52_9a8c_4d0e_8b57_2c41_f0e9_7d13);
 
 impl RunId {
-    /// A new random id.
+    /// Creates a random id.
     pub fn random() -> Self {
         Self(Uuid::new_v4())
     }
 
-    /// The id of something that belongs to this run and is named by `name`: the same every time.
+    /// Derives a UUID from the run's id and `name`. The result is always the same.
     pub fn derive(self, name: &str) -> Uuid {
         Uuid::new_v5(&self.0, name.as_bytes())
     }
 }
 
 impl ScheduleId {
-    /// A new random id.
+    /// Creates a random id.
     pub fn random() -> Self {
         Self(Uuid::new_v4())
     }
 
-    /// The id of the run that this schedule orders for a planned time: the same every time, so that the
-    /// time is served once.
+    /// Derives the id of the run that this schedule orders for a planned time. The id is always the same, so a planned
+    /// time gets at most one run.
     pub fn run_at(self, planned: Timestamp) -> RunId {
         RunId(Uuid::new_v5(&self.0, planned.as_micros().to_string().as_bytes()))
     }
 }
 
 impl ModelId {
-    /// The id of the model that `provider` knows as `slug`.
+    /// Returns the id of the model that `provider` calls `slug`.
     pub fn of(provider: &str, slug: &str) -> Self {
         Self(Uuid::new_v5(&NAMESPACE, format!("{provider}/{slug}").as_bytes()))
     }
 }
 
-/// The slug of a benchmark, such as `mmlu_pro`: 1 to 64 of `a-z`, `0-9` and `_`.
+/// Name of a benchmark, such as `mmlu_pro`: 1 to 64 characters of `a-z`, `0-9` and `_`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BenchmarkName(String);
 
 impl BenchmarkName {
-    /// The slug as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -117,7 +117,7 @@ impl BenchmarkName {
 impl FromStr for BenchmarkName {
     type Err = InvalidId;
 
-    /// Trims and lowercases; `if_bench` and `if-bench` are older names of `ifbench`.
+    /// Trims and lowercases the text. `if_bench` and `if-bench` are older names of `ifbench`.
     fn from_str(text: &str) -> Result<Self, InvalidId> {
         let name = text.trim().to_lowercase();
         let name = if name == "if_bench" || name == "if-bench" { "ifbench".to_owned() } else { name };

@@ -1,7 +1,7 @@
 //! Jobs: work in a sandbox that takes longer than one call.
 //!
-//! A benchmark says what is to be run ([`JobSpec`]); whoever runs it hands back what was left ([`JobReport`]). Between the
-//! two stands the [`JobState`], which is saved before each side effect: what was not saved did not happen.
+//! A benchmark describes the work ([`JobSpec`]), and the worker that runs it returns the output ([`JobReport`]). The
+//! worker saves the [`JobState`] before each side effect, so a side effect that isn't saved didn't happen.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,24 +10,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// Work for one sandbox: files, and a script over them.
+/// Files for a sandbox, and a script that runs over them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// What is put into the job's folder first.
+    /// Files that are written to the job's folder first.
     pub files: Vec<JobFile>,
-    /// Text of a bash script, run in the job's folder with nothing on its standard input.
+    /// Text of a bash script that runs in the job's folder with an empty standard input.
     pub script: String,
-    /// How long it may run. Then its processes are killed.
+    /// Maximum run time. After it, the job's processes are killed.
     pub time_limit: Duration,
-    /// Memory that it needs, in bytes; a host with less for each sandbox may refuse it.
+    /// Memory that the job needs, in bytes. A host that gives each sandbox less may refuse the job.
     pub memory_bytes: u64,
-    /// Text of a short bash command that finds out whether the sandbox has what the job needs, before anything untrusted
-    /// is there. It writes one sentence about what is missing and fails, or succeeds. `None` where nothing is looked for.
+    /// Text of a short bash command that checks whether the sandbox has what the job needs, before any untrusted file
+    /// is there. It either succeeds, or writes one sentence about what is missing and fails. `None` if nothing is
+    /// checked.
     pub probe: Option<String>,
-    /// Whether the script needs Landlock to keep files from programs that it doesn't trust. It has to keep these programs
-    /// from calling Landlock themselves: their domains would be memory that not every host can count.
+    /// True if the script needs Landlock to protect files from programs that it doesn't trust. The script must keep
+    /// these programs from calling Landlock themselves: their domains would use memory that some hosts can't count.
     pub needs_landlock: bool,
-    /// Files that are read when it is over: those that are there, each up to its bound.
+    /// Files that are read when the job is over: those that exist, each up to its limit.
     pub results: Vec<ResultFile>,
 }
 
@@ -36,103 +37,103 @@ pub struct JobSpec {
 pub struct JobFile {
     /// Path within the job's folder: letters, digits, `.`, `_`, `-` and `/`; no `..`.
     pub path: String,
-    /// What is in it.
+    /// Content of the file.
     pub content: FileContent,
 }
 
-/// What is in a file of a job.
+/// Content of a job's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileContent {
-    /// These bytes.
+    /// The bytes themselves.
     Bytes(Vec<u8>),
-    /// A file that is too large to be held: an object of the blob store.
+    /// An object of the blob store, for files too large to keep in memory.
     Stored(StoredFile),
 }
 
-/// A file beside the items of a dataset, as the blob store has it.
+/// File of a dataset beside its items, as stored in the blob store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredFile {
-    /// Key of the object, whose bytes are the file's.
+    /// Key of the object that contains the file.
     pub key: String,
-    /// SHA-256 of its bytes, lowercase hex.
+    /// SHA-256 of the file, lowercase hex.
     pub sha256: String,
-    /// Length in bytes.
+    /// Length of the file in bytes.
     pub bytes: u64,
-    /// Where anybody may download it, without a key; `None` where nobody can.
+    /// Public URL for downloading the file without a key, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
-/// A file that a job leaves behind.
+/// Output file of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultFile {
     /// Path within the job's folder, as in [`JobFile::path`].
     pub path: String,
-    /// Bytes that are read at most; a longer file counts as [`Harvested::TooLong`].
+    /// Maximum number of bytes to read; a longer file becomes [`Harvested::TooLong`].
     pub bytes_max: u64,
 }
 
-/// What was found in the place of a result file. A file that is not there is not listed.
+/// Content found at the path of a result file. Missing files aren't listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Harvested {
-    /// Its text; bytes that are not UTF-8 are replaced.
+    /// Text of the file; bytes that aren't UTF-8 are replaced.
     Text(String),
-    /// It is longer than was asked for: it has so many bytes.
+    /// The file is longer than requested; contains its size in bytes.
     TooLong(u64),
-    /// A link, a folder, a pipe: nothing that is read.
+    /// A link, folder, pipe or other entry that isn't read.
     NotAFile,
 }
 
-/// Variable of a command in a sandbox that may restrict itself with Landlock, by the value `1`. Other commands have no
-/// Landlock where no cgroup counts memory. Only a request's variables count: a program can't set it for others. Hosts that
-/// don't know it ignore it.
+/// Environment variable that allows a command in a sandbox to restrict itself with Landlock, if set to `1`. Without it,
+/// a command has no Landlock on hosts where no cgroup counts memory. Only variables in a request count: a program can't
+/// set it for others. Hosts that don't support the variable ignore it.
 pub const ALLOW_LANDLOCK: &str = "SANDY_ALLOW_LANDLOCK";
 
-/// How a job ended.
+/// Reason why a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobEnd {
-    /// Its script ended with this code; 128 + N by signal N.
+    /// The script exited with this code; 128 + N if killed by signal N.
     Exited(i32),
-    /// Its time was up, and it was killed.
+    /// The job exceeded its time limit and was killed.
     TimedOut,
-    /// It stopped without saying how: something killed all of it.
+    /// The job stopped without a report, because all its processes were killed.
     Vanished,
-    /// A program of it stopped (`SIGSTOP`) a process of the job, such as the one that supervises it, and it was killed.
+    /// A program of the job stopped (`SIGSTOP`) a process of the job, such as the supervisor, and the job was killed.
     Halted,
-    /// Its programs went over a limit of the sandbox (memory, processes, disk), and the host ended the sandbox for it.
+    /// The job's programs exceeded a limit of the sandbox (memory, processes, disk), and the host ended the sandbox.
     OverLimit,
 }
 
 impl JobEnd {
-    /// Whether a program of the job kept it from ending by itself: it used up the job's time, stopped its supervisor, or
-    /// went over the sandbox's limits. A supervisor that works ends before, and stays far below them.
+    /// Returns true if a program of the job kept it from ending normally: it used up the job's time, stopped its
+    /// supervisor, or exceeded the sandbox's limits. A working supervisor ends earlier and stays far below the limits.
     pub fn is_held_up(self) -> bool {
         matches!(self, Self::TimedOut | Self::Halted | Self::OverLimit)
     }
 }
 
-/// What a job left behind. Everything in it was written by untrusted programs.
+/// Output of a job. Untrusted programs may have written all of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobReport {
-    /// How it ended.
+    /// Reason why the job ended.
     pub end: JobEnd,
-    /// The result files that are there, by path.
+    /// Result files that exist, by path.
     pub files: BTreeMap<String, Harvested>,
-    /// The end of what it wrote to standard output.
+    /// End of the job's standard output.
     pub stdout_tail: String,
-    /// The end of what it wrote to standard error.
+    /// End of the job's standard error.
     pub stderr_tail: String,
-    /// How long it ran, as the sandbox's clock says, in milliseconds.
+    /// Run time in milliseconds, by the sandbox's clock.
     pub elapsed_ms: Option<u64>,
-    /// How the sandbox was kept apart, as its host named it; `None` where the host does not say.
+    /// Isolation of the sandbox, as named by its host; `None` if the host doesn't report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<String>,
 }
 
 impl JobReport {
-    /// The text of a result file.
+    /// Returns the text of a result file.
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.files.get(path) {
             Some(Harvested::Text(text)) => Some(text),
@@ -141,30 +142,30 @@ impl JobReport {
     }
 }
 
-/// Where a sample's job stands. Saved before each side effect.
+/// State of a sample's job. Saved before each side effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "at")]
 pub enum JobState {
-    /// A sandbox is being asked for. One that was made and not noted ends by itself, by its host's rules.
+    /// The worker requests a sandbox. If the sandbox is created but its id isn't saved, its host ends it by itself.
     Creating,
-    /// There is a sandbox; files are being put into it, and the script is being started. Both may be done twice.
+    /// The sandbox exists; the worker writes files to it and starts the script. Both may happen twice.
     Starting {
-        /// Its id at the host.
+        /// Id of the sandbox at the host.
         sandbox: String,
     },
     /// The script was started.
     Running {
-        /// Its id at the host.
+        /// Id of the sandbox at the host.
         sandbox: String,
-        /// When it is over at the latest, by its own time limit.
+        /// Latest time at which the job is over, by its own time limit.
         until: Timestamp,
-        /// How often it was looked at.
+        /// Number of times that the worker polled the job.
         polls: u32,
     },
 }
 
 impl JobState {
-    /// The sandbox that is in use.
+    /// Returns the id of the sandbox in use.
     pub fn sandbox(&self) -> Option<&str> {
         match self {
             Self::Creating => None,
@@ -173,28 +174,28 @@ impl JobState {
     }
 }
 
-/// A sample's job: where it stands, and how often it was begun.
+/// Job of a sample: its state, and its number of rounds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
-    /// Which sandbox this is for the sample, from 1: one that is lost is followed by another.
+    /// Number of the sample's sandbox, from 1. A lost sandbox is replaced with another.
     pub round: u32,
-    /// Random text that is made anew for each round and told to nobody but the job's own programs: what they leave can be
-    /// sealed with it.
+    /// Random text, generated for each round and known only to the job's own programs, which can seal their output with
+    /// it.
     #[serde(default)]
     pub nonce: String,
-    /// Where it stands.
+    /// State of the job.
     pub state: JobState,
 }
 
 impl Job {
-    /// The same round, further on.
+    /// Returns the same round in another state.
     #[must_use]
     pub fn at(&self, state: JobState) -> Self {
         Self { round: self.round, nonce: self.nonce.clone(), state }
     }
 }
 
-/// The wait before the n-th look at a running job (n from 1): 1, 2, 4 … 60 s.
+/// Returns the wait before the n-th poll of a running job (n from 1): 1, 2, 4 … 60 s.
 pub fn poll_wait(polls: u32) -> Duration {
     crate::sample::backoff(polls)
 }

@@ -1,7 +1,7 @@
-//! What a run is: types, state machines, sampling, statistics.
+//! Domain model of runs: types, state machines, sampling, statistics.
 //!
-//! Nothing here does I/O or knows a service: a value of this crate can be made, compared and tested
-//! without a network, a clock or a disk. Times come in as [`Timestamp`]s, randomness as a seed.
+//! This crate does no I/O and knows no services: its values can be created, compared and tested without a network, a
+//! clock or a disk. Times are passed in as [`Timestamp`]s, randomness as a seed.
 
 pub mod answer;
 pub mod body;

@@ -1,4 +1,4 @@
-//! How a sample ended, and what that counts for.
+//! Outcomes of samples, and how they count.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Code, code};
 
-/// How a sample ended.
+/// Outcome of a sample.
 ///
-/// The first seven are graded: they count in the denominator of the score. The last three say that
-/// nothing can be said about the model's answer; they lower the coverage instead.
+/// The first seven are graded: they count in the denominator of the score. The last three say nothing about the model's
+/// answer and lower the coverage instead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -19,24 +19,24 @@ pub enum Outcome {
     Incorrect,
     /// The answer earns a score between 0 and 1.
     Partial,
-    /// The model answered nothing.
+    /// The model gave no answer.
     NoAnswer,
-    /// The model answered, but not in a form in which its answer can be found.
+    /// The model answered, but the parser can't extract the answer.
     Unparsed,
     /// The token limit cut the answer off before it was complete.
     Truncated,
     /// The model or its provider refused to answer.
     Refused,
-    /// The prompt does not fit the model's context, or the answer did not fit the time limit.
+    /// The prompt doesn't fit the model's context, or the answer exceeded the time limit.
     TooLong,
-    /// The model cannot take what the prompt has, such as an image.
+    /// The model doesn't support a part of the prompt, such as an image.
     Unsupported,
     /// The provider, the network or this program failed.
     InfrastructureError,
 }
 
 impl Outcome {
-    /// Every outcome, in the order in which they are listed.
+    /// All outcomes, in display order.
     pub const ALL: [Self; 10] = [
         Self::Correct,
         Self::Incorrect,
@@ -50,12 +50,12 @@ impl Outcome {
         Self::InfrastructureError,
     ];
 
-    /// Whether the sample counts in the score's denominator.
+    /// Returns true if the sample counts in the score's denominator.
     pub const fn is_graded(self) -> bool {
         !matches!(self, Self::TooLong | Self::Unsupported | Self::InfrastructureError)
     }
 
-    /// The name used in JSON, tables and exports.
+    /// Returns the name in JSON, tables and exports.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Correct => "correct",
@@ -71,7 +71,7 @@ impl Outcome {
         }
     }
 
-    /// The outcome of that name.
+    /// Returns the outcome with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|outcome| outcome.as_str() == name)
     }
@@ -83,21 +83,21 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The end of one sample: outcome, score, reason, and what the answer was taken to be.
+/// Result of one sample: outcome, score, reason, and extracted answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// How it ended.
+    /// Outcome of the sample.
     pub outcome: Outcome,
-    /// 0 to 1 (a benchmark may define a lower bound below 0); `None` exactly when not graded.
+    /// Score from 0 to 1 (a benchmark may define a lower bound below 0); `None` exactly if the sample isn't graded.
     pub score: Option<f64>,
-    /// Why, in one sentence for people. Empty for a right answer.
+    /// Reason in one sentence for people. Empty for a right answer.
     pub reason: String,
-    /// Code of the cause; `None` for graded outcomes, and in verdicts of an older program.
+    /// Code of the cause; `None` for graded outcomes, and in verdicts of older versions.
     #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
-    /// What the parser took the answer to be; `None` when it found none.
+    /// Answer that the parser extracted; `None` if it found none.
     pub extracted: Option<String>,
-    /// What else the grader has to say: an object, empty when nothing.
+    /// Further details from the grader: an object, empty if there are none.
     #[serde(default)]
     pub detail: serde_json::Map<String, serde_json::Value>,
 }
@@ -107,17 +107,18 @@ impl Verdict {
         Self { outcome, score, reason, code: None, extracted, detail: serde_json::Map::new() }
     }
 
-    /// A right answer.
+    /// Creates the verdict of a right answer.
     pub fn correct(extracted: impl Into<String>) -> Self {
         Self::new(Outcome::Correct, Some(1.0), Some(extracted.into()), String::new())
     }
 
-    /// A wrong answer.
+    /// Creates the verdict of a wrong answer.
     pub fn incorrect(extracted: impl Into<String>, reason: impl Into<String>) -> Self {
         Self::new(Outcome::Incorrect, Some(0.0), Some(extracted.into()), reason.into())
     }
 
-    /// An answer that earns part of the score. The ends of the range become correct and incorrect.
+    /// Creates the verdict of an answer that earns part of the score. The ends of the range become correct and
+    /// incorrect.
     pub fn partial(score: f64, extracted: Option<String>, reason: impl Into<String>) -> Self {
         let outcome = match score {
             s if s >= 1.0 => Outcome::Correct,
@@ -127,13 +128,13 @@ impl Verdict {
         Self::new(outcome, Some(score), extracted, reason.into())
     }
 
-    /// A graded end without a usable answer: no-answer, unparsed, truncated or refused. Scores 0.
+    /// Creates a graded verdict without a usable answer: no-answer, unparsed, truncated or refused. The score is 0.
     pub fn wrong(outcome: Outcome, reason: impl Into<String>) -> Self {
         Self::new(outcome, outcome.is_graded().then_some(0.0), None, reason.into())
     }
 
-    /// An end that says nothing about the answer: too-long, unsupported or infrastructure-error, as its cause says. No
-    /// score.
+    /// Creates a verdict that says nothing about the answer: too-long, unsupported or infrastructure-error, depending
+    /// on `code`. It has no score.
     pub fn ungraded(code: Code, reason: impl Into<String>) -> Self {
         let outcome = match code {
             Code::ContextTooLong | Code::AnswerTimeout => Outcome::TooLong,
@@ -143,40 +144,40 @@ impl Verdict {
         Self { code: Some(code), ..Self::wrong(outcome, reason) }
     }
 
-    /// Whether the answer is right: `None` when it was not graded.
+    /// Returns true if the answer is right; `None` if it wasn't graded.
     pub fn is_correct(&self) -> Option<bool> {
         self.outcome.is_graded().then_some(self.outcome == Outcome::Correct)
     }
 }
 
-/// How many samples ended in which way.
+/// Number of samples by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OutcomeCounts([u64; Outcome::ALL.len()]);
 
 impl OutcomeCounts {
-    /// Counts one more.
+    /// Counts one more sample.
     pub fn add(&mut self, outcome: Outcome) {
         if let Some(count) = self.0.get_mut(outcome as usize) {
             *count += 1;
         }
     }
 
-    /// How many ended so.
+    /// Returns the number of samples with this outcome.
     pub fn get(&self, outcome: Outcome) -> u64 {
         self.0.get(outcome as usize).copied().unwrap_or(0)
     }
 
-    /// How many ended at all.
+    /// Returns the total number of samples.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// How many were graded.
+    /// Returns the number of graded samples.
     pub fn graded(&self) -> u64 {
         Outcome::ALL.into_iter().filter(|outcome| outcome.is_graded()).map(|outcome| self.get(outcome)).sum()
     }
 
-    /// Each outcome with its count, zero counts included.
+    /// Iterates over all outcomes and their counts, zero counts included.
     pub fn iter(&self) -> impl Iterator<Item = (Outcome, u64)> + '_ {
         Outcome::ALL.into_iter().map(|outcome| (outcome, self.get(outcome)))
     }

@@ -1,4 +1,4 @@
-//! What comes out of one benchmark of a run, from its samples.
+//! Report of one benchmark of a run, computed from its samples.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::statistics::{
 };
 use crate::{Cost, ErrorCause, Outcome, OutcomeCounts, Price, Usage};
 
-/// The result of a benchmark: its score never without coverage and the count of every outcome.
+/// Result of a benchmark. The score always comes with coverage and the count of every outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkReport {
-    /// Sum of scores over graded samples; `None` when too few were graded.
+    /// Mean score of the graded samples; `None` if too few were graded.
     pub score: Option<f64>,
-    /// The same, whatever the coverage; `None` only when nothing was graded.
+    /// The same for any coverage; `None` only if no sample was graded.
     pub score_of_graded: Option<f64>,
-    /// Correct samples over planned ones: what is not right counts as wrong, errors included.
+    /// Correct samples / planned samples. Everything that isn't correct counts as wrong, errors included.
     pub accuracy_all: f64,
-    /// Graded samples over planned ones, 0 to 1.
+    /// Graded samples / planned samples, 0 to 1.
     pub coverage: f64,
-    /// Coverage below which there is no score.
+    /// Minimum coverage for a score.
     pub coverage_min: f64,
     /// Samples planned.
     pub planned: u64,
@@ -32,19 +32,19 @@ pub struct BenchmarkReport {
     pub items: u64,
     /// Samples planned per item.
     pub samples_per_item: u32,
-    /// How many samples ended in which way.
+    /// Number of samples by outcome.
     pub outcomes: OutcomeCounts,
-    /// Causes of the infrastructure-errors, most frequent first. Empty without errors, in reports of an older program,
-    /// and where the dataset is gated: an error text may quote an item.
+    /// Causes of the infrastructure-errors, most frequent first. Empty without errors, in reports of older versions,
+    /// and if the dataset is gated, because an error text may quote an item.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub error_causes: Vec<ErrorCause>,
-    /// Answers that the token limit cut off, right ones included.
+    /// Answers that the token limit cut off, correct ones included.
     pub truncated_answers: u64,
-    /// Wilson 95 % interval of the share of correct samples among the graded ones. Holds for one sample
-    /// per item; with several use `clustered`. `None` where scores are more than right and wrong.
+    /// Wilson 95% interval of the share of correct samples among the graded ones. It's valid for one sample per item;
+    /// with several, use `clustered`. `None` if scores can be other than right or wrong.
     pub wilson_95: Option<Interval>,
-    /// Mean over items of the item's mean score: with several samples per item every item counts alike, however many
-    /// of its samples were graded. `None` when nothing was graded, and in reports of an older program.
+    /// Mean over items of each item's mean score: every item has the same weight, however many of its samples were
+    /// graded. `None` if no sample was graded, and in reports of older versions.
     #[serde(default)]
     pub mean_of_items: Option<f64>,
     /// Mean over graded samples, with a standard error clustered by item.
@@ -57,34 +57,35 @@ pub struct BenchmarkReport {
     pub pass_hat: BTreeMap<u32, PassEstimate>,
     /// Tokens of all answers.
     pub usage: Usage,
-    /// Answers for which the provider counted no tokens.
+    /// Number of answers without token counts from the provider.
     pub without_usage: u64,
-    /// Cost of the tokens, when the provider's price is known.
+    /// Cost of the tokens, if the provider's price is known.
     pub cost: Option<Cost>,
-    /// For a run with a budget, and where the provider did not count all tokens: all tokens that count for a budget.
-    /// Beyond `usage` these are estimates where the provider counted nothing, and attempts that brought no answer.
+    /// All tokens that count toward a budget, for runs with a budget and if the provider didn't count all tokens. In
+    /// addition to `usage`, they include estimates for answers that the provider didn't count, and attempts without an
+    /// answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<Usage>,
-    /// Tokens of all replies of the judge, as far as its provider counted them; `None` when no judge was asked.
+    /// Tokens of all replies of the judge that its provider counted; `None` if no judge was called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_usage: Option<Usage>,
-    /// Cost of the judge's tokens, when its provider's price is known.
+    /// Cost of the judge's tokens, if its provider's price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_cost: Option<Cost>,
-    /// All tokens of the judge that count for a budget, as `spent` tells them of the answers.
+    /// All tokens of the judge that count toward a budget; see `spent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judge_spent: Option<Usage>,
-    /// Time from request to the end of the answer, in milliseconds.
+    /// Milliseconds from the request to the end of the answer.
     pub latency_ms: Option<Percentiles<u64>>,
-    /// For each group of items: what was planned, graded and correct, and the score.
+    /// Counts and score of each group of items.
     #[serde(default)]
     pub groups: BTreeMap<String, GroupReport>,
-    /// What the benchmark's protocol reports besides.
+    /// Additional results of the benchmark's protocol.
     #[serde(default)]
     pub extra: serde_json::Map<String, serde_json::Value>,
 }
 
-/// Reads a map by number. Inside a tagged enum serde hands on keys as the texts that JSON has.
+/// Deserializes a map with numeric keys. Inside a tagged enum, serde passes keys as JSON strings.
 fn by_k<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u32, PassEstimate>, D::Error> {
     let by_text = BTreeMap::<String, PassEstimate>::deserialize(deserializer)?;
     by_text.into_iter().map(|(k, value)| Ok((k.parse().map_err(serde::de::Error::custom)?, value))).collect()
@@ -93,33 +94,33 @@ fn by_k<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<u3
 /// The result of one group of items, such as a category.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct GroupReport {
-    /// Samples that ended.
+    /// Number of samples that ended.
     pub ended: u64,
-    /// Of these, graded.
+    /// Number of those that were graded.
     pub graded: u64,
-    /// Of these, correct.
+    /// Number of those that were correct.
     pub correct: u64,
-    /// Sum of scores over graded samples; `None` when none was.
+    /// Mean score of the graded samples; `None` if there are none.
     pub score: Option<f64>,
 }
 
 impl BenchmarkReport {
-    /// The same report with what the judge's tokens cost at its price.
+    /// Adds the cost of the judge's tokens at its price.
     #[must_use]
     pub fn with_judge_price(self, price: Option<Price>) -> Self {
         let judge_cost = price.zip(self.judge_usage).map(|(price, usage)| price.cost(usage));
         Self { judge_cost, ..self }
     }
 
-    /// The same report of a benchmark whose scores are not 1 for right and 0 for the rest: a share of right answers is
-    /// not its score, and has no interval.
+    /// Removes the interval of the share of right answers, for a benchmark whose scores aren't only 1 and 0: that share
+    /// isn't its score.
     #[must_use]
     pub fn without_share(self) -> Self {
         Self { wilson_95: None, ..self }
     }
 
-    /// The same report of a benchmark whose scores are within 0 and 1: the interval around their mean is cut to that.
-    /// By Student's t alone it reaches over it when items are few.
+    /// Limits the interval around the mean to 0 to 1, for a benchmark whose scores are in that range. By Student's t
+    /// alone, the interval exceeds the range if there are few items.
     #[must_use]
     pub fn of_shares(mut self) -> Self {
         if let Some(interval) = self.clustered.as_mut().and_then(|mean| mean.interval.as_mut()) {
@@ -129,18 +130,18 @@ impl BenchmarkReport {
         self
     }
 
-    /// The same report with the causes of its infrastructure-errors.
+    /// Adds the causes of the infrastructure-errors.
     #[must_use]
     pub fn with_error_causes(self, error_causes: Vec<ErrorCause>) -> Self {
         Self { error_causes, ..self }
     }
 
-    /// Number of samples that ended with an infrastructure-error.
+    /// Returns the number of samples that ended with an infrastructure-error.
     pub fn infrastructure_errors(&self) -> u64 {
         self.outcomes.get(Outcome::InfrastructureError)
     }
 
-    /// Why the benchmark failed, when too few of its samples were graded.
+    /// Returns the reason why the benchmark failed, if too few of its samples were graded.
     pub fn failure(&self) -> Option<String> {
         if self.score.is_some() {
             return None;
@@ -163,7 +164,7 @@ impl BenchmarkReport {
     }
 }
 
-/// Takes samples one by one, in any order, and makes the report.
+/// Builds the report from samples that are added one by one, in any order.
 ///
 /// Keeps a few numbers per sample, not the samples.
 #[derive(Debug, Default)]
@@ -175,7 +176,7 @@ pub struct ReportBuilder {
     without_usage: u64,
     judge_usage: Option<Usage>,
     latencies_ms: Vec<u64>,
-    /// Scores of the graded samples of each item, by the item's position.
+    /// Scores of each item's graded samples, by the item's position.
     by_item: BTreeMap<u32, ItemScores>,
     groups: BTreeMap<String, (GroupReport, f64)>,
 }
@@ -187,7 +188,7 @@ struct ItemScores {
 }
 
 impl ReportBuilder {
-    /// Counts a sample that is over.
+    /// Counts a finished sample.
     pub fn add(&mut self, sample: &SampleSummary) {
         self.outcomes.add(sample.outcome);
         self.truncated_answers += u64::from(sample.truncated);
@@ -217,7 +218,7 @@ impl ReportBuilder {
         }
     }
 
-    /// The report over `items` planned items with so many samples each. `price` is the model's.
+    /// Builds the report over `items` planned items with `samples_per_item` samples each. `price` is the model's.
     #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
     pub fn finish(
         mut self,
@@ -278,14 +279,14 @@ impl ReportBuilder {
     }
 }
 
-/// Every cluster has a score at least.
+/// Computes the mean of the clusters' means. Every cluster has at least one score.
 #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
 fn mean_of_means(clusters: &[&[f64]]) -> Option<f64> {
     let means = clusters.iter().map(|scores| scores.iter().sum::<f64>() / scores.len() as f64);
     (!clusters.is_empty()).then(|| means.sum::<f64>() / clusters.len() as f64)
 }
 
-/// The k for which pass@k is told: powers of two below the number of samples, and that number.
+/// Returns the values of k for which pass@k is reported: powers of two below the number of samples, and that number.
 fn pass_ks(samples: u32) -> Vec<u32> {
     if samples < 2 {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! A run and its benchmarks: what was ordered, and the states they go through.
+//! Runs and their benchmarks: settings and states.
 
 mod benchmark_state;
 mod choices;
@@ -10,7 +10,7 @@ pub use choices::{AuthMode, DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owne
 pub use plan::{DatasetUse, JudgeUse, Plan};
 pub use state::{FailureReason, RunState, RunStatus};
 
-/// A benchmark whose coverage is below this has no score, unless the run says otherwise.
+/// Default of the minimum coverage. Benchmarks with less have no score.
 pub const COVERAGE_MIN_DEFAULT: f64 = 0.9;
-/// Upper bound of samples per item.
+/// Maximum number of samples per item.
 pub const SAMPLES_PER_ITEM_MAX: u32 = 1_000;

@@ -1,4 +1,4 @@
-//! A sample: one answer to one item, and the states it goes through.
+//! Samples: references, leases and states.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BenchmarkName, IllegalTransition, Outcome, RunId, Timestamp, Usage};
 
-/// Where a sample stands in its benchmark's plan.
+/// Position of a sample in its benchmark's plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Position {
     /// Index of the item in the plan, from 0.
@@ -22,23 +22,23 @@ impl fmt::Display for Position {
     }
 }
 
-/// The address of one sample: enough to find its record, and nothing else.
+/// Reference to a sample: exactly the fields needed to find its record.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SampleRef {
     /// The run.
     pub run: RunId,
     /// The benchmark.
     pub benchmark: BenchmarkName,
-    /// The planner's attempt that made the plan.
+    /// Number of the planner's attempt that made the plan.
     pub plan: u32,
-    /// Over how many partitions the plan is spread.
+    /// Number of shards over which the plan is spread.
     pub shards: u32,
-    /// The place in the plan.
+    /// Position in the plan.
     pub position: Position,
 }
 
 impl SampleRef {
-    /// The partition that holds the sample: its item's position modulo the number of partitions.
+    /// Returns the shard that holds the sample: its item's position modulo the number of shards.
     pub const fn shard(&self) -> u32 {
         match self.shards {
             0 | 1 => 0,
@@ -53,58 +53,58 @@ impl fmt::Display for SampleRef {
     }
 }
 
-/// How many items a partition is made for; more partitions carry more commits a second.
+/// Number of items per shard. More shards allow more commits per second.
 const ITEMS_PER_SHARD: u64 = 200;
-/// Partitions of one benchmark of a run at most.
+/// Maximum number of shards of a benchmark of a run.
 const SHARDS_MAX: u64 = 64;
 
-/// Over how many partitions so many items are spread: one for each 200, 64 at most.
+/// Returns the number of shards for `items` items: one per 200 items, at most 64.
 pub fn shards_for(items: u64) -> u32 {
     u32::try_from(items.div_ceil(ITEMS_PER_SHARD).clamp(1, SHARDS_MAX)).unwrap_or(1)
 }
 
-/// How many of `items` items fall on partition `shard` of `shards`.
+/// Returns the number of items, out of `items`, that belong to shard `shard` of `shards`.
 pub fn items_in_shard(items: u64, shard: u32, shards: u32) -> u64 {
     let (shard, shards) = (u64::from(shard), u64::from(shards.max(1)));
     items / shards + u64::from(shard < items % shards)
 }
 
-/// The right to work on a sample for a while.
+/// Temporary right of an attempt to work on a sample.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// Number of the attempt, from 1: the fencing token. A commit with an older one changes nothing.
+    /// Number of the attempt, from 1: the fencing token. A commit with an older number changes nothing.
     pub attempt: u32,
-    /// When the right ends.
+    /// Time at which the lease ends.
     pub until: Timestamp,
-    /// Start count of the host that gave it; leases of an earlier start are void.
+    /// Start count of the host that granted the lease; leases from earlier starts are void.
     pub epoch: u64,
 }
 
 impl Lease {
-    /// Whether somebody may still be working under this lease.
+    /// Returns true if a worker may still be working under this lease.
     pub fn is_live(&self, now: Timestamp, epoch: u64) -> bool {
         self.epoch == epoch && self.until > now
     }
 }
 
-/// Where a sample stands.
+/// State of a sample.
 ///
-/// Its transitions are the model of those in the table, which are condition expressions: a property test of the crate
-/// that holds the table (`shared/state/tests`) carries out random sequences in both.
+/// Its transitions are a model of those in the table, which are condition expressions: a property test of the crate
+/// that owns the table (`shared/state/tests`) runs random sequences on both.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SampleState {
-    /// To be worked on, not before `due_at`.
+    /// Waiting for a worker, not before `due_at`.
     Open {
-        /// When its message should be handled.
+        /// Time at which the sample's message should be handled.
         due_at: Timestamp,
     },
-    /// Somebody works on it.
+    /// A worker is working on it.
     Claimed(Lease),
     /// Over.
     Done {
-        /// The attempt that ended it.
+        /// Number of the attempt that ended it.
         attempt: u32,
-        /// How.
+        /// Outcome of the sample.
         outcome: Outcome,
     },
 }
@@ -122,7 +122,7 @@ impl SampleState {
         IllegalTransition { what: "sample", from: self.name(), verb }
     }
 
-    /// Open and due, or claimed under a lease that is over → claimed. `attempts` is how many there were.
+    /// Open and due, or claimed under an expired lease → claimed. `attempts` is the number of attempts so far.
     pub fn claim(
         &self,
         attempts: u32,
@@ -138,7 +138,7 @@ impl SampleState {
         Ok(Self::Claimed(Lease { attempt: attempts + 1, until, epoch }))
     }
 
-    /// Claimed by `attempt` → open again at `due_at`: a planned wait, or a claim given back.
+    /// Claimed by `attempt` → open again at `due_at`, for a planned wait or a returned claim.
     pub fn release(&self, attempt: u32, due_at: Timestamp) -> Result<Self, IllegalTransition> {
         match self {
             Self::Claimed(lease) if lease.attempt == attempt => Ok(Self::Open { due_at }),
@@ -146,7 +146,7 @@ impl SampleState {
         }
     }
 
-    /// Claimed by `attempt` → open now, for who has the next turn.
+    /// Claimed by `attempt` → open now, for the worker of the next turn.
     pub fn hand_over(&self, attempt: u32, now: Timestamp) -> Result<Self, IllegalTransition> {
         self.release(attempt, now)
     }
@@ -159,7 +159,7 @@ impl SampleState {
         }
     }
 
-    /// Done without a grade → open, so that it is asked again.
+    /// Done without a grade → open, so that the sample is repeated.
     pub fn reopen(&self, now: Timestamp) -> Result<Self, IllegalTransition> {
         match self {
             Self::Done { outcome, .. } if !outcome.is_graded() => Ok(Self::Open { due_at: now }),
@@ -168,40 +168,40 @@ impl SampleState {
     }
 }
 
-/// How often and how long a sample was tried.
+/// Attempts of a sample and time spent waiting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Effort {
-    /// Times that it was claimed, lost attempts included.
+    /// Number of claims, lost attempts included.
     pub attempts: u32,
-    /// Attempts that failed for a reason of their own: bounded by count.
+    /// Number of attempts that failed on their own, which is limited.
     pub failures: u32,
-    /// Planned waits.
+    /// Number of planned waits.
     pub waits: u32,
-    /// When the provider first asked to wait; a wait is bounded by the time since.
+    /// Time at which the provider first asked to wait. The time since then is limited.
     pub waiting_since: Option<Timestamp>,
-    /// Attempts that neither ended the sample nor gave it back, since it last got further: their process was killed or
-    /// their lease ran out. Bounded by number.
+    /// Number of attempts since the last progress that neither ended the sample nor released it, because their process
+    /// was killed or their lease expired. Limited.
     #[serde(default)]
     pub lost: u32,
 }
 
-/// What lists, charts and metrics need of a finished sample; the body is in the blob store.
+/// Summary of a finished sample for lists, charts and metrics; the body is in the blob store.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SampleSummary {
-    /// Place in the plan.
+    /// Position in the plan.
     pub position: Position,
-    /// The item.
+    /// Id of the item.
     pub item_id: String,
-    /// How it ended.
+    /// Outcome of the sample.
     pub outcome: Outcome,
-    /// `None` exactly when it was not graded.
+    /// Score; `None` exactly if the sample isn't graded.
     pub score: Option<f64>,
-    /// Whether the token limit cut the answer off, also when it was right.
+    /// True if the token limit cut the answer off, even if the answer is correct.
     #[serde(default)]
     pub truncated: bool,
-    /// From request to the end of the answer; `None` when there was none.
+    /// Milliseconds from the request to the end of the answer; `None` without an answer.
     pub latency_ms: Option<u64>,
-    /// Tokens of all calls that were answered.
+    /// Tokens of all calls that returned an answer.
     pub usage: Option<Usage>,
     /// Group of the item within its benchmark, such as a category.
     #[serde(default)]
@@ -211,7 +211,7 @@ pub struct SampleSummary {
     pub judge_usage: Option<Usage>,
 }
 
-/// The wait before the n-th repeat of a failed attempt (n from 1), before jitter: 1, 2, 4 … 60 s.
+/// Returns the wait before the n-th retry of a failed attempt (n from 1), before jitter: 1, 2, 4 … 60 s.
 pub fn backoff(failures: u32) -> Duration {
     const BACKOFF_MAX_S: u64 = 60;
     let doubled = 1_u64.checked_shl(failures.saturating_sub(1)).unwrap_or(BACKOFF_MAX_S);

@@ -1,9 +1,9 @@
-//! Which items of a dataset a run evaluates, and in which order.
+//! Selection of the items that a run evaluates, and their order.
 //!
-//! The selection is a function of the seed text, the size of the dataset and the asked share or count alone,
-//! and it is the one that Python's `random` module would make. So two systems that follow the same rules
-//! select the same items in the same order, and with one seed a smaller sample is the start of a larger one.
-//! `tests/data/vectors/subset.json` fixes the rules by example.
+//! The selection depends only on the seed text, the size of the dataset, and the share or count of the order. It's the
+//! selection that Python's `random` module makes. Two systems that follow the same rules therefore select the same
+//! items in the same order, and with the same seed, a smaller sample is the start of a larger one. The test vectors in
+//! `tests/data/vectors/subset.json` pin the rules.
 
 mod item_hash;
 mod mt19937;
@@ -16,27 +16,27 @@ pub use self::item_hash::{item_hash, item_hash_of_text, python_json};
 pub use self::mt19937::PythonRandom;
 pub use self::range::{environment_seed, sample_range};
 
-/// The longest seed a caller may set, in characters.
+/// Maximum length of a seed in characters.
 pub const MAX_SEED_CHARS: usize = 128;
 
-/// The greatest count a caller may ask for, in items.
+/// Maximum count of items that an order may request.
 pub const MAX_COUNT_ITEMS: u64 = i32::MAX as u64;
 
-/// The part of every benchmark that a run evaluates.
+/// Part of every benchmark that a run evaluates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subset {
     /// Share of the items in percent, 1 to 100.
     pub pct: u32,
-    /// Number of items; wins over `pct` when set.
+    /// Number of items; takes precedence over `pct`.
     pub count: Option<u64>,
-    /// What the selection depends on besides the benchmark; the run's id when not set.
+    /// Seed of the selection; the run's id by default.
     pub seed: Option<String>,
 }
 
-/// Why a [`Subset`] is refused.
+/// Error for an invalid [`Subset`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum SubsetError {
-    /// The share is not a whole percentage of 1 to 100.
+    /// The share isn't a whole percentage from 1 to 100.
     #[error("the share of items must be from 1 to 100 percent, not {0}")]
     Pct(u32),
     /// The count is zero or above [`MAX_COUNT_ITEMS`].
@@ -54,11 +54,11 @@ impl Default for Subset {
 }
 
 impl Subset {
-    /// A checked subset; the seed is trimmed and dropped when nothing is left of it.
+    /// Creates a checked subset. The seed is trimmed, and dropped if it's empty after that.
     ///
     /// # Errors
     ///
-    /// [`SubsetError`] names the first part that is out of its bounds.
+    /// [`SubsetError`] names the first invalid part.
     pub fn new(pct: u32, count: Option<u64>, seed: Option<&str>) -> Result<Self, SubsetError> {
         if !(1..=100).contains(&pct) {
             return Err(SubsetError::Pct(pct));
@@ -74,7 +74,7 @@ impl Subset {
         Ok(Self { pct, count, seed })
     }
 
-    /// The text that seeds the selection for one benchmark: `<seed or run id>:<benchmark>`.
+    /// Returns the text that seeds the selection for one benchmark: `<seed or run id>:<benchmark>`.
     ///
     /// `run_id` is the 36-character lowercase form.
     #[must_use]
@@ -83,14 +83,14 @@ impl Subset {
         format!("{}:{benchmark}", seed.unwrap_or(run_id))
     }
 
-    /// How many of `n` items are selected: the count, else the rounded-down share but at least one, and
-    /// never more than there are.
+    /// Returns the number of selected items out of `n`: the count or, without one, the share, rounded down but at least
+    /// one. Never more than `n`.
     #[must_use]
     pub fn size(&self, n: usize) -> usize {
         size_of(n, self.pct, self.count)
     }
 
-    /// The selected positions in dataset order `0..n` for one benchmark of a run, in the order of evaluation.
+    /// Returns the selected positions of the dataset `0..n` for one benchmark of a run, in the order of evaluation.
     #[must_use]
     pub fn select(&self, n: usize, run_id: &str, benchmark: &str, order: Order) -> Vec<usize> {
         let seed = self.seed_string(run_id, benchmark);
@@ -102,20 +102,20 @@ impl Subset {
     }
 }
 
-/// What a benchmark does with its selection.
+/// Evaluation order of a benchmark's selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Items are evaluated in the order in which they were selected.
+    /// Items are evaluated in the order of selection.
     #[default]
     Selected,
-    /// The selected items are put back into dataset order.
+    /// The selected items are sorted into dataset order.
     Numerical,
-    /// The benchmark is always evaluated whole, in dataset order.
+    /// The whole benchmark is always evaluated, in dataset order.
     Everything,
 }
 
 impl Order {
-    /// The order that compatibility asks of a benchmark name.
+    /// Returns the order that compatibility requires for a benchmark name.
     #[must_use]
     pub fn of_benchmark(name: &str) -> Self {
         match name {
@@ -126,10 +126,10 @@ impl Order {
     }
 }
 
-/// The selected positions out of `0..n`, in the order of selection.
+/// Returns the selected positions out of `0..n`, in the order of selection.
 ///
-/// All of them, in dataset order, when `count` covers them or, without a count, `pct` is 100; else the first
-/// [`Subset::size`] of the shuffled positions. `seed` is a [`Subset::seed_string`].
+/// Returns all positions in dataset order if `count` covers them or, without a count, if `pct` is 100; otherwise the
+/// first [`Subset::size`] of the shuffled positions. `seed` is a [`Subset::seed_string`].
 #[must_use]
 pub fn select_indices(n: usize, seed: &str, pct: u32, count: Option<u64>) -> Vec<usize> {
     let mut indices: Vec<usize> = (0..n).collect();
@@ -144,7 +144,7 @@ pub fn select_indices(n: usize, seed: &str, pct: u32, count: Option<u64>) -> Vec
     indices
 }
 
-/// As [`select_indices`], put back into dataset order.
+/// Like [`select_indices`], but sorted into dataset order.
 #[must_use]
 pub fn select_indices_sorted(n: usize, seed: &str, pct: u32, count: Option<u64>) -> Vec<usize> {
     let mut indices = select_indices(n, seed, pct, count);
@@ -157,14 +157,14 @@ fn size_of(n: usize, pct: u32, count: Option<u64>) -> usize {
     count.unwrap_or_else(|| share_of(n_items, pct)).min(n_items) as usize
 }
 
-/// `pct` percent of `total`, rounded down, but at least one and at most the total; zero of zero.
+/// Returns `pct` percent of `total`, rounded down, but at least one and at most the total; zero if the total is zero.
 pub(crate) fn share_of(total: u64, pct: u32) -> u64 {
     let share = u128::from(total) * u128::from(pct.min(100)) / 100;
-    // At most the total, so it fits.
+    // The value is at most the total, so it fits.
     (share as u64).max(total.min(1))
 }
 
-/// Trims what Python's `str.strip` trims: Unicode white space and the four ASCII separators.
+/// Trims the same characters as Python's `str.strip`: Unicode white space and the four ASCII separators.
 fn trimmed(text: &str) -> &str {
     text.trim_matches(|c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c))
 }
@@ -174,7 +174,7 @@ pub(crate) mod test_vectors {
     use serde_json::Value;
     use sha2::{Digest, Sha256};
 
-    /// The cases of one group of the sampling vectors.
+    /// Returns the cases of one group of the sampling vectors.
     pub(crate) fn vectors(group: &str) -> Vec<Value> {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data/vectors/subset.json");
         let all: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -185,7 +185,7 @@ pub(crate) mod test_vectors {
         values.as_array().unwrap().iter().map(|value| value.as_u64().unwrap()).collect()
     }
 
-    /// Compares a selection with the ids of a case, by hash and, as far as listed, one by one.
+    /// Compares a selection with the ids of a case, by hash and, for listed ids, one by one.
     pub(crate) fn assert_selected(case: &Value, selected: &[u64]) {
         let name = format!("{} n={} {}", case["seed"], case["n"], case["subset_pct"]);
         let ids: Vec<String> = selected.iter().map(u64::to_string).collect();
@@ -230,7 +230,7 @@ mod tests {
             let order = Order::of_benchmark(benchmark);
             assert_eq!(order == Order::Numerical, case["sorted_numerically"] == true, "{case}");
             assert_eq!(subset.size(n) as u64, case["k"].as_u64().unwrap());
-            // The seed of the subset gives the same text as a run id of that value.
+            // A subset's seed gives the same text as a run id with that value.
             let by_run_id = Subset { seed: None, ..subset.clone() };
             for selected in
                 [subset.select(n, "no-id", benchmark, order), by_run_id.select(n, base, benchmark, order)]
@@ -289,7 +289,7 @@ mod tests {
         fn a_smaller_sample_is_the_start_of_a_larger_one(
             n in 1usize..400, seed in ".{0,16}", a in 1u64..400, b in 1u64..400, pct in 1u32..100,
         ) {
-            // The whole dataset stays in its own order, so the larger sample must leave something out.
+            // A whole dataset stays in its own order, so the larger sample must leave out at least one item.
             let larger = select_indices(n, &seed, 100, Some(a.max(b).min(n as u64 - 1)));
             let smaller = select_indices(n, &seed, 100, Some(a.min(b).min(n as u64 - 1)));
             prop_assert!(larger.starts_with(&smaller));

@@ -1,11 +1,11 @@
-//! Schedules: runs that are ordered again and again at planned times.
+//! Schedules: orders that are repeated at planned times.
 //!
-//! **Clock changes.** A plan is written in local time. A planned time that does not exist, because clocks
-//! were put forward, runs at the first moment after the gap; several planned times in one gap are one run. A
-//! planned time that exists twice, because clocks were put back, runs once, the first time.
+//! **Clock changes.** A plan is written in local time. If a planned time doesn't exist because clocks were set forward,
+//! it runs at the first moment after the gap; several planned times in one gap make one run. If a planned time exists
+//! twice because clocks were set back, it runs once, the first time.
 //!
-//! **Missed times.** After an outage the latest planned time alone is still run, and only if it is less than
-//! [`LATE_MAX`] ago. All others are recorded as missed.
+//! **Missed times.** After an outage, only the latest planned time still runs, and only if it is less than [`LATE_MAX`]
+//! ago. All others are recorded as missed.
 
 mod firing;
 mod timing;
@@ -23,42 +23,43 @@ pub use self::webhook::{InvalidWebhook, WEBHOOK_CHARS_MAX, Webhook};
 use crate::run::{AuthMode, Owner};
 use crate::{RunSpec, RunTemplate, ScheduleId, Timestamp};
 
-/// Schedules that an installation may have.
+/// Maximum number of schedules of an installation.
 pub const SCHEDULES_MAX: usize = 1_000;
-/// Characters of a schedule's name.
+/// Maximum length of a schedule's name in characters.
 pub const NAME_CHARS_MAX: usize = 100;
 
-/// Runs that are ordered again and again.
+/// An order that is repeated at planned times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
-    /// The schedule.
+    /// Id of the schedule.
     pub id: ScheduleId,
-    /// Its name, for people. Checked by [`checked_name`].
+    /// Name for people. Checked by [`checked_name`].
     pub name: String,
-    /// Who may change it; its runs belong to the same.
+    /// Owner of the schedule and of its runs, who may change them.
     pub owner: Owner,
-    /// When it runs.
+    /// Times at which the schedule runs.
     pub timing: Timing,
-    /// What it runs.
+    /// Order of each run.
     pub run: RunTemplate,
-    /// Whose key pays for the answers. With [`AuthMode::ApiKey`] its own key is kept sealed until it is deleted.
+    /// Owner of the key that pays for the answers. With [`AuthMode::ApiKey`], the schedule's own key is stored encrypted until the
+    /// schedule is deleted.
     pub auth: AuthMode,
-    /// Who is told when something is wrong.
+    /// Webhook that receives notices about problems.
     #[serde(default)]
     pub webhook: Option<Webhook>,
-    /// Whether it runs at all.
+    /// True if the schedule is on.
     pub enabled: bool,
-    /// When it was made.
+    /// Time of creation.
     pub created_at: Timestamp,
-    /// When it was last changed by its owner.
+    /// Time of the owner's last change.
     pub updated_at: Timestamp,
-    /// The planned time that comes next. `None` while it is off, and when its plan has no further time.
+    /// Next planned time. `None` if the schedule is off, or if its plan has no further time.
     pub next_at: Option<Timestamp>,
 }
 
 impl Schedule {
-    /// The run for a planned time. Its id depends on schedule and time alone, so that however often it is
-    /// made, it is one run.
+    /// Creates the run for a planned time. The run's id depends only on schedule and time, so repeated calls create the
+    /// same run.
     pub fn run_at(&self, planned: Timestamp, software: &str, now: Timestamp) -> RunSpec {
         RunSpec {
             id: self.id.run_at(planned),
@@ -72,28 +73,28 @@ impl Schedule {
         }
     }
 
-    /// The planned time after `now` while it is on. To be set as [`Self::next_at`] when it was made, switched on
-    /// or its timing was changed: times of the past are not made up for.
+    /// Returns the first planned time after `now`, if the schedule is on. Callers set it as [`Self::next_at`] when the
+    /// schedule is created, switched on, or gets a new timing: earlier planned times aren't made up for.
     pub fn next_after(&self, now: Timestamp) -> Option<Timestamp> {
         if self.enabled { self.timing.next_after(now) } else { None }
     }
 
-    /// What is to be done about planned times that have come.
+    /// Returns what to do about planned times that have passed.
     pub fn due(&self, now: Timestamp) -> Option<Due> {
         let next = self.next_at.filter(|_| self.enabled)?;
         self.timing.due(next, now)
     }
 }
 
-/// Why a name is refused.
+/// Error for an invalid name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a schedule's name must have 1 to {NAME_CHARS_MAX} characters and no control characters")]
 pub struct InvalidName;
 
-/// A schedule's name, trimmed.
+/// Trims and checks the name of a schedule.
 ///
 /// # Errors
-/// When nothing is left of it, it is too long or has control characters.
+/// If the name is empty after trimming, is too long, or has control characters.
 pub fn checked_name(name: &str) -> Result<String, InvalidName> {
     let name = name.trim();
     let legal =
@@ -162,7 +163,7 @@ mod tests {
         let schedule = schedule();
         let text = serde_json::to_string(&schedule).unwrap();
         assert_eq!(serde_json::from_str::<Schedule>(&text).unwrap(), schedule);
-        // One of an older program keeps naming items as it did, and so do its runs.
+        // A schedule of an older version keeps naming items as before, and so do its runs.
         let mut old: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(old["run"].as_object_mut().unwrap().remove("item_naming"), Some("source-id".into()));
         let old: Schedule = serde_json::from_value(old).unwrap();

@@ -1,21 +1,21 @@
-//! Keys that cannot be printed.
+//! Keys that can't be printed.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// What stands where a key was.
+/// Placeholder for redacted keys.
 pub const MASK: &str = "***";
 
-/// A key of a caller or of the operator, such as a provider's. It prints as `***`, has no serialised form and is overwritten when it is dropped.
+/// Key of a caller or of the operator, such as a provider's. It prints as `***`, has no serialized form, and is
+/// overwritten when dropped.
 ///
-/// What the HTTP client makes of it for a request is a copy in that client's buffers, which are not
-/// overwritten.
+/// Copies that the HTTP client makes for a request are in that client's buffers, which aren't overwritten.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// A key, without the space around it; `None` when nothing is left.
+    /// Creates a key without surrounding whitespace; `None` if it's empty after that.
     pub fn new(text: impl Into<String>) -> Option<Self> {
         let text = Zeroizing::new(text.into());
         let trimmed = text.trim();
@@ -26,12 +26,12 @@ impl Secret {
         }
     }
 
-    /// The key itself, for the one place that sends it.
+    /// Returns the key itself, for the code that sends it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// `text` with every occurrence of the key replaced by `***`.
+    /// Returns `text` with every occurrence of the key replaced by `***`.
     pub fn redact(&self, text: &str) -> String {
         text.replace(self.expose(), MASK)
     }

@@ -1,4 +1,4 @@
-//! What was ordered: of one run, and of all runs of a schedule.
+//! Settings of runs and schedules.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -12,70 +12,71 @@ use crate::run::{
 };
 use crate::{BenchmarkName, Budget, Generation, Price, RunId, ScheduleId, Subset, Timestamp};
 
-/// What was ordered: everything that determines a run, fixed at its creation.
+/// Settings of a run: everything that determines it, fixed at its creation.
 ///
-/// What it has in common with other runs of the same order is its template, and can be read from the run itself:
+/// The settings that it shares with other runs of the same order are its template, and can be read from the run itself:
 /// `spec.benchmarks` is `spec.template.benchmarks`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RunSpec {
-    /// The run.
+    /// Id of the run.
     pub id: RunId,
-    /// What is run, how, and up to which cost.
+    /// Model, benchmarks, settings and budget.
     #[serde(flatten)]
     pub template: RunTemplate,
-    /// Set when the answers are those of another run, judged again.
+    /// Run whose answers are judged again, if this is a rejudge.
     #[serde(default)]
     pub rejudges: Option<Rejudges>,
-    /// Who may change the run.
+    /// Owner, who may change the run.
     pub owner: Owner,
-    /// Whose key pays for the answers.
+    /// Owner of the key that pays for the answers.
     pub auth: AuthMode,
-    /// The schedule that ordered it, if one did.
+    /// Schedule that ordered the run, if any.
     #[serde(default)]
     pub schedule: Option<ScheduleId>,
     /// Version of the program that accepted the run.
     pub software: String,
-    /// When it was ordered.
+    /// Time of the order.
     pub created_at: Timestamp,
 }
 
-/// What is run, how, and up to which cost: everything of a [`RunSpec`] that is the same for all runs of a schedule.
+/// Model, benchmarks, settings and budget: everything of a [`RunSpec`] that is the same for all runs of a schedule.
 ///
-/// A new field needs a default, so that stored runs and schedules are still read, and its line in `new`, and in
+/// A new field needs a default, so that stored runs and schedules can still be read, and a line in `new`, and in
 /// `write_what` or `write_bounds`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct RunTemplate {
-    /// Which model is measured.
+    /// Model that is measured.
     pub model: ModelRef,
     /// The benchmarks to run, without duplicates, in order.
     pub benchmarks: Vec<BenchmarkName>,
-    /// The list as the caller gave it; `None` means all.
+    /// Benchmark list as the caller gave it; `None` means all.
     #[serde(default)]
     pub selected_benchmarks: Option<Vec<String>>,
-    /// Which part of each benchmark. A schedule's has its seed set, so that all its runs have the same items.
+    /// Part of each benchmark that is evaluated. A schedule's subset has a seed, so that all its runs have the same
+    /// items.
     pub subset: Subset,
-    /// Only these items, in dataset order, instead of a subset. Empty: no such choice.
+    /// If not empty, only these items are evaluated, in dataset order, instead of a subset.
     #[serde(default)]
     pub items: Vec<String>,
-    /// How `items`, and the ids in stored responses, name an item.
+    /// Naming of items in `items` and in stored responses.
     #[serde(default)]
     pub item_naming: ItemNaming,
-    /// Samples per item; `None` leaves it to each benchmark's protocol.
+    /// Samples per item; `None` uses the default of each benchmark's protocol.
     #[serde(default)]
     pub samples: Option<u32>,
-    /// Generation settings that replace the protocol's, where set.
+    /// Generation settings that override the protocol's.
     #[serde(default)]
     pub generation: Generation,
-    /// Where the items of a benchmark come from, for those with a choice of their own.
+    /// Sources of items, for benchmarks that don't use the default.
     #[serde(default)]
     pub datasets: BTreeMap<BenchmarkName, DatasetChoice>,
-    /// The protocol by its short name, for benchmarks whose default one is not wanted.
+    /// Short names of protocols, for benchmarks that don't use the default.
     #[serde(default)]
     pub protocols: BTreeMap<BenchmarkName, String>,
-    /// Settings of a benchmark of its own, by name, for those that are not to have their defaults.
+    /// Options by benchmark and name that differ from their defaults.
     #[serde(default)]
     pub options: BTreeMap<BenchmarkName, BTreeMap<String, String>>,
-    /// Who judges, for benchmarks that need a judge; `None` when none does.
+    /// Judge for benchmarks that need one; `None` if none does.
     #[serde(default)]
     pub judge: Option<JudgeSpec>,
     /// Free-form JSON of the caller, as text.
@@ -83,16 +84,16 @@ pub struct RunTemplate {
     pub config: Option<String>,
     /// Coverage below which a benchmark has no score, 0 to 1.
     pub coverage_min: f64,
-    /// The provider's price when it was ordered.
+    /// Provider's price at the time of the order.
     #[serde(default)]
     pub price: Option<Price>,
-    /// What the answers of one run may cost before it is stopped.
+    /// Budget of one run.
     #[serde(default)]
     pub budget: Budget,
 }
 
 impl RunSpec {
-    /// The prices that were noted with the run.
+    /// Returns the prices that are stored with the run.
     pub fn prices(&self) -> Prices {
         Prices { answers: self.price, judge: self.judge.as_ref().and_then(|judge| judge.price) }
     }
@@ -113,7 +114,8 @@ impl DerefMut for RunSpec {
 }
 
 impl RunTemplate {
-    /// All items of these benchmarks, as their protocols say. What is not said here is left to be set.
+    /// Creates a template with all items of these benchmarks and the settings of their protocols. Callers set other
+    /// fields afterwards.
     #[must_use]
     pub fn new(model: ModelRef, benchmarks: Vec<BenchmarkName>) -> Self {
         Self {
@@ -136,17 +138,17 @@ impl RunTemplate {
         }
     }
 
-    /// The same with a seed: the given one, else the schedule's id. Without one every run would choose its
-    /// own items, and no two could be compared.
+    /// Sets the seed to the given one or, by default, the schedule's id. Without a seed every run would select its own
+    /// items, and no two runs could be compared.
     #[must_use]
     pub fn with_fixed_seed(mut self, schedule: ScheduleId) -> Self {
         self.subset.seed.get_or_insert_with(|| schedule.to_string());
         self
     }
 
-    /// Writes what is run and how.
+    /// Writes the model, benchmarks and settings.
     fn write_what<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
-        // Named one by one: a new field that neither this nor the other function writes is an error of the compiler.
+        // All fields are named: if neither this nor the other function writes a new field, the compiler reports it.
         let Self {
             model,
             benchmarks,
@@ -181,7 +183,7 @@ impl RunTemplate {
         map.serialize_entry("judge", judge)
     }
 
-    /// Writes what bounds it, and what the caller keeps with it.
+    /// Writes the limits, and the caller's own data.
     fn write_bounds<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         map.serialize_entry("config", &self.config)?;
         map.serialize_entry("coverage_min", &self.coverage_min)?;
@@ -190,7 +192,8 @@ impl RunTemplate {
     }
 }
 
-/// By hand, and not derived: stored runs keep the order of their fields, in which the template is no one piece.
+/// Written by hand instead of derived: stored runs keep the order of their fields, and the template's fields aren't
+/// contiguous in it.
 impl Serialize for RunSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;

@@ -1,24 +1,24 @@
-//! Stages of a sample: the kinds of work that end with its verdict.
+//! Stages of a sample: the kinds of work that lead to its verdict.
 //!
 //! Everything that differs by stage, except for the work itself, is a method here: a new kind of work is a new variant,
-//! and the compiler names the methods that need an arm.
+//! and the compiler reports the methods that need a new arm.
 
 use crate::Code;
 
 /// Kind of work that a sample needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Stage {
-    /// The model has to answer, and the answer to be graded.
+    /// The model has to answer, and the answer has to be graded.
     #[default]
     Answer,
     /// The answer is stored, and a judge has to grade it.
     Judge,
-    /// The answer is stored, and has to be run in a sandbox to be graded.
+    /// The answer is stored, and has to run in a sandbox to be graded.
     Sandbox,
 }
 
 impl Stage {
-    /// Every stage.
+    /// All stages.
     pub const ALL: [Self; 3] = [Self::Answer, Self::Judge, Self::Sandbox];
 
     /// Returns the name in records.
@@ -30,18 +30,18 @@ impl Stage {
         }
     }
 
-    /// Returns the stage of that name.
+    /// Returns the stage with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|stage| stage.as_str() == name)
     }
 
-    /// Returns whether it is a turn behind the answer, whose message goes to the queue `turns`.
+    /// Returns true if the stage is a turn after the answer, whose message goes to the queue `turns`.
     pub const fn is_turn(self) -> bool {
         !matches!(self, Self::Answer)
     }
 
-    /// Returns the attribute of a sample's record that keeps the stage's checkpoint as JSON (no reserved word of
-    /// DynamoDB); `None` for a stage that is done in one attempt.
+    /// Returns the attribute of a sample's record that stores the stage's checkpoint as JSON; `None` for a stage that
+    /// is done in one attempt. The name isn't a reserved word of DynamoDB.
     pub const fn checkpoint_attribute(self) -> Option<&'static str> {
         match self {
             Self::Answer | Self::Judge => None,
@@ -57,7 +57,7 @@ impl Stage {
         }
     }
 
-    /// Returns the reason of a sample whose message was delivered so many times without an attempt that ended.
+    /// Returns the reason of a sample whose message was delivered `deliveries` times without a completed attempt.
     pub fn undeliverable(self, deliveries: u32) -> String {
         match self {
             Self::Answer => {
@@ -72,7 +72,7 @@ impl Stage {
         }
     }
 
-    /// Returns what users see of a sample whose run ended before this stage did.
+    /// Returns the text that users see for a sample whose run ended before this stage did.
     pub const fn unfinished(self) -> &'static str {
         match self {
             Self::Answer => "not finished",
@@ -81,7 +81,7 @@ impl Stage {
         }
     }
 
-    /// Returns the name under which users see the number of attempts behind the answer.
+    /// Returns the name under which users see the number of attempts after the answer.
     pub const fn attempts_name(self) -> Option<&'static str> {
         match self {
             Self::Answer => None,
@@ -90,7 +90,7 @@ impl Stage {
         }
     }
 
-    /// Returns what grading an answer offline lacks, for a sentence that begins with `needs`.
+    /// Returns the requirement that is missing for grading an answer offline, for a sentence that begins with `needs`.
     pub const fn lacking_offline(self) -> &'static str {
         match self {
             Self::Answer => "a model, which this command does not ask",

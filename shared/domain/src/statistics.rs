@@ -1,7 +1,7 @@
-//! How sure a score is: intervals, standard errors, pass@k, percentiles, and the comparison of two runs.
+//! Uncertainty of scores: intervals, standard errors, pass@k, percentiles, and the comparison of two runs.
 //!
-//! Everything here uses only the operations that IEEE 754 rounds exactly, so one input gives the same bits on
-//! every machine. A statistic that its input does not determine is `None`, never a number that looks like one.
+//! All functions use only operations that IEEE 754 rounds exactly, so the same input gives the same bits on every
+//! machine. A statistic that its input doesn't determine is `None`, never a misleading number.
 
 mod mcnemar;
 mod mean;
@@ -20,10 +20,10 @@ pub use self::pass::{PassEstimate, mean_pass_at_k, mean_pass_hat_k, pass_at_k, p
 pub use self::percentile::{Percentiles, percentile, percentiles};
 pub use self::proportion::wilson;
 
-/// The 0.975 quantile of the standard normal distribution: two-sided 95 %.
+/// 0.975 quantile of the standard normal distribution: two-sided 95%.
 const NORMAL_QUANTILE_95: f64 = 1.959_963_984_540_054;
 
-/// A two-sided 95 % confidence interval.
+/// Two-sided 95% confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The lower bound.
@@ -33,16 +33,16 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The interval of an estimate and its standard error over independent clusters: Student's t with one
-    /// degree of freedom less than there are clusters. `None` for fewer than two.
+    /// Computes the interval of an estimate from its standard error over independent clusters: Student's t with one
+    /// degree of freedom fewer than clusters. `None` for fewer than two clusters.
     fn around(estimate: f64, standard_error: f64, clusters: u64) -> Option<Self> {
         let reach = student::quantile_95(clusters.checked_sub(1)?)? * standard_error;
         Some(Self { low: estimate - reach, high: estimate + reach })
     }
 }
 
-/// The sum of squared deviations from `mean`, divided by `count · (count − 1)`, and the root of that: the
-/// standard error of a mean of independent values. `None` for fewer than two.
+/// Computes the standard error of a mean of independent values: the square root of `sum_of_squares` (squared deviations
+/// from the mean) divided by `count · (count − 1)`. `None` for fewer than two values.
 fn standard_error(sum_of_squares: f64, count: u64) -> Option<f64> {
     let count = (count >= 2).then_some(count as f64)?;
     Some((sum_of_squares / (count * (count - 1.0))).sqrt())

@@ -1,14 +1,14 @@
-//! Values for tests, of this crate and of others: change what matters by struct update.
+//! Test values for this crate and others. Tests change single fields with struct update syntax.
 
 use std::collections::BTreeMap;
 
 use crate::run::{AuthMode, DatasetUse, ModelRef, Owner, Plan};
 use crate::{BenchmarkName, Generation, ModelId, RunId, RunSpec, RunTemplate, Timestamp};
 
-/// A model by its name with its provider, such as `openrouter/acme/model`.
+/// Creates a model from its name with its provider, such as `openrouter/acme/model`.
 ///
 /// # Panics
-/// Without a `/`.
+/// If the name has no `/`.
 #[must_use]
 pub fn model(name: &str) -> ModelRef {
     let (provider, slug) = name.split_once('/').unwrap_or_else(|| panic!("`{name}` names no provider"));
@@ -22,10 +22,10 @@ pub fn model(name: &str) -> ModelRef {
     }
 }
 
-/// All items of a benchmark, once each, answered by a model that is named with its provider.
+/// Creates a template of all items of a benchmark, one sample each, with a model named with its provider.
 ///
 /// # Panics
-/// When these are no names.
+/// If a name is invalid.
 #[must_use]
 pub fn template(model_name: &str, benchmark: &str) -> RunTemplate {
     let name: BenchmarkName =
@@ -33,7 +33,7 @@ pub fn template(model_name: &str, benchmark: &str) -> RunTemplate {
     RunTemplate::new(model(model_name), vec![name])
 }
 
-/// A run of this machine's user.
+/// Creates a run of this machine's user.
 #[must_use]
 pub fn spec(run: RunId, template: RunTemplate) -> RunSpec {
     RunSpec {
@@ -48,7 +48,7 @@ pub fn spec(run: RunId, template: RunTemplate) -> RunSpec {
     }
 }
 
-/// A plan of so many items, one sample each, of a dataset that is nowhere.
+/// Creates a plan of `items` items, one sample each, of a dataset that doesn't exist.
 #[must_use]
 pub fn plan(items: u32, shards: u32) -> Plan {
     Plan {

@@ -1,4 +1,4 @@
-//! Points in time, as stored and as shown.
+//! Timestamps, as stored and as displayed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,47 +6,47 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A point in time in whole microseconds since 1970-01-01T00:00:00Z.
+/// Point in time, in whole microseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct Timestamp(i64);
 
-/// A text that is no ISO 8601 time.
+/// Error for a text that isn't an ISO 8601 time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an ISO 8601 time such as 2026-01-02T03:04:05Z")]
 pub struct InvalidTimestamp(String);
 
 impl Timestamp {
-    /// A time from microseconds since 1970.
+    /// Creates a timestamp from microseconds since 1970.
     pub const fn from_micros(micros: i64) -> Self {
         Self(micros)
     }
 
-    /// Microseconds since 1970.
+    /// Returns microseconds since 1970.
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// Whole seconds since 1970, rounded down; the unit of DynamoDB's time to live.
+    /// Returns whole seconds since 1970, rounded down; the unit of DynamoDB's time to live.
     pub const fn as_seconds(self) -> i64 {
         self.0.div_euclid(1_000_000)
     }
 
-    /// This time plus a duration; the ends of the range saturate.
+    /// Adds a duration; the ends of the range saturate.
     pub fn plus(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)))
     }
 
-    /// How long after `earlier` this is; zero when it is not later.
+    /// Returns the duration since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// The same time with its fraction of a second cut off, as signed exports write it.
+    /// Cuts off the fraction of a second, as in signed exports.
     pub const fn whole_seconds(self) -> Self {
         Self(self.0.div_euclid(1_000_000) * 1_000_000)
     }
 
-    /// UTC as `YYYYMMDD_HHMMSS`, for file names.
+    /// Returns the time in UTC as `YYYYMMDD_HHMMSS`, for file names.
     pub fn compact(self) -> String {
         let text = self.whole_seconds().to_string();
         text.replace(['-', ':'], "").replace('T', "_").trim_end_matches('Z').to_owned()
@@ -54,7 +54,7 @@ impl Timestamp {
 }
 
 impl fmt::Display for Timestamp {
-    /// UTC, `T` and `Z`; six digits of fraction, or none when it is zero.
+    /// Writes the time in UTC with `T` and `Z`, and six fractional digits, or none if they are zero.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = jiff::Timestamp::MIN.as_microsecond()..=jiff::Timestamp::MAX.as_microsecond();
         let clamped = self.0.clamp(*range.start(), *range.end());
@@ -69,7 +69,7 @@ impl fmt::Display for Timestamp {
 impl FromStr for Timestamp {
     type Err = InvalidTimestamp;
 
-    /// Reads ISO 8601 with any offset; a time without a zone is taken as UTC.
+    /// Parses ISO 8601 with any offset; a time without a zone is treated as UTC.
     fn from_str(text: &str) -> Result<Self, InvalidTimestamp> {
         let parsed = text.parse::<jiff::Timestamp>().or_else(|_| format!("{text}Z").parse());
         parsed

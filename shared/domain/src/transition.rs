@@ -1,13 +1,13 @@
 //! Transitions of the state machines of runs, benchmarks and samples.
 
-/// A transition that the state does not allow.
+/// Error for a transition that the state doesn't allow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a {from} {what} cannot {verb}")]
 pub struct IllegalTransition {
     /// `run`, `benchmark` or `sample`.
     pub what: &'static str,
-    /// The state it is in.
+    /// Current state.
     pub from: &'static str,
-    /// What was tried.
+    /// Transition that was tried.
     pub verb: &'static str,
 }

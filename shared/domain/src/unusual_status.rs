@@ -5,7 +5,7 @@ use crate::Code;
 /// Declares [`UnusualStatus`] from one list: variant, status, code.
 macro_rules! unusual_statuses {
     ($($(#[doc = $doc:literal])+ $variant:ident = $status:literal, $code:ident;)+) => {
-        /// Response whose status is not [`Code::status`]. Clients know the other status, so it stays.
+        /// Response whose status is not [`Code::status`]. The status stays because clients know it.
         ///
         /// Every other response has the status of its code. `docs/codes.md` lists these exceptions.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,21 +17,21 @@ macro_rules! unusual_statuses {
             /// Every exception, in the order of the list in `docs/codes.md`.
             pub const ALL: &[Self] = &[$(Self::$variant,)+];
 
-            /// Code of the response.
+            /// Returns the code of the response.
             pub const fn code(self) -> Code {
                 match self {
                     $(Self::$variant => Code::$code,)+
                 }
             }
 
-            /// HTTP status of the response.
+            /// Returns the HTTP status of the response.
             pub const fn status(self) -> u16 {
                 match self {
                     $(Self::$variant => $status,)+
                 }
             }
 
-            /// Request and cause, in a sentence.
+            /// Returns the request and the cause in one sentence.
             pub const fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$variant => concat!($($doc),+).trim_ascii(),)+
@@ -77,7 +77,7 @@ mod tests {
     fn the_documented_exceptions_are_this_list() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/codes.md");
         let text = std::fs::read_to_string(path).unwrap();
-        // Rows of this table begin with a status, those of the table of codes with a code.
+        // Rows of this table begin with a status, rows of the table of codes with a code.
         let is_row =
             |line: &&str| line.strip_prefix("| ").is_some_and(|row| row.starts_with(char::is_numeric));
         let told: Vec<&str> = text.lines().filter(is_row).collect();

@@ -1,11 +1,11 @@
-//! Tokens and money.
+//! Tokens, prices and costs.
 
 use serde::{Deserialize, Serialize};
 
-/// Maximum number of tokens of one kind that a single call can have.
+/// Maximum number of tokens of one kind in a single call.
 ///
-/// The largest context windows take about ten million tokens; ten times as many leave room for growth. A larger count
-/// is a provider's mistake, and the counts of a hundred thousand million such calls still fit a sum.
+/// The largest context windows have about ten million tokens; ten times as many leave room for growth. A larger count
+/// is a provider's mistake, and the counts of a hundred billion such calls still fit into a sum.
 pub const TOKENS_PER_CALL_MAX: u64 = 100_000_000;
 
 /// Tokens of one or more model calls.
@@ -15,15 +15,15 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens of the answers, reasoning included.
     pub output_tokens: u64,
-    /// The part of `output_tokens` that was reasoning, where the provider says so.
+    /// Part of `output_tokens` that was reasoning, if the provider reports it.
     #[serde(default)]
     pub reasoning_tokens: u64,
-    /// The part of `input_tokens` and `output_tokens` together that is an estimate, since the provider did not count it.
+    /// Part of `input_tokens` and `output_tokens` together that is an estimate because the provider didn't count it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub estimated_tokens: u64,
 }
 
-/// Whether a count is zero, for counts that are written only when there is something to tell.
+/// Returns true if a count is zero, for counts that are serialized only if they aren't.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
 pub(crate) const fn is_zero(count: &u64) -> bool {
     *count == 0
@@ -33,23 +33,23 @@ impl Usage {
     /// No tokens.
     pub const ZERO: Self = Self::counted(0, 0, 0);
 
-    /// Tokens as a provider counted them.
+    /// Creates the usage of tokens that a provider counted.
     pub const fn counted(input_tokens: u64, output_tokens: u64, reasoning_tokens: u64) -> Self {
         Self { input_tokens, output_tokens, reasoning_tokens, estimated_tokens: 0 }
     }
 
-    /// The same tokens, all of them estimates.
+    /// Returns the same tokens, all marked as estimates.
     #[must_use]
     pub const fn estimated(self) -> Self {
         Self { estimated_tokens: self.total(), ..self }
     }
 
-    /// Input and output together.
+    /// Returns input and output tokens together.
     pub const fn total(self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// The sum of both; saturates.
+    /// Returns the sum of both; saturates.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -61,43 +61,43 @@ impl Usage {
     }
 }
 
-/// What a provider asks for a model, in US dollars per million tokens.
+/// Provider's price of a model, in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// For a million tokens of prompt.
+    /// Price of a million prompt tokens.
     pub input_per_million_usd: f64,
-    /// For a million tokens of answer.
+    /// Price of a million answer tokens.
     pub output_per_million_usd: f64,
 }
 
-/// What tokens cost, in US dollars.
+/// Cost of tokens in US dollars.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
-    /// For the prompts.
+    /// Cost of the prompts.
     pub input_usd: f64,
-    /// For the answers.
+    /// Cost of the answers.
     pub output_usd: f64,
 }
 
-/// Upper bound of a believable price: a dollar for a single token.
+/// Maximum believable price: a dollar for a single token.
 const PER_MILLION_USD_MAX: f64 = 1_000_000.0;
 
 impl Price {
-    /// A price in US dollars per million tokens; `None` when it cannot be one: negative (which some providers
-    /// write for "depends"), not finite, or more than a dollar for a token.
+    /// Creates a price in US dollars per million tokens; `None` if it can't be a price: negative (which some providers
+    /// use for "depends"), not finite, or more than a dollar for a token.
     pub fn new(input_per_million_usd: f64, output_per_million_usd: f64) -> Option<Self> {
         let price = Self { input_per_million_usd, output_per_million_usd };
         price.is_believable().then_some(price)
     }
 
-    /// Whether it can be a price; see [`Price::new`].
+    /// Returns true if this can be a price; see [`Price::new`].
     pub fn is_believable(self) -> bool {
         [self.input_per_million_usd, self.output_per_million_usd]
             .into_iter()
             .all(|price| (0.0..=PER_MILLION_USD_MAX).contains(&price))
     }
 
-    /// tokens / 1 000 000 × price, separately for input and output.
+    /// Returns tokens / 1,000,000 × price, separately for input and output.
     pub fn cost(self, usage: Usage) -> Cost {
         #[allow(clippy::cast_precision_loss)] // exact up to 2^53 tokens
         let dollars = |tokens: u64, price: f64| tokens as f64 / 1_000_000.0 * price;
@@ -109,7 +109,7 @@ impl Price {
 }
 
 impl Cost {
-    /// Input and output together.
+    /// Returns the cost of input and output together.
     pub fn total_usd(self) -> f64 {
         self.input_usd + self.output_usd
     }

@@ -1,5 +1,5 @@
-//! Runs and schedules as the program before the template became a part of the run has stored them: they are read, and
-//! written again byte for byte.
+//! Runs and schedules stored by versions from before the template became a part of the run: this version reads them,
+//! and writes them again byte for byte.
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
@@ -7,7 +7,7 @@ use bench_domain::{RunSpec, Schedule};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Every field set.
+/// Run with all fields set.
 const RUN: &str = concat!(
     r#"{"id":"3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90","#,
     r#""model":{"id":"5b0c4a52-3b0e-5a53-9f5d-3f8a7c1d2e4b","provider":"openrouter","slug":"acme/model","#,
@@ -27,7 +27,7 @@ const RUN: &str = concat!(
     r#""created_at":"2026-01-02T03:04:05.678901Z"}"#,
 );
 
-/// Nothing set that need not be.
+/// Run with only the required fields set.
 const PLAIN_RUN: &str = concat!(
     r#"{"id":"3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90","#,
     r#""model":{"id":"5b0c4a52-3b0e-5a53-9f5d-3f8a7c1d2e4b","provider":"oracle","slug":"oracle","#,
@@ -39,7 +39,7 @@ const PLAIN_RUN: &str = concat!(
     r#""software":"0.1.0","created_at":"2026-01-02T03:04:05Z"}"#,
 );
 
-/// A run of a program that knew fewer fields.
+/// Run of a version that had fewer fields.
 const OLD_RUN: &str = concat!(
     r#"{"id":"3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90","#,
     r#""model":{"id":"5b0c4a52-3b0e-5a53-9f5d-3f8a7c1d2e4b","provider":"oracle","slug":"oracle"},"#,

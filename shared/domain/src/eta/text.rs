@@ -1,7 +1,7 @@
-//! Durations and percentages as people read them.
+//! Formatting of durations and percentages.
 
-/// A duration in its two largest units, `1h 30m`, `1m 30s`, `5s` or, below a second, `999ms`; `-` if there is
-/// none. Negative durations count as 0.
+/// Formats a duration in its two largest units: `1h 30m`, `1m 30s`, `5s` or, below a second, `999ms`. `None` becomes
+/// `-`. Negative durations count as 0.
 #[must_use]
 pub fn format_duration_ms(duration_ms: Option<f64>) -> String {
     let Some(ms) = duration_ms.filter(|ms| ms.is_finite()).map(|ms| ms.max(0.0)) else {
@@ -19,24 +19,25 @@ pub fn format_duration_ms(duration_ms: Option<f64>) -> String {
     }
 }
 
-/// As [`format_duration_ms`], from seconds rounded to milliseconds.
+/// Formats seconds, rounded to milliseconds, like [`format_duration_ms`].
 #[must_use]
 pub fn format_duration_seconds(seconds: Option<f64>) -> String {
     format_duration_ms(seconds.map(|seconds| (seconds * 1000.0).round()))
 }
 
-/// A fraction as a percentage with one decimal, `85.6%`; `-` if there is none. Halves round away from zero.
+/// Formats a fraction as a percentage with one decimal, such as `85.6%`. `None` becomes `-`. Halves are rounded away
+/// from zero.
 #[must_use]
 pub fn format_percent(fraction: Option<f64>) -> String {
     let Some(percent) = fraction.map(|fraction| fraction * 100.0).filter(|percent| percent.is_finite())
     else {
         return "-".to_owned();
     };
-    // Formatting rounds to even where a value lies exactly between two decimals, which only quarters do.
+    // Formatting rounds halves to even. Only quarters lie exactly between two decimals.
     let quarters = percent * 4.0;
     let halfway = quarters % 2.0 == 1.0 || quarters % 2.0 == -1.0;
     let nudge = if halfway { 0.01 * percent.signum() } else { 0.0 };
-    // Adding a positive zero makes a negative zero positive.
+    // Adding positive zero turns negative zero into positive zero.
     format!("{:.1}%", percent + nudge + 0.0)
 }
 
@@ -63,7 +64,7 @@ mod tests {
         }
     }
 
-    /// As `(fraction * 100).toFixed(1)` prints them in a browser.
+    /// Expected texts are those of `(fraction * 100).toFixed(1)` in a browser.
     #[test]
     fn percents_halfway_round_away_from_zero() {
         for (fraction, text) in [

@@ -7,26 +7,26 @@ use serde::{Deserialize, Serialize};
 use crate::report::BenchmarkReport;
 use crate::{Code, IllegalTransition, Timestamp, code};
 
-/// The name of a [`BenchmarkState`].
+/// Name of a [`BenchmarkState`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BenchmarkStatus {
     /// Not planned yet.
     Pending,
-    /// Samples are being worked on.
+    /// Samples are in progress.
     Running,
-    /// It has a score.
+    /// The benchmark has a score.
     Succeeded,
-    /// It has none.
+    /// The benchmark has no score.
     Failed,
-    /// Left out, since the run ended first.
+    /// Left out because the run ended first.
     Skipped,
-    /// Its items cannot be had without the operator doing something.
+    /// The items aren't available until the operator does something.
     NeedsSetup,
 }
 
 impl BenchmarkStatus {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -38,7 +38,7 @@ impl BenchmarkStatus {
         }
     }
 
-    /// Whether work may still be done.
+    /// Returns true if there may still be work to do.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Pending | Self::Running)
     }
@@ -50,64 +50,64 @@ impl fmt::Display for BenchmarkStatus {
     }
 }
 
-/// Where one benchmark of a run stands.
+/// State of one benchmark of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum BenchmarkState {
     /// Not planned yet.
     Pending,
-    /// Samples are being worked on.
+    /// Samples are in progress.
     Running {
-        /// When its plan was made.
+        /// Time at which the plan was made.
         started_at: Timestamp,
     },
-    /// It has a score.
+    /// The benchmark has a score.
     Succeeded {
-        /// When its plan was made.
+        /// Time at which the plan was made.
         started_at: Timestamp,
-        /// When the finisher closed it.
+        /// Time at which the finisher closed the benchmark.
         completed_at: Timestamp,
-        /// What came out.
+        /// Report of the benchmark.
         report: Box<BenchmarkReport>,
     },
-    /// It has none.
+    /// The benchmark has no score.
     Failed {
-        /// When its plan was made, if it came to that.
+        /// Time at which the plan was made, if there is one.
         started_at: Option<Timestamp>,
-        /// When it was closed.
+        /// Time at which the benchmark was closed.
         completed_at: Timestamp,
-        /// What went wrong, in one sentence.
+        /// Error message, one sentence.
         error: String,
-        /// Code of the cause; `None` in records of an older program.
+        /// Code of the cause; `None` in records of older versions.
         #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
-        /// What came out all the same.
+        /// Report of the samples that were finished, if any.
         report: Option<Box<BenchmarkReport>>,
     },
-    /// Left out, since the run ended first.
+    /// Left out because the run ended first.
     Skipped {
-        /// When its plan was made, if it came to that.
+        /// Time at which the plan was made, if there is one.
         started_at: Option<Timestamp>,
-        /// When it was closed.
+        /// Time at which the benchmark was closed.
         completed_at: Timestamp,
-        /// Why.
+        /// Reason, one sentence.
         error: String,
-        /// Code of the cause; `None` in records of an older program.
+        /// Code of the cause; `None` in records of older versions.
         #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
     },
-    /// Its items cannot be had without the operator doing something.
+    /// The items aren't available until the operator does something.
     NeedsSetup {
-        /// What is to be done.
+        /// Description of what the operator has to do.
         error: String,
-        /// Code of the cause; `None` in records of an older program.
+        /// Code of the cause; `None` in records of older versions.
         #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
     },
 }
 
 impl BenchmarkState {
-    /// The state's name.
+    /// Returns the name of the state.
     pub const fn status(&self) -> BenchmarkStatus {
         match self {
             Self::Pending => BenchmarkStatus::Pending,
@@ -131,7 +131,7 @@ impl BenchmarkState {
         }
     }
 
-    /// Running → succeeded or failed, as its report says.
+    /// Running → succeeded or failed, depending on the report.
     pub fn close(&self, now: Timestamp, report: BenchmarkReport) -> Result<Self, IllegalTransition> {
         let report = Box::new(report);
         match (self, report.failure()) {
@@ -149,7 +149,7 @@ impl BenchmarkState {
         }
     }
 
-    /// Running → failed with the report of what was answered, or closed as usual when nothing is missing.
+    /// Running → failed with a report of the samples so far, or closed as usual if no sample is missing.
     pub fn stop(
         &self,
         now: Timestamp,
@@ -216,7 +216,7 @@ impl BenchmarkState {
         }
     }
 
-    /// Everything but succeeded → running again when it was planned, else pending.
+    /// Any state except succeeded → running again if `planned`, otherwise pending.
     pub fn requeue(&self, planned: bool, now: Timestamp) -> Result<Self, IllegalTransition> {
         match self {
             Self::Succeeded { .. } => Err(self.illegal("be requeued")),
@@ -225,7 +225,7 @@ impl BenchmarkState {
         }
     }
 
-    /// Everything → running again when it was planned, else pending: to ask again for samples that ended with an
+    /// Any state → running again if `planned`, otherwise pending, to repeat samples that ended with an
     /// infrastructure-error.
     pub fn requeue_errors(&self, planned: bool, now: Timestamp) -> Result<Self, IllegalTransition> {
         match self {
@@ -234,7 +234,7 @@ impl BenchmarkState {
         }
     }
 
-    /// When its plan was made.
+    /// Returns the time at which the plan was made.
     pub const fn started_at(&self) -> Option<Timestamp> {
         match self {
             Self::Pending | Self::NeedsSetup { .. } => None,
@@ -243,7 +243,7 @@ impl BenchmarkState {
         }
     }
 
-    /// When it was closed.
+    /// Returns the time at which the benchmark was closed.
     pub const fn completed_at(&self) -> Option<Timestamp> {
         match self {
             Self::Succeeded { completed_at, .. }
@@ -253,7 +253,7 @@ impl BenchmarkState {
         }
     }
 
-    /// What came out, once it was closed by the finisher.
+    /// Returns the report, if the finisher closed the benchmark.
     pub fn report(&self) -> Option<&BenchmarkReport> {
         match self {
             Self::Succeeded { report, .. } => Some(report),
@@ -262,7 +262,7 @@ impl BenchmarkState {
         }
     }
 
-    /// What went wrong or is to be done.
+    /// Returns the error message, or the description of what the operator has to do.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Failed { error, .. } | Self::Skipped { error, .. } | Self::NeedsSetup { error, .. } => {
@@ -272,7 +272,7 @@ impl BenchmarkState {
         }
     }
 
-    /// Code of what went wrong or is to be done, when that is known.
+    /// Returns the code of the cause, if known.
     pub const fn error_code(&self) -> Option<Code> {
         match self {
             Self::Failed { code, .. } | Self::Skipped { code, .. } | Self::NeedsSetup { code, .. } => *code,
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!((stopped.status(), stopped.error()), (BenchmarkStatus::Failed, Some("stopped")));
         assert_eq!(stopped.report().map(|report| (report.graded, report.score)), Some((4, None)));
         assert_eq!(stopped.requeue(true, NOW).unwrap(), running);
-        // Enough for a score, and yet not complete: it can be taken up again.
+        // There are enough samples for a score, but not all of them; the benchmark can be resumed.
         let nearly = running.stop(NOW, report(9), Code::BudgetReached, "stopped").unwrap();
         assert_eq!((nearly.status(), nearly.report().unwrap().score), (BenchmarkStatus::Failed, Some(1.0)));
         assert_eq!(

@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Code, IllegalTransition, Timestamp, code};
 
-/// The name of a [`RunState`].
+/// Name of a [`RunState`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// Accepted, not started.
+    /// Accepted, but not started.
     Queued,
-    /// Being worked on.
+    /// In progress.
     Running,
-    /// Over, every benchmark has a score.
+    /// Over; every benchmark has a score.
     Succeeded,
-    /// Over, something is missing.
+    /// Over; results are incomplete.
     Failed,
-    /// Ended by its owner.
+    /// Canceled by its owner.
     Canceled,
 }
 
 impl RunStatus {
-    /// Every status.
+    /// All statuses.
     pub const ALL: [Self; 5] = [Self::Queued, Self::Running, Self::Succeeded, Self::Failed, Self::Canceled];
 
-    /// The name in JSON and in keys.
+    /// Returns the name in JSON and in keys.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -37,12 +37,12 @@ impl RunStatus {
         }
     }
 
-    /// The status of that name.
+    /// Returns the status with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 
-    /// Whether work may still be done.
+    /// Returns true if there may still be work to do.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Queued | Self::Running)
     }
@@ -54,18 +54,18 @@ impl fmt::Display for RunStatus {
     }
 }
 
-/// Why a run failed, for the causes that callers tell apart.
+/// Reason why a run failed, for causes that callers distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureReason {
-    /// Its budget was reached; what was answered until then is kept.
+    /// The run reached its budget. Its results so far are kept.
     Budget,
-    /// A provider refused the run's first requests, of the model or of the judge, all with the same sentence.
+    /// The provider of the model or of the judge rejected the run's first requests, all with the same message.
     Refused,
 }
 
 impl FailureReason {
-    /// The reason that a code stands for, if there is one.
+    /// Returns the reason that a code stands for, if any.
     pub const fn of(code: Code) -> Option<Self> {
         match code {
             Code::BudgetReached => Some(Self::Budget),
@@ -74,7 +74,7 @@ impl FailureReason {
         }
     }
 
-    /// Code of the same cause.
+    /// Returns the code of the same cause.
     pub const fn code(self) -> Code {
         match self {
             Self::Budget => Code::BudgetReached,
@@ -82,7 +82,7 @@ impl FailureReason {
         }
     }
 
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Budget => "budget",
@@ -91,52 +91,52 @@ impl FailureReason {
     }
 }
 
-/// Where a run stands.
+/// State of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "status")]
 pub enum RunState {
-    /// Accepted, not started.
+    /// Accepted, but not started.
     Queued,
-    /// Being worked on.
+    /// In progress.
     Running {
-        /// When the planner took it up.
+        /// Time at which the planner started it.
         started_at: Timestamp,
     },
-    /// Over, every benchmark has a score.
+    /// Over; every benchmark has a score.
     Succeeded {
-        /// When the planner took it up.
+        /// Time at which the planner started it.
         started_at: Timestamp,
-        /// When the finisher closed it.
+        /// Time at which the finisher closed it.
         completed_at: Timestamp,
         /// Unweighted mean of the benchmarks' scores.
         overall_score: Option<f64>,
     },
-    /// Over, something is missing.
+    /// Over; results are incomplete.
     Failed {
-        /// When the planner took it up, if it came to that.
+        /// Time at which the planner started it, if it did.
         started_at: Option<Timestamp>,
-        /// When it was closed.
+        /// Time at which it was closed.
         completed_at: Timestamp,
-        /// What went wrong, in one sentence.
+        /// Error message, one sentence.
         error: String,
-        /// The cause, where it is one that callers tell apart.
+        /// Cause, if it's one that callers distinguish.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<FailureReason>,
-        /// Code of the cause; `None` in records of an older program.
+        /// Code of the cause; `None` in records of older versions.
         #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
     },
-    /// Ended by its owner.
+    /// Canceled by its owner.
     Canceled {
-        /// When the planner took it up, if it came to that.
+        /// Time at which the planner started it, if it did.
         started_at: Option<Timestamp>,
-        /// When the owner ended it.
+        /// Time at which the owner canceled it.
         canceled_at: Timestamp,
     },
 }
 
 impl RunState {
-    /// The state's name.
+    /// Returns the name of the state.
     pub const fn status(&self) -> RunStatus {
         match self {
             Self::Queued => RunStatus::Queued,
@@ -206,7 +206,7 @@ impl RunState {
         }
     }
 
-    /// Succeeded, failed or canceled → queued, to ask again for samples that ended with an infrastructure-error.
+    /// Succeeded, failed or canceled → queued, to repeat samples that ended with an infrastructure-error.
     pub fn requeue_errors(&self) -> Result<Self, IllegalTransition> {
         match self {
             Self::Succeeded { .. } => Ok(Self::Queued),
@@ -214,7 +214,7 @@ impl RunState {
         }
     }
 
-    /// When work began.
+    /// Returns the time at which work began.
     pub const fn started_at(&self) -> Option<Timestamp> {
         match self {
             Self::Queued => None,
@@ -223,7 +223,7 @@ impl RunState {
         }
     }
 
-    /// When it was over.
+    /// Returns the time at which the run was over.
     pub const fn completed_at(&self) -> Option<Timestamp> {
         match self {
             Self::Queued | Self::Running { .. } => None,
@@ -232,7 +232,7 @@ impl RunState {
         }
     }
 
-    /// Unweighted mean of the benchmarks' scores, once the run succeeded.
+    /// Returns the unweighted mean of the benchmarks' scores, if the run succeeded.
     pub const fn overall_score(&self) -> Option<f64> {
         match self {
             Self::Succeeded { overall_score, .. } => *overall_score,
@@ -240,7 +240,7 @@ impl RunState {
         }
     }
 
-    /// Why it failed, when that is a cause that callers tell apart.
+    /// Returns the reason why the run failed, if it's one that callers distinguish.
     pub const fn failure_reason(&self) -> Option<FailureReason> {
         match self {
             Self::Failed { reason, .. } => *reason,
@@ -248,13 +248,13 @@ impl RunState {
         }
     }
 
-    /// Whether it was stopped while answers were on their way, by its budget or by refusals: these are still stored and
-    /// counted, and each benchmark is closed with a report.
+    /// Returns true if the run was stopped while answers were in flight, by its budget or by rejections. These answers
+    /// are still stored and counted, and each benchmark is closed with a report.
     pub const fn is_stopped(&self) -> bool {
         matches!(self, Self::Failed { reason: Some(FailureReason::Budget | FailureReason::Refused), .. })
     }
 
-    /// Code of what went wrong, when it failed and that is known.
+    /// Returns the code of the error, if the run failed and the code is known.
     pub fn error_code(&self) -> Option<Code> {
         match self {
             Self::Failed { code, reason, .. } => code.or(reason.map(FailureReason::code)),
@@ -262,7 +262,7 @@ impl RunState {
         }
     }
 
-    /// What went wrong, when it failed.
+    /// Returns the error message, if the run failed.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Failed { error, .. } => Some(error),

@@ -1,15 +1,15 @@
-//! The hash by which an item is recognised across runs and systems, and the JSON form it is taken of.
+//! Hash that identifies an item across runs and systems, and the JSON form that it's computed from.
 
 use std::fmt::Write;
 
 use serde_json::{Number, Value};
 use sha2::{Digest, Sha256};
 
-/// Hex digits of SHA-256 in an item hash.
+/// Number of hex digits of SHA-256 in an item hash.
 const ITEM_HASH_DIGITS: usize = 16;
 
-/// The first 16 hex digits of SHA-256 of the item's identifying data: of the text itself if it is a string,
-/// else of [`python_json`].
+/// Returns the first 16 hex digits of SHA-256 of the item's identifying data: of the text itself if it is a string,
+/// otherwise of [`python_json`].
 #[must_use]
 pub fn item_hash(data: &Value) -> String {
     match data {
@@ -18,7 +18,7 @@ pub fn item_hash(data: &Value) -> String {
     }
 }
 
-/// The item hash of an item that a text identifies.
+/// Returns the item hash of an item identified by a text.
 #[must_use]
 pub fn item_hash_of_text(text: &str) -> String {
     let mut hash = hex::encode(Sha256::digest(text.as_bytes()));
@@ -26,10 +26,10 @@ pub fn item_hash_of_text(text: &str) -> String {
     hash
 }
 
-/// The text of Python's `json.dumps(value, sort_keys=True)`: keys sorted by code point, `", "` and `": "` as
+/// Returns the text of Python's `json.dumps(value, sort_keys=True)`: keys sorted by code point, `", "` and `": "` as
 /// separators, everything but printable ASCII escaped, floats as Python writes them.
 ///
-/// An integer beyond 64 bits is a float to `serde_json` before it gets here, where Python keeps every digit.
+/// `serde_json` has already turned integers beyond 64 bits into floats, where Python keeps every digit.
 #[must_use]
 pub fn python_json(value: &Value) -> String {
     let mut text = String::new();
@@ -53,7 +53,7 @@ fn write_value(text: &mut String, value: &Value) {
             text.push(']');
         }
         Value::Object(fields) => {
-            // The map's own order depends on a feature of serde_json. UTF-8 sorts as code points do.
+            // The map's own order depends on a feature of serde_json. UTF-8 sorts in the order of code points.
             let mut fields: Vec<_> = fields.iter().collect();
             fields.sort_unstable_by_key(|(name, _)| *name);
             text.push('{');
@@ -81,8 +81,8 @@ fn write_number(text: &mut String, number: &Number) {
     }
 }
 
-/// `repr(float)`: the shortest digits that read back as the same value, with an exponent of at least two
-/// digits below 10⁻⁴ and from 10¹⁶ on. The float is finite, as JSON has no others.
+/// Writes `repr(float)`: the shortest digits that read back as the same value, with an exponent of at least two digits
+/// below 10⁻⁴ and from 10¹⁶ on. The float is finite, since JSON has no other floats.
 fn write_float(text: &mut String, float: f64) {
     let scientific = shortest_scientific(float.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -114,9 +114,9 @@ fn write_float(text: &mut String, float: f64) {
     }
 }
 
-/// The shortest digits that read back as `float`, in scientific notation. Where two such texts are equally
-/// close, Python writes the one with the even last digit and Rust the greater one, so the digits are rounded
-/// anew, to even, in the number that Rust found to suffice.
+/// Returns the shortest digits that read back as `float`, in scientific notation. If two such texts are equally close,
+/// Python writes the one with the even last digit and Rust the greater one. The digits are therefore rounded again, to
+/// even, with the number of digits that Rust found sufficient.
 fn shortest_scientific(float: f64) -> String {
     let shortest = format!("{float:e}");
     let mantissa = shortest.split_once('e').map_or("", |(mantissa, _)| mantissa);

@@ -1,4 +1,4 @@
-//! The generator behind every selection: MT19937 as CPython's `random.Random(int)` seeds and reads it.
+//! Random number generator of all selections: MT19937, seeded and read like CPython's `random.Random(int)`.
 
 use std::fmt;
 
@@ -10,19 +10,19 @@ const MATRIX: u32 = 0x9908_b0df;
 const UPPER_BIT: u32 = 0x8000_0000;
 const LOWER_BITS: u32 = 0x7fff_ffff;
 
-/// A generator that yields what CPython's `random.Random(seed)` yields, for seeds from 0 to 2⁶⁴ − 1.
+/// Generator that yields the same values as CPython's `random.Random(seed)`, for seeds from 0 to 2⁶⁴ − 1.
 ///
-/// The algorithm is MT19937 (Matsumoto and Nishimura, 1998) with array initialisation; the bounded draw is
-/// CPython's `_randbelow_with_getrandbits`. Not for secrets: 624 outputs reveal the state.
+/// The algorithm is MT19937 (Matsumoto and Nishimura, 1998) with array initialization; the bounded draw is CPython's
+/// `_randbelow_with_getrandbits`. Not for secrets: 624 outputs reveal the state.
 #[derive(Clone)]
 pub struct PythonRandom {
     state: [u32; WORDS],
-    /// Words of `state` already handed out; `WORDS` asks for the next block.
+    /// Number of words of `state` already returned; at `WORDS`, the next block is generated.
     used: usize,
 }
 
 impl PythonRandom {
-    /// A generator in the state of `random.Random(seed)`.
+    /// Creates a generator in the state of `random.Random(seed)`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         // CPython's key has no leading zero words: a seed below 2³² has one word, and zero is the word 0.
@@ -30,7 +30,7 @@ impl PythonRandom {
         if words[1] == 0 { Self::from_key(&words[..1]) } else { Self::from_key(&words) }
     }
 
-    /// A generator seeded by a text: the first 16 hex digits of its SHA-256 are the seed.
+    /// Creates a generator seeded by the first 16 hex digits of a text's SHA-256.
     #[must_use]
     pub fn from_text(text: &str) -> Self {
         Self::new(seed_of_text(text))
@@ -66,7 +66,7 @@ impl PythonRandom {
         self.used = 0;
     }
 
-    /// The next output word.
+    /// Returns the next output word.
     pub fn next_u32(&mut self) -> u32 {
         if self.used >= WORDS {
             self.refill();
@@ -79,7 +79,7 @@ impl PythonRandom {
         word ^ (word >> 18)
     }
 
-    /// `getrandbits(count)`. A count above 64 is taken as 64; zero bits draw nothing and are 0.
+    /// Returns `getrandbits(count)`. Counts above 64 are treated as 64; zero bits draw nothing and return 0.
     pub fn bits(&mut self, count: u32) -> u64 {
         match count.min(64) {
             0 => 0,
@@ -92,7 +92,7 @@ impl PythonRandom {
         }
     }
 
-    /// A uniform draw from `0..bound`; 0 for a bound of 0, which has no values to draw.
+    /// Draws uniformly from `0..bound`. Returns 0 for a bound of 0, which has no values to draw.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound == 0 {
             return 0;
@@ -107,7 +107,7 @@ impl PythonRandom {
         }
     }
 
-    /// Orders `values` as `random.shuffle` does.
+    /// Shuffles `values` like `random.shuffle`.
     pub fn shuffle<T>(&mut self, values: &mut [T]) {
         for i in (1..values.len()).rev() {
             values.swap(i, self.below(i as u64 + 1) as usize);
@@ -121,7 +121,7 @@ impl fmt::Debug for PythonRandom {
     }
 }
 
-/// The first 8 bytes of the text's SHA-256 as a big-endian number.
+/// Returns the first 8 bytes of the text's SHA-256 as a big-endian number.
 pub(super) fn seed_of_text(text: &str) -> u64 {
     Sha256::digest(text.as_bytes()).iter().take(8).fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }
@@ -130,7 +130,7 @@ fn mixed(word: u32) -> u32 {
     word ^ (word >> 30)
 }
 
-/// The index after `i`; at the end the last word becomes the first and filling goes on at 1.
+/// Returns the index after `i`. At the end, the last word is copied to the first, and filling continues at 1.
 fn following(state: &mut [u32; WORDS], i: usize) -> usize {
     if i + 1 < WORDS {
         return i + 1;

@@ -1,18 +1,18 @@
-//! Selection from a numbered task space that may be far larger than a dataset: `random.sample(range(space), k)`.
+//! Selection from numbered tasks that may far outnumber a dataset's items: `random.sample(range(space), k)`.
 
 use std::collections::HashSet;
 
 use super::mt19937::{PythonRandom, seed_of_text};
 use super::share_of;
 
-/// The task numbers of a benchmark whose tasks are made from a number rather than read from a dataset.
+/// Selects task numbers of a benchmark whose tasks are generated from a number instead of read from a dataset.
 ///
-/// `total` is the size that the benchmark reports, `space` the count of numbers that exist; they differ
-/// where a catalogue of a few thousand tasks stands for a generator with hundreds of millions. `count`, if
-/// set, wins over `pct`. When all of the total is asked for and it is the whole space, the numbers are in
-/// order; otherwise they are in the order of selection.
+/// `total` is the size that the benchmark reports, `space` the count of numbers that exist. They differ if a catalog of
+/// a few thousand tasks represents a generator with hundreds of millions. `count` takes precedence over `pct`. If all
+/// of the total is requested and it's the whole space, the numbers are in order; otherwise they are in the order of
+/// selection.
 ///
-/// Memory and time grow with the number of selected tasks, which `count` alone bounds: limit it first.
+/// Memory and time grow with the number of selected tasks, which only `count` limits, so callers check `count` first.
 #[must_use]
 pub fn sample_range(total: u64, space: u64, seed: &str, pct: u32, count: Option<u64>) -> Vec<u64> {
     if space == 0 {
@@ -34,16 +34,16 @@ pub fn sample_range(total: u64, space: u64, seed: &str, pct: u32, count: Option<
     }
 }
 
-/// The seed that a task is given in its environment: the first 8 bytes of SHA-256 of
-/// `<environment>:<task>`, read big-endian, modulo 2³².
+/// Returns the seed of a task in its environment: the first 8 bytes of SHA-256 of `<environment>:<task>`, read
+/// big-endian, modulo 2³².
 #[must_use]
 pub fn environment_seed(environment: &str, task: u64) -> u32 {
     seed_of_text(&format!("{environment}:{task}")) as u32
 }
 
-/// Up to this size of the space CPython copies it into a list and draws without repeats, beyond it draws
-/// until a value is new. The two give different selections, so the limit is part of the definition:
-/// 21, and for more than 5 draws 21 + 4^⌈log₄ 3k⌉.
+/// Returns the size up to which CPython copies the space into a list and draws without replacement. Beyond it, CPython
+/// draws until a value is new. The two methods give different selections, so the limit is part of the definition: 21,
+/// and for more than 5 draws 21 + 4^⌈log₄ 3k⌉.
 fn pool_limit(size: u64) -> u64 {
     if size <= 5 {
         return 21;
@@ -60,7 +60,7 @@ fn from_pool(random: &mut PythonRandom, space: u64, size: u64) -> Vec<u64> {
     let mut pool: Vec<u64> = (0..space).collect();
     let mut selected = Vec::new();
     for _ in 0..size {
-        // swap_remove puts the last value into the gap, as CPython's loop does.
+        // swap_remove moves the last value into the gap, like CPython's loop.
         selected.push(pool.swap_remove(random.below(pool.len() as u64) as usize));
     }
     selected
@@ -112,8 +112,8 @@ mod tests {
         }
     }
 
-    /// From CPython 3, `random.Random(int(sha256(b"s:b").hexdigest()[:16], 16)).sample(range(space), k)`, on
-    /// both sides of the limit of the pool.
+    /// From CPython 3, `random.Random(int(sha256(b"s:b").hexdigest()[:16], 16)).sample(range(space), k)`, on both sides
+    /// of the pool limit.
     #[test]
     fn both_ways_of_drawing_match_cpython() {
         assert_eq!(sample_range(22, 21, "s:b", 100, Some(5)), [4, 10, 16, 17, 6]);

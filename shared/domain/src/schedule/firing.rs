@@ -1,116 +1,116 @@
-//! What became of one planned time.
+//! Firings: planned times that were taken up, and their results.
 
 use serde::{Deserialize, Serialize};
 
 use crate::statistics::Interval;
 use crate::{BenchmarkName, Code, RunId, RunStatus, ScheduleId, Timestamp, code};
 
-/// How often a message about a firing is tried on each way.
+/// Maximum number of tries to deliver a notice over one channel.
 pub const NOTICE_TRIES_MAX: u32 = 3;
 
-/// One planned time of a schedule and what became of it.
+/// One planned time of a schedule and its result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Firing {
-    /// The schedule.
+    /// Id of the schedule.
     pub schedule: ScheduleId,
-    /// The planned time.
+    /// Planned time.
     pub planned: Timestamp,
-    /// Where it stands.
+    /// State of the firing.
     pub state: FiringState,
-    /// Since when it is known that the run takes too long.
+    /// Time since which the run is known to take too long.
     #[serde(default)]
     pub overdue_at: Option<Timestamp>,
-    /// What people are told about it.
+    /// Notices that people receive about the firing.
     #[serde(default)]
     pub notices: Vec<Notice>,
 }
 
-/// Where a firing stands.
+/// State of a firing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "status")]
 pub enum FiringState {
-    /// Its run is being made.
+    /// The scheduler is creating the run.
     Starting {
-        /// When the planned time was taken up.
+        /// Time at which the scheduler took up the planned time.
         since: Timestamp,
-        /// How often making the run has failed.
+        /// Number of failed tries to create the run.
         #[serde(default)]
         tries: u32,
-        /// Why it failed the last time.
+        /// Error message of the last try.
         #[serde(default)]
         error: Option<String>,
         /// Code of that error. `None` before the first failure, and in records of older versions.
         #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
     },
-    /// Its run was made.
+    /// The run was created.
     Started {
-        /// The run.
+        /// Id of the run.
         run: RunId,
-        /// When.
+        /// Time at which the run was created.
         started_at: Timestamp,
     },
-    /// Its run could not be made.
+    /// The run couldn't be created.
     NotStarted {
-        /// When it was given up.
+        /// Time at which the scheduler gave up.
         at: Timestamp,
-        /// Why, in one sentence.
+        /// Reason, in one sentence.
         error: String,
         /// Code of that error. `None` in records of older versions.
         #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
     },
-    /// Its time passed while nobody was at work.
+    /// The planned time passed while the scheduler wasn't running.
     Missed {
-        /// When that was found.
+        /// Time at which the scheduler noticed.
         at: Timestamp,
-        /// Planned times before this one that were missed too and have no record of their own.
+        /// Number of earlier planned times that were missed too and have no record of their own.
         #[serde(default)]
         earlier: u64,
     },
-    /// Its run is over.
+    /// The run is over.
     Ended {
-        /// The run.
+        /// Id of the run.
         run: RunId,
-        /// When the run was made.
+        /// Time at which the run was created.
         started_at: Timestamp,
-        /// When it was over.
+        /// Time at which the run was over.
         ended_at: Timestamp,
-        /// How it ended. `None` when it was deleted.
+        /// Final status of the run. `None` if it was deleted.
         run_status: Option<RunStatus>,
-        /// Its overall score.
+        /// Overall score of the run.
         #[serde(default)]
         score: Option<f64>,
-        /// What went wrong.
+        /// Error message of the run.
         #[serde(default)]
         error: Option<String>,
         /// Code of that error. `None` without one, and in records of older versions.
         #[serde(default, deserialize_with = "code::known", skip_serializing_if = "Option::is_none")]
         code: Option<Code>,
-        /// Against the last run of the schedule that succeeded.
+        /// Comparison with the last run of the schedule that succeeded.
         #[serde(default)]
         comparison: Option<Comparison>,
     },
 }
 
-/// The name of a [`FiringState`].
+/// Name of a [`FiringState`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FiringStatus {
-    /// Its run is being made.
+    /// The scheduler is creating the run.
     Starting,
-    /// Its run was made.
+    /// The run was created.
     Started,
-    /// Its run could not be made.
+    /// The run couldn't be created.
     NotStarted,
-    /// Its time passed while nobody was at work.
+    /// The planned time passed while the scheduler wasn't running.
     Missed,
-    /// Its run is over.
+    /// The run is over.
     Ended,
 }
 
 impl FiringStatus {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Starting => "starting",
@@ -123,7 +123,7 @@ impl FiringStatus {
 }
 
 impl FiringState {
-    /// The state's name.
+    /// Returns the name of the state.
     pub const fn status(&self) -> FiringStatus {
         match self {
             Self::Starting { .. } => FiringStatus::Starting,
@@ -136,19 +136,19 @@ impl FiringState {
 }
 
 impl Firing {
-    /// A planned time that was just taken up.
+    /// Creates the firing of a planned time that was just taken up.
     pub const fn starting(schedule: ScheduleId, planned: Timestamp, now: Timestamp) -> Self {
         let state = FiringState::Starting { since: now, tries: 0, error: None, code: None };
         Self { schedule, planned, state, overdue_at: None, notices: Vec::new() }
     }
 
-    /// A planned time that was missed, after `earlier` others without a record.
+    /// Creates the firing of a missed planned time, after `earlier` others without a record.
     pub const fn missed(schedule: ScheduleId, planned: Timestamp, earlier: u64, now: Timestamp) -> Self {
         let state = FiringState::Missed { at: now, earlier };
         Self { schedule, planned, state, overdue_at: None, notices: Vec::new() }
     }
 
-    /// What went wrong the last time, and its code.
+    /// Returns the last error message and its code.
     pub fn error(&self) -> (Option<&str>, Option<Code>) {
         match &self.state {
             FiringState::Starting { error, code, .. } | FiringState::Ended { error, code, .. } => {
@@ -159,7 +159,7 @@ impl Firing {
         }
     }
 
-    /// Its run, once there is one.
+    /// Returns the id of the run, if there is one.
     pub const fn run(&self) -> Option<RunId> {
         match self.state {
             FiringState::Started { run, .. } | FiringState::Ended { run, .. } => Some(run),
@@ -167,13 +167,13 @@ impl Firing {
         }
     }
 
-    /// Whether something remains to be done: making or watching its run, or telling somebody.
+    /// Returns true if work remains: creating or watching the run, or delivering notices.
     pub fn is_open(&self) -> bool {
         matches!(self.state, FiringState::Starting { .. } | FiringState::Started { .. })
             || self.notices.iter().any(Notice::is_open)
     }
 
-    /// Adds a notice, once per kind.
+    /// Adds a notice, at most one of each kind.
     pub fn notify(&mut self, kind: NoticeKind, text: impl Into<String>, webhook: bool, topic: bool) {
         if self.notices.iter().any(|notice| notice.kind == kind) {
             return;
@@ -189,11 +189,11 @@ impl Firing {
     }
 }
 
-/// Why people are told.
+/// Reason for a notice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {
-    /// A run could not be made.
+    /// A run couldn't be created.
     NotStarted,
     /// Planned times were missed, and none was made up for.
     Missed,
@@ -206,7 +206,7 @@ pub enum NoticeKind {
 }
 
 impl NoticeKind {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotStarted => "not_started",
@@ -218,60 +218,60 @@ impl NoticeKind {
     }
 }
 
-/// Something that people are told, and whether they were.
+/// Notice to people, and its delivery.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Notice {
-    /// Why.
+    /// Reason for the notice.
     pub kind: NoticeKind,
-    /// The message, one sentence.
+    /// Message, one sentence.
     pub text: String,
-    /// To the schedule's webhook.
+    /// Delivery to the schedule's webhook.
     pub webhook: Delivery,
-    /// To the installation's topic.
+    /// Delivery to the installation's topic.
     pub topic: Delivery,
 }
 
 impl Notice {
-    /// Whether it is still to be delivered.
+    /// Returns true if a delivery is pending.
     pub const fn is_open(&self) -> bool {
         self.webhook.is_open() || self.topic.is_open()
     }
 }
 
-/// Whether a message was delivered on one way.
+/// State of the delivery over one channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "state")]
 pub enum Delivery {
-    /// Nobody is there to be told.
+    /// The channel isn't configured.
     NotWanted,
-    /// To be delivered.
+    /// Pending.
     Due {
-        /// How often it failed.
+        /// Number of failed tries.
         #[serde(default)]
         tries: u32,
-        /// Why it failed the last time.
+        /// Error message of the last try.
         #[serde(default)]
         error: Option<String>,
     },
     /// Delivered.
     Done {
-        /// When.
+        /// Time of the delivery.
         at: Timestamp,
     },
     /// Failed [`NOTICE_TRIES_MAX`] times.
     GivenUp {
-        /// Why it failed the last time.
+        /// Error message of the last try.
         error: String,
     },
 }
 
 impl Delivery {
-    /// Whether it is still to be delivered.
+    /// Returns true if the delivery is pending.
     pub const fn is_open(&self) -> bool {
         matches!(self, Self::Due { .. })
     }
 
-    /// What it becomes when a try has ended.
+    /// Returns the state after another try with this outcome.
     #[must_use]
     pub fn after(&self, outcome: Result<Timestamp, String>) -> Self {
         match (self, outcome) {
@@ -285,31 +285,31 @@ impl Delivery {
     }
 }
 
-/// A run against the last run of its schedule that succeeded, on the same items.
+/// Comparison of a run with the last run of its schedule that succeeded, on the same items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The earlier run.
+    /// Id of the earlier run.
     pub with: RunId,
-    /// The benchmarks that both have.
+    /// Benchmarks that are in both runs.
     pub benchmarks: Vec<BenchmarkDifference>,
-    /// Whether one of them is worse and that is unlikely to be chance.
+    /// True if a benchmark is worse and that is unlikely to be chance.
     pub regressed: bool,
 }
 
-/// One benchmark of two runs, over the items that both have graded.
+/// Comparison of one benchmark of two runs, over the items that are graded in both.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkDifference {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark: BenchmarkName,
-    /// Items graded in both.
+    /// Number of items that are graded in both runs.
     pub items: u64,
-    /// Mean over items of this run's score less the earlier one's: below 0 where this run is worse.
+    /// Mean over items of this run's score minus the earlier run's: below 0 if this run is worse.
     pub difference: Option<f64>,
-    /// 95 % interval of the difference.
+    /// 95% interval of the difference.
     pub interval: Option<Interval>,
-    /// Whether the interval is wholly below 0.
+    /// True if the whole interval is below 0.
     pub regressed: bool,
-    /// What makes the comparison doubtful, one sentence each.
+    /// Reasons to doubt the comparison, one sentence each.
     #[serde(default)]
     pub warnings: Vec<String>,
 }

@@ -1,7 +1,7 @@
-//! When a schedule runs: a cron expression in a time zone.
+//! Timing of a schedule: a cron expression in a time zone.
 //!
-//! The expression is matched against wall clock time without a zone, where no time is missing or doubled;
-//! what it gives is then looked up in the zone, by the rule in [`super`].
+//! The expression is matched against wall clock time without a zone, where no time is missing or doubled. The result is
+//! then resolved in the zone, by the rule in [`super`].
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,31 +13,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::Timestamp;
 
-/// How late a planned time is still run.
+/// Maximum delay with which a planned time still runs.
 pub const LATE_MAX: Duration = Duration::from_secs(6 * 3_600);
-/// The least time between two planned times, by the wall clock.
+/// Minimum interval between two planned times, by the wall clock.
 pub const INTERVAL_MIN: Duration = Duration::from_secs(15 * 60);
-/// Characters of a cron expression.
+/// Maximum length of a cron expression in characters.
 pub const CRON_CHARS_MAX: usize = 200;
-/// Missed times that are recorded one by one.
+/// Maximum number of missed times with a record each.
 const MISSED_KEPT: usize = 20;
-/// How far back missed times are counted.
+/// Missed times are counted back to this long before now.
 const COUNTED_BACK: Duration = Duration::from_secs(31 * 86_400);
 const MINUTES_PER_DAY: u16 = 24 * 60;
-/// Planned local times that may lead to one and the same moment or to a past one: a clock change of a day.
+/// Maximum number of planned local times that may resolve to the same moment or to a past one: a clock change of one
+/// day.
 const LOOKED_AT_MAX: usize = MINUTES_PER_DAY as usize + 1;
-/// A pattern of days is known after so many years: the leap years between two centuries.
+/// Years that are searched for a match: one cycle of leap years, between two changes of the century.
 const YEARS: i64 = 4;
-/// 2026-01-01: whether an expression ever matches does not depend on when it is asked.
+/// 2026-01-01, a fixed reference time, so that the check for expressions that never match doesn't depend on the clock.
 const SOME_TIME: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
-/// A cron expression in a time zone.
+/// Cron expression in a time zone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Timing {
-    /// Minute, hour, day of month, month, day of week, with one space between.
+    /// Minute, hour, day of month, month, day of week, separated by single spaces.
     cron: String,
-    /// Name of the IANA database.
+    /// Name in the IANA database.
     time_zone: String,
 }
 
@@ -55,52 +56,52 @@ impl TryFrom<Written> for Timing {
     }
 }
 
-/// Why a timing is refused.
+/// Error for an invalid timing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidTiming {
     /// The expression is too long.
     #[error("a cron expression must have at most {CRON_CHARS_MAX} characters")]
     Long,
-    /// There are not five fields.
+    /// The expression doesn't have five fields.
     #[error(
         "a cron expression has five fields: minute, hour, day of month, month, day of week; this has {0}"
     )]
     Fields(usize),
-    /// A field has something that is not understood.
+    /// A field contains something that can't be parsed.
     #[error("`{0}` is not understood; use *, numbers, names such as MON or JAN, ranges, lists and steps")]
     Word(String),
-    /// A field has something out of range.
+    /// A field contains a value out of range.
     #[error("the cron expression is not understood: {0}")]
     Cron(String),
-    /// There is no such zone.
+    /// The time zone doesn't exist.
     #[error("`{0}` is no time zone of the IANA database, such as Europe/Berlin or UTC")]
     TimeZone(String),
-    /// It would run too often.
+    /// The schedule would run too often.
     #[error("two runs must be at least {least} minutes apart; this plans them {0} minutes apart", least = INTERVAL_MIN.as_secs() / 60)]
     Often(u16),
-    /// It would not run at all.
+    /// The schedule would never run.
     #[error("the cron expression has no time in the next {YEARS} years")]
     Never,
 }
 
-/// What is to be done about planned times that have come.
+/// Actions for planned times that have passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Due {
-    /// To be run: the latest one, if it is less than [`LATE_MAX`] ago.
+    /// Planned time to run: the latest one, if it is less than [`LATE_MAX`] ago.
     pub fire: Option<Timestamp>,
-    /// Missed, the latest last; no more than 20.
+    /// Missed times, the latest last; at most 20.
     pub missed: Vec<Timestamp>,
-    /// Missed before those, counted back 31 days.
+    /// Number of missed times before those, within the last 31 days.
     pub earlier: u64,
-    /// The planned time that comes next.
+    /// Next planned time.
     pub next: Option<Timestamp>,
 }
 
 impl Timing {
-    /// A checked timing.
+    /// Creates a checked timing.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Returns the reason why the timing is invalid.
     pub fn new(cron: &str, time_zone: &str) -> Result<Self, InvalidTiming> {
         if cron.chars().count() > CRON_CHARS_MAX {
             return Err(InvalidTiming::Long);
@@ -127,22 +128,23 @@ impl Timing {
         Ok(timing)
     }
 
-    /// Minute, hour, day of month, month, day of week.
+    /// Returns the expression: minute, hour, day of month, month, day of week.
     pub fn cron(&self) -> &str {
         &self.cron
     }
 
-    /// Name of the IANA database.
+    /// Returns the time zone's name in the IANA database.
     pub fn time_zone(&self) -> &str {
         &self.time_zone
     }
 
-    /// The first planned time after `time`; `None` when there is none within four years.
+    /// Returns the first planned time after `time`; `None` if there is none within four years.
     pub fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
         self.pattern()?.next_after(time)
     }
 
-    /// What is to be done at `now`, when the planned times from `next` on were not looked at yet. `None`: nothing.
+    /// Returns what to do at `now` if the planned times from `next` on haven't been handled yet; `None` if there is
+    /// nothing to do.
     pub fn due(&self, next: Timestamp, now: Timestamp) -> Option<Due> {
         if next > now {
             return None;
@@ -172,7 +174,7 @@ impl Timing {
         Some(Due { fire, missed: missed.into(), earlier, next: upcoming })
     }
 
-    /// The next planned times after `time`, for people: `count` at most.
+    /// Returns at most `count` planned times after `time`, for display.
     pub fn upcoming(&self, time: Timestamp, count: usize) -> Vec<Timestamp> {
         let pattern = self.pattern();
         let next = |time: &Timestamp| pattern.as_ref()?.next_after(*time);
@@ -185,7 +187,7 @@ impl Timing {
 }
 
 struct Pattern {
-    /// Matched against wall clock time as if it were UTC.
+    /// Expression that is matched against wall clock time as if it were UTC.
     cron: Crontab,
     zone: TimeZone,
 }
@@ -193,7 +195,8 @@ struct Pattern {
 impl Pattern {
     fn next_after(&self, time: Timestamp) -> Option<Timestamp> {
         let instant = jiff::Timestamp::from_microsecond(time.as_micros()).ok()?;
-        // What is planned at or before the wall clock's time is not after `time`, whichever way clocks were put.
+        // Times planned at or before the wall clock's time aren't after `time`, in whichever direction the clocks
+        // changed.
         let mut wall = TimeZone::UTC.to_timestamp(self.zone.to_datetime(instant)).ok()?;
         for _ in 0..LOOKED_AT_MAX {
             let planned = self.cron.find_next(MakeTimestamp(wall)).ok()?;
@@ -206,8 +209,8 @@ impl Pattern {
         None
     }
 
-    /// When a wall clock in the zone shows this time: the first time that it does, or the first moment after a
-    /// gap that leaves it out.
+    /// Returns the moment at which a wall clock in the zone shows this time: the first such moment or, if the time is
+    /// in a gap, the first moment after the gap.
     fn moment(&self, wall: DateTime) -> Option<jiff::Timestamp> {
         let ambiguous = self.zone.to_ambiguous_timestamp(wall);
         if let AmbiguousOffset::Gap { after, .. } = ambiguous.offset() {
@@ -226,13 +229,14 @@ impl Pattern {
 fn parse(cron: &str) -> Result<Crontab, InvalidTiming> {
     cronexpr::parse_crontab(&format!("{cron} UTC")).map_err(|error| {
         let text = error.to_string();
-        // The last line points at the place with a caret; what it says comes after it.
+        // The last line marks the position with a caret; the message follows it.
         let last = text.lines().last().unwrap_or_default();
         InvalidTiming::Cron(last.trim_start().trim_start_matches('^').trim().to_owned())
     })
 }
 
-/// Not among them are `L`, `W`, `#` and `H`: other programs do not know them or mean something else.
+/// Returns true for words that all cron programs understand alike. `L`, `W`, `#` and `H` aren't among them: other
+/// programs don't know them, or give them another meaning.
 fn is_plain(word: &str) -> bool {
     let name = |word: &str| word.len() == 3 && word.bytes().all(|byte| byte.is_ascii_alphabetic());
     word == "*"
@@ -257,11 +261,11 @@ fn check_interval(minute: &str, hour: &str, days: &str) -> Result<(), InvalidTim
     Ok(())
 }
 
-/// Minutes of the day at which a daily expression matches, in order.
+/// Returns the minutes of the day at which a daily expression matches, in order.
 fn of_day(cron: &str) -> Result<Vec<u16>, InvalidTiming> {
     let cron = parse(cron)?;
     let mut minutes = Vec::new();
-    // One second before 1970, so that the first minute is found too.
+    // Starts one second before 1970, so that the first minute is found too.
     let mut time = jiff::Timestamp::constant(-1, 0);
     while let Ok(found) = cron.find_next(MakeTimestamp(time)) {
         time = found.timestamp();
@@ -276,7 +280,7 @@ fn of_day(cron: &str) -> Result<Vec<u16>, InvalidTiming> {
 fn has_days_in_a_row(days: &str) -> Result<bool, InvalidTiming> {
     const DAY_S: i64 = 86_400;
     let cron = parse(&format!("0 0 {days}"))?;
-    // With each weekday on each date, which takes 28 years.
+    // Covers each weekday on each date, which takes 28 years.
     const END_S: i64 = 7 * YEARS * 366 * DAY_S;
     let (mut last, mut time) = (None, jiff::Timestamp::UNIX_EPOCH);
     while let Ok(found) = cron.find_next(MakeTimestamp(time)) {

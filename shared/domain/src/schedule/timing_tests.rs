@@ -25,7 +25,7 @@ fn a_time_that_does_not_exist_runs_at_the_first_moment_after_the_gap() {
     // 2026-03-29: 02:00 becomes 03:00.
     assert_eq!(next("30 2 * * *", "Europe/Berlin", "2026-03-28T02:00:00Z"), "2026-03-29T01:00:00Z");
     assert_eq!(next("30 2 * * *", "Europe/Berlin", "2026-03-29T01:00:00Z"), "2026-03-30T00:30:00Z");
-    // All that is in the gap, and its end, is one run.
+    // All times in the gap, and its end, are one run.
     assert_eq!(next("*/15 * * * *", "Europe/Berlin", "2026-03-29T00:45:00Z"), "2026-03-29T01:00:00Z");
     assert_eq!(next("*/15 * * * *", "Europe/Berlin", "2026-03-29T01:00:00Z"), "2026-03-29T01:15:00Z");
     // 2026-10-04: half an hour, 02:00 becomes 02:30.
@@ -38,7 +38,7 @@ fn a_time_that_exists_twice_runs_the_first_time() {
     assert_eq!(next("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z"), "2026-10-25T00:30:00Z");
     assert_eq!(next("30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z"), "2026-10-26T01:30:00Z");
     assert_eq!(next("0 * * * *", "Europe/Berlin", "2026-10-25T00:00:00Z"), "2026-10-25T02:00:00Z");
-    // From within the second time round.
+    // From within the repeated hour.
     assert_eq!(next("*/15 * * * *", "Europe/Berlin", "2026-10-25T01:20:00Z"), "2026-10-25T02:00:00Z");
 }
 
@@ -77,7 +77,7 @@ fn runs_are_at_least_a_quarter_of_an_hour_apart() {
         ("50,0 23,0 * * *", 10),
         ("0 0 1 1 *", 0),
         ("*/15 * * * *", 0),
-        // The last of Monday and the first of Monday are no neighbours.
+        // The last time on Monday and the first time on Monday aren't adjacent.
         ("50,0 23,0 * * MON", 0),
         ("50,0 23,0 * * MON,TUE", 10),
         ("50,0 23,0 1,15 * *", 0),
@@ -104,15 +104,15 @@ fn after_an_outage_the_latest_time_alone_is_run_unless_it_is_too_late() {
     let long = due("2026-07-20T03:00:00Z");
     assert_eq!((long.fire, long.missed.len()), (Some(at("2026-07-20T02:00:00Z")), MISSED_KEPT - 1));
     assert!(long.earlier > 0);
-    // A time so long ago that it is not counted, and none since then.
+    // A planned time before the counted period, and none since then.
     let yearly = timing("0 0 1 1 *", "UTC");
     let due = yearly.due(at("2026-01-01T00:00:00Z"), at("2026-06-01T00:00:00Z")).unwrap();
     assert_eq!((due.fire, due.missed), (None, vec![at("2026-01-01T00:00:00Z")]));
     assert_eq!((due.earlier, due.next), (0, Some(at("2027-01-01T00:00:00Z"))));
 }
 
-/// The same rule, minute by minute and without the library: each wall clock time that the expression names, at
-/// the moment when clocks first show it or have passed over it.
+/// Computes the expected times by the same rule, minute by minute and without the library: each wall clock time of the
+/// expression, at the moment when clocks first show it or have passed it.
 fn stepped(fields: &Fields, zone: &str, from: jiff::Timestamp, hours: i64) -> BTreeSet<i64> {
     let zone = TimeZone::get(zone).unwrap();
     let mut shown: BTreeSet<DateTime> = BTreeSet::new();
@@ -137,7 +137,7 @@ fn stepped(fields: &Fields, zone: &str, from: jiff::Timestamp, hours: i64) -> BT
 struct Fields {
     minutes: BTreeSet<i8>,
     hours: BTreeSet<i8>,
-    /// From 1, Monday; empty for all.
+    /// Days of the week from 1, Monday; empty for all.
     weekdays: BTreeSet<i8>,
 }
 
@@ -163,7 +163,7 @@ fn fields() -> impl Strategy<Value = Fields> {
         Just(BTreeSet::from([0, 15, 30, 45])),
     ];
     let hours = prop_oneof![
-        // Where clocks change, and elsewhere.
+        // Hours at which clocks change, and other hours.
         proptest::collection::btree_set(0_i8..4, 1..4),
         proptest::collection::btree_set(0_i8..24, 1..24),
     ];
@@ -171,7 +171,7 @@ fn fields() -> impl Strategy<Value = Fields> {
         .prop_map(|(minutes, hours, weekdays)| Fields { minutes, hours, weekdays })
 }
 
-/// A day before a clock change of 2026 in one of the zones, or any day.
+/// Returns a day before a clock change of 2026 in one of the zones, or any day.
 fn start() -> impl Strategy<Value = jiff::Timestamp> {
     let days = [(3, 28), (10, 24), (3, 7), (10, 31), (4, 4), (10, 3)];
     let changes = proptest::sample::select(days.to_vec()).prop_map(|(month, day)| date(2026, month, day));
@@ -192,7 +192,7 @@ proptest! {
         prop_assume!(timing.is_ok());
         let timing = timing.unwrap();
         const HOURS: i64 = 96;
-        // The watch begins earlier: it must have seen what the clock showed before a change back.
+        // The simulation starts earlier because it must have seen what the clock showed before a change back.
         let watched = stepped(&fields, zone, start - 4.hours(), HOURS + 4);
         let end = start + HOURS.hours();
         let mut planned = BTreeSet::new();

@@ -1,42 +1,42 @@
-//! Where somebody is told.
+//! Webhooks of schedules.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Characters of a webhook's address.
+/// Maximum length of a webhook's address in characters.
 pub const WEBHOOK_CHARS_MAX: usize = 2_048;
 
-/// An address that is called when something is wrong with a schedule.
+/// Address that is called if there is a problem with a schedule.
 ///
-/// The address is checked here; what its name resolves to is checked with every call. Shows only its host:
-/// the path of a webhook is often a secret.
+/// The address is checked here; the IP addresses that its host resolves to are checked at every call. Displays only the
+/// host, because the path of a webhook is often a secret.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Webhook(String);
 
-/// Why an address is refused.
+/// Error for an invalid address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidWebhook {
-    /// It is too long.
+    /// The address is too long.
     #[error("a webhook's address must have at most {WEBHOOK_CHARS_MAX} characters")]
     Long,
-    /// It is not of the right scheme.
+    /// The scheme isn't allowed.
     #[error("a webhook's address must start with https://")]
     Scheme,
-    /// It has user or password.
+    /// The address contains a user or password.
     #[error("a webhook's address must not contain user or password")]
     Userinfo,
-    /// It is no address.
+    /// The text isn't a valid address.
     #[error("a webhook's address must be a URL with a host, in visible ASCII and without a fragment")]
     Malformed,
 }
 
 impl Webhook {
-    /// A checked address. Only a local server calls `http://`.
+    /// Creates a checked address. `http://` is allowed only on a local server.
     ///
     /// # Errors
-    /// Says what is wrong with it.
+    /// Returns the reason why the address is invalid.
     pub fn new(url: &str, local: bool) -> Result<Self, InvalidWebhook> {
         let url = url.trim();
         if url.len() > WEBHOOK_CHARS_MAX {
@@ -58,12 +58,12 @@ impl Webhook {
         Ok(Self(url.to_owned()))
     }
 
-    /// The address.
+    /// Returns the address.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Its host: what may be shown to everybody.
+    /// Returns the host, which may be shown to everyone.
     pub fn host(&self) -> &str {
         let rest = self.0.split_once("://").map_or(self.0.as_str(), |(_, rest)| rest);
         host_of(rest.split(['/', '?']).next().unwrap_or_default())

@@ -1,22 +1,21 @@
-//! The exact test on items that only one of two runs got right.
+//! Exact test on the items that only one of two runs got right.
 
-/// Above this the product is scaled down by the same power of two, so that it never overflows.
+/// Exponent above which the product is scaled down by the same power of two, so that it never overflows.
 const SCALE_EXPONENT: i64 = 512;
 
-/// The exact two-sided p-value of McNemar's test, from the numbers of items that only the first and only the
-/// second run got right.
+/// Returns the exact two-sided p-value of McNemar's test, from the number of items that only the first run got right
+/// and the number that only the second got right.
 ///
-/// If neither run is better, each of these n items is a fair coin toss, so the p-value is
-/// min(1, 2 · P(X ≤ min)) with X binomial (n, ½): small when one run wins far more of them. It is 1 when the
-/// numbers are equal, and 0 only when the true value is below the smallest `f64`. Time grows with the smaller
-/// number.
+/// If neither run is better, each of these n items is a fair coin toss, so the p-value is min(1, 2 · P(X ≤ min)) with X
+/// binomial (n, ½): small if one run wins far more of them. It is 1 if the numbers are equal, and 0 only if the true
+/// value is below the smallest `f64`. Time grows with the smaller number.
 #[must_use]
 pub fn mcnemar_exact_p(only_first: u64, only_second: u64) -> f64 {
     let (fewer, more) = (only_first.min(only_second), only_first.max(only_second));
     if fewer == more {
         return 1.0;
     }
-    // C(n, fewer) = Π (more + i) / i. Powers of two are kept apart: dividing by 2ⁿ at once would underflow.
+    // C(n, fewer) = Π (more + i) / i. Powers of two are kept separately: dividing by 2ⁿ at once would underflow.
     let limit = power_of_two(SCALE_EXPONENT);
     let mut binomial = 1.0;
     let mut exponent: i64 = 0;
@@ -42,7 +41,7 @@ pub fn mcnemar_exact_p(only_first: u64, only_second: u64) -> f64 {
     scaled(binomial * tail, exponent.saturating_sub(halvings).saturating_add(1)).min(1.0)
 }
 
-/// `value` · 2^`exponent`; 0 when that is too small.
+/// Returns `value` · 2^`exponent`; 0 if that is too small.
 fn scaled(mut value: f64, mut exponent: i64) -> f64 {
     while exponent < 0 && value > 0.0 {
         let step = exponent.max(-SCALE_EXPONENT);
@@ -52,7 +51,7 @@ fn scaled(mut value: f64, mut exponent: i64) -> f64 {
     value * power_of_two(exponent.min(SCALE_EXPONENT))
 }
 
-/// 2^`exponent` exactly, for exponents of normal numbers.
+/// Returns 2^`exponent` exactly, for exponents of normal numbers.
 fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits(((1023 + exponent.clamp(-1022, 1023)) as u64) << 52)
 }

@@ -1,23 +1,23 @@
-//! The mean score and how far it may be off, when an item may have been sampled several times.
+//! Mean score and its uncertainty, for items with one or more samples.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Interval, standard_error};
 
-/// A mean over samples with its uncertainty over items.
+/// Mean over samples with its uncertainty over items.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClusteredMean {
-    /// The mean over all samples.
+    /// Mean over all samples.
     pub mean: f64,
-    /// The standard error, clustered by item; `None` with a single item.
+    /// Standard error, clustered by item; `None` with a single item.
     pub standard_error: Option<f64>,
-    /// The 95 % interval by Student's t with (items − 1) degrees of freedom; `None` with a single item. It is
-    /// not cut to the range of scores here; a report of shares has it cut. Where every score is alike it has no width: for shares of right
-    /// answers with one sample per item prefer [`wilson`](super::wilson).
+    /// 95% interval by Student's t with (items − 1) degrees of freedom; `None` with a single item. It isn't limited to
+    /// the range of scores here, but in reports of shares. If all scores are equal, it has no width: for shares of
+    /// right answers with one sample per item, prefer [`wilson`](super::wilson).
     pub interval: Option<Interval>,
-    /// Items with at least one sample.
+    /// Number of items with at least one sample.
     pub items: u64,
-    /// Samples of all items.
+    /// Number of samples of all items.
     pub samples: u64,
 }
 
@@ -102,7 +102,7 @@ mod tests {
         assert_eq!((single.standard_error, single.interval), (None, None));
     }
 
-    /// The same answer twice is no more certain than once.
+    /// A repeated answer adds no certainty.
     #[test]
     fn repeating_every_sample_adds_no_certainty() {
         let once = [vec![1.0], vec![0.0], vec![1.0], vec![0.5]];

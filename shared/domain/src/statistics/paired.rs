@@ -1,4 +1,4 @@
-//! Two runs on the same items: by how much they differ and whether that may be chance.
+//! Comparison of two runs on the same items: their difference, and whether it may be chance.
 
 use std::collections::BTreeMap;
 
@@ -6,58 +6,58 @@ use serde::{Deserialize, Serialize};
 
 use super::{Interval, mcnemar_exact_p, standard_error};
 
-/// A graded sample, as far as a comparison needs it.
+/// Fields of a graded sample that a comparison needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedSample<'a> {
-    /// What identifies the item in both runs.
+    /// Id of the item in both runs.
     pub item: &'a str,
-    /// The score, a finite number.
+    /// Score, a finite number.
     pub score: f64,
-    /// Whether the sample counts as right.
+    /// True if the sample counts as right.
     pub correct: bool,
 }
 
-/// Run A against run B over the items that both have graded.
+/// Comparison of run A with run B over the items that are graded in both.
 ///
-/// Every item weighs the same, whatever the number of its samples, so the means may differ from the runs'
-/// own scores, which are means over all samples of all items.
+/// Every item has the same weight, whatever the number of its samples, so the means may differ from the runs' own
+/// scores, which are means over all samples of all items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PairedComparison {
-    /// Items graded in both runs; everything below but the `only_in` counts is over these.
+    /// Number of items graded in both runs. Everything below except the `only_in` counts is over these items.
     pub items: u64,
-    /// Items graded in run A only.
+    /// Number of items graded only in run A.
     pub only_in_a: u64,
-    /// Items graded in run B only.
+    /// Number of items graded only in run B.
     pub only_in_b: u64,
     /// Mean over items of run A's mean score; `None` without common items.
     pub mean_a: Option<f64>,
     /// Mean over items of run B's mean score; `None` without common items.
     pub mean_b: Option<f64>,
-    /// Mean over items of B's score less A's: positive where B is better. `None` without common items.
+    /// Mean over items of B's score minus A's: positive if B is better. `None` without common items.
     pub difference: Option<f64>,
     /// Standard error of the difference; `None` with fewer than two common items.
     pub standard_error: Option<f64>,
-    /// 95 % interval of the difference by Student's t with (items − 1) degrees of freedom; `None` with fewer
-    /// than two common items.
+    /// 95% interval of the difference by Student's t with (items − 1) degrees of freedom; `None` with fewer than two
+    /// common items.
     pub interval: Option<Interval>,
-    /// Items that both runs got right. An item is right when more than half of its samples are.
+    /// Number of items that both runs got right. An item is right if more than half of its samples are.
     pub both_right: u64,
-    /// Items that only run A got right.
+    /// Number of items that only run A got right.
     pub only_a_right: u64,
-    /// Items that only run B got right.
+    /// Number of items that only run B got right.
     pub only_b_right: u64,
-    /// Items that neither run got right.
+    /// Number of items that neither run got right.
     pub both_wrong: u64,
     /// Exact two-sided p-value of McNemar's test on the two counts above; `None` without common items.
     pub mcnemar_p: Option<f64>,
 }
 
-/// Compares two runs by their graded samples, each given one by one in any order.
+/// Compares two runs by their graded samples, each given in any order.
 ///
-/// With dᵢ the difference of the mean scores of item i and G common items, the standard error is that of the
-/// mean of the dᵢ, √( Σ (dᵢ − d̄)² / (G (G−1)) ): clustered by item, since the samples of an item enter only
-/// through its one difference, and paired, since what makes an item hard for both cancels in it (Miller 2024,
-/// "Adding Error Bars to Evals", on paired differences).
+/// With dᵢ the difference of the mean scores of item i and G common items, the standard error is that of the mean of
+/// the dᵢ, √( Σ (dᵢ − d̄)² / (G (G−1)) ). It's clustered by item, since the samples of an item contribute only through
+/// its one difference, and paired, since what makes an item hard for both runs cancels out (Miller 2024, "Adding Error
+/// Bars to Evals", on paired differences).
 #[must_use]
 pub fn compare_paired<'a>(
     a: impl IntoIterator<Item = PairedSample<'a>>,
@@ -111,7 +111,7 @@ struct ItemResult {
 
 impl ItemSamples {
     fn result(&self) -> ItemResult {
-        // Summed in one order, so that the order in which samples arrive does not show in the last digits.
+        // Scores are summed in a fixed order, so that the last digits don't depend on the order of the samples.
         let mut scores = self.scores.clone();
         scores.sort_unstable_by(f64::total_cmp);
         ItemResult {
@@ -186,7 +186,7 @@ mod tests {
         );
         assert_eq!(single.mcnemar_p, Some(0.625));
         assert_eq!([several.items, several.only_in_a, several.only_in_b], [4, 1, 1]);
-        // Half right is not right: q3 of run B.
+        // An item with half of its samples right isn't right: q3 of run B.
         assert_eq!(
             [several.both_right, several.only_a_right, several.only_b_right, several.both_wrong],
             [0, 2, 0, 2]
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(one.mcnemar_p, Some(1.0));
     }
 
-    /// Samples of up to 12 items, named by their numbers.
+    /// Generates samples of up to 12 items, named by their numbers.
     fn samples() -> impl Strategy<Value = Vec<(u8, f64)>> {
         prop::collection::vec((0u8..12, prop_oneof![Just(0.0), Just(1.0), 0.0f64..1.0]), 0..60)
     }

@@ -1,23 +1,23 @@
-//! What would happen with k samples of an item, estimated from n ≥ k: one right at least, or all right.
+//! Estimates for k samples of an item from n ≥ k: at least one is right (pass@k), or all are right (pass^k).
 
 use serde::{Deserialize, Serialize};
 
-/// The mean of a per-item estimate over the items that have enough samples.
+/// Mean of a per-item estimate over the items that have enough samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PassEstimate {
-    /// The mean over `items`.
+    /// Mean over `items`.
     pub value: f64,
-    /// Items with at least k graded samples.
+    /// Number of items with at least k graded samples.
     pub items: u64,
-    /// Items with fewer, which the estimate leaves out.
+    /// Number of items with fewer, which the estimate leaves out.
     pub left_out: u64,
 }
 
-/// pass@k of an item with `correct` right samples out of `samples`: the chance that at least one of `k`
-/// samples drawn without repeats is right, 1 − C(n−c, k) / C(n, k). It is unbiased (Chen et al. 2021,
-/// "Evaluating Large Language Models Trained on Code").
+/// Returns pass@k of an item with `correct` right samples out of `samples`: the probability that at least one of `k`
+/// samples drawn without replacement is right, 1 − C(n−c, k) / C(n, k). It is unbiased (Chen et al. 2021, "Evaluating
+/// Large Language Models Trained on Code").
 ///
-/// `None` when `k` is 0, there are fewer than `k` samples, or more right ones than samples.
+/// `None` if `k` is 0, there are fewer than `k` samples, or more right ones than samples.
 #[must_use]
 pub fn pass_at_k(samples: u64, correct: u64, k: u64) -> Option<f64> {
     if k == 0 || k > samples || correct > samples {
@@ -30,16 +30,16 @@ pub fn pass_at_k(samples: u64, correct: u64, k: u64) -> Option<f64> {
     if k > wrong {
         return Some(1.0);
     }
-    // C(n−c, k) / C(n, k) is symmetric in c and k, so the product may run over the smaller one. Every factor
-    // is within 0 and 1 and nothing overflows.
+    // C(n−c, k) / C(n, k) is symmetric in c and k, so the product can run over the smaller one. Every factor is from 0
+    // to 1, so nothing overflows.
     let (shorter, longer) = (correct.min(k), correct.max(k));
     Some(1.0 - ratio_product(samples - longer, samples, shorter))
 }
 
-/// pass^k of an item with `correct` right samples out of `samples`: the chance that all of `k` samples drawn
-/// without repeats are right, C(c, k) / C(n, k). It is unbiased (Yao et al. 2024, "τ-bench").
+/// Returns pass^k of an item with `correct` right samples out of `samples`: the probability that all of `k` samples
+/// drawn without replacement are right, C(c, k) / C(n, k). It is unbiased (Yao et al. 2024, "τ-bench").
 ///
-/// `None` when `k` is 0, there are fewer than `k` samples, or more right ones than samples.
+/// `None` if `k` is 0, there are fewer than `k` samples, or more right ones than samples.
 #[must_use]
 pub fn pass_hat_k(samples: u64, correct: u64, k: u64) -> Option<f64> {
     if k == 0 || k > samples || correct > samples {
@@ -54,19 +54,19 @@ pub fn pass_hat_k(samples: u64, correct: u64, k: u64) -> Option<f64> {
     Some(ratio_product(samples - longer, samples, shorter))
 }
 
-/// The mean of [`pass_at_k`] over items given as (samples, correct). `None` when no item has `k` samples.
+/// Returns the mean of [`pass_at_k`] over items given as (samples, correct). `None` if no item has `k` samples.
 #[must_use]
 pub fn mean_pass_at_k(items: &[(u64, u64)], k: u64) -> Option<PassEstimate> {
     mean_of(items, |samples, correct| pass_at_k(samples, correct, k))
 }
 
-/// The mean of [`pass_hat_k`] over items given as (samples, correct). `None` when no item has `k` samples.
+/// Returns the mean of [`pass_hat_k`] over items given as (samples, correct). `None` if no item has `k` samples.
 #[must_use]
 pub fn mean_pass_hat_k(items: &[(u64, u64)], k: u64) -> Option<PassEstimate> {
     mean_of(items, |samples, correct| pass_hat_k(samples, correct, k))
 }
 
-/// Π (top − j) / (bottom − j) for j in 0..count.
+/// Returns Π (top − j) / (bottom − j) for j in 0..count.
 fn ratio_product(top: u64, bottom: u64, count: u64) -> f64 {
     (0..count).map(|j| (top - j) as f64 / (bottom - j) as f64).product()
 }
@@ -120,7 +120,8 @@ mod tests {
         assert_eq!(mean_pass_hat_k(&[(2, 2), (4, 0)], 2).unwrap().value, 0.5);
     }
 
-    /// Every choice of `k` out of `samples`, as bit masks; the lowest `correct` samples are the right ones.
+    /// Computes both estimates from every choice of `k` out of `samples`, as bit masks; the lowest `correct` samples
+    /// are right.
     fn counted(samples: u32, correct: u32, k: u32) -> (f64, f64) {
         let right = (1u32 << correct) - 1;
         let draws: Vec<u32> = (0u32..1 << samples).filter(|draw| draw.count_ones() == k).collect();

@@ -1,19 +1,19 @@
-//! Percentiles of what was observed, such as latencies.
+//! Percentiles of observed values, such as latencies.
 
 use serde::{Deserialize, Serialize};
 
-/// The median and the 95th percentile by nearest rank.
+/// Median and 95th percentile by nearest rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Percentiles<T> {
-    /// The smallest value that at least half of the values do not exceed.
+    /// Smallest value that at least half of the values don't exceed.
     pub p50: T,
-    /// The smallest value that at least 95 % of the values do not exceed.
+    /// Smallest value that at least 95% of the values don't exceed.
     pub p95: T,
 }
 
-/// The percentile by nearest rank: the value at rank ⌈percent · n / 100⌉ of the sorted values, rank 1 at
-/// least. It is always one of the values, never a mix of two. Reorders `values`; a `percent` above 100 is
-/// taken as 100. `None` without values.
+/// Returns the percentile by nearest rank: the value at rank ⌈percent · n / 100⌉ of the sorted values, rank 1 at least.
+/// It is always one of the values, never an interpolation. Reorders `values`; a `percent` above 100 is treated as 100.
+/// `None` without values.
 pub fn percentile<T: Ord + Copy>(values: &mut [T], percent: u32) -> Option<T> {
     let count = values.len() as u128;
     let rank = (count * u128::from(percent.min(100))).div_ceil(100).max(1);
@@ -21,7 +21,7 @@ pub fn percentile<T: Ord + Copy>(values: &mut [T], percent: u32) -> Option<T> {
     Some(*values.select_nth_unstable(index).1)
 }
 
-/// p50 and p95 by [`percentile`]. Reorders `values`. `None` without values.
+/// Returns p50 and p95 by [`percentile`]. Reorders `values`. `None` without values.
 pub fn percentiles<T: Ord + Copy>(values: &mut [T]) -> Option<Percentiles<T>> {
     Some(Percentiles { p50: percentile(values, 50)?, p95: percentile(values, 95)? })
 }

@@ -1,12 +1,12 @@
-//! The interval of a share of successes.
+//! Interval of a share of successes.
 
 use super::{Interval, NORMAL_QUANTILE_95};
 
-/// Wilson's score interval (Wilson 1927, without continuity correction) of `successes` out of `trials`.
+/// Returns Wilson's score interval (Wilson 1927, without continuity correction) of `successes` out of `trials`.
 ///
-/// For independent trials, so for one sample per item; with several samples per item use
-/// [`clustered_mean`](super::clustered_mean). It stays within 0 and 1 and has a width even when all trials
-/// agree. `None` without trials or with more successes than trials.
+/// It's valid for independent trials, that is, for one sample per item; with several samples per item, use
+/// [`clustered_mean`](super::clustered_mean). It stays within 0 and 1 and has a width even if all trials agree. `None`
+/// without trials or with more successes than trials.
 #[must_use]
 pub fn wilson(successes: u64, trials: u64) -> Option<Interval> {
     if trials == 0 || successes > trials {
@@ -17,7 +17,7 @@ pub fn wilson(successes: u64, trials: u64) -> Option<Interval> {
     let scale = 1.0 + z_squared / n;
     let centre = (share + z_squared / (2.0 * n)) / scale;
     let reach = NORMAL_QUANTILE_95 * (share * (1.0 - share) / n + z_squared / (4.0 * n * n)).sqrt() / scale;
-    // At the ends the bound is the share itself; rounding must not move it.
+    // At the ends, the bound is the share itself; rounding must not move it.
     let low = if successes == 0 { 0.0 } else { (centre - reach).clamp(0.0, share) };
     let high = if successes == trials { 1.0 } else { (centre + reach).clamp(share, 1.0) };
     Some(Interval { low, high })

@@ -1,8 +1,8 @@
-//! The quantile that turns a standard error over few clusters into an interval.
+//! Quantiles that turn a standard error over few clusters into an interval.
 
 use super::NORMAL_QUANTILE_95;
 
-/// The 0.975 quantiles of Student's t for 1 to 30 degrees of freedom.
+/// 0.975 quantiles of Student's t for 1 to 30 degrees of freedom.
 const QUANTILES_95: [f64; 30] = [
     12.706204736174694,
     4.302652729749462,
@@ -36,10 +36,10 @@ const QUANTILES_95: [f64; 30] = [
     2.0422724563012378,
 ];
 
-/// The 0.975 quantile of Student's t; `None` for zero degrees of freedom.
+/// Returns the 0.975 quantile of Student's t; `None` for zero degrees of freedom.
 ///
-/// A table up to 30, beyond it the expansion of Abramowitz and Stegun 26.7.5 around the normal quantile,
-/// which is there within 10⁻⁷ of the true value and approaches the normal one.
+/// Uses a table up to 30, and beyond it the expansion of Abramowitz and Stegun 26.7.5 around the normal quantile, which
+/// is within 10⁻⁷ of the true value there and approaches the normal quantile.
 pub(super) fn quantile_95(degrees_of_freedom: u64) -> Option<f64> {
     let index = degrees_of_freedom.checked_sub(1)?;
     let listed = usize::try_from(index).ok().and_then(|index| QUANTILES_95.get(index));
