@@ -1,4 +1,4 @@
-//! Access to ordering: the entries that the operator issues, the access policy, and the limits of orders.
+//! Access to ordering: the entries that operators issue, the access policy, and the limits of orders.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,21 +14,21 @@ use crate::client::{condition_held, expires_at};
 use crate::keys::{ACCESS, OPEN, key};
 use crate::{State, StateError};
 
-/// Prefix of every access token. No provider issues keys that begin with it.
+/// Prefix of every access token. Keys of providers never begin with it.
 pub const TOKEN_PREFIX: &str = "bra_";
 /// Maximum number of entries in the list of callers.
 pub const ENTRIES_MAX: usize = 1_000;
-/// Characters of an entry's id.
+/// Length of an entry's id in characters.
 const ID_CHARS: usize = 12;
-/// Random bytes of a token.
+/// Number of random bytes of a token.
 const TOKEN_BYTES: usize = 32;
 /// Sort key of the counter of all open runs.
 const EVERYBODY: &str = "ALL";
-/// Time to live of a minute's counter after its minute, in seconds.
+/// Seconds that a minute's counter is kept after its minute.
 const FORGET_RATE_AFTER_S: i64 = 3_600;
 const MINUTE_US: i64 = 60_000_000;
 
-/// Returns whether a bearer text is an access token rather than a provider's key.
+/// Returns true if a bearer text is an access token rather than a provider's key.
 pub fn is_access_token(key: &Secret) -> bool {
     key.expose().starts_with(TOKEN_PREFIX)
 }
@@ -36,7 +36,7 @@ pub fn is_access_token(key: &Secret) -> bool {
 /// Generates an access token with 256 random bits.
 ///
 /// # Errors
-/// When the system provides no random numbers.
+/// If the system provides no random numbers.
 pub fn new_access_token() -> Result<Secret, StateError> {
     let mut bytes = [0_u8; TOKEN_BYTES];
     let none =
@@ -46,17 +46,17 @@ pub fn new_access_token() -> Result<Secret, StateError> {
     Secret::new(format!("{TOKEN_PREFIX}{digits}")).ok_or_else(none)
 }
 
-/// Kind of secret that an entry stands for.
+/// Kind of secret of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
-    /// An access token: its holder's orders are paid with the operator's keys.
+    /// Access token: its holder's orders are paid for with the operator's keys.
     Token,
-    /// A caller's own key at a provider: it pays for what its holder orders.
+    /// Caller's own key at a provider, which pays for its holder's orders.
     Key,
 }
 
 impl AccessKind {
-    /// The name in JSON and storage.
+    /// Returns the name in JSON and storage.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Token => "token",
@@ -69,10 +69,10 @@ impl AccessKind {
     }
 }
 
-/// A caller that the operator has listed. The secret itself is not stored, only its keyed hash.
+/// Caller that the operator has listed. Only the keyed hash of the secret is stored, not the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessEntry {
-    /// Keyed hash of the secret; also the owner of what its holder orders.
+    /// Keyed hash of the secret; also the owner of the holder's runs and schedules.
     pub owner: String,
     /// Name that the operator chose.
     pub name: String,
@@ -84,17 +84,17 @@ pub struct AccessEntry {
     pub gated: bool,
     /// Time of creation.
     pub created_at: Timestamp,
-    /// Time from which the entry is void.
+    /// Time at which the entry expires.
     pub ends_at: Option<Timestamp>,
 }
 
 impl AccessEntry {
-    /// Public id: the first characters of the keyed hash.
+    /// Returns the public id: the first characters of the keyed hash.
     pub fn id(&self) -> &str {
         self.owner.get(..ID_CHARS).unwrap_or(&self.owner)
     }
 
-    /// Returns whether the entry is valid at `now`.
+    /// Returns true if the entry is valid at `now`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
         self.ends_at.is_none_or(|end| now < end)
     }
@@ -128,7 +128,7 @@ impl AccessEntry {
 }
 
 impl State {
-    /// Writes an entry. Returns `false` if its secret is listed already.
+    /// Writes an entry. Returns `false` if its secret is already listed.
     pub async fn add_access(&self, entry: &AccessEntry) -> Result<bool, StateError> {
         let put = self
             .client
@@ -141,7 +141,7 @@ impl State {
         condition_held("store the access entry", put)
     }
 
-    /// Reads the entry of the secret with this keyed hash, whether or not it is still valid.
+    /// Reads the entry of the secret with this keyed hash, even if it's no longer valid.
     pub async fn access(&self, owner: &str) -> Result<Option<AccessEntry>, StateError> {
         let got = self
             .client
@@ -176,7 +176,7 @@ impl State {
         Ok(entries)
     }
 
-    /// Removes an entry: its secret is worth nothing from now on. Safe to repeat.
+    /// Removes an entry, after which its secret is no longer accepted. Safe to repeat.
     pub async fn revoke_access(&self, owner: &str) -> Result<(), StateError> {
         let deleted =
             self.client.delete_item().table_name(&self.table).set_key(Some(key(ACCESS, owner))).send().await;
@@ -184,7 +184,7 @@ impl State {
     }
 }
 
-/// A row of the access policy.
+/// Row of the access policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AccessRow {
     /// Holders of the admin secret.
@@ -198,7 +198,7 @@ pub enum AccessRow {
 impl AccessRow {
     const ALL: [Self; 3] = [Self::Admin, Self::Token, Self::ProviderKey];
 
-    /// The name in `BENCH_ACCESS`.
+    /// Returns the name in `BENCH_ACCESS`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Admin => "admin",
@@ -221,20 +221,20 @@ impl FromStr for AccessRow {
     }
 }
 
-/// The access policy of a server: the callers that may order runs.
+/// Access policy of a server: the callers that may order runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessPolicy {
-    /// The server is bound to loopback: its callers are the person at this machine, who may do everything.
+    /// True if the server is bound to loopback. Its only caller is the user of this machine, who may do everything.
     pub local: bool,
     rows: BTreeSet<AccessRow>,
 }
 
 impl AccessPolicy {
-    /// Reads `BENCH_ACCESS`, a comma-separated list of rows. Without it every row applies. It has no effect on a
-    /// server that is bound to loopback.
+    /// Reads `BENCH_ACCESS`, a comma-separated list of rows. Without the variable, every row applies. It has no effect
+    /// on a server that is bound to loopback.
     ///
     /// # Errors
-    /// One sentence that names the variable and the row that is unknown.
+    /// One sentence that names the variable and the unknown row.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>, local: bool) -> Result<Self, String> {
         let list = var("BENCH_ACCESS").unwrap_or_default();
         let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -246,7 +246,7 @@ impl AccessPolicy {
         Ok(Self { local, rows })
     }
 
-    /// Returns whether callers of this row may order.
+    /// Returns true if callers of this row may order.
     pub fn has(&self, row: AccessRow) -> bool {
         self.rows.contains(&row)
     }
@@ -265,20 +265,20 @@ impl fmt::Display for AccessPolicy {
 /// Limits of orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrderLimits {
-    /// Planned samples of one order, over all of its benchmarks.
+    /// Maximum planned samples of one order, over all of its benchmarks.
     pub samples_per_order: u64,
-    /// Open runs of one owner.
+    /// Maximum open runs of one owner.
     pub open_runs_per_owner: u64,
-    /// Open runs of all owners.
+    /// Maximum open runs of all owners.
     pub open_runs: u64,
-    /// Orders of one owner in a minute.
+    /// Maximum orders of one owner in a minute.
     pub orders_per_minute_per_owner: u64,
-    /// Orders of all owners in a minute.
+    /// Maximum orders of all owners in a minute.
     pub orders_per_minute: u64,
 }
 
 impl OrderLimits {
-    /// Limits of admins and of the person at this machine: they stop accidents, not work.
+    /// Limits of admins and of the user of this machine: high enough for any work, to stop accidents only.
     pub const TRUSTED: Self = Self {
         samples_per_order: 100_000_000,
         open_runs_per_owner: 1_000,
@@ -296,10 +296,10 @@ impl OrderLimits {
     };
 
     /// Reads `BENCH_LIMIT_…`. `local` selects the defaults: [`OrderLimits::TRUSTED`] for a server that is bound to
-    /// loopback, else [`OrderLimits::EXPOSED`].
+    /// loopback, otherwise [`OrderLimits::EXPOSED`].
     ///
     /// # Errors
-    /// One sentence that names the variable that is no whole number from 1.
+    /// One sentence that names the variable whose value isn't a whole number from 1.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>, local: bool) -> Result<Self, String> {
         let defaults = if local { Self::TRUSTED } else { Self::EXPOSED };
         let read = |name: &str, default: u64| {
@@ -319,20 +319,20 @@ impl OrderLimits {
         })
     }
 
-    /// The limits that apply to runs of this owner on a server with these limits: an exposed server's own runs are
-    /// an admin's.
+    /// Returns the limits that apply to this owner's runs on a server with these limits. Runs that an exposed server
+    /// itself owns are an admin's.
     #[must_use]
     pub fn of(self, owner: &Owner, local: bool) -> Self {
         if *owner == Owner::Local && !local { Self::TRUSTED } else { self }
     }
 }
 
-/// A limit that an order reached.
+/// Limit that an order reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reached {
-    /// The owner has as many as one owner may have.
+    /// The limit of one owner.
     Owner,
-    /// All owners together have as many as the server takes.
+    /// The limit of all owners together.
     Total,
 }
 
@@ -344,14 +344,14 @@ fn owner_name(owner: &Owner) -> String {
 }
 
 impl State {
-    /// Counts an order in the current minute, for its owner and in total. Returns the limit that does not allow it.
+    /// Counts an order in the current minute, for its owner and in total. Returns the limit that rejects it, if any.
     pub async fn count_order(
         &self,
         owner: &Owner,
         limits: &OrderLimits,
         now: Timestamp,
     ) -> Result<Option<Reached>, StateError> {
-        // The owner first: callers that are refused on their own account use up nothing of the others'.
+        // The owner is counted first, so that rejected callers don't use up the total that others share.
         if !self.count_in_minute(&owner_name(owner), limits.orders_per_minute_per_owner, now).await? {
             return Ok(Some(Reached::Owner));
         }
@@ -376,7 +376,7 @@ impl State {
         condition_held("count the order", update)
     }
 
-    /// Number of open runs: of this owner, and of all owners.
+    /// Returns the number of open runs of this owner, and of all owners.
     pub async fn open_runs(&self, owner: &Owner) -> Result<(u64, u64), StateError> {
         let of = |sort: String| async move {
             let got = self
@@ -407,7 +407,7 @@ impl State {
         ])
     }
 
-    /// Counts a run as open no longer, in the transaction that ends it.
+    /// Stops counting a run as open, in the transaction that ends it.
     pub(crate) fn close_items(&self, owner: &Owner) -> Result<[TransactWriteItem; 2], StateError> {
         Ok([self.open_item(owner_name(owner), -1, None)?, self.open_item(EVERYBODY.to_owned(), -1, None)?])
     }

@@ -1,4 +1,4 @@
-//! DynamoDB attributes to values and back.
+//! Conversion between values and DynamoDB attributes.
 
 use std::collections::HashMap;
 
@@ -23,12 +23,12 @@ pub(crate) fn time(value: Timestamp) -> AttributeValue {
     number(value.as_micros())
 }
 
-/// JSON is stored as text, so that `1.0` stays `1.0`.
+/// Serializes JSON as text, so that `1.0` stays `1.0`.
 pub(crate) fn json<T: Serialize + ?Sized>(what: &str, value: &T) -> Result<AttributeValue, StateError> {
     serde_json::to_string(value).map(AttributeValue::S).map_err(|error| StateError::damaged(what, error))
 }
 
-/// Reads the attributes of one record; an error names the record and the attribute.
+/// Reads the attributes of one record. Errors name the record and the attribute.
 pub(crate) struct Reader<'a> {
     record: &'a Record,
 }
@@ -74,14 +74,14 @@ impl<'a> Reader<'a> {
         Ok(self.maybe_number(name)?.unwrap_or(other))
     }
 
-    /// A count that never fails to be read for being too large: one that an older program let grow beyond all bounds
-    /// reads as the largest number, and one that fell below zero as 0.
+    /// Reads a count, even one out of range: a count that an older version let grow beyond all bounds reads as the
+    /// largest number, and a negative one as 0.
     pub(crate) fn count_or(&self, name: &str, other: u64) -> Result<u64, StateError> {
         match self.record.get(name).and_then(|value| value.as_n().ok()) {
             None => Ok(other),
             Some(digits) => match digits.parse::<i128>() {
                 Ok(count) => Ok(u64::try_from(count.max(0)).unwrap_or(u64::MAX)),
-                // A decimal number of more digits than that is still a number.
+                // A decimal number with more digits is still a number.
                 Err(_) => match digits.parse::<f64>() {
                     Ok(count) if count > 0.0 => Ok(u64::MAX),
                     Ok(_) => Ok(0),

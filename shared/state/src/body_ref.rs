@@ -1,12 +1,12 @@
-//! Where a sample's stored prompt and answer are.
+//! References to the stored prompt and answer of a sample.
 
 use crate::StateError;
 use crate::attributes::Reader;
 
-/// The stored body of a sample: its key is made of run, benchmark, position and attempt.
+/// Reference to the stored body of a sample, whose key consists of run, benchmark, position and attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BodyRef {
-    /// The attempt that wrote it.
+    /// Attempt that wrote the body.
     pub attempt: u32,
     /// SHA-256 of the stored bytes, lowercase hex.
     pub sha256: String,

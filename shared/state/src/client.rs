@@ -1,4 +1,4 @@
-//! The table, and how to reach it.
+//! Client of the table.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::InterceptorContext;
@@ -11,27 +11,27 @@ use bench_domain::Timestamp;
 
 use crate::{Origin, StateError};
 
-/// How often a call is sent at most. More than the SDK's three: a claim or a release that is given up leaves
-/// its sample to the end of a lease.
+/// Maximum number of tries of a call. It's higher than the SDK's three, because after a failed claim or release the
+/// sample waits for the end of a lease.
 const TRIES_MAX: u32 = 6;
 
-/// The runs that a process works on.
+/// Runs that a process works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scope {
-    /// All runs of the table, as the deployed functions.
+    /// All runs of the table; used by the deployed functions.
     #[default]
     All,
-    /// The runs that were ordered or resumed at a server of this data directory, by this process or an earlier one.
+    /// Runs that were ordered or resumed at a server of this data directory, by this process or an earlier one.
     Server,
-    /// The runs that this process ordered or resumed.
+    /// Runs that this process ordered or resumed.
     Foreground,
 }
 
-/// The state of all runs.
+/// Client of the state of all runs.
 #[derive(Debug, Clone)]
 pub struct State {
     pub(crate) client: Client,
-    /// Repeats nothing by itself: transactions are repeated here, and would be with both.
+    /// Client without retries, for transactions: this crate retries them itself, and both together would multiply.
     pub(crate) once: Client,
     pub(crate) table: String,
     pub(crate) epoch: u64,
@@ -39,10 +39,10 @@ pub struct State {
 }
 
 impl State {
-    /// A client of `table`.
+    /// Creates a client of `table`.
     ///
-    /// `epoch` is the start count of the host: a lease that names another epoch is void. Where hosts
-    /// come and go independently, as deployed, it is 0 everywhere.
+    /// `epoch` is the start count of the host: leases with another epoch are void. In deployments, where hosts start
+    /// and stop independently, it is always 0.
     pub fn new(config: &aws_types::SdkConfig, table: impl Into<String>, epoch: u64) -> Self {
         let client = |retries| {
             let config = aws_sdk_dynamodb::config::Builder::from(config).retry_config(retries);
@@ -57,13 +57,13 @@ impl State {
         }
     }
 
-    /// The same state for a process that works on these runs only.
+    /// Returns the same state for a process that works only on runs in `scope`.
     #[must_use]
     pub fn scoped(self, scope: Scope) -> Self {
         Self { scope, ..self }
     }
 
-    /// The origin of runs that this process orders or resumes.
+    /// Returns the origin of runs that this process orders or resumes.
     pub(crate) const fn own_origin(&self) -> Origin {
         match self.scope {
             Scope::All | Scope::Server => Origin::Server,
@@ -71,25 +71,25 @@ impl State {
         }
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn table(&self) -> &str {
         &self.table
     }
 
-    /// Asks DynamoDB for a record that is not there: the cheapest call, to open a connection.
+    /// Requests a record that doesn't exist, which is the cheapest call that opens a connection.
     pub async fn touch(&self) -> Result<(), StateError> {
         let nothing = crate::keys::key("NOTHING", "NOTHING");
         let got = self.client.get_item().table_name(&self.table).set_key(Some(nothing)).send().await;
         got.map(drop).map_err(|error| StateError::sdk("reach the table", error))
     }
 
-    /// The start count of the host.
+    /// Returns the start count of the host.
     pub const fn epoch(&self) -> u64 {
         self.epoch
     }
 }
 
-/// A write of one record that meets a transaction is done again. The SDK does not do so by itself.
+/// Retries a write of one record that conflicts with a transaction. The SDK doesn't do so by itself.
 #[derive(Debug)]
 struct Conflicts;
 
@@ -110,7 +110,7 @@ impl ClassifyRetry for Conflicts {
     }
 }
 
-/// Whether the condition of a write held. Any other refusal is an error.
+/// Returns true if the condition of a write held. Any other failure is an error.
 pub(crate) fn condition_held<T, E>(
     verb: &'static str,
     written: Result<T, SdkError<E>>,
@@ -125,12 +125,12 @@ where
     }
 }
 
-/// By which a claim whose answer was lost is known again.
+/// Generates a token that identifies a claim if its response was lost.
 pub(crate) fn claim_token() -> u64 {
     rand::random()
 }
 
-/// DynamoDB removes a record some time after this many seconds since 1970.
+/// Returns the expiry time in seconds since 1970, after which DynamoDB removes a record.
 pub(crate) fn expires_at(now: Timestamp, seconds: i64) -> i64 {
     now.as_seconds().saturating_add(seconds)
 }

@@ -1,4 +1,4 @@
-//! One benchmark of two runs, item by item.
+//! Comparison of one benchmark of two runs, item by item.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,48 +10,48 @@ use futures_util::{StreamExt, stream};
 
 use crate::{BenchmarkRecord, State, StateError};
 
-/// Samples read at once.
+/// Number of samples in a page.
 const PAGE: u64 = 1_000;
-/// Pages of one side that are read at once.
+/// Number of pages of one side that are read concurrently.
 const PAGES_AT_ONCE: usize = 4;
-/// Samples of a benchmark that are compared at most: they are held in memory.
+/// Maximum number of samples of a benchmark that can be compared, because they are all kept in memory.
 pub const COMPARED_SAMPLES_MAX: u64 = 500_000;
 
-/// One benchmark of two runs, over the items that both have graded.
+/// Comparison of one benchmark of two runs, over the items that are graded in both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
-    /// Whether both used the same items, by their digest. If not, items are matched by the dataset's own ids, and by the
-    /// indices of their rows only where a run has no such ids.
+    /// True if both runs used the same items, by their digest. If not, items are matched by the dataset's own ids, or
+    /// by the indices of their rows if a run has no such ids.
     pub same_dataset: bool,
-    /// Whether both used the same protocol, options, prompt template, settings of answers and samples per item.
+    /// True if both runs used the same protocol, options, prompt template, generation settings and samples per item.
     pub same_protocol: bool,
-    /// Whether both were judged by the same judge with the same prompt and settings, or neither by any.
+    /// True if both runs used the same judge with the same prompt and settings, or if neither used one.
     pub same_judge: bool,
-    /// What makes the comparison doubtful, one sentence each.
+    /// Reasons to doubt the comparison, one sentence each.
     pub warnings: Vec<String>,
-    /// Differences are second less first: positive where the second is better.
+    /// Paired comparison. Differences are second minus first: positive if the second is better.
     pub paired: PairedComparison,
 }
 
-/// Why two runs were not compared.
+/// Error for two runs that can't be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
-    /// The state failed.
+    /// Reading the state failed.
     #[error(transparent)]
     State(#[from] StateError),
-    /// A benchmark is too large.
+    /// The benchmark is too large.
     #[error("{benchmark} has {samples} samples; at most {COMPARED_SAMPLES_MAX} can be compared")]
     TooMany {
-        /// The benchmark.
+        /// Name of the benchmark.
         benchmark: BenchmarkName,
-        /// Its samples.
+        /// Number of its samples.
         samples: u64,
     },
 }
 
-/// The judge that is not asked over a network.
+/// Judge that isn't called over a network.
 const ORACLE: &str = "oracle";
-/// Digits of a digest that people are shown.
+/// Number of characters of a digest that people see.
 const DIGEST_CHARS: usize = 12;
 
 struct Graded {
@@ -71,7 +71,7 @@ impl State {
     ) -> Result<Compared, CompareError> {
         let (graded_a, graded_b) = try_join(self.graded(run_a, a), self.graded(run_b, b)).await?;
         let same_dataset = both(a, b, |a, b| a.dataset.digest == b.dataset.digest);
-        // Another revision may have other rows: there only the dataset's own ids say which items are the same.
+        // Another revision may have other rows, so only the dataset's own ids identify equal items.
         let by_source_id = !same_dataset
             && [&graded_a, &graded_b].iter().all(|graded| graded.iter().any(|it| it.source_id.is_some()));
         let changed =
@@ -172,18 +172,20 @@ fn both(a: &BenchmarkRecord, b: &BenchmarkRecord, same: impl Fn(&Plan, &Plan) ->
     a.plan.as_ref().zip(b.plan.as_ref()).is_some_and(|(a, b)| same(a, b))
 }
 
-/// The judge that two runs name alike, if its host is not recorded for one of them. The oracle has none.
+/// Returns the name of the judge that both runs used, if its host isn't recorded for one of them. The oracle has no
+/// host.
 fn judge_without_host<'a>(a: Option<&'a JudgeUse>, b: Option<&JudgeUse>) -> Option<&'a str> {
     let (a, b) = a.zip(b)?;
     let is_unknown = a.endpoint_host.is_none() || b.endpoint_host.is_none();
     (is_unknown && a.model != ORACLE).then_some(a.model.as_str())
 }
 
-/// The same judge with the same prompt and settings, as far as its host is recorded. The version of the judging is only a number.
+/// Returns true if both used the same judge with the same prompt and settings, as far as its host is recorded. The
+/// version of the judging is only a number, so it isn't compared.
 fn judged_alike(a: Option<&JudgeUse>, b: Option<&JudgeUse>) -> bool {
     match (a, b) {
         (Some(a), Some(b)) => {
-            // Older records don't name the host, of which a warning tells.
+            // Older records don't name the host; a warning says so.
             let same_host =
                 a.endpoint_host.is_none() || b.endpoint_host.is_none() || a.endpoint_host == b.endpoint_host;
             a.model == b.model
@@ -205,7 +207,7 @@ fn options(plan: &Plan) -> String {
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }
 
-/// A judge with all in which two can differ.
+/// Describes a judge with everything that can differ between two judges.
 fn judge(judge: Option<&JudgeUse>) -> String {
     let Some(judge) = judge else { return "by no model".to_owned() };
     let mut text = located(&judge.model, judge.endpoint_host.as_deref());
@@ -228,7 +230,7 @@ fn paired_samples(graded: &[Graded], by_source_id: bool) -> impl Iterator<Item =
     })
 }
 
-/// The ids that name one question in `a` and another in `b`, by the hashes of the questions that were asked.
+/// Returns the ids that identify different questions in `a` and `b`, by the hashes of the questions.
 fn changed_items<'a>(a: &'a [Graded], b: &'a [Graded], by_source_id: bool) -> HashSet<&'a str> {
     let hashes = |graded: &'a [Graded]| {
         graded
@@ -239,8 +241,8 @@ fn changed_items<'a>(a: &'a [Graded], b: &'a [Graded], by_source_id: bool) -> Ha
     hashes(b).filter(|(id, hash)| of_a.get(id).is_some_and(|of_a| of_a != hash)).map(|(id, _)| id).collect()
 }
 
-/// What an item is matched by: the dataset's own id, or the index of its row. An item without an id of its own has no
-/// match among items that go by theirs.
+/// Returns the id that an item is matched by: the dataset's own id, or the index of its row. If items are matched by
+/// their own ids, an item without one has no match.
 fn matched_by(sample: &Graded, by_source_id: bool) -> Option<&str> {
     if by_source_id { sample.source_id.as_deref() } else { Some(&sample.item_id) }
 }

@@ -1,4 +1,4 @@
-//! Transactions that meet others, and answers that do not come.
+//! Retries of transactions that conflict with others or get no response.
 
 use std::time::Duration;
 
@@ -9,32 +9,32 @@ use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 use crate::attributes::Record;
 use crate::{State, StateError};
 
-/// How often a transaction that met another one, was throttled or got no answer is sent again.
+/// Maximum number of retries of a transaction that conflicted with another, was throttled or got no response.
 const RESENDS_MAX: u32 = 12;
 
-/// Why a transaction was not carried out, per item in its order.
+/// Reasons why a transaction was canceled, one for each item in order.
 #[derive(Debug)]
 pub(crate) struct Canceled {
     reasons: Vec<CancellationReason>,
 }
 
 impl Canceled {
-    /// Whether the condition of this item did not hold.
+    /// Returns true if the condition of this item didn't hold.
     pub(crate) fn condition_failed(&self, index: usize) -> bool {
         self.reasons.get(index).and_then(CancellationReason::code) == Some("ConditionalCheckFailed")
     }
 
-    /// The record as it is, when the request asked for it.
+    /// Returns the current record, if the request asked for it.
     pub(crate) fn record(&self, index: usize) -> Option<&Record> {
         self.reasons.get(index).and_then(CancellationReason::item).filter(|record| !record.is_empty())
     }
 }
 
 impl State {
-    /// Carries out a transaction. `Ok(Err(_))`: a condition did not hold, nothing was written.
+    /// Runs a transaction. `Ok(Err(_))` means that a condition didn't hold and nothing was written.
     ///
-    /// Conflicts, throttling and lost answers are repeated here with growing, jittered waits. Since a
-    /// repeat may find that the first try had worked, callers take "already so" for success.
+    /// Retries conflicts, throttling and lost responses with increasing, jittered waits. Since a retry may find that
+    /// the first try succeeded, callers treat a write that already happened as success.
     pub(crate) async fn transact(
         &self,
         verb: &'static str,
@@ -90,7 +90,7 @@ fn is_repeatable(error: &SdkError<TransactWriteItemsError>) -> bool {
     }
 }
 
-/// Waits before the n-th repeat: up to 10, 20, 40 … 1000 ms, anywhere in that range.
+/// Waits before the n-th retry: a random time of up to 10, 20, 40 … 1000 ms.
 pub(crate) async fn pause(repeat: u32) {
     let ceiling_ms = 10_u64.saturating_mul(1 << repeat.min(8)).min(1_000);
     tokio::time::sleep(Duration::from_millis(rand::random_range(1..=ceiling_ms))).await;

@@ -1,10 +1,10 @@
-//! Callers' keys: encrypted, in a table of their own, gone when the run is over. A schedule's own key stays
-//! until the schedule is deleted.
+//! Callers' keys, encrypted in a separate table and deleted when the run is over. A schedule's own key is kept until
+//! the schedule is deleted.
 //!
-//! A key is sealed with AES-256-GCM under a data key of its own, the id of run or schedule as associated data; the
-//! data key is wrapped by a [`KeyWrapper`]: a local key file, or KMS where that is at hand. What is
-//! stored opens only for the run that it was stored for. The key of a run's judge has a slot of its own
-//! ([`Credentials::seal_judge`]): one provider's key never opens as the other's.
+//! A key is sealed with AES-256-GCM under its own data key, with the id of the run or schedule as associated data. A
+//! [`KeyWrapper`] wraps the data key: a local key file, or KMS if available. A stored key can be opened only for the
+//! run that it was stored for. The key of a run's judge has a separate slot ([`Credentials::seal_judge`]), so one
+//! provider's key can't be opened as the other's.
 
 mod judges;
 mod owners;
@@ -31,22 +31,22 @@ use crate::client::condition_held;
 
 pub use owners::{OWNER_TEXT_BYTES_MIN, OwnerKey};
 
-/// Bytes of a data key and of a master key.
+/// Length of a data key and of a master key in bytes.
 pub const KEY_BYTES: usize = 32;
 
-/// What a [`KeyWrapper`] comes back with.
+/// Future result of a [`KeyWrapper`].
 pub type Wrapped<'a> = Pin<Box<dyn Future<Output = Result<Vec<u8>, StateError>> + Send + 'a>>;
 
-/// Protects data keys: the outer half of envelope encryption.
+/// Wraps and unwraps data keys: the outer half of envelope encryption.
 pub trait KeyWrapper: Send + Sync + fmt::Debug {
     /// Encrypts a data key for `context`.
     fn wrap<'a>(&'a self, data_key: &'a [u8; KEY_BYTES], context: &'a str) -> Wrapped<'a>;
 
-    /// Decrypts what [`KeyWrapper::wrap`] made for the same context.
+    /// Decrypts a result of [`KeyWrapper::wrap`] for the same context.
     fn unwrap<'a>(&'a self, wrapped: &'a [u8], context: &'a str) -> Wrapped<'a>;
 }
 
-/// A master key in memory, read from a file or a variable.
+/// Master key in memory, read from a file or a variable.
 pub struct LocalKey {
     key: LessSafeKey,
 }
@@ -58,12 +58,12 @@ impl fmt::Debug for LocalKey {
 }
 
 impl LocalKey {
-    /// A wrapper with this master key.
+    /// Creates a wrapper with this master key.
     pub fn new(master: &[u8; KEY_BYTES]) -> Result<Self, StateError> {
         Ok(Self { key: aead_key(master)? })
     }
 
-    /// Random bytes for a new master key.
+    /// Generates random bytes for a new master key.
     pub fn generate() -> Result<[u8; KEY_BYTES], StateError> {
         random()
     }
@@ -79,7 +79,7 @@ impl KeyWrapper for LocalKey {
     }
 }
 
-/// For who removes callers' keys and never reads one: neither wraps nor unwraps.
+/// Wrapper for processes that only remove callers' keys: every call fails.
 #[derive(Debug, Clone, Copy)]
 pub struct NoKey;
 
@@ -93,15 +93,15 @@ impl KeyWrapper for NoKey {
     }
 }
 
-/// A caller's key, or several that belong together, encrypted and not stored yet.
+/// One or more related keys of a caller, encrypted and not yet stored.
 #[derive(Debug, Clone)]
 pub struct SealedKey(pub(crate) Vec<TransactWriteItem>);
 
-/// The removal of a schedule's own keys, not done yet.
+/// Removal of a schedule's own keys that hasn't been carried out yet.
 #[derive(Debug, Clone)]
 pub struct RemovedKey(pub(crate) Vec<TransactWriteItem>);
 
-/// The table of callers' keys.
+/// Table of callers' keys.
 #[derive(Debug, Clone)]
 pub struct Credentials {
     client: Client,
@@ -110,7 +110,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// A client of `table`.
+    /// Creates a client of `table`.
     pub fn new(
         config: &aws_types::SdkConfig,
         table: impl Into<String>,
@@ -119,7 +119,7 @@ impl Credentials {
         Self { client: Client::new(config), table: table.into(), wrapper }
     }
 
-    /// Makes the table if it is not there. For the embedded stack.
+    /// Creates the table if it doesn't exist. For the embedded stack.
     pub async fn ensure_table(&self) -> Result<(), StateError> {
         if self.client.describe_table().table_name(&self.table).send().await.is_ok() {
             return Ok(());
@@ -158,15 +158,15 @@ impl Credentials {
         Record::from([("pk".to_owned(), text(format!("SCHEDULE#{schedule}")))])
     }
 
-    /// Encrypts a caller's key for this generation of a run, to be stored in one write with what it is for: no
-    /// run without its key, and no key without its run.
+    /// Encrypts a caller's key for this generation of a run. The caller stores both in one write, so that there is
+    /// never a run without its key, or a key without its run.
     pub async fn seal(&self, run: RunId, generation: u32, api_key: &Secret) -> Result<SealedKey, StateError> {
         let mut record = Self::key(run);
         record.insert("generation".to_owned(), number(generation));
         self.seal_in(record, &run.to_string(), api_key).await
     }
 
-    /// The same for a schedule's own key.
+    /// Encrypts a schedule's own key, to be stored together with the schedule.
     pub async fn seal_for(&self, schedule: ScheduleId, api_key: &Secret) -> Result<SealedKey, StateError> {
         self.seal_in(Self::key_of_schedule(schedule), &schedule.to_string(), api_key).await
     }
@@ -190,7 +190,7 @@ impl Credentials {
         Ok(SealedKey(vec![TransactWriteItem::builder().put(put).build()]))
     }
 
-    /// Removes a schedule's own keys, together with the schedule or instead of it. Nothing happens when it has none.
+    /// Removes a schedule's own keys, with or without the schedule itself. Does nothing if it has none.
     pub fn removal_for(&self, schedule: ScheduleId) -> Result<RemovedKey, StateError> {
         let slots = [Self::key_of_schedule(schedule), Self::judge_key_of_schedule(schedule)];
         let deletes = slots.into_iter().map(|slot| {
@@ -202,12 +202,12 @@ impl Credentials {
         deletes.collect::<Result<_, StateError>>().map(RemovedKey)
     }
 
-    /// The caller's key of a run, `None` when there is none (any more).
+    /// Returns the caller's key of a run; `None` if there is none, or if it was removed.
     pub async fn get(&self, run: RunId) -> Result<Option<Secret>, StateError> {
         self.open_in(Self::key(run), &run.to_string()).await
     }
 
-    /// Whether a key of the run or of its judge is stored. None is opened.
+    /// Returns true if a key of the run or of its judge is stored. Doesn't open either.
     pub async fn has(&self, run: RunId) -> Result<bool, StateError> {
         for slot in [Self::key(run), Self::judge_key(run)] {
             let got = self
@@ -226,7 +226,7 @@ impl Credentials {
         Ok(false)
     }
 
-    /// A schedule's own key, `None` when it has none (any more).
+    /// Returns a schedule's own key; `None` if it has none, or if it was removed.
     pub async fn get_for(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
         self.open_in(Self::key_of_schedule(schedule), &schedule.to_string()).await
     }
@@ -254,8 +254,8 @@ impl Credentials {
         String::from_utf8(clear).map(Secret::new).map_err(|_| secret("opened", "it is no text"))
     }
 
-    /// Removes the caller's keys of a run, its judge's among them, unless they were stored for a generation after
-    /// this one: a run may get new keys while its last generation is still being cleared up. Safe to repeat.
+    /// Removes the caller's keys of a run, including its judge's, unless they were stored for a later generation: a run
+    /// may get new keys while its last generation is still being settled. Safe to repeat.
     pub async fn delete_of(&self, run: RunId, generation: u32) -> Result<(), StateError> {
         for slot in [Self::key(run), Self::judge_key(run)] {
             let deleted = self
@@ -272,7 +272,7 @@ impl Credentials {
         Ok(())
     }
 
-    /// Removes the caller's keys of a run, its judge's among them. Safe to repeat.
+    /// Removes the caller's keys of a run, including its judge's. Safe to repeat.
     pub async fn delete(&self, run: RunId) -> Result<(), StateError> {
         for slot in [Self::key(run), Self::judge_key(run)] {
             let deleted = self.client.delete_item().table_name(&self.table).set_key(Some(slot)).send().await;
@@ -300,7 +300,7 @@ fn aead_key(bytes: &[u8; KEY_BYTES]) -> Result<LessSafeKey, StateError> {
     Ok(LessSafeKey::new(key))
 }
 
-/// Nonce, then ciphertext with its tag. The nonce is random: a key seals few values.
+/// Returns the nonce, followed by the ciphertext with its tag. The nonce is random, because a key seals few values.
 fn seal(key: &LessSafeKey, clear: &[u8], context: &str) -> Result<Vec<u8>, StateError> {
     let nonce: [u8; NONCE_LEN] = random()?;
     let mut sealed = clear.to_vec();

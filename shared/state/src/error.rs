@@ -1,4 +1,4 @@
-//! What can go wrong with the state.
+//! Errors of the state.
 
 use aws_sdk_dynamodb::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use bench_domain::IllegalTransition;
@@ -6,34 +6,34 @@ use bench_domain::IllegalTransition;
 /// State that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StateError {
-    /// DynamoDB refused or could not be reached. May succeed when repeated.
+    /// DynamoDB rejected the call or couldn't be reached. A retry may succeed.
     #[error("could not {verb}: {problem}")]
     Service {
-        /// What was tried.
+        /// Action that failed.
         verb: &'static str,
-        /// What DynamoDB said.
+        /// Error message of DynamoDB.
         problem: String,
     },
-    /// A record is there and cannot be understood. Repeating does not help.
+    /// A record exists but can't be parsed. Retries don't help.
     #[error("record {key} is damaged: {problem}")]
     Damaged {
-        /// Its key.
+        /// Key of the record.
         key: String,
-        /// What is wrong with it.
+        /// Problem with the record.
         problem: String,
     },
-    /// The state does not allow it.
+    /// The current state doesn't allow the transition.
     #[error(transparent)]
     Illegal(#[from] IllegalTransition),
-    /// Nothing under that key.
+    /// There is no record with this key.
     #[error("there is no {0}")]
     Missing(String),
-    /// A caller's key could not be sealed or opened.
+    /// A caller's key couldn't be sealed or opened.
     #[error("the caller's key could not be {verb}: {problem}")]
     Secret {
         /// `sealed` or `opened`.
         verb: &'static str,
-        /// Why; never the key.
+        /// Reason; never contains the key.
         problem: String,
     },
 }
@@ -50,13 +50,13 @@ impl StateError {
         Self::Damaged { key: key.into(), problem: problem.to_string() }
     }
 
-    /// Whether the same call may succeed later.
+    /// Returns true if the same call may succeed later.
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::Service { .. })
     }
 }
 
-/// What the service said, without the rest of its answer.
+/// Returns the service's error message, without the rest of its response.
 fn told<E>(error: SdkError<E>) -> String
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,

@@ -1,7 +1,7 @@
-//! What happened to a run, in order.
+//! Events of a run, in order.
 //!
-//! Events are numbered without gaps: one is written under the number after the last, on condition
-//! that nobody else did. Who reads from a number on misses none.
+//! Events are numbered without gaps: each is written with the number after the last, on condition that no other process
+//! has written that number. Readers that start at a number miss no event.
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use bench_domain::{BenchmarkName, RunId, RunSpec, Timestamp};
@@ -14,10 +14,10 @@ use crate::conflict::pause;
 use crate::keys::{event_sort, events_partition, key};
 use crate::{State, StateError};
 
-/// Tries to get a number while others write events of the same run.
+/// Maximum number of tries to get a number while others write events of the same run.
 pub(crate) const TRIES_MAX: u32 = 40;
 
-/// What kind of thing happened.
+/// Kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[allow(missing_docs)] // the names are the documentation
@@ -36,45 +36,45 @@ pub enum EventKind {
     BenchmarkFailed,
 }
 
-/// Something that happened and is to be written down.
+/// Event to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// Its kind.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// The benchmark that it is about.
+    /// Benchmark that the event is about.
     pub benchmark: Option<BenchmarkName>,
-    /// For people.
+    /// Message for people.
     pub message: String,
-    /// For programs: an object, or nothing.
+    /// Data for programs: an object, if any.
     pub data: Option<serde_json::Value>,
 }
 
-/// Something that happened.
+/// Stored event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
-    /// Its id.
+    /// Id of the event.
     pub id: Uuid,
-    /// Its number in the run, from 1.
+    /// Number of the event in its run, from 1.
     pub sequence: u64,
-    /// Its kind.
+    /// Kind of the event.
     pub event_type: EventKind,
-    /// The benchmark that it is about.
+    /// Benchmark that the event is about.
     pub benchmark_name: Option<BenchmarkName>,
-    /// For people.
+    /// Message for people.
     pub message: String,
-    /// For programs.
+    /// Data for programs.
     pub data: Option<serde_json::Value>,
-    /// When it was written.
+    /// Time at which it was written.
     pub created_at: Timestamp,
 }
 
 impl NewEvent {
-    /// An event of a run.
+    /// Creates an event of a run.
     pub fn new(kind: EventKind, message: impl Into<String>) -> Self {
         Self { kind, benchmark: None, message: message.into(), data: None }
     }
 
-    /// That a run was ordered. `ignored` are names in the order that are no benchmarks.
+    /// Creates the event of an ordered run. `ignored` are names in the order that aren't benchmarks.
     pub fn run_created(spec: &RunSpec, ignored: &[String]) -> Self {
         let subset = &spec.subset;
         let part = match (spec.items.len(), subset.count) {
@@ -122,14 +122,14 @@ impl NewEvent {
         Self::new(EventKind::RunCreated, message).with(data)
     }
 
-    /// The same event, about one benchmark.
+    /// Sets the benchmark that the event is about.
     #[must_use]
     pub fn of(mut self, benchmark: &BenchmarkName) -> Self {
         self.benchmark = Some(benchmark.clone());
         self
     }
 
-    /// The same event, with data.
+    /// Sets the data of the event.
     #[must_use]
     pub fn with(mut self, data: serde_json::Value) -> Self {
         self.data = Some(data);
@@ -157,7 +157,7 @@ fn record(run: RunId, event: &Event) -> Result<Record, StateError> {
 }
 
 impl State {
-    /// The put of an event under the number after `last`, for a transaction with what it tells of.
+    /// Returns the put of an event under the number after `last`, for the transaction with the change that it reports.
     pub(crate) fn event_put(
         &self,
         run: RunId,
@@ -174,7 +174,7 @@ impl State {
         Ok(TransactWriteItem::builder().put(put).build())
     }
 
-    /// The number of a run's latest event, 0 without any.
+    /// Returns the number of a run's latest event, or 0 if there are none.
     pub async fn last_event(&self, run: RunId) -> Result<u64, StateError> {
         let page = self
             .client
@@ -192,7 +192,7 @@ impl State {
         Ok(latest.and_then(|sort| sort.parse().ok()).unwrap_or(0))
     }
 
-    /// Writes an event that tells of nothing else that must be true with it, such as progress.
+    /// Writes an event that isn't part of a transaction, such as progress.
     pub async fn add_event(&self, run: RunId, event: &NewEvent, now: Timestamp) -> Result<Event, StateError> {
         let mut last = self.last_event(run).await?;
         for attempt in 1..=TRIES_MAX {
@@ -233,7 +233,7 @@ impl State {
         Err(StateError::Service { verb: "write an event", problem: "others were always faster".into() })
     }
 
-    /// Up to `limit` events with numbers above `after`, in order.
+    /// Returns up to `limit` events with numbers above `after`, in order.
     pub async fn events(&self, run: RunId, after: u64, limit: u32) -> Result<Vec<Event>, StateError> {
         let limit = i32::try_from(limit.clamp(1, 1_000)).unwrap_or(1_000);
         let page = self
@@ -251,9 +251,10 @@ impl State {
         page.items().iter().map(|record| Reader::new(record).json("event")).collect()
     }
 
-    /// Writes at most one progress event a second for a benchmark: tells whether the caller is the one to do it.
+    /// Returns true if the caller should write a progress event of a benchmark: at most one caller per interval `every`
+    /// gets `true`.
     ///
-    /// `sort` is the benchmark's place in the run.
+    /// `sort` is the benchmark's sort key in the run's partition.
     pub async fn may_tell_progress(
         &self,
         run: RunId,

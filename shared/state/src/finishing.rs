@@ -1,4 +1,4 @@
-//! Who closes a run: one at a time, since it reads every sample.
+//! Claims on closing a run. Only one worker closes a run at a time, since it reads every sample.
 
 use bench_domain::{RunId, Timestamp};
 
@@ -7,7 +7,7 @@ use crate::client::{claim_token, condition_held, expires_at};
 use crate::keys::key;
 use crate::{State, StateError};
 
-/// A claim is forgotten this long after its end.
+/// Seconds that a claim is kept after its end.
 const FORGET_AFTER_S: i64 = 3_600;
 
 fn record_key(run: RunId, generation: u32) -> Record {
@@ -15,8 +15,8 @@ fn record_key(run: RunId, generation: u32) -> Record {
 }
 
 impl State {
-    /// Takes the closing of a run until `lease_until`; `false` when somebody else is at it. A message that is
-    /// dropped because of that is not needed: the other one stays in its queue until the run is closed.
+    /// Claims the closing of a run until `lease_until`. Returns `false` if another worker holds the claim. The caller
+    /// may then drop its message: the other worker's message stays in its queue until the run is closed.
     pub async fn claim_finish(
         &self,
         run: RunId,
@@ -32,7 +32,7 @@ impl State {
             .update_expression(
                 "SET due_at = :until, epoch = :epoch, claim_token = :token, expires_at = :expires",
             )
-            // A repeat after a lost answer finds its own claim and has it: nobody else would close the run.
+            // A retry after a lost response finds its own claim and keeps it; otherwise no worker would close the run.
             .condition_expression(
                 "attribute_not_exists(pk) OR due_at <= :now OR epoch <> :epoch OR claim_token = :token",
             )
@@ -46,7 +46,7 @@ impl State {
         condition_held("claim the closing of the run", update)
     }
 
-    /// Gives the closing of a run back, for the next who tries.
+    /// Releases the claim, so that the next worker can close the run.
     pub async fn release_finish(&self, run: RunId, generation: u32) -> Result<(), StateError> {
         self.client
             .delete_item()

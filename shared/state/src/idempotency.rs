@@ -1,4 +1,4 @@
-//! Keys by which a repeated order is recognised.
+//! Idempotency keys, which identify repeated orders.
 
 use bench_domain::RunId;
 
@@ -6,17 +6,17 @@ use crate::attributes::{Reader, Record, number, text};
 use crate::keys::key;
 use crate::{State, StateError};
 
-/// How long an idempotency key is remembered.
+/// Seconds that an idempotency key is remembered.
 pub(crate) const REMEMBER_S: i64 = 24 * 3_600;
 
-/// A caller's key for one order, with what was ordered.
+/// Idempotency key of a caller for one order, with the digest of the order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idempotency {
-    /// Whose key it is, as [`bench_domain::run::Owner`] names it.
+    /// Owner of the key, as named by [`bench_domain::run::Owner`].
     pub owner: String,
     /// The caller's key.
     pub key: String,
-    /// Digest of the order; another order under the same key is refused.
+    /// Digest of the order; a different order with the same key is rejected.
     pub digest: String,
 }
 
@@ -35,7 +35,7 @@ impl Idempotency {
 }
 
 impl State {
-    /// The run that was made under this key, and the digest of its order.
+    /// Returns the run that was created with this key, and the digest of its order.
     pub async fn run_of_key(&self, key: &Idempotency) -> Result<Option<(RunId, String)>, StateError> {
         let got = self
             .client

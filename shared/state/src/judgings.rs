@@ -1,7 +1,7 @@
-//! Versions of a run's judging: its answers judged again, each time as a run of its own.
+//! Judgings of a run: each further judging of its answers is a separate run.
 //!
-//! A version's number is given out by the write that makes its run, under the condition that nobody has it. It stays
-//! used when that run is deleted, and goes with the run whose answers are judged.
+//! A judging gets its number from the write that creates its run, on condition that the number is free. The number
+//! stays in use after that run is deleted, and is removed with the run whose answers are judged.
 
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use bench_domain::run::{JudgeSpec, Rejudges};
@@ -14,34 +14,34 @@ use crate::keys::{self, JUDGING, judging_sort, key, run_partition};
 use crate::runs::new_run_limit;
 use crate::{Idempotency, NewEvent, State, StateError};
 
-/// The first version that is not the run itself.
+/// Number of the first judging that is a separate run.
 const FIRST_VERSION: u32 = 2;
-/// Numbers that others took while one was asked for.
+/// Maximum number of tries to get a number while others take numbers.
 const RACES_MAX: u32 = 50;
 
-/// One time that a run's answers were judged again.
+/// One judging of a run's answers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgingRecord {
-    /// Its number, from 2.
+    /// Number of the judging, from 2.
     pub version: u32,
-    /// The run that has what came out. It may have been deleted.
+    /// Run that contains the results. It may have been deleted.
     pub run: RunId,
-    /// Who judged.
+    /// Judge of the judging.
     pub judge: JudgeSpec,
-    /// When that was ordered.
+    /// Time of the order.
     pub created_at: Timestamp,
 }
 
-/// Whether a run that judges again was made.
+/// Result of ordering a judging.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rejudged {
-    /// It was, as this version.
+    /// The run was created, with this number.
     Made(Rejudges),
-    /// An earlier order under the same idempotency key made one; this one made none.
+    /// An earlier order with the same idempotency key created a run; this one created none.
     KeyTaken,
-    /// The run whose answers are to be judged is gone.
+    /// The run whose answers should be judged is gone.
     Gone,
-    /// A limit of open runs does not allow it: nothing was written.
+    /// A limit of open runs rejected it; nothing was written.
     Limited(Reached),
 }
 
@@ -59,8 +59,9 @@ impl JudgingRecord {
 }
 
 impl State {
-    /// Writes a run that judges the answers of `original` again, under the next free version. `spec.rejudges` is set
-    /// here; its judge must be set. `limits` are those of open runs, checked by the write itself.
+    /// Creates a run that judges the answers of `original` again, with the next free number. This function sets
+    /// `spec.rejudges`; the caller sets the judge. `limits` are those of open runs, and are checked by the write
+    /// itself.
     pub async fn create_rejudging(
         &self,
         original: RunId,
@@ -88,7 +89,7 @@ impl State {
             items.push(self.put_new(record)?);
             match self.transact("create the run", items).await? {
                 Ok(()) => return Ok(Rejudged::Made(rejudges)),
-                // The run's id is new: the first try had worked, and its answer was lost.
+                // The run's id is new, so the first try succeeded and its response was lost.
                 Err(canceled) if canceled.condition_failed(0) => {
                     let made = self.run(spec.id).await?.and_then(|run| run.spec.rejudges);
                     return Ok(made.map_or(Rejudged::Gone, Rejudged::Made));
@@ -140,7 +141,7 @@ impl State {
         Ok(last.map(|last| last.version))
     }
 
-    /// How often the answers of a run were judged again: in the order of the versions.
+    /// Returns the further judgings of a run's answers, in the order of their numbers.
     pub async fn judgings(&self, run: RunId) -> Result<Vec<JudgingRecord>, StateError> {
         let mut pages = self
             .client

@@ -1,4 +1,4 @@
-//! The keys of the table in the crate's documentation, each made in one place.
+//! Constructors for the keys of the table, which the crate's documentation lists.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use bench_domain::{BenchmarkName, Position, RunId, SampleRef, ScheduleId, Timestamp};
@@ -10,19 +10,19 @@ pub(crate) const BY_STATUS: &str = "by-status";
 /// Partition of the `by-time` index.
 pub(crate) const RUNS: &str = "RUNS";
 pub(crate) const MODELS: &str = "MODELS";
-/// Partition of the runs that are over and for which something remains to be done.
+/// Partition of the runs that are over and still have work to do.
 pub(crate) const UNSETTLED: &str = "UNSETTLED";
 /// Partition of the counts of runs by status.
 pub(crate) const OPS_RUNS: &str = "OPS#RUNS";
-/// Partition of the hourly sums of tokens.
+/// Partition of the hourly token counts.
 pub(crate) const OPS_TOKENS: &str = "OPS#TOKENS";
 /// Partition of all schedules.
 pub(crate) const SCHEDULES: &str = "SCHEDULES";
 /// Partition of the names of schedules.
 pub(crate) const SCHEDULE_NAMES: &str = "SCHEDULE#NAMES";
-/// Partition of the planned times for which something remains to be done.
+/// Partition of the planned times that still have work to do.
 pub(crate) const FIRINGS: &str = "FIRINGS";
-/// What the sort keys of judgings start with.
+/// Prefix of the sort keys of judgings.
 pub(crate) const JUDGING: &str = "JUDGING#";
 /// Partition of the callers that the operator has listed.
 pub(crate) const ACCESS: &str = "ACCESS";
@@ -53,7 +53,7 @@ pub(crate) fn benchmark_sort(position: usize, name: &BenchmarkName) -> String {
     format!("BENCH#{position:03}#{name}")
 }
 
-/// Versions of a run's judging, in the run's own partition: they go with it.
+/// Returns the sort key of a judging, in the run's own partition so that it's removed with the run.
 pub(crate) fn judging_sort(version: u32) -> String {
     format!("{JUDGING}{version:010}")
 }
@@ -86,12 +86,12 @@ pub(crate) fn status_partition(status: &str) -> AttributeValue {
     text(format!("STATUS#{status}"))
 }
 
-/// Sorts by time; the id makes it unique. Always with six digits of fraction, so that text order is time order.
+/// Returns a sort key by time; the id makes it unique. The number has a fixed width, so that text order is time order.
 pub(crate) fn time_sort(created_at: Timestamp, run: RunId) -> String {
     format!("{:020}#{run}", created_at.as_micros())
 }
 
-/// Partition of the workers of an hour, counted from 1970.
+/// Returns the partition of the workers of an hour, counted from 1970.
 pub(crate) fn ops_hour(hour: i64) -> String {
     format!("OPS#HOUR#{hour:010}")
 }

@@ -1,22 +1,22 @@
 //! Run state in DynamoDB: keys, claims, commits, queries.
 //!
-//! One table holds everything but callers' keys; those are in a table of their own without backups
-//! ([`credentials`]). There is no Scan; every list is paged.
+//! One table contains everything but callers' keys, which are in a separate table without backups
+//! ([`credentials`]). The crate never uses Scan; every list is paged.
 //!
 //! | record | `pk` | `sk` | read by |
 //! | --- | --- | --- | --- |
 //! | run | `RUN#id` | `RUN` | get by id |
 //! | benchmark of a run | `RUN#id` | `BENCH#position#name` | query of the partition, with the run |
 //! | judging of a run's answers by another judge | `RUN#id` | `JUDGING#version` | query of the partition |
-//! | samples that a provider refused alike | `RUN#id` | `REFUSED#generation#stage#digest` | the write that adds to it; expires |
+//! | samples that a provider rejected with the same message | `RUN#id` | `REFUSED#generation#stage#digest` | the write that adds to it; expires |
 //! | counters of a shard | `RUN#id#name#plan#shard` | `COUNT` | batch get by computed keys |
 //! | sample | `RUN#id#name#plan#shard` | `S#item.sample` | batch get by computed keys; query of the partition |
 //! | event | `RUN#id#EVENTS` | sequence number | query from a number on |
 //! | run over, not settled | `UNSETTLED` | run id | query of the partition by reconciliation |
 //! | claim on closing a run | `FINISHING#id` | generation | conditional writes; expires |
 //! | backpressure | `WAIT#credential#model` | `WAIT` | get; expires |
-//! | sandbox of ours | `SANDBOXES` | id at its host | query of the partition by the reaper; expires |
-//! | message nobody can read | `UNREADABLE` | time of sending, message id | query of the partition; expires |
+//! | sandbox in the ledger | `SANDBOXES` | id at its host | query of the partition by the reaper; expires |
+//! | message that can't be parsed | `UNREADABLE` | time of sending, message id | query of the partition; expires |
 //! | idempotency key | `IDEM#owner#key` | `IDEM` | get; expires |
 //! | model | `MODELS` | `provider#slug` | query of the partition |
 //! | counts of runs by status | `OPS#RUNS` | shard of the run's id | query of the partition |
@@ -39,15 +39,15 @@
 //! **Shards.** A sample's partition is its item's position modulo the number of shards that the
 //! planner chose, so commits spread over partitions and a page by offset is a batch get.
 //!
-//! **Fencing.** The planner's attempt is part of its samples' keys, a worker's attempt is in the
-//! condition of its commit: what a late process writes is seen by nobody.
+//! **Fencing.** The planner's attempt is part of its samples' keys, and a worker's attempt is in the
+//! condition of its commit, so writes of a late process have no effect.
 //!
-//! **Stages.** A sample is answered, and where its benchmark wants that, judged or run in a sandbox: with the answer
-//! stored it is open again with the attribute `stage`, and only who has that turn can claim it ([`State::hand_over`]).
-//! An item that takes several questions is handed over to the next one in the same way.
+//! **Stages.** A sample is answered and, if its benchmark requires it, judged or run in a sandbox. Once the answer is
+//! stored, the sample is open again with the attribute `stage`, and only workers of that stage can claim it
+//! ([`State::hand_over`]). An item with several steps is handed over to its next question in the same way.
 //!
-//! **Ambiguous answers.** A write whose answer was lost is sent again; that it then fails because it
-//! had already happened counts as success ([`Commit::Done`] and the like say so).
+//! **Ambiguous responses.** A write whose response was lost is sent again. If it then fails because it
+//! already happened, it counts as success (as in [`Commit::Done`]).
 
 pub mod access;
 mod attributes;

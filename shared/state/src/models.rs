@@ -1,4 +1,4 @@
-//! The catalogue of models.
+//! Catalog of models.
 
 use bench_domain::{ModelId, Price, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -7,37 +7,37 @@ use crate::attributes::{Reader, json, text};
 use crate::keys::{MODELS, key};
 use crate::{State, StateError};
 
-/// One model that runs can be made for.
+/// Model that users can create runs for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelRecord {
-    /// Version 5 of provider and slug.
+    /// Version 5 UUID of provider and slug.
     pub id: ModelId,
     /// The model's name at the provider.
     pub slug: String,
-    /// Its name for people.
+    /// Display name.
     pub name: String,
-    /// Which provider.
+    /// Name of the provider.
     pub provider: String,
-    /// One line about it.
+    /// Description in one line.
     pub tagline: Option<String>,
-    /// Who published it.
+    /// Publisher of the model.
     pub user: Option<String>,
-    /// Address of a picture.
+    /// URL of a picture.
     pub logo: Option<String>,
     /// The provider's own id.
     pub chute_id: Option<String>,
-    /// Instances that serve it.
+    /// Number of instances that serve it.
     pub instance_count: i64,
-    /// Whether runs should be made for it.
+    /// True if runs should be created for it.
     pub is_active: bool,
     /// The provider's price.
     pub price: Option<Price>,
-    /// When this was learned.
+    /// Time of the last synchronization.
     pub synced_at: Timestamp,
 }
 
 impl State {
-    /// Writes a model; an older record of it is replaced.
+    /// Writes a model, replacing an older record.
     pub async fn put_model(&self, model: &ModelRecord) -> Result<(), StateError> {
         let sort = format!("{}#{}", model.provider, model.slug);
         self.client
@@ -51,7 +51,7 @@ impl State {
             .map_err(|error| StateError::sdk("write a model", error))
     }
 
-    /// All models of the catalogue, by provider and slug.
+    /// Lists all models of the catalog, by provider and slug.
     pub async fn models(&self) -> Result<Vec<ModelRecord>, StateError> {
         let mut pages = self
             .client

@@ -1,4 +1,4 @@
-//! Where runs are ordered.
+//! Origins of runs.
 
 use bench_domain::RunSpec;
 use bench_domain::run::Owner;
@@ -6,19 +6,19 @@ use bench_domain::run::Owner;
 use crate::StateError;
 use crate::attributes::{Reader, Record, number, text};
 
-/// The attribute that names the [`Origin`].
+/// Name of the attribute that contains the [`Origin`].
 pub(crate) const ORIGIN: &str = "origin";
-/// For a run of the foreground: the start count of its process.
+/// Name of the attribute that contains the start count of the process of a foreground run.
 pub(crate) const ORIGIN_START: &str = "origin_start";
 const SERVER: &str = "server";
 const FOREGROUND: &str = "foreground";
 
-/// Where a run was ordered, or last resumed.
+/// Origin of a run: the kind of process that ordered it or resumed it last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// At a server, or by its schedule.
+    /// A server, or a schedule of the server.
     Server,
-    /// By a command that works in the foreground.
+    /// A command in the foreground.
     Foreground {
         /// Start count of its process.
         start: u64,
@@ -28,8 +28,8 @@ pub enum Origin {
 impl Origin {
     /// Reads the origin of a run.
     ///
-    /// Runs of an older program have none. A schedule's run and one of a caller with a key were ordered at a server.
-    /// Any other may be an abandoned one of the command line: it costs nothing until it is resumed.
+    /// Runs of older versions have none. Runs of schedules and of callers with keys were ordered at a server. Any other
+    /// run may be an abandoned one of the command line, which costs nothing until it is resumed.
     pub(crate) fn read(reader: &Reader<'_>, spec: &RunSpec) -> Result<Self, StateError> {
         Ok(match reader.maybe_text(ORIGIN) {
             Some(SERVER) => Self::Server,
@@ -52,7 +52,7 @@ impl Origin {
         }
     }
 
-    /// Start count of the process, 0 for a server: it may be any.
+    /// Returns the start count of the process; 0 for a server, where any count is allowed.
     pub(crate) const fn start(self) -> u64 {
         match self {
             Self::Server => 0,

@@ -1,4 +1,4 @@
-//! From a run to its samples: the planner's part.
+//! Planning of runs: claims on planning, and writing plans with their samples.
 
 use std::collections::HashMap;
 
@@ -18,46 +18,46 @@ use crate::conflict::pause;
 use crate::keys::{self, COUNT, key, sample_sort, shard_partition};
 use crate::{RunRecord, State, StateError};
 
-/// Records of one batch: DynamoDB's own limit.
+/// Maximum number of records in a batch, by DynamoDB's limit.
 const BATCH_MAX: usize = 25;
-/// How often what a batch left over is sent again.
+/// Maximum number of times that the unprocessed rest of a batch is sent again.
 const RESENDS_MAX: u32 = 20;
-/// Batches whose records are in memory.
+/// Number of batches whose records are kept in memory.
 const BATCHES_AT_ONCE: usize = 32;
-/// Batches in flight.
+/// Number of batches in flight.
 const BATCHES_IN_FLIGHT: usize = 8;
 
-/// Whether a run may be planned now.
+/// Result of claiming the planning of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PlanClaim {
-    /// It may, by the caller, as this attempt of the planner.
+    /// The caller may plan the run, as this attempt of the planner.
     Yours {
-        /// The attempt's number: the fencing token.
+        /// Number of the attempt: the fencing token.
         attempt: u32,
     },
-    /// Somebody else is at it.
+    /// Another planner holds the claim.
     Busy,
-    /// There is nothing to plan: it is planned, over, of another generation or gone.
+    /// There is nothing to plan: the run is planned, over, of another generation or gone.
     Nothing,
 }
 
-/// An item of a plan: what its sample records hold from the start.
+/// Fields of a planned item that its sample records contain from the start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedSample {
-    /// The item.
+    /// Id of the item.
     pub item_id: String,
-    /// The dataset's own id of the item; `None` where it has none.
+    /// The dataset's own id of the item, if it has one.
     pub source_id: Option<String>,
     /// Group of the item within its benchmark.
     pub group: Option<String>,
-    /// Where the item's frame starts in the dataset's object, in bytes.
+    /// Start of the item's frame in the dataset's object, in bytes.
     pub offset: u64,
-    /// The frame's length in bytes.
+    /// Length of the frame in bytes.
     pub length: u64,
 }
 
 impl State {
-    /// Takes the right to plan a run until `lease_until`.
+    /// Claims the planning of a run until `lease_until`.
     pub async fn claim_plan(
         &self,
         run: RunId,
@@ -106,7 +106,7 @@ impl State {
         };
         if let Some(old) = failed.item() {
             let reader = Reader::new(old);
-            // The answer to our own first try was lost.
+            // The response to this call's first try was lost.
             if reader.maybe_number("plan_token")? == Some(token) {
                 return Ok(PlanClaim::Yours { attempt: reader.number("plan_attempts")? });
             }
@@ -124,7 +124,7 @@ impl State {
         })
     }
 
-    /// Gives the right to plan back, so that a later message can take it at once.
+    /// Releases the claim on planning, so that a later message can claim it immediately.
     pub async fn release_plan(&self, run: RunId, attempt: u32, due_at: Timestamp) -> Result<(), StateError> {
         let update = self
             .client
@@ -140,7 +140,7 @@ impl State {
         condition_held("give the plan back", update).map(drop)
     }
 
-    /// Notes that a run is planned and all its messages are sent. From now on its closing is due.
+    /// Records that a run is planned and all its messages are sent, so the run can be closed from now on.
     pub async fn note_planned(&self, run: RunId, generation: u32) -> Result<(), StateError> {
         let update = self
             .client
@@ -157,8 +157,8 @@ impl State {
         condition_held("note that the run is planned", update).map(drop)
     }
 
-    /// Writes the counters and samples of a plan. Nobody sees them before the benchmark names the plan,
-    /// and a repeat of the same attempt writes the same.
+    /// Writes the counters and samples of a plan. They are invisible until the benchmark names the plan. A repetition
+    /// of the same attempt writes the same records.
     pub async fn write_plan(
         &self,
         run: RunId,
@@ -167,7 +167,7 @@ impl State {
         items: &[PlannedSample],
         now: Timestamp,
     ) -> Result<(), StateError> {
-        // A slice at a time: a plan of any size takes the same memory.
+        // Writes one slice at a time, so that memory use doesn't depend on the size of the plan.
         let total = u64::from(plan.shards) + plan.samples();
         let slice = (BATCH_MAX * BATCHES_AT_ONCE) as u64;
         let mut start = 0;
@@ -187,7 +187,7 @@ impl State {
     }
 
     async fn write_batches(&self, batches: Vec<Vec<WriteRequest>>) -> Result<(), StateError> {
-        // Collected first: a closure that borrows would make this future not `Send`.
+        // The futures are collected first: a borrowing closure would make this future not `Send`.
         let writes: Vec<_> = batches.into_iter().map(|batch| self.write_batch(batch)).collect();
         stream::iter(writes).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await
     }
@@ -219,7 +219,7 @@ impl State {
         self.write_batches(requests.chunks(BATCH_MAX).map(<[WriteRequest]>::to_vec).collect()).await
     }
 
-    /// Notes that a run's message was sent again, and when it is due next.
+    /// Records that a run's message was sent again, and the time at which it's due next.
     pub async fn note_run_resent(&self, run: &RunRecord, due_at: Timestamp) -> Result<(), StateError> {
         let update = self
             .client
@@ -236,7 +236,7 @@ impl State {
     }
 }
 
-/// The record of that number of a plan: first the shards' counters, then the samples by item and sample.
+/// Builds the record with this index in a plan: first the shards' counters, then the samples by item and sample.
 fn planned_record(
     run: RunId,
     benchmark: &BenchmarkName,
@@ -250,7 +250,7 @@ fn planned_record(
         let expected = items_in_shard(plan.items, shard, plan.shards) * u64::from(plan.samples_per_item);
         let mut record = key(partition(shard), COUNT);
         record.insert("expected".into(), number(expected));
-        // A condition can compare attributes but not calculate: the last sample but one is stored.
+        // A condition can compare attributes but not calculate, so the number of samples minus one is stored.
         record.insert("last".into(), number(i128::from(expected) - 1));
         record.insert("done".into(), number(0));
         return Some(record);

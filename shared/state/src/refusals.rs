@@ -1,7 +1,7 @@
-//! Samples whose requests a provider refused with the same sentence, over all processes that work on a run.
+//! Samples whose requests a provider rejected with the same message, over all processes that work on a run.
 //!
-//! Written only when a provider refuses; a run whose requests are answered never has such a record. The records are in
-//! the run's own partition and go with it.
+//! These records are written only if a provider rejects requests. They are in the run's own partition and are removed
+//! with it.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 use bench_domain::{SampleRef, Stage, Timestamp};
@@ -11,21 +11,21 @@ use crate::client::expires_at;
 use crate::keys::{key, run_partition};
 use crate::{State, StateError};
 
-/// How long the record outlives the last refusal, for one that comes after its run was deleted.
+/// Seconds that the record is kept after the last rejection, in case one arrives after its run was deleted.
 const FORGET_AFTER_S: i64 = 30 * 86_400;
 
-/// Samples that a provider refused with one sentence.
+/// Samples that a provider rejected with one message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusals {
     /// Number of distinct samples.
     pub samples: u64,
-    /// When the first of them was refused.
+    /// Time of the first rejection.
     pub since: Timestamp,
 }
 
 impl State {
-    /// Notes that a sample was refused with the sentence that has this digest, since its run was taken up at `since`. A
-    /// sample that is noted twice counts once.
+    /// Records that a sample was rejected with the message of this digest, after its run was taken up at `since`. A
+    /// sample that is recorded twice counts once.
     pub async fn note_refusal(
         &self,
         stage: Stage,

@@ -1,5 +1,5 @@
-//! Requeue: what was not graded is asked again. An answer that was handed over to a judge or a sandbox is kept: it is
-//! judged or run again.
+//! Requeue: samples without a grade are repeated. An answer that was handed over to a judge or a sandbox is kept, and
+//! is judged or run again.
 
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use bench_domain::sample::SampleState;
@@ -11,9 +11,9 @@ use crate::keys::{self, COUNT, key};
 use crate::{SampleRecord, State, StateError};
 
 impl State {
-    /// Opens a sample that ended without a grade: the inverse of its commit.
+    /// Reopens a sample that ended without a grade: the inverse of its commit.
     ///
-    /// `false` when there is nothing to open: it is open already, or was graded.
+    /// Returns `false` if there is nothing to reopen: the sample is already open, or was graded.
     pub async fn reopen(
         &self,
         sample: &SampleRef,
@@ -25,7 +25,7 @@ impl State {
         if record.state.reopen(now).is_err() {
             return Ok(false);
         }
-        // What was noted or committed held no verdict. A reply behind it was not read yet.
+        // Replies that were recorded or committed contained no verdict. Later replies haven't been read yet.
         let read_up_to = record.turn.as_ref().map_or(record.cleared, |turn| {
             let last = record.finished.as_ref().and_then(|finished| finished.body.as_ref());
             record.cleared.max(last.unwrap_or(&turn.answer.body).attempt)

@@ -20,67 +20,69 @@ use crate::keys::{
 use crate::origin::{ORIGIN, ORIGIN_START};
 use crate::{Idempotency, NewEvent, Origin, State, StateError};
 
-/// The attribute of a run whose generation asks again for infrastructure-errors only.
+/// Attribute of a run whose generation repeats only samples that ended with an infrastructure-error.
 const ERRORS_ONLY: &str = "errors_only";
-/// The attribute of a run that was taken up again.
+/// Attribute of a run that was requeued or resumed.
 const TAKEN_UP: &str = "taken_up";
-/// In the `by-status` index, a deleted run whose records are not all gone.
+/// Status in the `by-status` index of a deleted run that still has records.
 const DELETED: &str = "deleted";
 
-/// A run as stored.
+/// Stored run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunRecord {
-    /// What was ordered.
+    /// Settings of the run.
     pub spec: RunSpec,
-    /// Where it stands.
+    /// State of the run.
     pub state: RunState,
-    /// Raised by every requeue; a message of an older one is dropped.
+    /// Generation, raised by every requeue. Messages of older generations are dropped.
     pub generation: u32,
-    /// Attempts of the planner, over all generations.
+    /// Number of the planner's attempts, over all generations.
     pub plan_attempts: u32,
-    /// The generation that the planner is done with.
+    /// Generation that the planner has finished.
     pub planned_generation: u32,
-    /// Set once its owner deleted it.
+    /// True if its owner deleted it.
     pub deleted: bool,
-    /// Where it was ordered, or last resumed.
+    /// Process that ordered the run, or resumed it last.
     pub origin: Origin,
-    /// Whether its generation asks again for infrastructure-errors only, of benchmarks that succeeded, too.
+    /// True if its generation repeats only samples that ended with an infrastructure-error, including those of
+    /// benchmarks that succeeded.
     pub errors_only: bool,
-    /// When its message should be handled next.
+    /// Time at which its message should be handled next.
     pub due_at: Timestamp,
-    /// How often reconciliation sent its message again.
+    /// Number of times that reconciliation sent its message again.
     pub resends: u32,
-    /// Maximum number of planned samples; `None` for runs that an earlier version of the program created.
+    /// Maximum number of planned samples; `None` for runs of older versions.
     pub samples_max: Option<u64>,
-    /// When it was last taken up again, and with what; `None` for a run that works on its first order.
+    /// Time of the last requeue or resume, with the tokens spent until then; `None` for a run that was never taken up
+    /// again.
     pub taken_up: Option<TakenUp>,
-    /// Whether it is in the counts by status; not so when an earlier version of the program made it.
+    /// True if the run is in the counts by status. Runs of older versions aren't.
     counted: bool,
-    /// Set while the run is in the counts of open runs.
+    /// True if the run is in the counts of open runs.
     counted_open: bool,
-    /// Raised by every write: the condition of the next one.
+    /// Revision, raised by every write: the condition of the next write.
     revision: u64,
 }
 
-/// One benchmark of a run as stored.
+/// Stored benchmark of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BenchmarkRecord {
-    /// Its name.
+    /// Name of the benchmark.
     pub name: BenchmarkName,
-    /// Its place in the run, from 0.
+    /// Position in the run, from 0.
     pub position: usize,
-    /// Where it stands.
+    /// State of the benchmark.
     pub state: BenchmarkState,
-    /// How it is carried out, once planned.
+    /// Plan of the benchmark, once the planner made it.
     pub plan: Option<Plan>,
-    /// Shards whose samples are all over.
+    /// Number of shards whose samples are all over.
     pub shards_done: u32,
-    /// The generation whose messages were all sent.
+    /// Generation whose messages were all sent.
     pub enqueued_generation: u32,
     revision: u64,
 }
 
-/// A run with its benchmarks, in order.
+/// Run with its benchmarks, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunWithBenchmarks {
     /// The run.
@@ -89,84 +91,84 @@ pub struct RunWithBenchmarks {
     pub benchmarks: Vec<BenchmarkRecord>,
 }
 
-/// Whether a change of state took place.
+/// Result of a change of state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transition {
-    /// It did, by this call.
+    /// This call changed the state.
     Done,
-    /// Somebody else changed the record first; read it again.
+    /// Another process changed the record first; read it again.
     Raced,
-    /// A limit of open runs does not allow it. Only for a change that comes with limits.
+    /// A limit of open runs rejected the change. Only for changes that open a run with limits.
     Limited(Reached),
 }
 
-/// Outcome of writing a new run.
+/// Result of writing a new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Creation {
     /// The run was written.
     Done,
-    /// The idempotency key was taken meanwhile: nothing was written.
+    /// Another order took the idempotency key first; nothing was written.
     KeyTaken,
-    /// A limit of open runs does not allow it: nothing was written.
+    /// A limit of open runs rejected it; nothing was written.
     Limited(Reached),
 }
 
-/// When a run was taken up again: queued anew, or resumed after its process had ended.
+/// Requeue of a run, or resume after its process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakenUp {
-    /// When.
+    /// Time of the requeue or resume.
     pub at: Timestamp,
-    /// Tokens that its model had used until then.
+    /// Tokens that the model had used by then.
     pub answer_tokens: u64,
-    /// Tokens that its judge had used until then.
+    /// Tokens that the judge had used by then.
     pub judge_tokens: u64,
 }
 
 impl TakenUp {
-    /// Taken up now, after this was spent.
+    /// Creates the record of a requeue or resume now, after `spent` was used.
     pub const fn after(spent: Spending, now: Timestamp) -> Self {
         Self { at: now, answer_tokens: spent.answers.total(), judge_tokens: spent.judge.total() }
     }
 }
 
-/// What a run has anew when it is taken up again.
+/// Changes to a run that is requeued or resumed.
 #[derive(Clone, Copy, Default)]
 pub struct Renewal<'a> {
-    /// The caller's keys.
+    /// New keys of the caller.
     pub key: Option<&'a SealedKey>,
-    /// What was ordered, with another budget.
+    /// New settings, with another budget.
     pub spec: Option<&'a RunSpec>,
-    /// Whether this process takes the run up, and processes of its kind after it.
+    /// True if this process resumes the run, so that it and later processes of its kind work on it.
     pub resumes: bool,
-    /// Whether the new generation asks again for infrastructure-errors only.
+    /// True if the new generation repeats only samples that ended with an infrastructure-error.
     pub errors_only: bool,
-    /// When the run is taken up, and what it has spent until then.
+    /// Time of the requeue or resume, and the tokens spent until then.
     pub taken_up: Option<TakenUp>,
-    /// Limits of open runs; `None` opens the run regardless.
+    /// Limits of open runs; `None` opens the run without checking limits.
     pub limits: Option<&'a OrderLimits>,
 }
 
-/// Which runs a list shows.
+/// Filter of a list of runs.
 #[derive(Debug, Clone, Default)]
 pub struct RunFilter {
-    /// Only those with this status.
+    /// Only runs with this status.
     pub status: Option<RunStatus>,
-    /// Only those of this model.
+    /// Only runs of this model.
     pub model_id: Option<String>,
-    /// Only those whose model's name contains this, in any case.
+    /// Only runs whose model's name contains this text, ignoring case.
     pub model_slug: Option<String>,
 }
 
-/// One page of a list of runs, newest first.
+/// Page of a list of runs, newest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The page.
+    /// Runs of the page.
     pub runs: Vec<RunId>,
-    /// How many runs match in all.
+    /// Total number of matching runs.
     pub total: u64,
 }
 
-/// The limit that refused the items of [`State::new_run_items`], if one did.
+/// Returns the limit that rejected the items of [`State::new_run_items`], if any.
 pub(crate) fn new_run_limit(canceled: &Canceled) -> Option<Reached> {
     [Reached::Owner, Reached::Total]
         .into_iter()
@@ -175,7 +177,7 @@ pub(crate) fn new_run_limit(canceled: &Canceled) -> Option<Reached> {
 }
 
 impl RunWithBenchmarks {
-    /// Returns what the run's overall score is: `score of mmlu_pro`, or `mean of 3 benchmark scores` where several
+    /// Returns a label for the run's overall score: `score of mmlu_pro`, or `mean of 3 benchmark scores` if several
     /// benchmarks count.
     pub fn overall_score_label(&self) -> String {
         let has_score =
@@ -190,7 +192,7 @@ impl RunWithBenchmarks {
         }
     }
 
-    /// Whether every benchmark is over or all its samples are: the finisher's turn.
+    /// Returns true if the finisher can close the run: every benchmark, or all of its samples, are over.
     pub fn is_complete(&self) -> bool {
         self.run.planned_generation == self.run.generation
             && self.benchmarks.iter().all(|benchmark| match (&benchmark.state, &benchmark.plan) {
@@ -201,7 +203,7 @@ impl RunWithBenchmarks {
             })
     }
 
-    /// The benchmark of that name.
+    /// Returns the benchmark with this name.
     pub fn benchmark(&self, name: &str) -> Option<&BenchmarkRecord> {
         self.benchmarks.iter().find(|benchmark| benchmark.name.as_str() == name)
     }
@@ -230,7 +232,7 @@ impl RunRecord {
         })
     }
 
-    /// Under which status it is counted.
+    /// Returns the status that the run is counted under.
     fn counted_as(&self) -> Option<RunStatus> {
         self.counted.then(|| self.state.status())
     }
@@ -257,7 +259,7 @@ impl BenchmarkRecord {
         })
     }
 
-    /// Its sort key in the run's partition.
+    /// Returns the sort key in the run's partition.
     pub fn sort(&self) -> String {
         benchmark_sort(self.position, &self.name)
     }
@@ -266,7 +268,7 @@ impl BenchmarkRecord {
 impl State {
     /// Writes a new run, its benchmarks and its first event, all or none.
     ///
-    /// `false` when the idempotency key was taken meanwhile: nothing was written.
+    /// Returns `false` if another order took the idempotency key first; then nothing was written.
     pub async fn create_run(
         &self,
         spec: &RunSpec,
@@ -277,7 +279,7 @@ impl State {
         self.create_run_with(spec, event, idempotency, due_at, None).await
     }
 
-    /// The same, together with the caller's key.
+    /// Like `create_run`, but also stores the caller's key.
     pub async fn create_run_with(
         &self,
         spec: &RunSpec,
@@ -290,8 +292,8 @@ impl State {
         Ok(created == Creation::Done)
     }
 
-    /// The same within limits: of open runs, checked by the write itself, and of planned samples, which the planner
-    /// enforces.
+    /// Like `create_run_with`, but within limits: the write itself checks those of open runs, and the planner enforces
+    /// those of planned samples.
     pub async fn create_run_within(
         &self,
         spec: &RunSpec,
@@ -304,9 +306,9 @@ impl State {
         let items = self.new_run_items(spec, event, idempotency, due_at, sealed, limits)?;
         match self.transact("create the run", items).await? {
             Ok(()) => Ok(Creation::Done),
-            // The run's id is new, so its own records can only be there because the first try had worked.
+            // The run's id is new, so its records can only exist because the first try succeeded.
             Err(canceled) if canceled.condition_failed(0) => Ok(Creation::Done),
-            // A repeated order gets the run that it made, however many runs there are.
+            // A repeated order returns the run that it created, regardless of limits.
             Err(canceled) => match new_run_limit(&canceled) {
                 Some(reached) if !self.is_taken(idempotency).await? => Ok(Creation::Limited(reached)),
                 _ => Ok(Creation::KeyTaken),
@@ -321,8 +323,8 @@ impl State {
         }
     }
 
-    /// What is written for a new run. Its own record comes first, then the counts of open runs: see
-    /// [`new_run_limit`].
+    /// Returns the items that are written for a new run. Its own record comes first, then the counts of open runs;
+    /// [`new_run_limit`] relies on that order.
     pub(crate) fn new_run_items(
         &self,
         spec: &RunSpec,
@@ -377,7 +379,7 @@ impl State {
         Ok(TransactWriteItem::builder().put(put).build())
     }
 
-    /// A run, `None` when there is none or it was deleted.
+    /// Returns a run; `None` if it doesn't exist or was deleted.
     pub async fn run(&self, run: RunId) -> Result<Option<RunRecord>, StateError> {
         let got = self
             .client
@@ -392,12 +394,12 @@ impl State {
         Ok(run.filter(|run| !run.deleted))
     }
 
-    /// A run with its benchmarks, `None` when there is none or it was deleted.
+    /// Returns a run with its benchmarks; `None` if it doesn't exist or was deleted.
     pub async fn run_with_benchmarks(&self, run: RunId) -> Result<Option<RunWithBenchmarks>, StateError> {
         Ok(self.any_run_with_benchmarks(run).await?.filter(|found| !found.run.deleted))
     }
 
-    /// A run with its benchmarks, deleted or not.
+    /// Returns a run with its benchmarks, even if it was deleted.
     pub async fn any_run_with_benchmarks(&self, run: RunId) -> Result<Option<RunWithBenchmarks>, StateError> {
         let mut pages = self
             .client
@@ -421,7 +423,7 @@ impl State {
         Ok(found.map(|run| RunWithBenchmarks { run, benchmarks }))
     }
 
-    /// Runs that match, newest first: those from `offset` on, `limit` at most, and how many there are in all.
+    /// Lists at most `limit` matching runs from `offset` on, newest first, and the total number of matches.
     pub async fn list_runs(
         &self,
         filter: &RunFilter,
@@ -435,7 +437,7 @@ impl State {
         self.list_index(index, partition, value, filter, offset, limit).await
     }
 
-    /// Deleted runs whose records are not all gone.
+    /// Lists deleted runs that still have records.
     pub async fn list_deleted(&self, limit: u64) -> Result<Vec<RunId>, StateError> {
         let value = status_partition(DELETED);
         let everything = RunFilter::default();
@@ -487,10 +489,10 @@ impl State {
         Ok(listing)
     }
 
-    /// Changes a run's state together with the event that tells of it.
+    /// Changes a run's state together with the event that reports the change.
     ///
-    /// `generation` is the run's new one (it differs from the record's only for a requeue). The change
-    /// takes place only if nobody changed the run since it was read.
+    /// `generation` is the run's new generation, which differs from the record's only for a requeue. The change takes
+    /// place only if the run hasn't changed since it was read.
     pub async fn change_run(
         &self,
         run: &RunRecord,
@@ -502,7 +504,7 @@ impl State {
         self.change_run_with(run, next, generation, event, now, Renewal::default()).await
     }
 
-    /// The same, together with what a requeued run has anew.
+    /// Like `change_run`, but with the changes of a requeue or resume.
     pub async fn change_run_with(
         &self,
         run: &RunRecord,
@@ -520,7 +522,7 @@ impl State {
             let update = Update::builder()
                 .table_name(&self.table)
                 .set_key(Some(keys::run(id)))
-                // A plan's lease ends with what it was taken for: a requeued run is planned at once.
+                // The claim on planning ends with the old state, so that a requeued run is planned immediately.
                 .update_expression(format!(
                     "SET #state = :state, index_status = :status, generation = :generation, \
                       due_at = :due, revision = :next, resends = :zero, counted = :yes, counted_open = :open{}{}{}{}{}",
@@ -589,7 +591,7 @@ impl State {
             match self.transact("change the run", items).await? {
                 Ok(()) => return Ok(Transition::Done),
                 Err(canceled) if canceled.condition_failed(0) => {
-                    // Either somebody else was first, or the answer to our own first try was lost.
+                    // Either another process changed the run first, or the response to this call's first try was lost.
                     let mine = self.run(id).await?.is_some_and(|found| {
                         found.revision == run.revision + 1
                             && found.state == *next
@@ -609,8 +611,8 @@ impl State {
         Err(StateError::Service { verb: "change the run", problem: "events were always faster".into() })
     }
 
-    /// Changes the state of one benchmark of a run, and its plan when one is given, with the event that
-    /// tells of it if there is one.
+    /// Changes the state of one benchmark of a run, and its plan if given, together with the event that reports the
+    /// change, if any.
     pub async fn change_benchmark(
         &self,
         run: RunId,
@@ -663,7 +665,7 @@ impl State {
         Err(StateError::Service { verb: "change the benchmark", problem: "events were always faster".into() })
     }
 
-    /// Notes that all messages of a benchmark's samples were sent in this generation.
+    /// Records that all messages of a benchmark's samples were sent in this generation.
     pub async fn note_enqueued(
         &self,
         run: RunId,
@@ -676,7 +678,7 @@ impl State {
             .table_name(&self.table)
             .set_key(Some(key(run_partition(run), benchmark.sort())))
             .update_expression("SET enqueued_generation = :generation")
-            // A run that was deleted meanwhile must not come back by half.
+            // Must not recreate a part of a run that was deleted meanwhile.
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":generation", number(generation))
             .send()
@@ -684,7 +686,7 @@ impl State {
         condition_held("note the benchmark's messages", update).map(drop)
     }
 
-    /// Closes the benchmarks that a run left open when it ended. Safe to repeat.
+    /// Closes the benchmarks that were still open when their run ended. Safe to repeat.
     pub async fn skip_open_benchmarks(
         &self,
         run: RunId,
@@ -708,8 +710,8 @@ impl State {
         Err(StateError::Service { verb: "close the benchmarks", problem: "they kept changing".into() })
     }
 
-    /// Ends a benchmark of a run that is over if nothing happened to it, nor to its run: one that was requeued
-    /// meanwhile goes on. There is no event of it: the run's end was the last one.
+    /// Ends a benchmark of a run that is over, if neither the benchmark nor the run has changed since they were read: a
+    /// run that was requeued meanwhile continues. Writes no event, since the run's end is its last event.
     pub async fn end_benchmark(
         &self,
         run: &RunRecord,
@@ -739,14 +741,14 @@ impl State {
             TransactWriteItem::builder().condition_check(unchanged).build(),
             TransactWriteItem::builder().update(update).build(),
         ];
-        // A lost answer looks like a race: what is read next is ended already.
+        // A lost response looks like a race: the next read finds that the benchmark has ended.
         Ok(match self.transact("end the benchmark", items).await? {
             Ok(()) => Transition::Done,
             Err(_) => Transition::Raced,
         })
     }
 
-    /// Hides a run that is over; its records are removed afterwards by [`State::purge_run`].
+    /// Hides a run that is over; [`State::purge_run`] removes its records afterwards.
     pub async fn mark_deleted(&self, run: &RunRecord) -> Result<Transition, StateError> {
         let id = run.spec.id;
         let update = Update::builder()
@@ -773,7 +775,7 @@ impl State {
         }
     }
 
-    /// Removes all records of a deleted run. Safe to repeat; a run that was not deleted is left alone.
+    /// Removes all records of a deleted run. Safe to repeat. Does nothing if the run wasn't deleted.
     pub async fn purge_run(&self, run: RunId) -> Result<(), StateError> {
         let Some(found) = self.any_run_with_benchmarks(run).await? else { return Ok(()) };
         if !found.run.deleted {
@@ -781,7 +783,7 @@ impl State {
         }
         for benchmark in &found.benchmarks {
             for plan in 1..=found.run.plan_attempts {
-                // An attempt that did not become the plan may have chosen another number of shards.
+                // A planner's attempt that wasn't completed may have chosen another number of shards.
                 let shards = benchmark.plan.as_ref().map_or(0, |plan| plan.shards).max(64);
                 for shard in 0..shards {
                     self.purge_partition(keys::shard_partition(run, &benchmark.name, plan, shard)).await?;
@@ -790,7 +792,7 @@ impl State {
         }
         self.purge_partition(keys::events_partition(run)).await?;
         self.forget_unsettled(run).await?;
-        // Last, so that a purge that was cut off is found again.
+        // The run's own partition is last, so that an interrupted purge is found again.
         self.purge_partition(run_partition(run)).await
     }
 

@@ -1,4 +1,4 @@
-//! The ledger of sandboxes that are ours.
+//! Ledger of this system's sandboxes.
 
 use bench_domain::{SampleRef, Timestamp};
 
@@ -9,27 +9,27 @@ use crate::{State, StateError};
 
 /// Partition of the ledger.
 const SANDBOXES: &str = "SANDBOXES";
-/// How long an entry is kept that nobody takes out, from the end of its lease.
+/// Seconds that an entry which isn't removed is kept after the end of its lease.
 const KEEP_S: i64 = 14 * 24 * 3_600;
 
-/// A sandbox of ours.
+/// Sandbox in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LedgerEntry {
-    /// Its id at its host.
+    /// Id of the sandbox at its host.
     pub sandbox: String,
-    /// The host that made it, as [`State::note_sandbox`] was told. An id means nothing to another one.
+    /// Host that created the sandbox, as passed to [`State::note_sandbox`]. The id is meaningless at other hosts.
     pub host: String,
-    /// The sample whose job it was made for.
+    /// Sample whose job the sandbox was created for.
     pub sample: SampleRef,
-    /// Until when the job may need it. Later anybody may end it.
+    /// Time until which the job may need the sandbox. After it, any process may end the sandbox.
     pub until: Timestamp,
 }
 
 impl State {
-    /// Enters a sandbox into the ledger. A repeat changes nothing.
+    /// Adds a sandbox to the ledger. Safe to repeat.
     ///
     /// # Errors
-    /// When the table fails.
+    /// If the table fails.
     pub async fn note_sandbox(&self, entry: &LedgerEntry) -> Result<(), StateError> {
         let put = self
             .client
@@ -43,10 +43,10 @@ impl State {
         put.send().await.map(drop).map_err(|error| StateError::sdk("note a sandbox", error))
     }
 
-    /// Takes a sandbox out of the ledger: it is gone.
+    /// Removes a sandbox that is gone from the ledger.
     ///
     /// # Errors
-    /// When the table fails.
+    /// If the table fails.
     pub async fn forget_sandbox(&self, sandbox: &str) -> Result<(), StateError> {
         let deleted = self
             .client
@@ -58,10 +58,10 @@ impl State {
         deleted.map(drop).map_err(|error| StateError::sdk("forget a sandbox", error))
     }
 
-    /// Sandboxes of the ledger whose lease is over, `limit` at most of a page.
+    /// Returns sandboxes of the ledger whose lease is over, at most `limit` per page.
     ///
     /// # Errors
-    /// When the table fails.
+    /// If the table fails.
     pub async fn overdue_sandboxes(
         &self,
         now: Timestamp,

@@ -1,13 +1,13 @@
-//! Schedules, and what became of their planned times.
+//! Schedules, and the firings of their planned times.
 //!
-//! A planned time is taken up by one transaction: the schedule moves on to its next time, if nobody changed it
-//! meanwhile, and the firing is written, if it is not there. So however many look at the schedule at once,
-//! each planned time is taken up once. The firing is listed as open until nothing remains to be done for it;
-//! whoever looks at that list goes on where another one stopped.
+//! A planned time is taken up by one transaction: it moves the schedule on to its next time, if the schedule hasn't
+//! changed meanwhile, and writes the firing, if it doesn't exist. However many processes look at the schedule
+//! concurrently, each planned time is taken up once. The firing is listed as open until no work remains; any process
+//! that reads that list continues where another stopped.
 //!
-//! An owner's schedules have different names. Each name has a record of its own, written and removed in the transaction
-//! that writes the schedule, so two requests at the same time can't take the same one. Schedules of an older program have
-//! no such record until they are renamed; callers look for their names in the list.
+//! An owner's schedules have different names. Each name has its own record, written and removed in the transaction that
+//! writes the schedule, so two concurrent requests can't take the same name. Schedules of older versions have no such
+//! record until they are renamed; callers check for their names in the list.
 
 use aws_sdk_dynamodb::types::{
     AttributeValue, Delete, Put, ReturnValuesOnConditionCheckFailure, Select, TransactWriteItem, Update,
@@ -22,54 +22,55 @@ use crate::credentials::{RemovedKey, SealedKey};
 use crate::keys::{FIRINGS, SCHEDULE_NAMES, SCHEDULES, key, schedule_partition};
 use crate::{State, StateError, Transition};
 
-/// How long a firing is kept: 400 days.
+/// Seconds that a firing is kept: 400 days.
 const FIRING_KEPT_S: i64 = 400 * 86_400;
-/// Firings written in one transaction: DynamoDB takes 100 records, and each may need two.
+/// Maximum number of firings in one transaction: DynamoDB takes 100 records, and each firing may need two.
 const FIRINGS_MAX: usize = 40;
-/// Times that a name is tried whose record turns out to be left over.
+/// Maximum number of tries to take a name whose record turns out to be stale.
 const NAME_TRIES_MAX: u32 = 5;
 
-/// A schedule as stored.
+/// Stored schedule.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScheduleRecord {
-    /// The schedule.
+    /// The schedule itself.
     pub schedule: Schedule,
-    /// Raised by every write: the condition of the next one.
+    /// Revision, raised by every write: the condition of the next write.
     revision: u64,
 }
 
-/// What came of writing a schedule.
+/// Result of writing a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScheduleWrite {
-    /// It was written.
+    /// The schedule was written.
     Done,
-    /// Somebody else changed the schedule first; read it again.
+    /// Another process changed the schedule first; read it again.
     Raced,
-    /// Another schedule of its owner has the name: nothing was written.
+    /// Another schedule of its owner has the name; nothing was written.
     NameTaken,
-    /// There are [`SCHEDULES_MAX`] already: nothing was written.
+    /// There are already [`SCHEDULES_MAX`] schedules; nothing was written.
     TooMany,
 }
 
-/// A firing as stored.
+/// Stored firing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FiringRecord {
-    /// The firing.
+    /// The firing itself.
     pub firing: Firing,
-    /// Until when somebody is at work on it.
+    /// Time until which a process is working on it.
     pub lease_until: Option<Timestamp>,
-    /// Raised by every write: the condition of the next one.
+    /// Revision, raised by every write: the condition of the next write.
     revision: u64,
-    /// By which the last writer knows its write again: two may write the same at the same time.
+    /// Random token that identifies the last write to its writer: two processes may write the same values at the same
+    /// time.
     token: Option<u64>,
 }
 
-/// A firing by its key.
+/// Key of a firing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FiringRef {
-    /// The schedule.
+    /// Id of the schedule.
     pub schedule: ScheduleId,
-    /// The planned time.
+    /// Planned time.
     pub planned: Timestamp,
 }
 
@@ -93,7 +94,7 @@ impl FiringRecord {
 }
 
 impl FiringRef {
-    /// The key of a firing.
+    /// Returns the key of a firing.
     pub const fn of(firing: &Firing) -> Self {
         Self { schedule: firing.schedule, planned: firing.planned }
     }
@@ -111,7 +112,7 @@ fn schedule_key(schedule: ScheduleId) -> Record {
     key(SCHEDULES, schedule.to_string())
 }
 
-/// The record of a name, of which each owner has one.
+/// Returns the key of a name's record, which is unique per owner.
 fn name_key(schedule: &Schedule) -> Record {
     let owner = match &schedule.owner {
         Owner::Local => "local".to_owned(),
@@ -120,7 +121,7 @@ fn name_key(schedule: &Schedule) -> Record {
     key(SCHEDULE_NAMES, format!("{owner}#{}", schedule.name))
 }
 
-/// Text order is time order.
+/// Formats a time so that text order is time order.
 fn time_text(time: Timestamp) -> String {
     format!("{:020}", time.as_micros())
 }
@@ -156,7 +157,7 @@ impl State {
             let Err(canceled) = self.transact("create the schedule", items).await? else {
                 return Ok(ScheduleWrite::Done);
             };
-            // Its id is new, so its own record can only be there because the first try had worked.
+            // The schedule's id is new, so its record can only exist because the first try succeeded.
             if canceled.condition_failed(0) {
                 return Ok(ScheduleWrite::Done);
             }
@@ -168,7 +169,7 @@ impl State {
         Ok(ScheduleWrite::NameTaken)
     }
 
-    /// Takes a schedule's name, if nobody has it, or only `holder`.
+    /// Takes a schedule's name, if it's free or belongs to `holder`.
     fn name_put(&self, schedule: &Schedule, holder: ScheduleId) -> Result<TransactWriteItem, StateError> {
         let put = Put::builder()
             .table_name(&self.table)
@@ -183,7 +184,7 @@ impl State {
         Ok(TransactWriteItem::builder().put(put).build())
     }
 
-    /// Gives a schedule's name back.
+    /// Releases a schedule's name.
     fn name_delete(&self, schedule: &Schedule) -> Result<TransactWriteItem, StateError> {
         let delete = Delete::builder()
             .table_name(&self.table)
@@ -195,8 +196,8 @@ impl State {
         Ok(TransactWriteItem::builder().delete(delete).build())
     }
 
-    /// The schedule in the record of a name, if it doesn't have that name any more: an older program renames and deletes
-    /// schedules without their names' records.
+    /// Returns the schedule in the record of a name if it no longer has that name, because older versions rename and
+    /// delete schedules without updating the names' records.
     async fn left_over(
         &self,
         schedule: &Schedule,
@@ -231,7 +232,7 @@ impl State {
         Ok(count)
     }
 
-    /// A schedule, `None` when there is none (any more).
+    /// Returns a schedule; `None` if it doesn't exist.
     pub async fn schedule(&self, schedule: ScheduleId) -> Result<Option<ScheduleRecord>, StateError> {
         let got = self
             .client
@@ -245,7 +246,7 @@ impl State {
         got.item().map(ScheduleRecord::read).transpose()
     }
 
-    /// All schedules, oldest first. There are [`SCHEDULES_MAX`] at most.
+    /// Lists all schedules, oldest first. There are at most [`SCHEDULES_MAX`].
     pub async fn list_schedules(&self) -> Result<Vec<ScheduleRecord>, StateError> {
         let mut records = self.query_all(text(SCHEDULES), "list the schedules").await?;
         let mut schedules = Vec::with_capacity(records.len());
@@ -260,7 +261,7 @@ impl State {
         Ok(schedules)
     }
 
-    /// Replaces a schedule, its name if that is another one, and its own key when one is given, if it is still as it was
+    /// Replaces a schedule, its name if changed, and its own key if given, unless the schedule has changed since it was
     /// read.
     pub async fn update_schedule(
         &self,
@@ -285,7 +286,7 @@ impl State {
                 return Ok(ScheduleWrite::Done);
             };
             if canceled.condition_failed(0) {
-                // The answer to our own first try may have been lost.
+                // The response to this call's first try may have been lost.
                 let found = self.schedule(old.id).await?;
                 let is_ours = found
                     .is_some_and(|found| found.revision == record.revision + 1 && found.schedule == *changed);
@@ -297,7 +298,7 @@ impl State {
                     None => return Ok(ScheduleWrite::NameTaken),
                 }
             } else if is_renamed && canceled.condition_failed(2) {
-                // An older program gave both schedules this name: the record is the other one's.
+                // An older version gave both schedules this name, and the record belongs to the other one.
                 gives_back = false;
             } else {
                 return Ok(ScheduleWrite::Raced);
@@ -309,7 +310,7 @@ impl State {
     /// Removes a schedule together with its name and its own key, then its firings. Its runs stay.
     ///
     /// # Errors
-    /// When only the firings could not be removed the schedule is gone all the same; they expire.
+    /// Even if only removing the firings fails, the schedule is gone; the firings expire.
     pub async fn delete_schedule(
         &self,
         record: &ScheduleRecord,
@@ -331,7 +332,7 @@ impl State {
             if !canceled.condition_failed(name) || canceled.condition_failed(0) {
                 return Ok(Transition::Raced);
             }
-            // The name is another schedule's by now.
+            // The name belongs to another schedule by now.
             items.truncate(name);
             if self.transact("delete the schedule", items).await?.is_err() {
                 return Ok(Transition::Raced);
@@ -341,8 +342,8 @@ impl State {
         Ok(Transition::Done)
     }
 
-    /// Takes up planned times: the schedule moves on to `next`, and the firings are written. All or nothing; a
-    /// firing that is there already stays as it is.
+    /// Takes up planned times: moves the schedule on to `next` and writes the firings, all or nothing. Firings that
+    /// already exist stay unchanged.
     pub async fn fire(
         &self,
         record: &ScheduleRecord,
@@ -368,8 +369,8 @@ impl State {
             let Err(canceled) = self.transact("take up a planned time", items).await? else {
                 return Ok(Transition::Done);
             };
-            // Our own first try may have worked and its answer been lost: then the firings are open, and are
-            // gone on with like those of anybody else.
+            // If the first try succeeded and its response was lost, the firings are open, and any process continues
+            // them.
             if canceled.condition_failed(0) || firings.is_empty() {
                 return Ok(Transition::Raced);
             }
@@ -412,7 +413,7 @@ impl State {
         Ok(TransactWriteItem::builder().put(put).build())
     }
 
-    /// Firings for which something remains to be done, oldest first, `limit` at most.
+    /// Returns at most `limit` firings that still have work to do, oldest first.
     pub async fn open_firings(&self, limit: usize) -> Result<Vec<FiringRef>, StateError> {
         let mut pages = self
             .client
@@ -442,7 +443,7 @@ impl State {
         Ok(open)
     }
 
-    /// A firing, `None` when there is none (any more).
+    /// Returns a firing; `None` if it doesn't exist.
     pub async fn firing(&self, firing: FiringRef) -> Result<Option<FiringRecord>, StateError> {
         let got = self
             .client
@@ -456,7 +457,7 @@ impl State {
         got.item().map(FiringRecord::read).transpose()
     }
 
-    /// Firings of a schedule before a time, newest first, `limit` at most.
+    /// Returns at most `limit` firings of a schedule before a time, newest first.
     pub async fn firings(
         &self,
         schedule: ScheduleId,
@@ -488,10 +489,10 @@ impl State {
         Ok(firings)
     }
 
-    /// Writes a firing if it is still as it was read; it is listed as open as long as it is. `lease_until` says
-    /// until when the caller is at work on it.
+    /// Writes a firing if it hasn't changed since it was read. It's listed as open as long as it is open. `lease_until`
+    /// is the time until which the caller works on it.
     ///
-    /// `Ok(Some)`: it was written, and this is the record now. `Ok(None)`: somebody else wrote it first.
+    /// Returns the new record; `None` if another process wrote the firing first.
     pub async fn save_firing(
         &self,
         record: &FiringRecord,
@@ -526,11 +527,11 @@ impl State {
         if self.transact("write the firing", items).await?.is_ok() {
             return Ok(Some(saved));
         }
-        // The answer to our own first try may have been lost.
+        // The response to this call's first try may have been lost.
         Ok(self.firing(firing).await?.filter(|found| found.token == saved.token))
     }
 
-    /// Takes a firing that is gone from the list of open ones. Safe to repeat.
+    /// Removes a firing that is gone from the list of open ones. Safe to repeat.
     pub async fn forget_firing(&self, firing: FiringRef) -> Result<(), StateError> {
         let deleted =
             self.client.delete_item().table_name(&self.table).set_key(Some(firing.open_key())).send().await;

@@ -1,7 +1,7 @@
-//! What remains to be done when a run is over: its benchmarks are closed, the caller's key is removed.
+//! Settling of runs that are over: closing their benchmarks and removing the caller's keys.
 //!
-//! A run that is over is in no list of open runs any more. So the transition that ends it also writes a
-//! record that says that it is not settled yet, and the finisher removes it: a lost message is found.
+//! A run that is over is no longer in any list of open runs. The transition that ends it therefore also writes a record
+//! of the unsettled run, which the finisher removes, so that reconciliation finds the run if a message is lost.
 
 use aws_sdk_dynamodb::types::{Delete, Put, ReturnValue, TransactWriteItem};
 use bench_domain::{RunId, Timestamp};
@@ -11,14 +11,14 @@ use crate::client::condition_held;
 use crate::keys::{UNSETTLED, key};
 use crate::{State, StateError};
 
-/// A run that is over and not settled.
+/// Run that is over and not settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unsettled {
-    /// The run.
+    /// Id of the run.
     pub run: RunId,
-    /// The generation that ended.
+    /// Generation that ended.
     pub generation: u32,
-    /// When it ended.
+    /// Time at which it ended.
     pub since: Timestamp,
 }
 
@@ -27,7 +27,7 @@ fn record_key(run: RunId) -> Record {
 }
 
 impl State {
-    /// Says that the run is over and not settled, for the transaction that ends it.
+    /// Writes the record of an unsettled run, in the transaction that ends the run.
     pub(crate) fn unsettled_put(
         &self,
         run: RunId,
@@ -44,7 +44,7 @@ impl State {
         Ok(TransactWriteItem::builder().put(put).build())
     }
 
-    /// Takes that back, for the transaction that opens the run again.
+    /// Removes the record of an unsettled run, in the transaction that opens the run again.
     pub(crate) fn unsettled_delete(&self, run: RunId) -> Result<TransactWriteItem, StateError> {
         let delete = Delete::builder()
             .table_name(&self.table)
@@ -54,7 +54,7 @@ impl State {
         Ok(TransactWriteItem::builder().delete(delete).build())
     }
 
-    /// Runs that are over and not settled, `limit` at most.
+    /// Lists at most `limit` runs that are over and not settled.
     pub async fn list_unsettled(&self, limit: usize) -> Result<Vec<Unsettled>, StateError> {
         let mut pages = self
             .client
@@ -83,8 +83,7 @@ impl State {
         Ok(found)
     }
 
-    /// Notes that nothing remains to be done for this generation of a run. Safe to repeat; says whether it had not
-    /// been noted before.
+    /// Records that this generation of a run is settled. Safe to repeat. Returns true if it wasn't settled before.
     pub async fn note_settled(&self, run: RunId, generation: u32) -> Result<bool, StateError> {
         let deleted = self
             .client
@@ -101,7 +100,7 @@ impl State {
         Ok(condition_held("note that the run is settled", deleted)? && was_there)
     }
 
-    /// Removes the record of a run that is gone, whatever it says.
+    /// Removes the record of a run that is gone, whatever its generation.
     pub(crate) async fn forget_unsettled(&self, run: RunId) -> Result<(), StateError> {
         let deleted =
             self.client.delete_item().table_name(&self.table).set_key(Some(record_key(run))).send().await;

@@ -1,4 +1,4 @@
-//! The table as the embedded stack makes it. Deployed, `template.yaml` makes the same one.
+//! Creation of the table in the embedded stack. In deployments, `template.yaml` creates the same table.
 
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection,
@@ -35,7 +35,7 @@ fn index(name: &str, partition: &str) -> Result<GlobalSecondaryIndex, StateError
 }
 
 impl State {
-    /// Makes the table, its indexes and its time to live if they are not there.
+    /// Creates the table, its indexes and its time to live if they don't exist.
     pub async fn ensure_table(&self) -> Result<(), StateError> {
         if self.client.describe_table().table_name(&self.table).send().await.is_ok() {
             return Ok(());

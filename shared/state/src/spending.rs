@@ -1,4 +1,4 @@
-//! What a run has spent, for its budget.
+//! Spending of runs, for their budgets.
 
 use bench_domain::{BenchmarkName, RunId, SampleRef, Spending};
 
@@ -8,19 +8,19 @@ use crate::keys::{self, COUNT, key, shard_partition};
 use crate::samples::READ_BATCH_MAX;
 use crate::{BenchmarkRecord, ShardCount, State, StateError};
 
-/// The shards of one benchmark's plan.
+/// Shards of one benchmark's plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shards {
-    /// The benchmark.
+    /// Name of the benchmark.
     pub benchmark: BenchmarkName,
-    /// The planner's attempt that made the plan.
+    /// Number of the planner's attempt that made the plan.
     pub plan: u32,
-    /// How many there are.
+    /// Number of shards.
     pub count: u32,
 }
 
 impl Shards {
-    /// Those of a benchmark, once it is planned.
+    /// Returns the shards of a benchmark, once it is planned.
     pub fn of(benchmark: &BenchmarkRecord) -> Option<Self> {
         let plan = benchmark.plan.as_ref()?;
         Some(Self { benchmark: benchmark.name.clone(), plan: plan.attempt, count: plan.shards })
@@ -28,7 +28,7 @@ impl Shards {
 }
 
 impl State {
-    /// The sum of all counters of a run: one batch read for each hundred shards.
+    /// Returns the sum of all counters of a run, with one batch read per hundred shards.
     pub async fn run_count(&self, run: RunId, shards: &[Shards]) -> Result<ShardCount, StateError> {
         let wanted: Vec<Record> = shards
             .iter()
@@ -45,9 +45,9 @@ impl State {
         Ok(sum)
     }
 
-    /// Counts tokens of an attempt that brought no answer.
+    /// Counts tokens of an attempt that returned no answer.
     ///
-    /// A repeat after a lost answer counts them twice: a budget then stops its run a little early.
+    /// A retry after a lost response counts them twice; the budget then stops its run a little early.
     pub async fn add_spent(&self, sample: &SampleRef, spent: impl Into<Spending>) -> Result<(), StateError> {
         let Spending { answers, judge } = spent.into();
         let update = self
@@ -60,7 +60,7 @@ impl State {
                  judge_spent_input :judge_input, judge_spent_output :judge_output, \
                  judge_spent_estimated :judge_estimated",
             )
-            // The counters of a run that was deleted meanwhile must not come back.
+            // Must not recreate the counters of a run that was deleted meanwhile.
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":input", number(answers.input_tokens))
             .expression_attribute_values(":output", number(answers.output_tokens))

@@ -1,4 +1,4 @@
-//! Messages that nobody can read: kept for people to look at.
+//! Messages that can't be parsed, stored for operators to look at.
 
 use bench_domain::{RunId, Timestamp};
 
@@ -9,32 +9,32 @@ use crate::{State, StateError};
 
 /// Partition of unreadable messages, newest last.
 const UNREADABLE: &str = "UNREADABLE";
-/// Bytes of a message's text that are kept.
+/// Maximum number of bytes of a message's text that are stored.
 pub const UNREADABLE_TEXT_BYTES_MAX: usize = 2_048;
-/// How long such a record is kept.
+/// Seconds that a record is kept: 90 days.
 const KEEP_S: i64 = 90 * 24 * 3_600;
 
-/// A message that this program could not read and that was taken out of its dead-letter queue.
+/// Message that this program couldn't parse and removed from its dead-letter queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
-    /// SQS's id of the message.
+    /// Message id of SQS.
     pub message_id: String,
-    /// The queue it was sent to.
+    /// Queue that the message was sent to.
     pub queue: String,
-    /// When it was sent.
+    /// Time at which it was sent.
     pub sent_at: Timestamp,
-    /// The beginning of its text, up to [`UNREADABLE_TEXT_BYTES_MAX`].
+    /// Beginning of the text, up to [`UNREADABLE_TEXT_BYTES_MAX`].
     pub text: String,
-    /// Why it cannot be read.
+    /// Reason why it can't be parsed.
     pub problem: String,
-    /// The run that its text seems to name.
+    /// Run that its text seems to name.
     pub run: Option<RunId>,
-    /// The sample that its text seems to name.
+    /// Sample that its text seems to name.
     pub sample: Option<String>,
 }
 
 impl State {
-    /// Keeps an unreadable message for 90 days. A repeat writes nothing; says whether this call wrote it.
+    /// Stores an unreadable message for 90 days. A repetition writes nothing. Returns true if this call wrote it.
     pub async fn note_unreadable(&self, message: &Unreadable, now: Timestamp) -> Result<bool, StateError> {
         // The time of sending stays the same however often the message is delivered.
         let sort = format!("{:020}#{}", message.sent_at.as_micros().max(0), message.message_id);
@@ -60,7 +60,7 @@ impl State {
         condition_held("keep an unreadable message", put.send().await)
     }
 
-    /// The unreadable messages that were sent last, newest first, `limit` at most.
+    /// Lists at most `limit` unreadable messages, newest first.
     pub async fn unreadable(&self, limit: u32) -> Result<Vec<Unreadable>, StateError> {
         let got = self
             .client

@@ -1,4 +1,4 @@
-//! Token counts of a sample's record.
+//! Token counts in the record of a sample.
 
 use bench_domain::Usage;
 
@@ -9,7 +9,7 @@ use crate::attributes::Reader;
 pub(crate) const USAGE: [&str; 3] = ["input_tokens", "output_tokens", "reasoning_tokens"];
 pub(crate) const JUDGE_USAGE: [&str; 3] = ["judge_input", "judge_output", "judge_reasoning"];
 
-/// Tokens in these attributes; `None` when the first is not there.
+/// Reads the tokens from these attributes; `None` if the first is missing.
 pub(crate) fn read_usage(reader: &Reader<'_>, names: [&str; 3]) -> Result<Option<Usage>, StateError> {
     let [input, output, reasoning] = names;
     let Some(input_tokens) = reader.maybe_number(input)? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Shared backpressure: when a provider may be asked again.
+//! Shared backpressure: times at which providers may be called again.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::client::{condition_held, expires_at};
 use crate::keys::key;
 use crate::{State, StateError};
 
-/// A wait is forgotten this long after its end.
+/// Seconds that a wait is kept after its end.
 const FORGET_AFTER_S: i64 = 3_600;
 
 impl State {
-    /// Before when the credential must not ask for this model again; `None` when it may.
+    /// Returns the earliest time at which the credential may call this model again; `None` if it may do so now.
     ///
     /// `credential` is a name or a keyed hash, never a key.
     pub async fn not_before(&self, credential: &str, model: &str) -> Result<Option<Timestamp>, StateError> {
@@ -28,7 +28,7 @@ impl State {
         got.item().map(|record| Reader::new(record).time("not_before")).transpose()
     }
 
-    /// Tells everybody to wait until `now + wait`, unless they already wait longer.
+    /// Makes all workers wait until `now + wait`, unless they already wait longer.
     pub async fn wait_for(
         &self,
         credential: &str,

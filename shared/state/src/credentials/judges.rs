@@ -1,4 +1,4 @@
-//! The keys of judges: like callers' keys, in slots of their own.
+//! Keys of judges: stored like callers' keys, in separate slots.
 
 use bench_domain::{RunId, ScheduleId, Secret};
 
@@ -6,14 +6,14 @@ use super::{Credentials, SealedKey};
 use crate::StateError;
 use crate::attributes::{Record, number, text};
 
-/// For what a run's or a schedule's judge's key is sealed: other than its caller's key, so that neither opens in the
-/// place of the other.
+/// Returns the context for sealing the judge's key of a run or schedule. It differs from the context of the caller's
+/// key, so that neither key can be opened in place of the other.
 fn context(of: impl std::fmt::Display) -> String {
     format!("{of}#judge")
 }
 
 impl SealedKey {
-    /// All that are there, to be stored in one write; `None` when none is.
+    /// Combines all keys that are present, to be stored in one write; `None` if there are none.
     pub fn all(sealed: impl IntoIterator<Item = Option<Self>>) -> Option<Self> {
         sealed.into_iter().flatten().reduce(|mut all, one| {
             all.0.extend(one.0);
@@ -31,8 +31,8 @@ impl Credentials {
         Record::from([("pk".to_owned(), text(format!("SCHEDULE#{schedule}#JUDGE")))])
     }
 
-    /// Encrypts the key of a run's judge for this generation of the run, to be stored in one write with what it is
-    /// for. It goes when the run's other key goes.
+    /// Encrypts the key of a run's judge for this generation of the run, to be stored together with the run. It is
+    /// removed together with the run's other key.
     pub async fn seal_judge(
         &self,
         run: RunId,
@@ -44,7 +44,7 @@ impl Credentials {
         self.seal_in(record, &context(run), api_key).await
     }
 
-    /// The same for the judge of a schedule's runs.
+    /// Encrypts the key of the judge of a schedule's runs.
     pub async fn seal_judge_for(
         &self,
         schedule: ScheduleId,
@@ -53,12 +53,12 @@ impl Credentials {
         self.seal_in(Self::judge_key_of_schedule(schedule), &context(schedule), api_key).await
     }
 
-    /// The key of a run's judge, `None` when there is none (any more).
+    /// Returns the key of a run's judge; `None` if there is none, or if it was removed.
     pub async fn judge(&self, run: RunId) -> Result<Option<Secret>, StateError> {
         self.open_in(Self::judge_key(run), &context(run)).await
     }
 
-    /// The key of the judge of a schedule's runs, `None` when there is none (any more).
+    /// Returns the key of the judge of a schedule's runs; `None` if there is none, or if it was removed.
     pub async fn judge_for(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
         self.open_in(Self::judge_key_of_schedule(schedule), &context(schedule)).await
     }

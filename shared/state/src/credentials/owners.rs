@@ -1,4 +1,4 @@
-//! By what the holder of a key is known.
+//! Keyed hashes that identify the holders of keys.
 
 use std::fmt;
 
@@ -8,12 +8,12 @@ use ring::hmac;
 use super::KEY_BYTES;
 use crate::StateError;
 
-/// The shortest text that an [`OwnerKey`] is made from, in bytes.
+/// Minimum length in bytes of a text that an [`OwnerKey`] is made from.
 pub const OWNER_TEXT_BYTES_MIN: usize = 32;
 const PURPOSE: &[u8] = b"bench-runner owners v1";
 
-/// Makes the keyed hash by which the holder of a key is known. It opens nothing: who has it can tell whether a
-/// key that they know made a run, and no more.
+/// Computes the keyed hash that identifies the holder of a key. It can't decrypt anything: with it, one can only check
+/// whether a known key created a run.
 pub struct OwnerKey(hmac::Key);
 
 impl fmt::Debug for OwnerKey {
@@ -23,16 +23,16 @@ impl fmt::Debug for OwnerKey {
 }
 
 impl OwnerKey {
-    /// The owners' key of an installation with a master key. Derived, so that the hash of a caller's key tells
-    /// nothing of the master key.
+    /// Derives the owner key of an installation from its master key, so that hashes of callers' keys reveal nothing
+    /// about the master key.
     pub fn of_master(master: &[u8; KEY_BYTES]) -> Self {
         Self::derived(master)
     }
 
-    /// The owners' key that a secret text stands for.
+    /// Derives the owner key from a secret text.
     ///
     /// # Errors
-    /// [`StateError::Secret`] for one of fewer than [`OWNER_TEXT_BYTES_MIN`] bytes: it could be guessed.
+    /// [`StateError::Secret`] for texts of fewer than [`OWNER_TEXT_BYTES_MIN`] bytes, which could be guessed.
     pub fn of_text(text: &str) -> Result<Self, StateError> {
         let text = text.trim();
         if text.len() < OWNER_TEXT_BYTES_MIN {
@@ -47,7 +47,7 @@ impl OwnerKey {
         Self(hmac::Key::new(hmac::HMAC_SHA256, derived.as_ref()))
     }
 
-    /// The keyed hash of a caller's key: 32 hex digits.
+    /// Returns the keyed hash of a caller's key: 32 hex digits.
     pub fn owner_of(&self, key: &Secret) -> String {
         let tag = hmac::sign(&self.0, key.expose().as_bytes());
         tag.as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
@@ -67,7 +67,7 @@ mod tests {
         assert_eq!(one.owner_of(&key).len(), 32);
     }
 
-    /// Owners of stored runs must stay the same: HMAC-SHA256 under the key that HMAC-SHA256 of the purpose makes.
+    /// Owners of stored runs must stay the same: HMAC-SHA256 under the key that is the HMAC-SHA256 of the purpose.
     #[test]
     fn a_key_has_the_same_owner_in_every_version() {
         let owner = OwnerKey::of_master(&[7; KEY_BYTES]).owner_of(&Secret::new("sk-secret").unwrap());

@@ -1,4 +1,4 @@
-//! How many runs there are of each status.
+//! Counts of runs by status.
 
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use bench_domain::{RunId, RunStatus};
@@ -7,26 +7,26 @@ use crate::attributes::{Reader, number, text};
 use crate::keys::{OPS_RUNS, key};
 use crate::{State, StateError};
 
-/// Records that the counts are spread over, so that changes of different runs seldom meet on one.
+/// Number of records that the counts are spread over, so that changes of different runs rarely conflict.
 const SHARDS: u32 = 8;
 
-/// How many runs there are of each status. A run that was deleted is not counted any more.
+/// Number of runs by status. Deleted runs aren't counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RunCounts {
-    /// Accepted, not started.
+    /// Accepted, but not started.
     pub queued: u64,
-    /// Being worked on.
+    /// In progress.
     pub running: u64,
-    /// Over, with a score for every benchmark.
+    /// Over; every benchmark has a score.
     pub succeeded: u64,
-    /// Over, with something missing.
+    /// Over; results are incomplete.
     pub failed: u64,
-    /// Ended by their owners.
+    /// Canceled by their owners.
     pub canceled: u64,
 }
 
 impl RunCounts {
-    /// The number of runs with this status.
+    /// Returns the number of runs with this status.
     pub const fn of(&self, status: RunStatus) -> u64 {
         match status {
             RunStatus::Queued => self.queued,
@@ -38,14 +38,14 @@ impl RunCounts {
     }
 }
 
-/// Which record counts a run.
+/// Returns the shard that counts a run.
 fn shard(run: RunId) -> u32 {
     run.to_string().chars().next_back().and_then(|digit| digit.to_digit(16)).unwrap_or(0) % SHARDS
 }
 
 impl State {
-    /// Moves a run from one count to another, for the transaction that changes it: whatever becomes of that, the
-    /// count agrees with the run.
+    /// Moves a run from one count to another, in the transaction that changes it, so that the count always agrees with
+    /// the run.
     pub(crate) fn run_count_update(
         &self,
         run: RunId,
@@ -76,7 +76,7 @@ impl State {
         Ok(Some(TransactWriteItem::builder().update(update).build()))
     }
 
-    /// How many runs there are of each status, now.
+    /// Returns the current number of runs by status.
     pub async fn run_counts(&self) -> Result<RunCounts, StateError> {
         let got = self
             .client

@@ -1,7 +1,7 @@
-//! What operators look at: counts of runs, workers at work, tokens.
+//! Data for operators: counts of runs, active workers, tokens.
 //!
-//! Counts change in the transactions that change what they count. Workers tell of themselves once a minute while
-//! they work, and of tokens in hourly sums. So whoever looks reads a few small records and never counts anything.
+//! Counts change in the transactions that change the counted records. Active workers write a heartbeat once a minute,
+//! and add tokens to hourly sums. Readers therefore read a few small records and never count anything.
 
 mod counts;
 mod recent;

@@ -1,4 +1,4 @@
-//! The first runs of a status, without counting the others.
+//! First and last runs of a status, without counting the others.
 
 use bench_domain::{RunId, RunStatus};
 
@@ -6,7 +6,7 @@ use crate::attributes::Reader;
 use crate::keys::{self, BY_STATUS, status_partition};
 use crate::{RunRecord, State, StateError};
 
-/// Which end of a list.
+/// End of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Oldest,
@@ -14,12 +14,12 @@ pub(crate) enum End {
 }
 
 impl State {
-    /// The runs of this status that were made first, in this order; `limit` at most, up to 100.
+    /// Lists the oldest runs of this status, oldest first; at most `limit`, up to 100.
     pub async fn oldest_runs(&self, status: RunStatus, limit: u32) -> Result<Vec<RunRecord>, StateError> {
         self.end_of_list(status, End::Oldest, limit).await
     }
 
-    /// The runs of this status that were made last, the last one first; `limit` at most, up to 100.
+    /// Lists the newest runs of this status, newest first; at most `limit`, up to 100.
     pub async fn newest_runs(&self, status: RunStatus, limit: u32) -> Result<Vec<RunRecord>, StateError> {
         self.end_of_list(status, End::Newest, limit).await
     }
@@ -54,7 +54,7 @@ impl State {
         }
         let records = self.read_batch(ids.iter().map(|id| keys::run(*id)).collect()).await?;
         let mut runs: Vec<RunRecord> = records.iter().map(RunRecord::read).collect::<Result<_, _>>()?;
-        // The index is a little behind the records.
+        // The index lags slightly behind the records.
         runs.retain(|run| run.state.status() == status && !run.deleted);
         runs.sort_by_key(|run| ids.iter().position(|id| *id == run.spec.id));
         Ok(runs)

@@ -1,4 +1,4 @@
-//! Wrong admin secrets, by hours.
+//! Wrong admin secrets per hour.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::client::expires_at;
 use crate::keys::{OPS_SECRETS, key};
 use crate::{State, StateError};
 
-/// Time to live of an hour's count, in seconds.
+/// Seconds that an hour's count is kept.
 const FORGET_AFTER_S: i64 = 8 * 24 * 3_600;
-/// Maximum duration of a write: the count is for people, and no request waits longer for it.
+/// Maximum duration of a write. The count is only for people, so requests don't wait longer for it.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl State {
     /// Counts wrong admin secrets in the hour of `at`.
     ///
     /// # Errors
-    /// When the write failed or took longer than two seconds.
+    /// If the write fails or takes longer than two seconds.
     pub async fn note_wrong_secret(&self, at: Timestamp, count: u64) -> Result<(), StateError> {
         let write = self
             .once
@@ -35,7 +35,7 @@ impl State {
         written.map(drop).map_err(|error| StateError::sdk("count the secret", error))
     }
 
-    /// Wrong admin secrets of the last so many hours, the hour of `now` included.
+    /// Returns the number of wrong admin secrets in the last `hours` hours, including the hour of `now`.
     pub async fn wrong_secrets(&self, now: Timestamp, hours: u32) -> Result<u64, StateError> {
         let this_hour = now.as_micros().div_euclid(HOUR_US);
         let mut pages = self

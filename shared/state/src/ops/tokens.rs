@@ -1,4 +1,4 @@
-//! Tokens of answers, by hours.
+//! Tokens of answers per hour.
 
 use std::time::Duration;
 
@@ -11,24 +11,24 @@ use crate::client::expires_at;
 use crate::keys::{OPS_TOKENS, key};
 use crate::{State, StateError};
 
-/// Hours that can be asked for: a week.
+/// Maximum number of hours that can be requested: a week.
 pub const TOKEN_HOURS_MAX: u32 = 168;
-/// An hour's sum is forgotten this long after its first write.
+/// Seconds that an hour's sum is kept after its first write.
 const FORGET_AFTER_S: i64 = (TOKEN_HOURS_MAX as i64 + 24) * 3_600;
-/// How long a write may take: nobody waits for it longer.
+/// Maximum duration of a write.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Tokens of prompts and of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TokenSum {
-    /// Of prompts.
+    /// Tokens of prompts.
     pub input_tokens: u64,
-    /// Of answers.
+    /// Tokens of answers.
     pub output_tokens: u64,
 }
 
 impl TokenSum {
-    /// The sum of both.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -46,8 +46,8 @@ impl State {
     /// Adds tokens to the sum of the hour of `at`.
     ///
     /// # Errors
-    /// When nothing was written; the tokens can be added again. A write without an answer is taken for done:
-    /// these sums are for people, and may be short of something but never count it twice.
+    /// If nothing was written; the tokens can be added again. A write without a response counts as done: the sums are
+    /// for people, and may miss tokens but never count them twice.
     pub async fn add_tokens(&self, at: Timestamp, tokens: TokenSum) -> Result<(), StateError> {
         let write = self
             .once
@@ -75,8 +75,8 @@ impl State {
         }
     }
 
-    /// Tokens of the last so many hours, the hour of `now` included: whole hours, so that the sum reaches back up
-    /// to an hour further than asked for. `hours` is cut to [`TOKEN_HOURS_MAX`].
+    /// Returns the tokens of the last `hours` hours, including the hour of `now`. They are whole hours, so the sum
+    /// reaches back up to one hour further than requested. `hours` is limited to [`TOKEN_HOURS_MAX`].
     pub async fn tokens_by_hour(
         &self,
         now: Timestamp,

@@ -1,4 +1,4 @@
-//! Workers at work: one small record per worker and minute.
+//! Active workers: one small record per worker and minute.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Duration;
@@ -11,57 +11,57 @@ use crate::client::expires_at;
 use crate::keys::{key, ops_hour};
 use crate::{State, StateError};
 
-/// A record is forgotten after this: the longest look back is a day.
+/// Seconds that a record is kept. Queries look back at most one day.
 const FORGET_AFTER_S: i64 = 25 * 3_600;
-/// Longer ids and host names are cut.
+/// Maximum length of ids and host names in characters; longer ones are cut.
 pub const WORKER_ID_CHARS_MAX: usize = 128;
-/// Records that are read of one hour at most: 1,600 workers for an hour.
+/// Maximum number of records that are read per hour: 1,600 workers for an hour.
 const ROWS_PER_HOUR_MAX: usize = 100_000;
-/// How long a heartbeat may take: nobody waits for it longer.
+/// Maximum duration of writing a heartbeat.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What a worker tells of itself.
+/// Heartbeat of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// The process.
+    /// Id of the process.
     pub worker_id: String,
-    /// The machine, when that is known.
+    /// Host name of the machine, if known.
     pub hostname: Option<String>,
-    /// Different runs whose samples it worked on since its last heartbeat.
+    /// Number of different runs whose samples it worked on since its last heartbeat.
     pub running_runs: u64,
-    /// How many it may work on.
+    /// Maximum number of runs that it works on.
     pub max_concurrent_runs: u64,
-    /// Samples that it works on at once.
+    /// Number of samples that it works on in parallel.
     pub item_concurrency: u64,
-    /// When.
+    /// Time of the heartbeat.
     pub at: Timestamp,
 }
 
-/// A heartbeat with how many runs there were at that moment.
+/// Heartbeat with the counts of runs at that time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeenWorker {
-    /// What the worker told.
+    /// The worker's heartbeat.
     pub heartbeat: Heartbeat,
-    /// Runs that were queued.
+    /// Number of queued runs.
     pub queued_runs: u64,
-    /// Runs that were being worked on, by whomever.
+    /// Number of running runs, of all workers.
     pub running_runs: u64,
 }
 
-/// One minute in which somebody worked.
+/// Load in one minute with active workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MinuteLoad {
-    /// When the minute began.
+    /// Start of the minute.
     pub timestamp: Timestamp,
-    /// Workers that told of themselves.
+    /// Number of workers that sent a heartbeat.
     pub worker_count: u64,
-    /// Runs that were being worked on.
+    /// Number of running runs.
     pub running_runs: u64,
-    /// Runs that were queued.
+    /// Number of queued runs.
     pub queued_runs: u64,
 }
 
-/// The load of each minute, in order. Minutes in which nobody worked are not there.
+/// Returns the load of each minute, in order. Minutes without active workers are left out.
 pub fn minutes_of(seen: &[SeenWorker]) -> Vec<MinuteLoad> {
     let mut minutes: BTreeMap<i64, (HashSet<&str>, Timestamp, MinuteLoad)> = BTreeMap::new();
     for row in seen {
@@ -72,7 +72,8 @@ pub fn minutes_of(seen: &[SeenWorker]) -> Vec<MinuteLoad> {
         let (workers, latest, load) = minutes.entry(minute).or_insert((HashSet::new(), at, none));
         workers.insert(worker);
         load.worker_count = workers.len() as u64;
-        // The last one who looked knows best how many waited. A run can be over when its worker tells of it.
+        // The latest heartbeat has the best count of queued runs. A run can be over when its worker's heartbeat counts
+        // it.
         if at >= *latest {
             (*latest, load.queued_runs) = (at, row.queued_runs);
         }
@@ -81,7 +82,7 @@ pub fn minutes_of(seen: &[SeenWorker]) -> Vec<MinuteLoad> {
     minutes.into_values().map(|(_, _, load)| load).collect()
 }
 
-/// The last heartbeat of each worker that was seen at `since` or later, by worker.
+/// Returns the last heartbeat at `since` or later of each worker, sorted by worker.
 pub fn latest_of(seen: &[SeenWorker], since: Timestamp) -> Vec<Heartbeat> {
     let mut latest: HashMap<&str, &Heartbeat> = HashMap::new();
     for heartbeat in seen.iter().map(|row| &row.heartbeat).filter(|heartbeat| heartbeat.at >= since) {
@@ -120,11 +121,11 @@ impl SeenWorker {
 }
 
 impl State {
-    /// Notes that a worker works, with how many runs there are. A second heartbeat in the same minute takes the
-    /// place of the first.
+    /// Writes a worker's heartbeat with the current counts of runs. A second heartbeat in the same minute replaces the
+    /// first.
     ///
     /// # Errors
-    /// When it was not noted within two seconds. Nothing depends on it.
+    /// If the write fails or takes longer than two seconds. Nothing depends on it.
     pub async fn note_heartbeat(&self, heartbeat: &Heartbeat) -> Result<(), StateError> {
         let late = || StateError::Service { verb: "note the heartbeat", problem: "no answer in time".into() };
         tokio::time::timeout(WRITE_TIMEOUT, self.put_heartbeat(heartbeat)).await.map_err(|_| late())?
@@ -150,7 +151,7 @@ impl State {
         put.map(drop).map_err(|error| StateError::sdk("note the heartbeat", error))
     }
 
-    /// All heartbeats of the hour that begins at or before `at`, from the minute of `at` on.
+    /// Returns all heartbeats from the minute of `at` to the end of its hour.
     pub async fn heartbeats_from(&self, at: Timestamp) -> Result<Vec<SeenWorker>, StateError> {
         let micros = at.as_micros();
         let minute = micros.div_euclid(MINUTE_US).rem_euclid(60);
@@ -209,7 +210,7 @@ mod tests {
             running_runs,
             queued_runs,
         };
-        // The run that was over when its worker told of it ran in that minute all the same.
+        // The run that was over when its worker counted it still ran in that minute.
         assert_eq!(minutes_of(&seen), [minute(120, 2, 2, 3), minute(300, 1, 1, 0)]);
         assert_eq!(minutes_of(&[]), []);
     }

@@ -1,4 +1,4 @@
-//! Claims a sample for an attempt, and gives it back.
+//! Claims and releases of samples.
 
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -11,37 +11,37 @@ use crate::attributes::{Reader, number, text};
 use crate::client::claim_token;
 use crate::{State, StateError, keys};
 
-/// What came of an attempt to claim a sample.
+/// Result of claiming a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Claim {
-    /// It is the caller's until the lease ends.
+    /// The caller holds the sample until the lease ends.
     Yours(Box<ClaimedRecord>),
-    /// It is not due yet.
+    /// The sample isn't due until this time.
     NotDue(Timestamp),
-    /// Somebody works on it.
+    /// Another worker holds the sample.
     Busy,
-    /// It is open, and somebody else's turn: it wants the message of this stage.
+    /// The sample is open in this other stage, and needs that stage's message.
     Elsewhere(Stage),
-    /// It is over.
+    /// The sample is over.
     Over,
-    /// There is no such sample.
+    /// The sample doesn't exist.
     Gone,
 }
 
-/// The record of a sample that the caller may work on.
+/// Record of a sample that the caller holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClaimedRecord {
-    /// The record after the claim.
+    /// Record after the claim.
     pub record: SampleRecord,
-    /// The attempt's number: the fencing token of the commit.
+    /// Number of the attempt: the fencing token of the commit.
     pub attempt: u32,
 }
 
 impl State {
-    /// Takes a sample that is in this stage, or in any that is a turn if this one is, until `lease_until`. It must be due, or
-    /// its lease must be over.
+    /// Claims a sample until `lease_until`, if it is in this stage or, if this stage is a turn, in any stage that is a
+    /// turn. The sample must be due, or its lease must have expired.
     ///
-    /// The claim carries a random token: a repeat after a lost answer finds its own claim and has it.
+    /// The claim contains a random token: a retry after a lost response finds its own claim and keeps it.
     pub async fn claim(
         &self,
         stage: Stage,
@@ -109,10 +109,10 @@ impl State {
         })
     }
 
-    /// Gives a claimed sample back, to be handled at `due_at`: a planned wait, a failed attempt, or work
-    /// that was interrupted. `false` when the attempt does not hold the sample any more.
+    /// Releases a claimed sample until `due_at`: for a planned wait, after a failed attempt, or after interrupted work.
+    /// Returns `false` if the attempt no longer holds the sample.
     ///
-    /// `cleared` is the attempt up to which none left an answer behind: the next one looks for one from there on.
+    /// All attempts up to `cleared` left no answer behind; the next attempt looks for stored answers only after it.
     pub async fn release(
         &self,
         sample: &SampleRef,
@@ -158,7 +158,7 @@ impl State {
         };
         match error.as_service_error() {
             Some(UpdateItemError::ConditionalCheckFailedException(failed)) => {
-                // The answer to our own first try may have been lost.
+                // The response to this call's first try may have been lost.
                 let mine = failed.item().is_some_and(|record| {
                     let reader = Reader::new(record);
                     reader.maybe_text("state") == Some("open")

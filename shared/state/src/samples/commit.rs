@@ -1,4 +1,4 @@
-//! Ends a sample and counts it, in one transaction.
+//! Commits: ends a sample and counts it, in one transaction.
 
 use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
 use bench_domain::{Outcome, RunId, SampleRef, Spending};
@@ -10,20 +10,20 @@ use crate::conflict::pause;
 use crate::keys::{self, COUNT, key};
 use crate::{State, StateError};
 
-/// What came of a commit.
+/// Result of a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Commit {
-    /// The sample is over by this attempt. `closed` when it was its shard's last, or may have been.
+    /// This attempt ended the sample. `closed` is true if the sample was, or may have been, the last of its shard.
     Done {
-        /// Whether somebody must look whether the run is complete.
+        /// True if the caller must check whether the run is complete.
         closed: bool,
     },
-    /// Another attempt has the sample now, or ended it: nothing was changed.
+    /// Another attempt holds or ended the sample; nothing was changed.
     Lost,
 }
 
 impl State {
-    /// Ends a sample that `attempt` holds, and counts it; `spent` are the tokens that count for a budget.
+    /// Ends a sample that `attempt` holds, and counts it. `spent` are the tokens that count toward a budget.
     ///
     /// `benchmark_sort` is the sort key of the run's benchmark, whose closed shards are counted.
     pub async fn commit(
@@ -36,7 +36,8 @@ impl State {
     ) -> Result<Commit, StateError> {
         let spent = spent.into();
         let mut closing = false;
-        // Usual and closing form can take turns only while samples are reopened next to this one.
+        // The usual form and the closing form alternate only while other samples of the shard are reopened
+        // concurrently.
         for repeat in 0..20 {
             if repeat > 1 {
                 pause(repeat).await;
@@ -57,7 +58,7 @@ impl State {
                     reader.maybe_text("state") == Some("done")
                         && reader.maybe_number("attempt").ok().flatten() == Some(attempt)
                 });
-                // Done by an earlier try whose answer was lost: that may have been the shard's last.
+                // An earlier try succeeded and its response was lost; it may have been the shard's last sample.
                 return Ok(if mine { Commit::Done { closed: true } } else { Commit::Lost });
             }
             closing = !closing;

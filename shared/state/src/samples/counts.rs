@@ -10,35 +10,35 @@ use crate::{State, StateError};
 /// Counters of one shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ShardCount {
-    /// Samples planned.
+    /// Planned samples.
     pub expected: u64,
     /// Samples that are over.
     pub done: u64,
-    /// Of these, graded.
+    /// Graded samples among them.
     pub graded: u64,
-    /// Of these, correct.
+    /// Correct samples among them.
     pub correct: u64,
     /// Tokens of their prompts.
     pub input_tokens: u64,
     /// Tokens of their answers.
     pub output_tokens: u64,
-    /// Tokens of prompts that count for a budget: never lowered, estimated where the provider counted nothing,
-    /// and for a run with a budget with those of attempts that brought no answer.
+    /// Prompt tokens that count toward a budget. They are never lowered, and estimated if the provider counted nothing.
+    /// For a run with a budget, they include attempts without an answer.
     pub spent_input: u64,
-    /// The same for answers.
+    /// Answer tokens that count toward a budget.
     pub spent_output: u64,
-    /// Tokens of the judge's prompts that count for a budget.
+    /// Prompt tokens of the judge that count toward a budget.
     pub judge_spent_input: u64,
-    /// The same for the judge's replies.
+    /// Reply tokens of the judge that count toward a budget.
     pub judge_spent_output: u64,
-    /// The part of `spent_input` and `spent_output` together that is an estimate.
+    /// Part of `spent_input` and `spent_output` together that is an estimate.
     pub spent_estimated: u64,
-    /// The part of the judge's tokens that is an estimate.
+    /// Part of the judge's tokens that is an estimate.
     pub judge_spent_estimated: u64,
 }
 
 impl ShardCount {
-    /// The model's tokens that count for a budget.
+    /// Returns the model's tokens that count toward a budget.
     pub const fn spent(&self) -> Usage {
         Usage {
             estimated_tokens: self.spent_estimated,
@@ -46,7 +46,7 @@ impl ShardCount {
         }
     }
 
-    /// The judge's tokens that count for a budget.
+    /// Returns the judge's tokens that count toward a budget.
     pub const fn judge_spent(&self) -> Usage {
         Usage {
             estimated_tokens: self.judge_spent_estimated,
@@ -54,12 +54,12 @@ impl ShardCount {
         }
     }
 
-    /// All that counts for a budget.
+    /// Returns all tokens that count toward a budget.
     pub const fn spending(&self) -> Spending {
         Spending { answers: self.spent(), judge: self.judge_spent() }
     }
 
-    /// The sum of both.
+    /// Returns the sum of both.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -78,7 +78,8 @@ impl ShardCount {
         }
     }
 
-    /// From its record. The counters of an older program have no spent tokens: there these are all tokens.
+    /// Reads counters from their record. Counters of older versions have no spent tokens, so all their tokens count as
+    /// spent.
     pub(crate) fn read(reader: &Reader<'_>) -> Result<Self, StateError> {
         let input_tokens = reader.count_or("input_tokens", 0)?;
         let output_tokens = reader.count_or("output_tokens", 0)?;
@@ -100,7 +101,7 @@ impl ShardCount {
 }
 
 impl State {
-    /// The counters of all shards of a benchmark, in the order of the shards.
+    /// Returns the counters of all shards of a benchmark, in the order of the shards.
     pub async fn shard_counts(
         &self,
         run: RunId,

@@ -1,4 +1,4 @@
-//! How a sample ended.
+//! Results of finished samples.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use bench_domain::{Code, Outcome, Timestamp, Usage, Verdict};
@@ -8,30 +8,30 @@ use crate::attributes::{Reader, json, number, text};
 use crate::usage::{JUDGE_USAGE, USAGE, read_usage};
 use crate::{BodyRef, StateError};
 
-/// How a sample ended: all that lists, charts and metrics need.
+/// Result of a finished sample, for lists, charts and metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
     /// Outcome, score, reason, extracted answer, detail.
     pub verdict: Verdict,
-    /// Where prompt and answer are; `None` when there was no answer.
+    /// Reference to prompt and answer; `None` if there was no answer.
     pub body: Option<BodyRef>,
     /// First 16 hex digits of the digest of the item's identifying text.
     pub item_hash: Option<String>,
-    /// Whether the token limit cut the answer off.
+    /// True if the token limit cut the answer off.
     pub truncated: bool,
-    /// From request to the end of the answer, in milliseconds.
+    /// Milliseconds from the request to the end of the answer.
     pub latency_ms: Option<u64>,
-    /// Tokens, as the provider counted them.
+    /// Tokens counted by the provider.
     pub usage: Option<Usage>,
-    /// The model's id as the provider reported it.
+    /// Model id reported by the provider.
     pub model: Option<String>,
-    /// Tokens of all replies of the judge, as its provider counted them.
+    /// Tokens of all replies of the judge, counted by its provider.
     pub judge_usage: Option<Usage>,
-    /// From request to the end of the judge's last reply, in milliseconds.
+    /// Milliseconds from the request to the end of the judge's last reply.
     pub judge_latency_ms: Option<u64>,
-    /// The judge's id as its provider reported it.
+    /// Model id of the judge reported by its provider.
     pub judge_model: Option<String>,
-    /// When it ended.
+    /// Time at which the sample ended.
     pub at: Timestamp,
 }
 
@@ -48,7 +48,7 @@ impl Finished {
         Ok(Some(Self {
             verdict: Verdict {
                 outcome,
-                // As text, since DynamoDB's numbers are decimal.
+                // Stored as text, since DynamoDB's numbers are decimal.
                 score: reader.maybe_json("score")?,
                 reason: reader.text_or_empty("reason").to_owned(),
                 code: reader.maybe_text("error_code").and_then(Code::from_name),
@@ -68,7 +68,7 @@ impl Finished {
         }))
     }
 
-    /// The update expression's assignments and their values. Attributes without a value are removed.
+    /// Returns the update expression's assignments and their values. Attributes without a value are removed.
     pub(super) fn assignments(&self) -> Result<(String, Values), StateError> {
         let verdict = &self.verdict;
         let mut values = vec![
@@ -103,7 +103,7 @@ impl Finished {
         put("detail", "detail = :detail", ":detail", detail);
         let body = self.body.as_ref();
         if let Some(body) = body {
-            // Stays when the sample is opened again.
+            // The attribute stays when the sample is reopened.
             put("counted", "counted = :counted", ":counted", Some(number(body.attempt)));
         }
         put("body_attempt", "body_attempt = :body", ":body", body.map(|body| number(body.attempt)));
@@ -113,7 +113,7 @@ impl Finished {
         put("input_tokens", "input_tokens = :input", ":input", usage(|u| u.input_tokens));
         put("output_tokens", "output_tokens = :output", ":output", usage(|u| u.output_tokens));
         put("reasoning_tokens", "reasoning_tokens = :reasoning", ":reasoning", usage(|u| u.reasoning_tokens));
-        // `model` is no reserved word of DynamoDB; `group` is, and is never in an expression.
+        // `model` isn't a reserved word of DynamoDB. `group` is, and never appears in an expression.
         put("model", "model = :model", ":model", some_text(&self.model));
         let [input, output, reasoning] = JUDGE_USAGE;
         put(input, "judge_input = :judge_input", ":judge_input", judge(|u| u.input_tokens));

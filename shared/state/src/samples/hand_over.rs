@@ -1,4 +1,4 @@
-//! Hands a sample that an attempt holds over to a later stage or question, and saves how far a stage has come.
+//! Handovers of a claimed sample to a later stage or question, and checkpoints of stages.
 
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
@@ -14,29 +14,29 @@ use crate::keys::{self, COUNT, key};
 use crate::usage::JUDGE_USAGE;
 use crate::{BodyRef, State, StateError};
 
-/// A judge's reply that holds no verdict: the judge is asked again.
+/// Judge's reply without a verdict, after which the judge is asked again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// Where answer and reply are.
+    /// Reference to answer and reply.
     pub body: BodyRef,
     /// Tokens of all replies so far, this one included.
     pub usage: Option<Usage>,
-    /// Tokens of this one that count for a budget.
+    /// Tokens of this reply that count toward a budget.
     pub spent: Usage,
 }
 
-/// What came of handing an answer over, or of noting a reply.
+/// Result of handing over an answer, or of recording a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HandedOver {
-    /// The sample is open for who judges.
+    /// The sample is open for the next turn.
     Done,
-    /// Another attempt has the sample now, or ended it: nothing was changed.
+    /// Another attempt holds or ended the sample; nothing was changed.
     Lost,
 }
 
 impl State {
-    /// Opens a sample that `attempt` holds for who has the next turn: its answer, or a part of it, is stored. `spent` are
-    /// the tokens that this attempt's answer adds, which count from now on. Effort starts anew.
+    /// Opens a sample that `attempt` holds for its next turn, after its answer, or a part of it, was stored. `spent`
+    /// are the tokens that this attempt's answer adds, which count from now on. Effort starts at zero again.
     pub async fn hand_over(
         &self,
         sample: &SampleRef,
@@ -80,7 +80,7 @@ impl State {
         self.open_for_turn(sample, attempt, &answered.body, change, spent.into(), now).await
     }
 
-    /// Opens a sample that `attempt` holds for who judges once more: the stored reply holds no verdict.
+    /// Opens a sample that `attempt` holds for another try of the judge, because the stored reply has no verdict.
     pub async fn note_reply(
         &self,
         sample: &SampleRef,
@@ -102,11 +102,11 @@ impl State {
         self.open_for_turn(sample, attempt, &reply.body, change, spent, now).await
     }
 
-    /// Saves how far the stage of a sample has come that `attempt` holds. Returns `false` when another attempt has the
-    /// sample now: then nothing was changed, and the side effect that was to follow must not happen.
+    /// Saves the checkpoint of the stage of a sample that `attempt` holds. Returns `false` if another attempt holds the
+    /// sample now: then nothing was changed, and the caller must not carry out the following side effect.
     ///
     /// # Errors
-    /// When the stage keeps no checkpoints, or the table fails.
+    /// If the stage has no checkpoints, or the table fails.
     pub async fn save_checkpoint<T: Serialize + Sync>(
         &self,
         sample: &SampleRef,
@@ -137,7 +137,8 @@ impl State {
         condition_held("save how far a sample's stage has come", saved)
     }
 
-    /// Both: the sample is open, and nothing that was stored up to this attempt is looked for again.
+    /// Opens the sample for its next turn, and clears it: later attempts don't look for answers stored up to this
+    /// attempt.
     async fn open_for_turn(
         &self,
         sample: &SampleRef,
@@ -185,7 +186,7 @@ impl State {
                  judge_spent_input :judge_input, judge_spent_output :judge_output, \
                  judge_spent_estimated :judge_estimated",
             )
-            // The counters of a run that was deleted meanwhile must not come back.
+            // Must not recreate the counters of a run that was deleted meanwhile.
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":input", number(spent.answers.input_tokens))
             .expression_attribute_values(":output", number(spent.answers.output_tokens))
@@ -202,7 +203,7 @@ impl State {
         let Err(canceled) = self.transact("hand the answer over", items).await? else {
             return Ok(HandedOver::Done);
         };
-        // The answer to our own first try may have been lost.
+        // The response to this call's first try may have been lost.
         let mine = canceled.record(0).is_some_and(|record| {
             Reader::new(record).maybe_number("opened_by").ok().flatten() == Some(attempt)
         });
@@ -210,7 +211,7 @@ impl State {
     }
 }
 
-/// A part of an update expression.
+/// Part of an update expression.
 struct Change {
     set: String,
     remove: Vec<&'static str>,

@@ -1,4 +1,4 @@
-//! Samples: claim, hand over, commit, and pages of them.
+//! Samples: claims, handovers, commits and pages.
 
 mod claim;
 mod commit;

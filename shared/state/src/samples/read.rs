@@ -1,4 +1,4 @@
-//! Reads samples: one, a page of a plan, or those of a shard.
+//! Reads single samples, pages of a plan, and samples of a shard.
 
 use std::collections::HashMap;
 
@@ -13,11 +13,11 @@ use crate::conflict::pause;
 use crate::keys::{self, key, sample_sort, shard_partition};
 use crate::{BenchmarkRecord, State, StateError};
 
-/// Records of one batch read: DynamoDB's own limit.
+/// Maximum number of records in a batch read, by DynamoDB's limit.
 pub(crate) const READ_BATCH_MAX: usize = 100;
-/// How often what a batch left over is asked for again.
+/// Maximum number of times that the unprocessed rest of a batch is read again.
 const REREADS_MAX: u32 = 20;
-/// Batches in flight.
+/// Number of batches in flight.
 const BATCHES_IN_FLIGHT: usize = 8;
 
 impl State {
@@ -35,7 +35,7 @@ impl State {
         got.item().map(SampleRecord::read).transpose()
     }
 
-    /// Samples of a plan from `offset` on, `limit` at most, in the order of the plan: by item, then by sample.
+    /// Reads at most `limit` samples of a plan from `offset` on, in the order of the plan: by item, then by sample.
     pub async fn samples_page(
         &self,
         run: RunId,
@@ -61,7 +61,7 @@ impl State {
     }
 
     async fn read_batches(&self, wanted: Vec<Record>) -> Result<Vec<SampleRecord>, StateError> {
-        // Collected first: a closure that borrows would make this future not `Send`.
+        // The futures are collected first: a borrowing closure would make this future not `Send`.
         let reads: Vec<_> =
             wanted.chunks(READ_BATCH_MAX).map(|batch| self.read_batch(batch.to_vec())).collect();
         let read: Vec<Vec<Record>> =
@@ -90,9 +90,9 @@ impl State {
         Err(StateError::Service { verb: "read a batch", problem: "the table did not give all of it".into() })
     }
 
-    /// All samples of one shard that are not over, or with `all` every one, a page at a time.
+    /// Reads a page of the samples of one shard: those that aren't over or, with `all`, every sample.
     ///
-    /// `from` is the position after which the page starts. The second value is where the next one does.
+    /// The page starts after the position `from`. The second value is where the next page starts.
     pub async fn shard_page(
         &self,
         run: RunId,
@@ -126,7 +126,7 @@ impl State {
         Ok((samples, next))
     }
 
-    /// Notes that a sample's message was sent again, if nothing happened to the sample meanwhile.
+    /// Records that a sample's message was sent again, if the sample hasn't changed meanwhile.
     pub async fn note_resent(&self, sample: &SampleRef, record: &SampleRecord) -> Result<bool, StateError> {
         let update = self
             .client

@@ -1,4 +1,4 @@
-//! A sample's record.
+//! Records of samples.
 
 use bench_domain::sample::{Effort, Lease, SampleState, SampleSummary};
 use bench_domain::{Position, Stage, Timestamp, Verdict};
@@ -8,40 +8,40 @@ use super::turn::{Answered, Turn};
 use crate::attributes::{Reader, Record};
 use crate::{BodyRef, StateError};
 
-/// The attribute that counts the attempts which did not end the sample and did not give it back: the one that holds it
-/// and those that were lost.
+/// Attribute that counts the attempts which neither ended the sample nor released it: the attempt that holds it now,
+/// and lost attempts.
 pub(crate) const UNENDED: &str = "unended";
 
-/// A sample as stored.
+/// Stored sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleRecord {
-    /// Its place in the plan.
+    /// Position in the plan.
     pub position: Position,
-    /// The item.
+    /// Id of the item.
     pub item_id: String,
-    /// The dataset's own id of the item; `None` where it has none, and in plans of an older program.
+    /// The dataset's own id of the item; `None` if it has none, and in plans of older versions.
     pub source_id: Option<String>,
     /// Group of the item within its benchmark.
     pub group: Option<String>,
-    /// Where the item's frame starts in the dataset's object.
+    /// Start of the item's frame in the dataset's object, in bytes.
     pub offset: u64,
-    /// The frame's length.
+    /// Length of the frame in bytes.
     pub length: u64,
-    /// Where it stands.
+    /// State of the sample.
     pub state: SampleState,
-    /// How often and how long it was tried.
+    /// Attempts made and time spent waiting.
     pub effort: Effort,
-    /// Up to this attempt none left an answer behind: each gave the sample back.
+    /// Number of the last attempt up to which no attempt left an answer behind, because each released the sample.
     pub cleared: u32,
-    /// How often reconciliation sent its message again.
+    /// Number of times that reconciliation sent its message again.
     pub resends: u32,
-    /// When its message should be handled, or its lease ends.
+    /// Time at which its message should be handled, or its lease ends.
     pub due_at: Timestamp,
-    /// The attempt whose answer was last counted as spent: regraded after a requeue it costs nothing again.
+    /// Number of the attempt whose answer was last counted as spent: grading it again after a requeue costs nothing.
     pub counted: Option<u32>,
-    /// What was handed over to who has the next turn, and what came of it; `None` before that.
+    /// Answer and stage of the next turn; `None` before the first handover.
     pub turn: Option<Turn>,
-    /// How it ended, once it did.
+    /// Result of the sample, once it's over.
     pub finished: Option<Finished>,
 }
 
@@ -68,7 +68,7 @@ impl SampleRecord {
                 return Err(StateError::damaged(reader.key(), format!("state `{other}` is not complete")));
             }
         };
-        // The attempt that holds the sample is not lost.
+        // The attempt that holds the sample isn't lost.
         let held = i64::from(matches!(state, SampleState::Claimed(_)));
         let lost = reader.number_or::<i64>(UNENDED, 0)? - held;
         let lost = u32::try_from(lost.max(0)).unwrap_or(u32::MAX);
@@ -96,7 +96,7 @@ impl SampleRecord {
         })
     }
 
-    /// What metrics need of it, once it is over.
+    /// Returns the fields that metrics need, once the sample is over.
     pub fn summary(&self) -> Option<SampleSummary> {
         let finished = self.finished.as_ref()?;
         Some(SampleSummary {
@@ -112,7 +112,7 @@ impl SampleRecord {
         })
     }
 
-    /// Whose turn it is, or was last.
+    /// Returns the stage of the current or last turn.
     pub const fn stage(&self) -> Stage {
         match &self.turn {
             Some(turn) => turn.stage,
@@ -120,7 +120,8 @@ impl SampleRecord {
         }
     }
 
-    /// The stored prompt and answer: as the sample ended, or as they were handed over and have no verdict.
+    /// Returns the reference to the stored prompt and answer: those of the result or, without a verdict, those that
+    /// were handed over.
     pub fn stored(&self) -> Option<&BodyRef> {
         match (&self.finished, &self.turn) {
             (Some(finished), _) => finished.body.as_ref(),
@@ -129,20 +130,21 @@ impl SampleRecord {
         }
     }
 
-    /// The whole answer that waits for its judge or its sandbox, or never got a verdict since the run ended first.
+    /// Returns the complete answer that is waiting for its judge or sandbox, or has no verdict because the run ended
+    /// first.
     pub fn unjudged(&self) -> Option<&Answered> {
         let turn = self.turn.as_ref().filter(|turn| self.finished.is_none() && turn.stage.is_turn());
         turn.map(|turn| &turn.answer)
     }
 
-    /// Attempts that asked the model, and those of later turns.
+    /// Returns the number of attempts that asked the model, and of attempts of later turns.
     pub fn attempts(&self) -> (u32, u32) {
         let all = self.effort.attempts;
         let model = self.turn.as_ref().and_then(|turn| turn.answered_by).unwrap_or(all).min(all);
         (model, all - model)
     }
 
-    /// The end of the sample with this verdict, with the answer that was handed over if one was, and without a
+    /// Returns the result of the sample with this verdict, with the answer that was handed over, if any, and without a
     /// reply of the judge.
     pub fn ended(&self, verdict: Verdict, at: Timestamp) -> Finished {
         let (answer, judge_usage) = match &self.turn {

@@ -1,4 +1,4 @@
-//! A sample that was handed over to a later stage or question, as its record keeps it.
+//! Turns of samples that were handed over to a later stage or question.
 
 use bench_domain::{Stage, Usage};
 use serde::de::DeserializeOwned;
@@ -7,49 +7,49 @@ use crate::attributes::Reader;
 use crate::usage::{JUDGE_USAGE, USAGE, read_usage};
 use crate::{BodyRef, StateError};
 
-/// The attribute that a sample has from its hand-over on.
+/// Name of the attribute that a sample has after its first handover.
 pub(crate) const STAGE: &str = "stage";
 
-/// A stored answer, as the record of its sample keeps it.
+/// Stored answer, as recorded for its sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answered {
-    /// Where it is; after a reply without a verdict, where it is with that reply.
+    /// Reference to the answer; after a reply without a verdict, to the answer with that reply.
     pub body: BodyRef,
     /// First 16 hex digits of the digest of the item's identifying text.
     pub item_hash: Option<String>,
-    /// Whether the token limit cut it off.
+    /// True if the token limit cut the answer off.
     pub truncated: bool,
-    /// From request to the end of the answer, in milliseconds.
+    /// Milliseconds from the request to the end of the answer.
     pub latency_ms: Option<u64>,
-    /// Tokens, as the provider counted them.
+    /// Tokens counted by the provider.
     pub usage: Option<Usage>,
-    /// The model's id as the provider reported it.
+    /// Model id reported by the provider.
     pub model: Option<String>,
 }
 
-/// A sample that was handed over: what there is of its answer, and the stage that comes next.
+/// Next turn of a sample that was handed over, with its answer so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Turn {
-    /// The stage that comes next: [`Stage::Answer`] where the item takes several questions and the next one is to be asked.
+    /// Next stage; [`Stage::Answer`] if the item has several steps and the next question follows.
     pub stage: Stage,
-    /// The answer, as far as it was given.
+    /// Answer so far.
     pub answer: Answered,
-    /// The attempt that asked the model for the last of it; later ones are the judge's or the sandbox's. `None` before
-    /// the answer is whole, and where an older program handed it over.
+    /// Number of the attempt that received the last part of the answer; later attempts are the judge's or the
+    /// sandbox's. `None` before the answer is complete, and if an older version handed it over.
     pub answered_by: Option<u32>,
-    /// Replies without a verdict since it was handed over or requeued.
+    /// Number of replies without a verdict since the handover or requeue.
     pub replies: u32,
     /// Tokens of all replies so far.
     pub usage: Option<Usage>,
-    /// What the stage saved of how far it has come, as JSON; `None` before that.
+    /// Checkpoint of the stage as JSON; `None` if it saved none.
     checkpoint: Option<String>,
 }
 
 impl Turn {
-    /// Reads what the stage saved with [`State::save_checkpoint`]; `None` before that.
+    /// Reads the checkpoint that the stage saved with [`State::save_checkpoint`]; `None` if it saved none.
     ///
     /// # Errors
-    /// When it is not the JSON of a `T`.
+    /// If the checkpoint isn't the JSON of a `T`.
     ///
     /// [`State::save_checkpoint`]: crate::State::save_checkpoint
     pub fn checkpoint<T: DeserializeOwned>(&self) -> Result<Option<T>, StateError> {
@@ -60,7 +60,7 @@ impl Turn {
         self.checkpoint.as_ref().map(read).transpose()
     }
 
-    /// From the sample's record; `None` before it was handed over.
+    /// Reads the turn from the sample's record; `None` before the first handover.
     pub(crate) fn read(reader: &Reader<'_>) -> Result<Option<Self>, StateError> {
         let Some(stage) = reader.maybe_text(STAGE) else { return Ok(None) };
         let stage = Stage::from_name(stage)

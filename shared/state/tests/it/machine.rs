@@ -1,4 +1,5 @@
-//! The state machine of a sample, and the condition expressions that carry it out: equal whatever happens in whatever order.
+//! Compares the state machine of a sample with the condition expressions that implement it, over random sequences of
+//! steps.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ const SHARDS: u32 = 2;
 
 #[derive(Debug, Clone)]
 enum Deed {
-    /// A message is handled, by a host that was started so often.
+    /// Handling of a message, by a host with this start count.
     Claim {
         stage: Stage,
         lease_s: u64,
@@ -33,7 +34,7 @@ enum Deed {
     Finish {
         back: u32,
         outcome: Outcome,
-        /// Whether it has stored something more, such as the judge's reply.
+        /// True if it stores another object, such as the judge's reply.
         stores: bool,
     },
     Reopen,
@@ -42,13 +43,13 @@ enum Deed {
 #[derive(Debug, Clone)]
 struct Step {
     item: u32,
-    /// Since the step before.
+    /// Seconds since the step before.
     after_s: u64,
     deed: Deed,
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
-    // Mostly the last attempt, sometimes one that lost its lease.
+    // Usually the last attempt, sometimes one that lost its lease.
     let back = || prop_oneof![5 => Just(0_u32), 1 => 1..3_u32];
     let stage = || (0..Stage::ALL.len()).prop_map(|at| Stage::ALL[at]);
     let outcome = (0..Outcome::ALL.len()).prop_map(|at| Outcome::ALL[at]);
@@ -64,23 +65,23 @@ fn deed() -> impl Strategy<Value = Deed> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Mostly one of them, so that much happens to it; its shard is closed by another.
+    // Usually the same item, so that many steps happen to it; another item closes its shard.
     let item = prop_oneof![4 => Just(0), 1 => 1..SAMPLES];
     (item, 0..4_u64, deed()).prop_map(|(item, after_s, deed)| Step { item, after_s, deed })
 }
 
-/// A sample as it should be.
+/// Expected state of a sample.
 #[derive(Debug, Clone)]
 struct Model {
     state: SampleState,
     stage: Stage,
     attempts: u32,
-    /// Attempts that neither ended it nor gave it back; the one that holds it is among them.
+    /// Number of attempts that neither ended nor released the sample, including the one that holds it.
     unended: u32,
     cleared: u32,
-    /// The attempt that handed it over last.
+    /// Attempt that handed it over last.
     handed_over_by: Option<u32>,
-    /// The attempt that stored what there is, once it was handed over.
+    /// Attempt that stored the answer, once it was handed over.
     stored_by: Option<u32>,
 }
 
@@ -105,7 +106,7 @@ impl Model {
         self.unended - u32::from(matches!(self.state, SampleState::Claimed(_)))
     }
 
-    /// What a claim should come to.
+    /// Returns the expected result of a claim.
     fn claim(&mut self, stage: Stage, now: Timestamp, until: Timestamp, epoch: u64) -> Claimed {
         match &self.state {
             SampleState::Done { .. } => return Claimed::Over,
@@ -131,7 +132,7 @@ impl Model {
 
     fn release(&mut self, attempt: u32, due_at: Timestamp) -> bool {
         let Ok(open) = self.state.release(attempt, due_at) else {
-            // A repeat whose first answer was lost.
+            // A retry after a lost response.
             return matches!(self.state, SampleState::Open { .. }) && self.attempts == attempt;
         };
         self.unended = self.lost();
@@ -148,7 +149,7 @@ impl Model {
         HandedOver::Done
     }
 
-    /// Whether it is over by this attempt.
+    /// Returns true if this attempt ends the sample.
     fn finish(&mut self, attempt: u32, outcome: Outcome, stores: bool) -> bool {
         let Ok(done) = self.state.finish(attempt, outcome) else {
             return matches!(self.state, SampleState::Done { attempt: by, .. } if by == attempt);
@@ -163,7 +164,7 @@ impl Model {
 
     fn reopen(&mut self, now: Timestamp) -> bool {
         let Ok(open) = self.state.reopen(now) else { return false };
-        // What was stored behind the answer was read, and held no verdict.
+        // The objects stored after the answer were read, and contained no verdict.
         self.cleared = self.cleared.max(self.stored_by.unwrap_or(0));
         (self.state, self.unended) = (open, 0);
         true
@@ -200,7 +201,7 @@ fn verdict(outcome: Outcome) -> Verdict {
     }
 }
 
-/// One run, in the table and as it should be.
+/// One run, in the table and as expected.
 struct Both<'a> {
     states: &'a [State; 2],
     planned: Planned,
@@ -249,7 +250,7 @@ impl Both<'_> {
                     .await
                     .unwrap();
                 let expected = match model.finish(attempt, outcome, stores) {
-                    // A repeat cannot tell, and has somebody look.
+                    // A retry can't distinguish the cases, so it makes the caller check.
                     true => Commit::Done { closed: was_done || others },
                     false => Commit::Lost,
                 };
@@ -263,7 +264,7 @@ impl Both<'_> {
         self.compare(&sample, step).await;
     }
 
-    /// Whether all other samples of this one's shard are over.
+    /// Returns true if all other samples of this sample's shard are over.
     fn done_beside(&self, item: u32) -> bool {
         let others = (0..SAMPLES).filter(|other| *other != item && other % SHARDS == item % SHARDS);
         others.map(|other| &self.models[other as usize]).all(Model::is_done)
@@ -282,7 +283,7 @@ impl Both<'_> {
         }
     }
 
-    /// Counters are what the samples add up to.
+    /// Checks that the counters are the sums over the samples.
     async fn compare_counts(&self) {
         let (run, benchmark) = (self.planned.run, &self.planned.benchmark);
         let counts = self.states[0].shard_counts(run, benchmark, 1, SHARDS).await.unwrap();

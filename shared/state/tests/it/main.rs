@@ -1,4 +1,4 @@
-//! Run state in a real table: DynamoDB in one process.
+//! Tests of the run state against a real table: DynamoDB in one process.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

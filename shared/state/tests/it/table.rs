@@ -1,4 +1,4 @@
-//! A table, and runs in it.
+//! Shared table of the tests, and runs in it.
 
 use std::sync::OnceLock;
 
@@ -9,14 +9,14 @@ use bench_state::{EventKind, NewEvent, PlannedSample, State};
 
 const TABLE: &str = "bench";
 
-/// A table that all tests share. It stays until the process ends.
+/// Table that all tests share. It stays until the process ends.
 pub(crate) struct Table {
     embedded: Embedded,
     runtime: tokio::runtime::Runtime,
     _directory: tempfile::TempDir,
 }
 
-/// The one table, and whatever is to be done with it.
+/// Returns the shared table.
 pub(crate) fn table() -> &'static Table {
     static SHARED: OnceLock<Table> = OnceLock::new();
     SHARED.get_or_init(|| {
@@ -31,7 +31,7 @@ pub(crate) fn table() -> &'static Table {
 }
 
 impl Table {
-    /// A host that was started so often.
+    /// Creates the state of a host with this start count.
     pub(crate) fn state(&self, epoch: u64) -> State {
         State::new(&self.embedded.sdk_config(), TABLE, epoch)
     }
@@ -41,7 +41,7 @@ impl Table {
     }
 }
 
-/// A planned benchmark of a run of its own.
+/// Planned benchmark of its own run.
 pub(crate) struct Planned {
     pub(crate) run: RunId,
     pub(crate) benchmark: BenchmarkName,
@@ -49,7 +49,7 @@ pub(crate) struct Planned {
 }
 
 impl Planned {
-    /// A run of so many items, each asked once, spread over so many shards.
+    /// Writes a run of `items` items with one sample each, spread over `shards` shards.
     pub(crate) async fn write(state: &State, items: u32, shards: u32) -> Self {
         let (run, benchmark): (_, BenchmarkName) = (RunId::random(), "mmlu_pro".parse().unwrap());
         let created = NewEvent::new(EventKind::RunCreated, "created");
