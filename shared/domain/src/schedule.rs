@@ -41,8 +41,8 @@ pub struct Schedule {
     pub timing: Timing,
     /// Order of each run.
     pub run: RunTemplate,
-    /// Owner of the key that pays for the answers. With [`AuthMode::ApiKey`], the schedule's own key is stored encrypted until the
-    /// schedule is deleted.
+    /// Owner of the key that pays for the answers. With [`AuthMode::ApiKey`], the schedule's own key is stored encrypted
+    /// until the schedule is deleted.
     pub auth: AuthMode,
     /// Webhook that receives notices about problems.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! What the access policy lets a caller order.
+//! Access policy checks of orders.
 
 use bench_domain::{BenchmarkName, Code};
 use bench_inference::ModelSource;
@@ -6,30 +6,30 @@ use bench_state::access::{AccessPolicy, AccessRow};
 
 use crate::Standing;
 
-/// Why the access policy refuses an order.
+/// Reason why the access policy rejects an order.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotAllowed {
-    /// The policy lets no callers of this kind order.
+    /// The policy doesn't let callers of this kind order.
     #[error(
         "This server takes no orders from callers with {}; its access policy is: {policy}.",
         credential(*.row)
     )]
     Caller {
-        /// The row that the policy would need.
+        /// Row that the policy would need.
         row: AccessRow,
-        /// The policy.
+        /// Current policy.
         policy: AccessPolicy,
     },
-    /// Answers of this source are for listed callers.
+    /// Only listed callers may order answers of this source.
     #[error("Runs of {0} are for admins and listed callers on this server.")]
     Source(ModelSource),
-    /// The benchmark is for listed callers.
+    /// Only listed callers may order the benchmark.
     #[error("The dataset of {0} is gated: runs of it are for admins and listed callers on this server.")]
     Benchmark(BenchmarkName),
 }
 
 impl NotAllowed {
-    /// The stable code of the refusal, for programs.
+    /// Returns the stable code of the rejection, for programs.
     pub const fn code(&self) -> Code {
         match self {
             Self::Caller { .. } | Self::Source(_) => Code::OrderNotAllowed,
@@ -47,11 +47,11 @@ fn credential(row: AccessRow) -> &'static str {
 }
 
 impl Standing {
-    /// Refuses an order that the access policy does not allow a caller of this standing. `benchmarks` are those that
-    /// are known already.
+    /// Rejects an order that the access policy doesn't allow for a caller of this standing. `benchmarks` are those
+    /// known so far.
     ///
     /// # Errors
-    /// What is not allowed.
+    /// Returns what isn't allowed.
     pub fn check_access(
         self,
         policy: &AccessPolicy,
@@ -70,7 +70,7 @@ impl Standing {
         self.check_gated(benchmarks)
     }
 
-    /// Refuses gated benchmarks to callers who may not order them.
+    /// Rejects gated benchmarks that the caller may not order.
     pub(crate) fn check_gated(self, benchmarks: &[BenchmarkName]) -> Result<(), NotAllowed> {
         match benchmarks.iter().find(|name| !self.may_order(name)) {
             Some(name) => Err(NotAllowed::Benchmark(name.clone())),
@@ -78,7 +78,7 @@ impl Standing {
         }
     }
 
-    /// Whether a caller of this standing may order a benchmark, gated or not.
+    /// Returns true if a caller of this standing may order a benchmark, gated or not.
     pub(crate) fn may_order(self, name: &BenchmarkName) -> bool {
         self.permissions().gated
             || bench_benchmarks::find(name.as_str()).is_none_or(|benchmark| benchmark.spec().gate.is_none())
@@ -129,7 +129,7 @@ mod tests {
             );
             assert_eq!(caller(standing, row, provider, &gated), Err(Code::GatedBenchmark), "{row}");
         }
-        // On a server that is bound to loopback the policy has no effect.
+        // On a server that is bound to loopback, the policy has no effect.
         let local = Standing::Key.check_access(&policy("admin", true), ModelSource::Oracle, &[gated]);
         assert_eq!(local, Ok(()));
     }

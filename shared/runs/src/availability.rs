@@ -1,4 +1,4 @@
-//! Whether the provider would answer for a model, as far as a few seconds tell.
+//! Availability of models: checks within a few seconds whether the provider would answer.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use bench_inference::{ChatRequest, Endpoint, ModelSource};
 use crate::orders::held;
 use crate::{FoundModel, Orderer, Orders, RunError};
 
-/// Keys whose lists are kept.
+/// Maximum number of keys whose model lists are cached.
 const OFFERS_MAX: usize = 64;
 
 impl Orders {
-    /// Refuses an order whose provider needs a key that nobody has, refuses the key, or does not have the model.
-    /// Every other trouble with the provider lets the order through: the run will meet it, or not.
+    /// Rejects an order if its provider needs a key and there is none, refuses the key, or doesn't have the model. Any
+    /// other problem with the provider lets the order through, since it may be gone when the run starts.
     pub(crate) async fn check_available(
         &self,
         found: &FoundModel,
@@ -50,7 +50,7 @@ impl Orders {
         }
     }
 
-    /// What the gateway offers to this key; else the HTTP status of its refusal, if it answered at all.
+    /// Returns the models that the gateway offers to this key, or the HTTP status of its error if it responded at all.
     async fn offered(
         &self,
         endpoint: &Endpoint,
@@ -81,7 +81,7 @@ impl Orders {
         Ok(models)
     }
 
-    /// Asks for one token; the HTTP status when that was refused.
+    /// Requests one token. Returns the HTTP status if the provider rejected the request.
     async fn probe(&self, endpoint: &Endpoint, slug: &str) -> Option<u16> {
         let prompt = Prompt::user("ping");
         let generation = Generation { temperature: Some(0.0), max_tokens: Some(1), ..Generation::default() };

@@ -1,4 +1,4 @@
-//! Which benchmarks an order means, and where their items come from.
+//! Benchmarks of an order, and the sources of their items.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use bench_domain::run::DatasetChoice;
 
 use crate::{Choice, Order, Orders, RunError};
 
-/// The benchmarks of an order, in its order and without duplicates, and the names that are none.
+/// Returns the benchmarks of an order, in its order and without duplicates, and the names that aren't benchmarks.
 pub(crate) fn select(names: Option<&[String]>) -> Result<(Vec<BenchmarkName>, Vec<String>), RunError> {
     let named: Vec<&str> =
         names.unwrap_or_default().iter().map(|name| name.trim()).filter(|name| !name.is_empty()).collect();
@@ -28,14 +28,14 @@ pub(crate) fn select(names: Option<&[String]>) -> Result<(Vec<BenchmarkName>, Ve
     Ok((known, ignored))
 }
 
-/// What is kept of the request's list: its known names, or nothing when it named none.
+/// Returns the known names of the request's list, or `None` if it named none.
 pub(crate) fn selected(names: Option<&[String]>, known: &[BenchmarkName]) -> Option<Vec<String>> {
     let named = names.unwrap_or_default().iter().any(|name| !name.trim().is_empty());
     named.then(|| known.iter().map(ToString::to_string).collect())
 }
 
 impl Orders {
-    /// Where the items come from, as far as the order says; refuses what cannot be had.
+    /// Returns the sources of items that differ from the hub. Rejects datasets that aren't available.
     pub(crate) fn dataset_choices(
         &self,
         order: &Order,
@@ -56,7 +56,7 @@ impl Orders {
         Ok(datasets)
     }
 
-    /// Where the items of a benchmark come from; refuses what cannot be had.
+    /// Returns the source of a benchmark's items. Rejects a dataset that isn't available.
     pub(crate) fn can_be_had(&self, order: &Order, name: &BenchmarkName) -> Result<DatasetChoice, RunError> {
         let choice = match order.trusted.datasets.get(name) {
             Some(choice) => choice.clone(),

@@ -1,23 +1,23 @@
-//! Callers' own keys on their way into the store.
+//! Callers' own keys, before they are stored.
 
 use bench_domain::{RunId, Secret};
 use bench_state::StateError;
 use bench_state::credentials::{Credentials, SealedKey};
 
-/// The caller's own keys for a run.
+/// Caller's own keys for a run.
 #[derive(Debug, Clone, Default)]
 pub struct CallerKeys {
-    /// For the model.
+    /// Key for the model.
     pub own: Option<Secret>,
-    /// For the judge.
+    /// Key for the judge.
     pub judge: Option<Secret>,
 }
 
 impl CallerKeys {
-    /// The keys, to be stored in one write with the run in this generation; `None` when there are none.
+    /// Seals the keys, to be stored in one write with the run in this generation; `None` if there are none.
     ///
     /// # Errors
-    /// When they cannot be sealed.
+    /// If the keys can't be sealed.
     pub async fn seal(
         &self,
         credentials: &Credentials,

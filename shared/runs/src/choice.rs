@@ -1,36 +1,36 @@
-//! What an order can choose for one of its benchmarks, and what is wrong with a choice.
+//! Choices that an order can make for one of its benchmarks, and errors in them.
 
 use bench_benchmarks::{OptionError, UnknownProtocol};
 
-/// What an order can choose for one of its benchmarks.
+/// Kind of choice for one benchmark of an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
-    /// Where its items come from.
+    /// Source of its items.
     Dataset,
     /// Its protocol.
     Protocol,
-    /// Its own settings.
+    /// Its options.
     Options,
 }
 
-/// A name that no benchmark has.
+/// Error for a name that isn't a benchmark.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no benchmark `{name}`; known are {}", all_names())]
 pub struct UnknownBenchmark {
-    /// What was asked for, cut to 80 characters.
+    /// Requested name, cut to 80 characters.
     pub name: String,
 }
 
-/// What was chosen for a benchmark and is not there.
+/// Error for a choice that doesn't exist.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownChoice {
-    /// The benchmark itself.
+    /// The benchmark doesn't exist.
     #[error(transparent)]
     Benchmark(#[from] UnknownBenchmark),
-    /// Its protocol.
+    /// The protocol doesn't exist.
     #[error(transparent)]
     Protocol(#[from] UnknownProtocol),
-    /// One of its options, or an option's value.
+    /// The option, or its value, doesn't exist.
     #[error(transparent)]
     Option(#[from] OptionError),
 }

@@ -1,4 +1,4 @@
-//! A run from an order.
+//! Creation of runs from orders.
 
 use bench_domain::{RunId, RunSpec};
 use bench_state::{Creation, Idempotency, RunWithBenchmarks};
@@ -7,47 +7,47 @@ use crate::creator::FIRST_GENERATION;
 use crate::order::{idempotency_name, no_effect};
 use crate::{CallerKeys, FoundModel, Order, Ordered, Orderer, Orders, RunError};
 
-/// A run that an order led to.
+/// Run of an order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Created {
-    /// The run.
+    /// The run itself.
     pub run: RunWithBenchmarks,
-    /// Whether this order made it; else an earlier one under the same idempotency key did.
+    /// True if this order created the run; false if an earlier order with the same idempotency key did.
     pub is_new: bool,
-    /// Names in the order that are no benchmarks. They were left out.
+    /// Names in the order that aren't benchmarks. They were left out.
     pub ignored: Vec<String>,
-    /// Fields of the order that were ignored, each in one sentence.
+    /// Fields of the order that were ignored, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// An order whose idempotency key was looked up.
+/// Order whose idempotency key was looked up.
 #[derive(Debug)]
 pub enum Placed {
-    /// An earlier order under the same key made a run.
+    /// An earlier order with the same key created this run.
     Earlier(Created),
-    /// It is to be made.
+    /// No run exists yet.
     Ready(Ready),
 }
 
-/// An order that no run was made for yet.
+/// Order without a run.
 #[derive(Debug)]
 pub struct Ready {
     order: Order,
-    /// Who orders.
+    /// Caller that orders.
     pub orderer: Orderer,
-    /// The model that was found.
+    /// Model of the order.
     pub found: FoundModel,
     idempotency: Option<Idempotency>,
 }
 
 impl Orders {
-    /// Makes a run and queues it, whoever orders: access is the caller's business.
+    /// Creates a run and queues it for any caller. Checking access is up to the caller of this function.
     ///
-    /// The caller's key is stored with the run, in one write. When the message cannot be sent the run stays queued;
+    /// The caller's key is stored with the run, in one write. If the message can't be sent, the run stays queued and
     /// reconciliation sends it.
     ///
     /// # Errors
-    /// What is wrong with the order; nothing was made then.
+    /// Returns the problem with the order; then nothing was created.
     pub async fn create(&self, order: Order, orderer: Orderer) -> Result<Created, RunError> {
         let found = self.find_model(&order, Some(&orderer)).await?;
         match self.place(order, orderer, found).await? {
@@ -56,10 +56,10 @@ impl Orders {
         }
     }
 
-    /// Looks whether an earlier order under the same idempotency key made a run.
+    /// Checks whether an earlier order with the same idempotency key created a run.
     ///
     /// # Errors
-    /// When that order was another one, or its run was deleted.
+    /// If that order was a different one, or its run was deleted.
     pub async fn place(&self, order: Order, orderer: Orderer, found: FoundModel) -> Result<Placed, RunError> {
         let idempotency = order.idempotency_key.as_ref().map(|key| Idempotency {
             owner: idempotency_name(&orderer.owner),
@@ -74,10 +74,10 @@ impl Orders {
         Ok(Placed::Ready(Ready { order, orderer, found, idempotency }))
     }
 
-    /// Makes the run of an order and queues it.
+    /// Creates the run of an order and queues it.
     ///
     /// # Errors
-    /// As [`create`](Self::create).
+    /// Same as [`create`](Self::create).
     pub async fn make(&self, ready: Ready) -> Result<Created, RunError> {
         let Ready { mut order, orderer, found, idempotency } = ready;
         let mut warnings = std::mem::take(&mut order.warnings);
@@ -118,7 +118,7 @@ impl Orders {
 }
 
 impl crate::RunCreator {
-    /// Sends a new run on its way.
+    /// Sends a new run to the planner and returns it.
     pub(crate) async fn announce(&self, spec: &RunSpec, ignored: Vec<String>) -> Result<Created, RunError> {
         let run = self.state.run_with_benchmarks(spec.id).await?;
         let run = run.ok_or_else(|| RunError::Internal(format!("run {} is gone", spec.id)))?;
@@ -127,7 +127,7 @@ impl crate::RunCreator {
         Ok(Created { run, is_new: true, ignored, warnings: Vec::new() })
     }
 
-    /// The run that was made under this key, if there is one.
+    /// Returns the run that was created with this key, if any.
     pub(crate) async fn earlier_run(&self, idempotency: &Idempotency) -> Result<Option<Created>, RunError> {
         let Some((run, digest)) = self.state.run_of_key(idempotency).await? else { return Ok(None) };
         if digest != idempotency.digest {
@@ -137,7 +137,7 @@ impl crate::RunCreator {
         Ok(Some(Created { run, is_new: false, ignored: Vec::new(), warnings: Vec::new() }))
     }
 
-    /// What the other one made when the same order came twice at the same time, and the other one was faster.
+    /// Returns the run of an identical concurrent order that was faster.
     pub(crate) async fn made_meanwhile(
         &self,
         idempotency: Option<&Idempotency>,

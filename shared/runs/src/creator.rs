@@ -1,4 +1,4 @@
-//! The write that makes a run, and the message that starts it.
+//! Writes of new runs, and the messages that start them.
 
 use std::time::Duration;
 
@@ -10,30 +10,30 @@ use bench_state::access::{AccessPolicy, OrderLimits};
 use bench_state::credentials::{Credentials, SealedKey};
 use bench_state::{Creation, Idempotency, NewEvent, State, StateError};
 
-/// A new run's generation.
+/// Generation of a new run.
 pub(crate) const FIRST_GENERATION: u32 = 1;
 
-/// Settings of whatever makes runs.
+/// Settings for creating runs.
 #[derive(Debug, Clone)]
 pub struct RunCreatorConfig {
-    /// Version of this program, as runs name it.
+    /// Version of this program, as recorded in runs.
     pub software: String,
-    /// Whether orders come from this machine only.
+    /// True if orders come only from this machine.
     pub local: bool,
-    /// Callers that may order.
+    /// Access policy: callers that may order.
     pub policy: AccessPolicy,
     /// Limits of orders.
     pub limits: OrderLimits,
-    /// Providers, and whose keys there are.
+    /// Providers, and the keys that are configured for them.
     pub inference: InferenceConfig,
 }
 
-/// Where runs are made.
+/// Services and settings for creating runs.
 #[derive(Debug)]
 pub struct RunCreator {
     /// Runs and samples.
     pub state: State,
-    /// Where messages go.
+    /// Queues for messages.
     pub queues: Queues,
     /// Callers' keys.
     pub credentials: Credentials,
@@ -42,13 +42,13 @@ pub struct RunCreator {
 }
 
 impl RunCreator {
-    /// The limits of orders of this owner.
+    /// Returns the limits of orders of this owner.
     pub fn limits(&self, owner: &Owner) -> OrderLimits {
         self.config.limits.of(owner, self.config.local)
     }
 
-    /// Writes a run with its keys, within the limits of its owner. `ignored` are names in the order that are no
-    /// benchmarks. The key is in the same write: there is no run without its key.
+    /// Writes a run with its keys, within the limits of its owner. `ignored` are names in the order that aren't
+    /// benchmarks. The keys are in the same write, so there is never a run without its key.
     pub(crate) async fn write(
         &self,
         spec: &RunSpec,
@@ -63,7 +63,7 @@ impl RunCreator {
         made.await
     }
 
-    /// Sends a run to the planner. When the message cannot be sent the run stays queued; reconciliation sends it.
+    /// Sends a run to the planner. If the message can't be sent, the run stays queued and reconciliation sends it.
     pub(crate) async fn send_to_planner(&self, run: RunId, generation: u32) {
         let message = Message::Plan { run, generation };
         if let Err(error) = self.queues.send(&message, Duration::ZERO).await {

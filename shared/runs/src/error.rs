@@ -1,4 +1,4 @@
-//! Why an order led to no run.
+//! Errors of orders.
 
 use std::time::Duration;
 
@@ -10,37 +10,37 @@ use bench_state::StateError;
 use crate::NotAllowed;
 use crate::choice::{Choice, UnknownChoice};
 
-/// Time after which to try again when a limit of open runs is reached.
+/// Suggested wait before the next try after a limit of open runs is reached.
 const OPEN_RUNS_WAIT: Duration = Duration::from_secs(60);
 
-/// Why an order led to no run. Its text is for the caller; its [`code`](RunError::code) is for programs.
+/// Reason why an order was rejected. The text is for the caller; the [`code`](RunError::code) is for programs.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// No such model.
+    /// The model doesn't exist.
     #[error("Model not found")]
     ModelNotFound,
-    /// The same, for a caller whose own key makes the provider's list count.
+    /// The model doesn't exist, and the caller's own key allows further names from the provider's list.
     #[error("Model not found. Provide a bench runner model UUID, Chutes chute_id, or model slug.")]
     ModelNotFoundWithKey,
-    /// The model is another provider's than the one that was named.
+    /// The model belongs to another provider than the order names.
     #[error("Model does not match selected provider")]
     ProviderMismatch,
-    /// A provider of the compatible system that is not one here.
+    /// A provider of the compatible system that doesn't exist here.
     #[error("Gremium provider is not enabled.")]
     ProviderNotEnabled,
-    /// No such provider.
+    /// The provider doesn't exist.
     #[error("Unsupported provider")]
     ProviderUnknown,
-    /// The model's name cannot be read.
+    /// The model's name can't be parsed.
     #[error(transparent)]
     ModelName(ModelNameError),
-    /// Stored responses for a model that would be asked.
+    /// Stored responses were given for a model that would be called.
     #[error("Stored responses were given for a model that is not replay:FILE.")]
     ResponsesMisplaced,
-    /// The provider of the model is not set up.
+    /// The provider of the model isn't configured.
     #[error(transparent)]
     ProviderNotSetUp(EndpointError),
-    /// The provider of a model that is known is not set up.
+    /// The model is known, but its provider isn't configured.
     #[error("This model cannot be asked: {0}.")]
     ModelCannotBeAsked(EndpointError),
     /// The provider refuses the key for this model.
@@ -50,99 +50,99 @@ pub enum RunError {
         if *.own { "API key is" } else { "credentials are" }
     )]
     KeyNotAuthorized {
-        /// Which provider.
+        /// Provider of the model.
         provider: &'static Provider,
-        /// Whether it is the caller's own key.
+        /// True if it's the caller's own key.
         own: bool,
     },
-    /// The provider does not offer the model.
+    /// The provider doesn't offer the model.
     #[error("Model not available for inference on {}.", provider.display_name)]
     ModelNotOffered {
-        /// Which provider.
+        /// Provider of the model.
         provider: &'static Provider,
     },
-    /// A budget in dollars without a price.
+    /// The budget is in dollars, but the model has no price.
     #[error(
         "The price of this model is not known: use budget_tokens instead of budget_usd, or on the command line \
          --price IN,OUT"
     )]
     PriceUnknown,
-    /// A budget in dollars without a price of the judge.
+    /// The budget is in dollars, but the judge has no price.
     #[error("The price of the judge is not known: use budget_tokens instead of budget_usd")]
     JudgePriceUnknown,
-    /// A judged benchmark without a judge.
+    /// The benchmark needs a judge, but the order has none.
     #[error(
         "Answers to {benchmark} are judged by a model, and none was named: set judge.model_id (on the command line \
          --judge-model PROVIDER/MODEL) or the variable BENCH_JUDGE_MODEL.{}",
         .official.map_or_else(String::new, |official| format!(" Its authors use {official}."))
     )]
     NoJudge {
-        /// The benchmark.
+        /// Name of the benchmark.
         benchmark: BenchmarkName,
-        /// The judge that its authors use.
+        /// Judge that the benchmark's authors use.
         official: Option<&'static str>,
     },
-    /// A judge that the operator does not pay for.
+    /// The operator doesn't pay for this judge.
     #[error("The judge {0} needs a key of your own: give one for the judge, or leave judge.model_id out.")]
     JudgeNeedsKey(String),
-    /// What is wrong is wrong with the judge.
+    /// The error is about the judge.
     #[error("The judge: {0}")]
     Judge(Box<RunError>),
     /// None of the names is a benchmark.
     #[error("No matching benchmarks found for selected_benchmarks")]
     NoBenchmarks,
-    /// A choice for a benchmark that the order does not have.
+    /// The order makes a choice for a benchmark that it doesn't include.
     #[error("{}", not_ordered(*.what, .benchmark, .ordered))]
     NotOrdered {
-        /// What was chosen for it.
+        /// Kind of choice.
         what: Choice,
-        /// The benchmark.
+        /// Name of the benchmark.
         benchmark: BenchmarkName,
-        /// Those that are to be run.
+        /// Benchmarks of the order.
         ordered: Vec<BenchmarkName>,
     },
-    /// A protocol that there is not, or for a benchmark that there is not.
+    /// The protocol, or the benchmark it was chosen for, doesn't exist.
     #[error("protocols: {0}")]
     Protocol(UnknownChoice),
-    /// An option that there is not, or for a benchmark that there is not.
+    /// The option, or the benchmark it was chosen for, doesn't exist.
     #[error("benchmark_options.{name}: {problem}")]
     Options {
-        /// The benchmark as it was named.
+        /// Name of the benchmark as given.
         name: String,
-        /// What is wrong with it.
+        /// Problem with the option.
         problem: UnknownChoice,
     },
-    /// The dataset cannot be had: its terms were not accepted.
+    /// The dataset isn't available, because its terms weren't accepted.
     #[error("{0}")]
     DatasetNotAvailable(String),
-    /// The access policy does not let the caller order this.
+    /// The access policy doesn't let the caller order this.
     #[error(transparent)]
     NotAllowed(#[from] NotAllowed),
-    /// More samples than one order may have.
+    /// The order has more samples than allowed.
     #[error(
         "This order has {planned} samples, and the server takes {limit} in one order: choose fewer benchmarks, fewer \
          items (subset_count, subset_pct) or fewer samples of each (samples)."
     )]
     TooManySamples {
-        /// Those of the order.
+        /// Number of samples of the order.
         planned: u64,
-        /// Those that one order may have.
+        /// Maximum number of samples per order.
         limit: u64,
     },
-    /// The owner has ordered too often.
+    /// The owner placed too many orders in this minute.
     #[error("You placed {limit} orders in this minute, as many as one caller may place.")]
     TooManyOrders {
-        /// Orders that one owner may place in a minute.
+        /// Maximum number of orders of one owner per minute.
         limit: u64,
-        /// Until the minute is over.
+        /// Time until the minute is over.
         wait: Duration,
     },
-    /// All owners together have ordered too often.
+    /// All owners together placed too many orders in this minute.
     #[error("This server took {limit} orders in this minute, as many as it takes.")]
     TooManyOrdersInAll {
-        /// Orders that the server takes in a minute.
+        /// Maximum number of orders per minute on this server.
         limit: u64,
-        /// Until the minute is over.
+        /// Time until the minute is over.
         wait: Duration,
     },
     /// The owner has too many open runs.
@@ -150,54 +150,54 @@ pub enum RunError {
         "You have {limit} open runs, as many as one caller may have: wait until one is over, or cancel one."
     )]
     TooManyOpenRuns {
-        /// Open runs that one owner may have.
+        /// Maximum number of open runs of one owner.
         limit: u64,
     },
     /// All owners together have too many open runs.
     #[error("This server has {limit} open runs, as many as it takes; try again later.")]
     TooManyOpenRunsInAll {
-        /// Open runs that the server takes.
+        /// Maximum number of open runs on this server.
         limit: u64,
     },
-    /// The idempotency key stands for another order.
+    /// The idempotency key was used for another order.
     #[error("This idempotency key was used for another order.")]
     KeyReused,
-    /// The run that the idempotency key stands for was deleted.
+    /// The run of the idempotency key was deleted.
     #[error("The run made under this idempotency key was deleted.")]
     EarlierRunDeleted,
-    /// The same order came twice at a time, and what the other one made cannot be found.
+    /// Two identical orders arrived concurrently, and the run of the other one can't be found.
     #[error("The run was not created; send the order again.")]
     NotCreated,
-    /// No such run.
+    /// The run doesn't exist.
     #[error("Run not found")]
     RunNotFound,
-    /// The run whose answers are to be judged again is not over.
+    /// The run whose answers should be judged again is still open.
     #[error("Run {run} is {status}: its answers can be judged again when it is over")]
     RunOpen {
-        /// The run.
+        /// Id of the run.
         run: RunId,
-        /// Where it stands.
+        /// Status of the run.
         status: RunStatus,
     },
-    /// No benchmark of the run is judged.
+    /// The run has no benchmark that needs a judge.
     #[error("None of the run's benchmarks is judged by a model: there is nothing to judge again")]
     NothingJudged,
-    /// The run has no answer that could be judged.
+    /// The run has no answer that can be judged.
     #[error("The run ended before it had any answer that could be judged")]
     NoAnswers,
-    /// The run whose answers are to be judged again is gone.
+    /// The run whose answers should be judged again is gone.
     #[error("The run that asked the model was deleted, and its answers with it")]
     AnswersDeleted,
-    /// The state failed.
+    /// Reading or writing the state failed.
     #[error(transparent)]
     State(#[from] StateError),
-    /// What was stored or configured makes no sense.
+    /// Stored or configured data is invalid.
     #[error("{0}")]
     Internal(String),
 }
 
 impl RunError {
-    /// The stable code of the reason, for programs.
+    /// Returns the stable code of the error, for programs.
     pub fn code(&self) -> Code {
         match self {
             Self::ModelNotFound | Self::ModelNotFoundWithKey | Self::ModelNotOffered { .. } => {
@@ -229,7 +229,7 @@ impl RunError {
         }
     }
 
-    /// Time after which the same order may be taken; `None` if only another order helps.
+    /// Returns the time after which the same order may be accepted; `None` if only a changed order can be.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManyOrders { wait, .. } | Self::TooManyOrdersInAll { wait, .. } => Some(*wait),
@@ -239,7 +239,7 @@ impl RunError {
         }
     }
 
-    /// The same error about the judge. What is not the order's fault stays as it is.
+    /// Returns the error as one about the judge. Errors that aren't caused by the order stay unchanged.
     pub(crate) fn about_judge(self) -> Self {
         match self {
             Self::State(_) | Self::Internal(_) => self,

@@ -1,4 +1,4 @@
-//! Who judges: found as models are, and asked with whose key.
+//! Judges of orders: found like models, each with a key that pays for it.
 
 use bench_domain::run::{AuthMode, JudgeSpec, ModelRef};
 use bench_domain::{BenchmarkName, Budget, Secret};
@@ -8,27 +8,27 @@ use crate::{JudgeOrder, Order, Orderer, Orders, RunError, Trusted};
 
 const ORACLE: &str = "oracle";
 
-/// A judge that was found, and the caller's own key for it, if that is to be used.
+/// Judge of an order, with the caller's own key if the judge uses it.
 #[derive(Debug, Clone)]
 pub(crate) struct FoundJudge {
     pub(crate) spec: JudgeSpec,
     pub(crate) key: Option<Secret>,
 }
 
-/// What a judge is looked up for.
+/// Context for finding the judge of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct JudgedRun<'a> {
-    /// The model whose answers are judged.
+    /// Model whose answers are judged.
     pub(crate) model: &'a ModelRef,
-    /// A benchmark that needs the judge.
+    /// Benchmark that needs the judge.
     pub(crate) benchmark: &'a BenchmarkName,
-    /// What the run may cost.
+    /// Budget of the run.
     pub(crate) budget: Budget,
-    /// Where the judge answers, when the command line says so.
+    /// Base URL of the judge from the command line, if given.
     pub(crate) base_url: Option<&'a str>,
 }
 
-/// Whether a benchmark's answers are judged under this protocol.
+/// Returns true if a judge grades a benchmark's answers under this protocol.
 pub(crate) fn is_judged(name: &BenchmarkName, protocol: Option<&str>) -> bool {
     let found = bench_benchmarks::find(name.as_str());
     let found = found.and_then(|benchmark| bench_benchmarks::under_protocol(benchmark, protocol).ok());
@@ -36,18 +36,20 @@ pub(crate) fn is_judged(name: &BenchmarkName, protocol: Option<&str>) -> bool {
 }
 
 impl Orders {
-    /// Whether there is a judge for answers of this model though none is named.
+    /// Returns true if answers of this model have a judge even if the order names none.
     pub(crate) fn has_default_judge(&self, model: &ModelRef) -> bool {
         self.config.judge_model.is_some() || model.provider == ORACLE
     }
 
-    /// Finds the judge of a run, and whose key it is asked with.
+    /// Finds the judge of a run, and the key that pays for it.
     ///
-    /// The key is the caller's own for the judge, else the caller's key where it is for the same provider, else the
-    /// operator's. A stranger may spend the operator's money on the judge that the operator has chosen, and on no other.
+    /// The key is the caller's own for the judge; otherwise the caller's key, if it is for the same provider; otherwise
+    /// the operator's. Callers that may not spend the operator's money can use the operator's key only with the judge
+    /// that the operator has chosen.
     ///
     /// # Errors
-    /// When no judge was named and there is no default, or it has no price for a budget in dollars; else as for models.
+    /// If the order names no judge and there is no default, or if the budget is in dollars and the judge has no price;
+    /// otherwise the same errors as for models.
     pub(crate) async fn find_judge(
         &self,
         wanted: Option<&JudgeOrder>,
@@ -106,7 +108,7 @@ impl Orders {
     }
 }
 
-/// That a judged benchmark has no judge, and whom its authors use.
+/// Returns the error for a judged benchmark without a judge, with the judge that the benchmark's authors use.
 fn no_judge(benchmark: &BenchmarkName) -> RunError {
     let judge = bench_benchmarks::find(benchmark.as_str()).and_then(|benchmark| benchmark.judge());
     RunError::NoJudge {

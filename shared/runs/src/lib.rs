@@ -1,21 +1,21 @@
-//! An order becomes a run: resolved, checked, written, and sent to the planner.
+//! Creates runs from orders: resolves and checks an order, writes its run, and sends it to the planner.
 //!
-//! | module | what for |
+//! | module | contents |
 //! | --- | --- |
-//! | [`order`] | what is ordered |
-//! | `orderer` | who orders, and what may be ordered with that |
-//! | [`orders`] | [`Orders`]: from an order to a run |
-//! | `model`, `availability`, `price`, `judge` | which model and judge an order means, whether they answer, what they cost |
-//! | `benchmarks`, [`protocols`], [`options`], `choice` | what is run, and how |
-//! | `template` | an order with all of that looked up |
-//! | `create`, `rejudge`, [`scheduled`] | a run from an order, from another run's answers, from a schedule |
-//! | `creator` | [`RunCreator`]: the write that all of them end with |
-//! | `access` | what the access policy lets a caller order |
-//! | `limits` | how much may be ordered |
+//! | [`order`] | orders |
+//! | `orderer` | callers that order, and what they may order |
+//! | [`orders`] | [`Orders`]: resolves orders and creates their runs |
+//! | `model`, `availability`, `price`, `judge` | models and judges of orders: resolution, availability checks, prices |
+//! | `benchmarks`, [`protocols`], [`options`], `choice` | benchmarks of orders, and choices for them |
+//! | `template` | resolved orders |
+//! | `create`, `rejudge`, [`scheduled`] | creation of runs from orders, other runs' answers, and schedules |
+//! | `creator` | [`RunCreator`]: the write at the end of each of them |
+//! | `access` | checks of the access policy |
+//! | `limits` | limits of orders |
 //!
-//! Nothing here knows HTTP: what is refused is a [`RunError`] with a code, and whoever took the order says it in its
-//! own way. Nothing waits for a model or a dataset; the one exception is the look at the provider's list of models, for
-//! a few seconds at most.
+//! Nothing here depends on HTTP: a rejected order is a [`RunError`] with a code, and the code that took the order
+//! translates it. Nothing waits for a model or a dataset, except for the check of the provider's model list, which
+//! takes a few seconds at most.
 
 mod access;
 mod availability;

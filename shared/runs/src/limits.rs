@@ -1,4 +1,4 @@
-//! How much may be ordered: samples of one order, orders in a minute, open runs.
+//! Limits of orders: samples of one order, orders per minute, open runs.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ impl RunCreator {
     /// Counts an order in this minute.
     ///
     /// # Errors
-    /// When its owner, or all owners together, ordered too often.
+    /// If its owner, or all owners together, placed too many orders.
     pub async fn count_order(&self, owner: &Owner) -> Result<(), RunError> {
         let (limits, now) = (self.limits(owner), bench_clock::now());
         let second = now.as_seconds().rem_euclid(60);
@@ -29,7 +29,7 @@ impl RunCreator {
         }
     }
 
-    /// The refusal of an order of this owner that reached a limit of open runs.
+    /// Returns the error for an order of this owner that reached a limit of open runs.
     pub fn too_many_open(&self, owner: &Owner, reached: Reached) -> RunError {
         let limits = self.limits(owner);
         match reached {
@@ -38,8 +38,8 @@ impl RunCreator {
         }
     }
 
-    /// Refuses an order with more samples than its owner may plan in one, as far as the sizes of its datasets are
-    /// known. The planner looks again when it has them.
+    /// Rejects an order with more samples than its owner may plan in one order, as far as the sizes of its datasets are
+    /// known. The planner checks again when it has loaded them.
     ///
     /// # Errors
     /// [`RunError::TooManySamples`] with both numbers.
@@ -50,7 +50,7 @@ impl RunCreator {
     }
 }
 
-/// Refuses so many samples if the limit is below.
+/// Rejects `planned` samples if they exceed `limit`.
 ///
 /// # Errors
 /// [`RunError::TooManySamples`] with both numbers.
@@ -58,7 +58,7 @@ pub(crate) fn refuse_samples(planned: u64, limit: u64) -> Result<(), RunError> {
     if planned <= limit { Ok(()) } else { Err(RunError::TooManySamples { planned, limit }) }
 }
 
-/// Samples of a benchmark, 0 where the size of its dataset is not known.
+/// Returns the number of samples of a benchmark; 0 if the size of its dataset isn't known.
 fn known_samples(template: &RunTemplate, name: &BenchmarkName) -> u64 {
     let Some(benchmark) = bench_benchmarks::find(name.as_str()) else { return 0 };
     let protocol = template.protocols.get(name).map(String::as_str);
@@ -74,7 +74,7 @@ fn known_samples(template: &RunTemplate, name: &BenchmarkName) -> u64 {
 }
 
 fn dataset_items(benchmark: &dyn Benchmark, template: &RunTemplate, name: &BenchmarkName) -> u64 {
-    // Options may leave out a part of it.
+    // Options may exclude a part of the dataset.
     if template.options.contains_key(name) {
         return 0;
     }

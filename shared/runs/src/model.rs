@@ -1,4 +1,4 @@
-//! Which model an order means.
+//! Resolution of an order's model.
 
 use std::time::{Duration, Instant};
 
@@ -12,28 +12,27 @@ use uuid::Uuid;
 use crate::orders::held;
 use crate::{Order, Orderer, Orders, RunError};
 
-/// An order for a model that nobody knows makes the catalogue be read again, but not more often than this.
+/// Minimum interval between two synchronizations of the catalog that orders for unknown models cause.
 const SYNC_EVERY: Duration = Duration::from_secs(60);
 
-/// A model that was found.
+/// Resolved model of an order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundModel {
-    /// As runs name it.
+    /// Model as recorded in runs.
     pub model: ModelRef,
-    /// Who answers for it.
+    /// Source of its answers.
     pub source: ModelSource,
     /// The provider's own id.
     pub chute_id: Option<String>,
-    /// What the catalogue says that it costs.
+    /// Price according to the catalog.
     pub price: Option<Price>,
 }
 
 impl Orders {
-    /// Finds the model of an order, and the host that answers for it. `orderer` is `None` as long as the caller is
-    /// unknown.
+    /// Finds the model of an order, and the host that serves it. `orderer` is `None` while the caller is unknown.
     ///
     /// # Errors
-    /// When there is no such model, or its provider is not set up.
+    /// If the model doesn't exist, or its provider isn't configured.
     pub async fn find_model(&self, order: &Order, orderer: Option<&Orderer>) -> Result<FoundModel, RunError> {
         let mut found = self.find(order, orderer).await?;
         let inference = &self.runs.config.inference;
@@ -69,17 +68,18 @@ impl Orders {
         Err(if with_key { RunError::ModelNotFoundWithKey } else { RunError::ModelNotFound })
     }
 
-    /// The provider's address with the key that the run will use.
+    /// Returns the provider's address with the key that the run will use.
     ///
     /// # Errors
-    /// When the provider is not set up.
+    /// If the provider isn't configured.
     pub fn endpoint(
         &self,
         provider: &'static Provider,
         orderer: Option<&Orderer>,
     ) -> Result<Endpoint, EndpointError> {
         let inference = &self.runs.config.inference;
-        // A caller can't have meant the server's own machine where there is nothing but a default.
+        // If only a default address is configured, callers of a public server can't have meant the server's own
+        // machine.
         let configured = inference.provider(provider).and_then(|config| config.base_url.as_deref());
         if provider.is_local() && !self.runs.config.local && configured == provider.default_base_url {
             return Err(EndpointError::NoBaseUrl { provider });
@@ -90,7 +90,7 @@ impl Orders {
         }
     }
 
-    /// `provider/slug`, or a slug with the provider given apart, where that provider is set up.
+    /// Finds a model by `provider/slug`, or by a slug with a separate provider, if that provider is configured.
     fn by_name(
         &self,
         order: &Order,
@@ -103,7 +103,7 @@ impl Orders {
             (Ok(name), Some(source)) if name.source != ModelSource::Oracle && !is_slug_of(&name, source) => {
                 return Err(RunError::ProviderMismatch);
             }
-            // A synchronized list says what there is; of the other providers nothing does.
+            // Providers with a synchronized list have only the models in it; for other providers, any name may exist.
             (_, Some(source))
                 if source.is_remote()
                     && !is_synchronized(source.as_str())
@@ -152,7 +152,7 @@ fn wanted_source(name: Option<&str>) -> Result<Option<ModelSource>, RunError> {
     }
 }
 
-/// Stored responses: only the command line has them.
+/// Returns the model of stored responses, which only the command line can order.
 fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
     let Some(replay_key) = &order.trusted.replay_key else { return Ok(None) };
     let name = ModelName::parse(&order.model).map_err(RunError::ModelName)?;
@@ -171,7 +171,7 @@ fn replay(order: &Order) -> Result<Option<FoundModel>, RunError> {
     Ok(Some(FoundModel { model, source: ModelSource::Replay, chute_id: None, price: None }))
 }
 
-/// By id, provider's id or slug. Without a wanted source models of synchronized lists come first.
+/// Finds a model by id, provider's id or slug. If no source is wanted, models of synchronized lists take precedence.
 fn in_catalogue<'a>(
     models: &'a [ModelRecord],
     wanted: &str,
@@ -217,7 +217,7 @@ fn found(record: &ModelRecord, order: &Order) -> Result<FoundModel, RunError> {
     Ok(FoundModel { model, source, chute_id: record.chute_id.clone(), price: record.price })
 }
 
-/// Whether a name is rather a slug of the wanted provider that begins like another provider's name.
+/// Returns true if the name is a slug of the wanted provider that happens to start like another provider's name.
 fn is_slug_of(name: &ModelName, wanted: ModelSource) -> bool {
     wanted.provider().is_some_and(|provider| provider.slug_prefixes.contains(&name.source.as_str()))
 }

@@ -1,4 +1,4 @@
-//! Settings of benchmarks of their own: checked by the benchmark that has them.
+//! Options of benchmarks, each checked by the benchmark that has them.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use crate::choice::{UnknownBenchmark, UnknownChoice};
 use crate::protocols::named;
 use crate::{Choice, RunError};
 
-/// As they were ordered, by benchmark.
+/// Options of an order, by benchmark.
 pub type GivenOptions = BTreeMap<String, Options>;
 
-/// The benchmark of that name, and its options that are not the default ones. `protocols` are those that the same order
-/// chooses: what a benchmark can be set to may depend on them.
+/// Returns the name of a benchmark, and its options that differ from the defaults. `protocols` are the choices of the
+/// same order, since the options of a benchmark may depend on them.
 ///
 /// # Errors
-/// When there is no such benchmark, or it has no such option or value.
+/// If the benchmark, the option or its value doesn't exist.
 pub fn known(
     name: &str,
     options: &Options,
@@ -34,12 +34,12 @@ fn benchmark(
     protocol: Option<&str>,
 ) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {
     let (benchmark, name) = named(name)?;
-    // A protocol that is not known is told where it was chosen.
+    // An unknown protocol is reported where it was chosen.
     let benchmark = bench_benchmarks::under_protocol(benchmark, protocol).unwrap_or(benchmark);
     Ok((benchmark, name))
 }
 
-/// The options of a run of these benchmarks that are not the default ones.
+/// Returns the options of a run of these benchmarks that differ from the defaults.
 pub(crate) fn chosen(
     given: &GivenOptions,
     protocols: &BTreeMap<String, String>,

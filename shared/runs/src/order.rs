@@ -1,4 +1,4 @@
-//! What is ordered.
+//! Orders.
 
 use std::collections::BTreeMap;
 
@@ -11,91 +11,91 @@ use sha2::{Digest, Sha256};
 
 use crate::options::GivenOptions;
 
-/// An order for a run.
+/// Order of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Order {
-    /// The model: a catalogue id, a provider's id, a slug, or `provider/slug`.
+    /// Model: a catalog id, a provider's id, a slug, or `provider/slug`.
     pub model: String,
-    /// The provider that must have it; `None` leaves it open.
+    /// Provider that must have the model; `None` accepts any.
     pub provider: Option<String>,
-    /// Which part of each benchmark.
+    /// Part of each benchmark that is evaluated.
     pub subset: Subset,
-    /// The benchmarks by name; `None` means all.
+    /// Names of the benchmarks; `None` means all.
     pub benchmarks: Option<Vec<String>>,
-    /// Only these items instead of a subset. Empty: no such choice.
+    /// If not empty, only these items are evaluated, instead of a subset.
     pub items: Vec<String>,
-    /// Samples per item; `None` leaves it to each benchmark's protocol.
+    /// Samples per item; `None` uses the default of each benchmark's protocol.
     pub samples: Option<u32>,
-    /// Settings of the answers that replace the protocol's, where set.
+    /// Generation settings that override the protocol's.
     pub generation: Generation,
-    /// Use the items that the program brings along.
+    /// True to use the demo data bundled with the program.
     pub demo: bool,
-    /// What the answers may cost before the run is stopped.
+    /// Budget of the run.
     pub budget: Budget,
-    /// The protocol by its short name, by benchmark; the others have their default one.
+    /// Short names of protocols by benchmark; other benchmarks use their defaults.
     pub protocols: BTreeMap<String, String>,
-    /// Settings of benchmarks of their own, by benchmark; the others have their defaults.
+    /// Options by benchmark; other benchmarks use their defaults.
     pub options: GivenOptions,
-    /// Who judges, where a benchmark needs that; `None` takes the default judge.
+    /// Judge for benchmarks that need one; `None` uses the default judge.
     pub judge: Option<JudgeOrder>,
     /// Free-form JSON of the caller, as text.
     pub config: Option<String>,
-    /// The caller's key for this order: a repeat makes no second run.
+    /// Caller's idempotency key: repeating the order with it creates no second run.
     pub idempotency_key: Option<String>,
-    /// What only the command line may set.
+    /// Settings that only the command line may set.
     pub trusted: Trusted,
-    /// Fields of the request that were ignored, each in one sentence.
+    /// Fields of the request that were ignored, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// What only the command line may set: files and addresses are never taken from a request.
+/// Settings that only the command line may set: files and addresses are never taken from a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trusted {
-    /// Where the provider answers.
+    /// Base URL of the provider.
     pub base_url: Option<String>,
-    /// Where the judge's provider answers.
+    /// Base URL of the judge's provider.
     pub judge_base_url: Option<String>,
-    /// The object that holds stored responses, for `replay:FILE`.
+    /// Key of the object that contains stored responses, for `replay:FILE`.
     pub replay_key: Option<String>,
-    /// Where the items of a benchmark come from.
+    /// Sources of items by benchmark.
     pub datasets: BTreeMap<BenchmarkName, DatasetChoice>,
-    /// Coverage below which a benchmark has no score, 0 to 1.
+    /// Minimum coverage for a score, 0 to 1.
     pub coverage_min: Option<f64>,
-    /// What the model costs, instead of what the provider's catalogue says.
+    /// Price of the model, instead of the price in the provider's catalog.
     pub price: Option<Price>,
 }
 
-/// Who judges, as it was ordered.
+/// Judge in an order.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct JudgeOrder {
-    /// The judge: a catalogue id, a provider's id, a slug, or `provider/slug`; `None` takes the default one.
+    /// Judge: a catalog id, a provider's id, a slug, or `provider/slug`; `None` uses the default judge.
     pub model: Option<String>,
-    /// The provider that must have it; `None` leaves it open.
+    /// Provider that must have the judge; `None` accepts any.
     pub provider: Option<String>,
-    /// Settings of its replies that replace the protocol's, where set.
+    /// Generation settings that override the protocol's.
     pub generation: Generation,
 }
 
-/// An order to judge a run's answers again.
+/// Order to judge a run's answers again.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RejudgeOrder {
-    /// Who judges; what is not set is as it was.
+    /// Judge; settings that are missing stay as in the run.
     pub judge: JudgeOrder,
-    /// What the judge's replies may cost before the run is stopped.
+    /// Budget of the judge's replies.
     pub budget: Budget,
-    /// Where the judge answers. Only the command line may set it.
+    /// Base URL of the judge. Only the command line may set it.
     pub base_url: Option<String>,
-    /// The caller's own keys: for the model's provider, and for the judge.
+    /// Caller's own key for the model's provider.
     pub api_key: Option<Secret>,
-    /// See above.
+    /// Caller's own key for the judge.
     pub judge_key: Option<Secret>,
-    /// The caller's key for this order: a repeat makes no second run.
+    /// Caller's idempotency key: repeating the order with it creates no second run.
     pub idempotency_key: Option<String>,
-    /// Fields of the request that were ignored, each in one sentence.
+    /// Fields of the request that were ignored, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// The owner's name in idempotency keys.
+/// Returns the owner's name in idempotency keys.
 pub(crate) fn idempotency_name(owner: &Owner) -> String {
     match owner {
         Owner::Local => "local".to_owned(),
@@ -103,12 +103,12 @@ pub(crate) fn idempotency_name(owner: &Owner) -> String {
     }
 }
 
-/// A warning for a field that is known and changes nothing in this order.
+/// Returns a warning for a known field that has no effect in this order.
 pub fn no_effect(field: &str, why: &str) -> String {
     format!("`{field}` has no effect: {why}")
 }
 
-/// The part of a run's template that is looked up when it is ordered.
+/// Part of a run's template that is resolved when the run is ordered.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     pub(crate) model: ModelRef,
@@ -123,9 +123,9 @@ pub(crate) struct Resolved {
 }
 
 impl Order {
-    /// The template of the order's runs: what was resolved, and the rest as it was ordered.
+    /// Returns the template of the order's runs, from the resolved fields and the fields of the order.
     pub(crate) fn into_template(self, resolved: Resolved) -> RunTemplate {
-        // Named one by one: a new field is taken over, or is left out on purpose.
+        // All fields are named, so that each new field is either used or left out on purpose.
         let Self {
             model: _,
             provider: _,
@@ -175,9 +175,9 @@ impl Order {
         }
     }
 
-    /// Digest of what is ordered: equal for equal orders.
+    /// Returns the digest of the order: equal for equal orders.
     pub fn digest(&self) -> String {
-        // Named one by one: a new field is in the digest, or is left out on purpose.
+        // All fields are named, so that each new field is either in the digest or left out on purpose.
         let Self {
             model,
             provider,
@@ -212,7 +212,7 @@ impl Order {
             datasets,
             coverage_min,
         ]);
-        // Only where there is one, so that orders of an older program keep their digests.
+        // Included only if set, so that orders of older versions keep their digests.
         if let (Value::Array(parts), true) = (&mut parts, budget.is_set() || price.is_some()) {
             parts.push(json!([budget, price]));
         }
@@ -228,7 +228,7 @@ impl Order {
 }
 
 impl RejudgeOrder {
-    /// Digest of what is ordered: equal for equal orders.
+    /// Returns the digest of the order: equal for equal orders.
     pub fn digest(&self, run: RunId) -> String {
         let parts = json!(["rejudge", run, self.judge, self.budget, self.base_url]);
         hex::encode(Sha256::digest(parts.to_string().as_bytes()))

@@ -1,4 +1,4 @@
-//! What orders are resolved with.
+//! Services and settings that orders are resolved with.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -14,34 +14,35 @@ use bench_state::{ModelRecord, StateError};
 
 use crate::RunCreator;
 
-/// Tells whether the items of a benchmark can be had, as far as that is known without a request; a sentence if not.
+/// Checks whether the items of a benchmark are available, as far as that is known without a request. The error is a
+/// sentence.
 pub type DatasetCheck = Box<dyn Fn(&dyn Benchmark, &DatasetChoice) -> Result<(), String> + Send + Sync>;
 
-/// Lists of models that a gateway offers, by the key's hash.
+/// Model lists of gateways, by the hash of the key.
 pub(crate) type Offers = HashMap<String, (Instant, Arc<HashSet<String>>)>;
 
 /// Settings of orders.
 #[derive(Debug, Clone)]
 pub struct OrdersConfig {
-    /// Models that there are besides the catalogue.
+    /// Models in addition to the catalog.
     pub models: Vec<ModelName>,
     /// Judge of runs that name none.
     pub judge_model: Option<ModelName>,
-    /// Coverage below which a benchmark has no score, 0 to 1.
+    /// Minimum coverage for a score, 0 to 1.
     pub coverage_min: f64,
-    /// Whether providers' lists of models are asked for.
+    /// True if providers' model lists are synchronized.
     pub sync_models: bool,
-    /// How long an order waits for a provider's list of models.
+    /// Maximum wait of an order for a provider's model list.
     pub availability_wait: Duration,
 }
 
-/// Turns orders into runs.
+/// Resolves orders and creates their runs.
 pub struct Orders {
-    /// Where the runs are made.
+    /// Creates the runs.
     pub runs: RunCreator,
-    /// Asks providers for their lists.
+    /// Client for providers' model lists.
     pub chat: ChatClient,
-    /// Makes the hash by which the holder of a key is known.
+    /// Computes the keyed hashes that identify holders of keys.
     pub(crate) owner_key: Arc<OwnerKey>,
     /// Settings.
     pub config: OrdersConfig,
@@ -57,7 +58,7 @@ impl fmt::Debug for Orders {
 }
 
 impl Orders {
-    /// Orders whose runs are made by `runs`.
+    /// Creates orders whose runs are created by `runs`.
     pub fn new(
         runs: RunCreator,
         owner_key: Arc<OwnerKey>,
@@ -68,19 +69,19 @@ impl Orders {
         Self { runs, chat, owner_key, config, datasets, offers: Mutex::default(), synced: Mutex::default() }
     }
 
-    /// The catalogue of models, and what is always or by configuration there besides.
+    /// Returns the models of the catalog, the built-in ones, and the configured ones.
     ///
     /// # Errors
-    /// When the catalogue cannot be read.
+    /// If the catalog can't be read.
     pub async fn models(&self) -> Result<Vec<ModelRecord>, StateError> {
         bench_catalog::all_models(&self.runs.state, &self.config.models).await
     }
 
-    /// Takes over the provider's public list of models, and prices of the configured ones; tells how many the list has.
-    /// Models that it has no more become inactive.
+    /// Imports the provider's public model list, and prices of the configured models. Returns the number of models in
+    /// the list. Models that are no longer in it become inactive.
     ///
     /// # Errors
-    /// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
+    /// If the list can't be read, or the catalog can't be written. Then no model becomes inactive.
     pub async fn sync_models(&self) -> Result<usize, SyncError> {
         let (state, inference) = (&self.runs.state, &self.runs.config.inference);
         let now = bench_clock::now();
@@ -89,7 +90,7 @@ impl Orders {
     }
 }
 
-/// What is behind a lock that is never held across a wait. A thread that panicked with it left a whole value.
+/// Locks a mutex that is never held across an await. If a thread panicked while holding it, the value is still valid.
 pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What a model costs, as far as that is known when a run is ordered.
+//! Prices of models when a run is ordered.
 
 use bench_domain::Price;
 use bench_inference::{ModelSource, Provider};
@@ -6,12 +6,13 @@ use bench_inference::{ModelSource, Provider};
 use crate::{FoundModel, Order, Orderer, Orders, RunError};
 
 impl Orders {
-    /// The price that a run of this order is made with.
+    /// Returns the price for the run of this order.
     ///
-    /// It is looked up anew only for a budget in dollars: at the provider itself, where the catalogue does not have it.
+    /// The price is looked up again only for a budget in dollars: at the provider itself, if the catalog doesn't have
+    /// it.
     ///
     /// # Errors
-    /// [`RunError::PriceUnknown`] for a budget in dollars and no price.
+    /// [`RunError::PriceUnknown`] for a budget in dollars without a price.
     pub(crate) async fn price_for(
         &self,
         order: &Order,
@@ -24,7 +25,7 @@ impl Orders {
         if known.is_some() || order.budget.usd.is_none() {
             return Ok(known);
         }
-        // What is at an address of the command line's has no list of prices that could be trusted.
+        // A server at an address from the command line has no price list that could be trusted.
         let asked = match found.model.base_url {
             Some(_) => None,
             None => self.listed_price(provider, &found.model.slug, orderer).await,

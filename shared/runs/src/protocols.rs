@@ -1,4 +1,4 @@
-//! By which protocol a benchmark is run: checked against those that there are.
+//! Protocols of benchmarks in orders, checked against those that exist.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use bench_domain::BenchmarkName;
 use crate::choice::{UnknownBenchmark, UnknownChoice};
 use crate::{Choice, RunError};
 
-/// The benchmark of a name that a caller has given.
+/// Returns the benchmark with a name given by a caller.
 pub(crate) fn named(name: &str) -> Result<(&'static dyn Benchmark, BenchmarkName), UnknownBenchmark> {
     let parsed = name.trim().parse::<BenchmarkName>().ok();
     let found = parsed.and_then(|name| Some((bench_benchmarks::find(name.as_str())?, name)));
     found.ok_or_else(|| UnknownBenchmark { name: name.chars().take(80).collect() })
 }
 
-/// The benchmark of that name, and the protocol unless it is the default one.
+/// Returns the benchmark with this name, and the protocol unless it is the default one.
 ///
 /// # Errors
-/// When there is no such benchmark, or it has no such protocol.
+/// If the benchmark or its protocol doesn't exist.
 pub fn known(name: &str, protocol: &str) -> Result<(BenchmarkName, Option<String>), UnknownChoice> {
     let (benchmark, name) = named(name)?;
     let protocol = protocol.trim();
@@ -28,7 +28,7 @@ pub fn known(name: &str, protocol: &str) -> Result<(BenchmarkName, Option<String
     Ok((name, (!is_default).then(|| protocol.to_owned())))
 }
 
-/// The protocols of a run of these benchmarks that are not the default ones.
+/// Returns the protocols of a run of these benchmarks that aren't the defaults.
 pub(crate) fn chosen(
     given: &BTreeMap<String, String>,
     benchmarks: &[BenchmarkName],

@@ -1,5 +1,5 @@
-//! Judging the answers of a run again: a new run with the same items and samples, whose answers are not asked for but
-//! taken from the first one.
+//! Rejudging: a new run with the same items and samples as an earlier one, whose answers it reuses instead of asking
+//! the model.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::order::idempotency_name;
 use crate::{CallerKeys, Created, JudgeOrder, Orderer, Orders, RejudgeOrder, RunError, Standing};
 
 impl Orders {
-    /// Judges the answers of a run again, whoever asks.
+    /// Judges the answers of a run again, for any caller.
     ///
-    /// `counted` is the caller whose order it is, if it came with a request.
+    /// `counted` is the caller whose order is counted, if the order came with a request.
     ///
     /// # Errors
-    /// What is wrong with the order; nothing was made then.
+    /// Returns the problem with the order; then nothing was created.
     pub async fn rejudge(
         &self,
         run: RunId,
@@ -49,13 +49,13 @@ impl Orders {
         }
         let benchmarks = judged(&found)?;
         let wanted = wanted(&order.judge, &asked.spec);
-        // Without a new judge the address stays that of the old one, too.
+        // If the judge stays the same, so does its address.
         let kept = asked.spec.judge.as_ref().filter(|_| order.judge.model.is_none());
         let base_url = order.base_url.clone().or_else(|| kept.and_then(|judge| judge.model.base_url.clone()));
         let original = &found.run.spec;
         let orderer = Orderer {
             owner: original.owner.clone(),
-            // It is for the model's provider only if the run itself was made with one.
+            // The key is for the model's provider only if the run itself used the caller's key.
             api_key: order.api_key.clone().filter(|_| original.auth == AuthMode::ApiKey),
             judge_key: order.judge_key.clone(),
             standing,
@@ -79,7 +79,7 @@ impl Orders {
             template: RunTemplate {
                 selected_benchmarks: Some(benchmarks.iter().map(ToString::to_string).collect()),
                 judge: Some(judge.spec),
-                // The model is not asked: nothing is paid for its answers again.
+                // The model isn't called, so its answers aren't paid for again.
                 price: None,
                 budget: order.budget,
                 datasets: of(&benchmarks, &original.datasets),
@@ -90,7 +90,7 @@ impl Orders {
             },
             rejudges: None,
             owner: original.owner.clone(),
-            // Nor is anybody's key needed for it.
+            // The model needs no key either.
             auth: AuthMode::System,
             schedule: None,
             software: self.runs.config.software.clone(),
@@ -108,7 +108,8 @@ impl Orders {
     }
 }
 
-/// The judge that was asked for. Where none was named it is the run's own, with its settings unless others are given.
+/// Returns the requested judge. If the order names none, it's the run's own judge, with its settings unless others are
+/// given.
 fn wanted(order: &JudgeOrder, asked: &RunSpec) -> JudgeOrder {
     let Some(judge) = asked.judge.as_ref().filter(|_| order.model.is_none()) else { return order.clone() };
     let (old, new) = (&judge.generation, &order.generation);
@@ -119,7 +120,7 @@ fn wanted(order: &JudgeOrder, asked: &RunSpec) -> JudgeOrder {
     JudgeOrder { model: Some(judge.model.qualified()), provider: None, generation }
 }
 
-/// The entries of these benchmarks.
+/// Returns the entries of these benchmarks.
 fn of<T: Clone>(
     benchmarks: &[BenchmarkName],
     all: &BTreeMap<BenchmarkName, T>,
@@ -128,7 +129,7 @@ fn of<T: Clone>(
     chosen.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The benchmarks whose answers can be judged.
+/// Returns the benchmarks whose answers can be judged.
 fn judged(found: &RunWithBenchmarks) -> Result<Vec<BenchmarkName>, RunError> {
     let spec = &found.run.spec;
     let is_judged = |record: &&BenchmarkRecord| {

@@ -1,4 +1,4 @@
-//! A run from a schedule, at a planned time.
+//! Creation of a schedule's run at a planned time.
 
 use bench_benchmarks::{OptionError, UnknownProtocol};
 use bench_domain::run::{AuthMode, ModelRef, Owner};
@@ -11,10 +11,10 @@ use bench_state::{Creation, StateError};
 use crate::creator::FIRST_GENERATION;
 use crate::{CallerKeys, NotAllowed, Permissions, RunCreator, Standing};
 
-/// Why a schedule's run was not made.
+/// Reason why a schedule's run wasn't created.
 #[derive(Debug, thiserror::Error)]
 pub enum NotMade {
-    /// The operator takes no orders at present.
+    /// The operator has stopped new orders for now.
     #[error("{0}")]
     Maintenance(String),
     /// The schedule's own key is gone.
@@ -29,10 +29,10 @@ pub enum NotMade {
     /// All owners together have too many open runs.
     #[error("the server has as many open runs as it takes")]
     TooManyOpenRunsInAll,
-    /// The access policy does not allow it any more.
+    /// The access policy no longer allows the run.
     #[error("this server's access policy no longer lets its owner order runs")]
     PolicyChanged,
-    /// The owner's access token is not valid any more.
+    /// The owner's access token is no longer valid.
     #[error("its access token was revoked or has expired")]
     TokenInvalid,
     /// The owner may not order the oracle.
@@ -50,23 +50,23 @@ pub enum NotMade {
     /// One of its options is gone.
     #[error("{benchmark}: {problem}")]
     OptionGone {
-        /// The benchmark.
+        /// Name of the benchmark.
         benchmark: BenchmarkName,
-        /// What it says.
+        /// Problem with the option.
         problem: OptionError,
     },
     /// The provider of its model or judge is gone.
     #[error("there is no provider {0}")]
     ProviderGone(String),
-    /// The provider of its model or judge is not set up any more.
+    /// The provider of its model or judge is no longer configured.
     #[error("the {what} cannot be asked: {problem}")]
     CannotBeAsked {
         /// `model` or `judge`.
         what: &'static str,
-        /// Why.
+        /// Problem with the provider.
         problem: EndpointError,
     },
-    /// The state failed.
+    /// Reading or writing the state failed.
     #[error(transparent)]
     State(#[from] StateError),
 }
@@ -82,7 +82,8 @@ impl From<NotAllowed> for NotMade {
 }
 
 impl NotMade {
-    /// The stable code of the reason, for programs; the same as of an order that is refused for it.
+    /// Returns the stable code of the reason, for programs. It's the code of an order that is rejected for the same
+    /// reason.
     pub const fn code(&self) -> Code {
         match self {
             Self::Maintenance(_) => Code::Maintenance,
@@ -103,14 +104,14 @@ impl NotMade {
 }
 
 impl RunCreator {
-    /// The run of a schedule for a planned time, queued: made now, or made before. `maintenance` says why no run may be
-    /// made at present.
+    /// Returns the queued run of a schedule for a planned time, and creates it if it doesn't exist yet. `maintenance`
+    /// is the reason why no runs may be created at present.
     ///
-    /// Nothing is looked up anew but what may have changed since the schedule was made: whether its owner may still
-    /// order it, and whether there still is what it names.
+    /// Checks only what may have changed since the schedule was created: whether its owner may still order it, and
+    /// whether everything it names still exists.
     ///
     /// # Errors
-    /// Why it was not made. It may be tried again.
+    /// Returns the reason why the run wasn't created. The call may be repeated.
     pub async fn make_scheduled(
         &self,
         schedule: &Schedule,
@@ -138,7 +139,7 @@ impl RunCreator {
         Ok(run)
     }
 
-    /// The schedule's own keys.
+    /// Returns the schedule's own keys.
     async fn keys_of(&self, schedule: &Schedule) -> Result<CallerKeys, NotMade> {
         let mut keys = CallerKeys::default();
         if schedule.auth == AuthMode::ApiKey {
@@ -150,8 +151,8 @@ impl RunCreator {
         Ok(keys)
     }
 
-    /// Refuses what the schedule's owner may not order: the access policy, an access token or its permissions may have
-    /// changed since.
+    /// Rejects orders that the schedule's owner may no longer place: the access policy, an access token or its
+    /// permissions may have changed.
     async fn check_owner(&self, schedule: &Schedule, now: Timestamp) -> Result<(), NotMade> {
         let standing = self.standing_of(schedule, now).await?;
         let model = &schedule.run.model;
@@ -160,12 +161,12 @@ impl RunCreator {
         Ok(standing.check_access(&self.config.policy, source, &schedule.run.benchmarks)?)
     }
 
-    /// The standing of a schedule's owner at present.
+    /// Returns the current standing of a schedule's owner.
     async fn standing_of(&self, schedule: &Schedule, now: Timestamp) -> Result<Standing, NotMade> {
         let owner = match &schedule.owner {
             _ if self.config.local => return Ok(Standing::Local),
             Owner::Key(owner) => owner,
-            // On a server that others can reach these are an admin's.
+            // On a server that others can reach, local schedules are an admin's.
             Owner::Local => return Ok(Standing::Admin),
         };
         let entry = self.state.access(owner).await?.filter(|entry| entry.is_valid(now));
@@ -179,7 +180,7 @@ impl RunCreator {
         }
     }
 
-    /// Refuses what could only fail.
+    /// Rejects schedules whose run would certainly fail.
     fn check_schedule(&self, schedule: &Schedule) -> Result<(), NotMade> {
         let template = &schedule.run;
         let known = |name: &&BenchmarkName| bench_benchmarks::find(name.as_str()).is_some();
@@ -209,7 +210,7 @@ impl RunCreator {
         let Some(source) = ModelSource::from_name(&model.provider) else {
             return Err(NotMade::ProviderGone(model.provider.clone()));
         };
-        // With a key or an address of its own it needs nothing of the operator's.
+        // With its own key or address, the model needs no configuration of the operator.
         if let (AuthMode::System, None, Some(provider)) = (auth, &model.base_url, source.provider()) {
             let endpoint = self.config.inference.endpoint(provider);
             endpoint.map_err(|problem| NotMade::CannotBeAsked { what, problem })?;

@@ -1,4 +1,4 @@
-//! An order with everything looked up that it means.
+//! Resolution of an order to a run template.
 
 use bench_domain::run::JudgeSpec;
 use bench_domain::{BenchmarkName, RunTemplate, Secret};
@@ -8,22 +8,22 @@ use crate::judge::{FoundJudge, JudgedRun, is_judged};
 use crate::order::Resolved;
 use crate::{FoundModel, Order, Orderer, Orders, RunError, options, protocols};
 
-/// What an order comes to.
+/// Resolved order.
 #[derive(Debug, Clone)]
 pub struct Ordered {
-    /// Everything of its run that does not depend on when it is made.
+    /// Everything of its run that doesn't depend on the time of creation.
     pub template: RunTemplate,
-    /// The names in the order that are no benchmarks.
+    /// Names in the order that aren't benchmarks.
     pub ignored: Vec<String>,
-    /// The caller's own key for the judge, if that is to be used.
+    /// Caller's own key for the judge, if the judge uses it.
     pub judge_key: Option<Secret>,
 }
 
 impl Orders {
-    /// What an order comes to. A judge that was found before is kept, where one is needed.
+    /// Resolves an order. If a judge is needed, `kept` is used without a lookup.
     ///
     /// # Errors
-    /// What is wrong with the order, or that it cannot be had at present.
+    /// Returns the problem with the order, or with something that isn't available at present.
     pub async fn template(
         &self,
         order: Order,
@@ -34,12 +34,12 @@ impl Orders {
         self.check_available(&found, orderer).await?;
         let (mut benchmarks, ignored) = select(order.benchmarks.as_deref())?;
         if selected(order.benchmarks.as_deref(), &benchmarks).is_none() {
-            // Nobody asked for a dataset whose terms the operator has not accepted.
+            // If the order names no benchmarks, it leaves out datasets whose terms the operator hasn't accepted.
             benchmarks
                 .retain(|name| self.can_be_had(&order, name).is_ok() && orderer.standing.may_order(name));
             let names_judge = order.judge.as_ref().is_some_and(|judge| judge.model.is_some());
             if !(names_judge || kept.is_some() || self.has_default_judge(&found.model)) {
-                // Nor for what only a judge could grade.
+                // It also leaves out benchmarks that need a judge if there is none.
                 let protocol =
                     |name: &BenchmarkName| order.protocols.get(name.as_str()).map(|name| name.trim());
                 benchmarks.retain(|name| !is_judged(name, protocol(name)));

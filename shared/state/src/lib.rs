@@ -8,7 +8,7 @@
 //! | run | `RUN#id` | `RUN` | get by id |
 //! | benchmark of a run | `RUN#id` | `BENCH#position#name` | query of the partition, with the run |
 //! | judging of a run's answers by another judge | `RUN#id` | `JUDGING#version` | query of the partition |
-//! | samples that a provider rejected with the same message | `RUN#id` | `REFUSED#generation#stage#digest` | the write that adds to it; expires |
+//! | samples rejected with the same message | `RUN#id` | `REFUSED#generation#stage#digest` | the write that adds to it; expires |
 //! | counters of a shard | `RUN#id#name#plan#shard` | `COUNT` | batch get by computed keys |
 //! | sample | `RUN#id#name#plan#shard` | `S#item.sample` | batch get by computed keys; query of the partition |
 //! | event | `RUN#id#EVENTS` | sequence number | query from a number on |

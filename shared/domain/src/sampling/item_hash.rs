@@ -92,7 +92,7 @@ fn write_float(text: &mut String, float: f64) {
     }
     if !(-4..16).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
-        // Writing to a String cannot fail.
+        // Writing to a String can't fail.
         let _ = write!(text, "{mantissa}e{sign}{:02}", exponent.unsigned_abs());
         return;
     }
@@ -140,7 +140,7 @@ fn write_string(text: &mut String, string: &str) {
             ' '..='~' => text.push(character),
             _ => {
                 for unit in character.encode_utf16(&mut [0; 2]) {
-                    // Writing to a String cannot fail.
+                    // Writing to a String can't fail.
                     let _ = write!(text, "\\u{unit:04x}");
                 }
             }
