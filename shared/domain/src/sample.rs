@@ -173,7 +173,7 @@ impl SampleState {
 pub struct Effort {
     /// Number of claims, lost attempts included.
     pub attempts: u32,
-    /// Number of attempts that failed on their own, which is limited.
+    /// Number of attempts that failed for a reason of their own. Limited.
     pub failures: u32,
     /// Number of planned waits.
     pub waits: u32,

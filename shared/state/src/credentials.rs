@@ -300,7 +300,7 @@ fn aead_key(bytes: &[u8; KEY_BYTES]) -> Result<LessSafeKey, StateError> {
     Ok(LessSafeKey::new(key))
 }
 
-/// Returns the nonce, followed by the ciphertext with its tag. The nonce is random, because a key seals few values.
+/// Returns the nonce, followed by the ciphertext with its tag. A random nonce is safe, because a key seals few values.
 fn seal(key: &LessSafeKey, clear: &[u8], context: &str) -> Result<Vec<u8>, StateError> {
     let nonce: [u8; NONCE_LEN] = random()?;
     let mut sealed = clear.to_vec();

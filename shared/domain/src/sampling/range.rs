@@ -12,7 +12,7 @@ use super::share_of;
 /// of the total is requested and it's the whole space, the numbers are in order; otherwise they are in the order of
 /// selection.
 ///
-/// Memory and time grow with the number of selected tasks, which only `count` limits, so callers check `count` first.
+/// Memory and time grow with the number of selected tasks, which only `count` limits, so callers must limit it.
 #[must_use]
 pub fn sample_range(total: u64, space: u64, seed: &str, pct: u32, count: Option<u64>) -> Vec<u64> {
     if space == 0 {

@@ -31,7 +31,7 @@ pub struct SampleRecord {
     pub state: SampleState,
     /// Attempts made and time spent waiting.
     pub effort: Effort,
-    /// Number of the last attempt up to which no attempt left an answer behind, because each released the sample.
+    /// Attempts up to this number left no answer behind: each released the sample.
     pub cleared: u32,
     /// Number of times that reconciliation sent its message again.
     pub resends: u32,
