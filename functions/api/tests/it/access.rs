@@ -1,4 +1,4 @@
-//! Who may order on a server that others can reach.
+//! The access policy for orders on a server that others can reach.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -18,10 +18,10 @@ const ADMIN: (&str, &str) = ("x-admin-secret", "hush");
 const GOOD: (&str, &str) = ("authorization", "Bearer sk-good");
 const MADE_UP: (&str, &str) = ("authorization", "Bearer made-up");
 
-/// A provider that knows one key, and what it was asked with.
+/// Fake provider that accepts one key and records the requests.
 #[derive(Clone)]
 struct Provider {
-    /// Paths that answer only with the key; the others answer everybody.
+    /// Paths that require the key; the others answer without it.
     checks: BTreeSet<&'static str>,
     asked: Arc<Mutex<Vec<(String, String)>>>,
     address: String,
@@ -45,7 +45,7 @@ impl Provider {
         self.asked.lock().unwrap().iter().any(|(_, key)| key.contains(secret))
     }
 
-    /// An exposed server whose models are all at this provider.
+    /// Starts a server that isn't bound to loopback and whose models are all at this provider.
     async fn server(&self, more: &[(&str, &str)]) -> Server {
         let base = format!("{}/v1", self.address);
         let mut vars = vec![
@@ -112,7 +112,7 @@ async fn keys_order_once_their_provider_has_confirmed_them() {
         }
         assert_eq!(server.order("/api/schedules", &[MADE_UP], &nightly(model)).await.status, 403);
         assert_eq!(server.order("/api/schedules", &[GOOD], &nightly(model)).await.status, 201);
-        // A confirmation is good for a while; a refusal is asked for again.
+        // Confirmations are cached; refusals aren't.
         let good = |asked: &(String, String)| asked.0 == account && asked.1 == "Bearer sk-good";
         let calls = provider.asked.lock().unwrap().iter().filter(|asked| good(asked)).count();
         assert_eq!(calls, 1, "{model} {account}");
@@ -134,7 +134,7 @@ async fn a_provider_that_takes_any_key_confirms_none() {
     let refused = server.order("/api/runs", &[GOOD], &order("openai-compatible/m")).await;
     assert_eq!(refused.status, 403, "{}", refused.text);
     assert!(refused.detail().contains("accepts any key"), "{}", refused.text);
-    // Nor does one that fails, and that is not the caller's fault.
+    // A failing provider confirms no key either, and that isn't the caller's fault.
     let base = format!("{}/v1/broken", provider.address);
     let broken = Server::new(false, &[("OPENAI_COMPATIBLE_BASE_URL", base.as_str())]).await;
     let reply = broken.order("/api/runs", &[GOOD], &order("openai-compatible/m")).await;
@@ -175,7 +175,7 @@ async fn keys_that_come_at_once_are_bounded_as_those_that_come_in_turn() {
     assert_eq!((count_of(&statuses, 403), count_of(&statuses, 429)), (10, 30), "{statuses:?}");
     assert_eq!(provider.asked("/v1/models"), 10);
 
-    // Orders with one good key wait for each other instead of being taken for so many refused ones.
+    // Concurrent orders with one good key wait for each other instead of counting as refusals.
     let limits =
         [("BENCH_LIMIT_ORDERS_PER_MINUTE_PER_OWNER", "100"), ("BENCH_LIMIT_OPEN_RUNS_PER_OWNER", "100")];
     let server = provider.server(&limits).await;
@@ -228,7 +228,7 @@ async fn oracle_and_gated_benchmarks_are_for_admins_and_listed_callers() {
                 "{secret} {body}"
             );
         }
-        // Where none is named, those are left out that the caller may not order.
+        // An order that names no benchmarks leaves out those that the caller may not order.
         let mut all = order("openai-compatible/m");
         all["selected_benchmarks"] = Value::Null;
         let reply = server.order("/api/runs", &headers, &all).await;
@@ -239,7 +239,7 @@ async fn oracle_and_gated_benchmarks_are_for_admins_and_listed_callers() {
             .map(|benchmark| benchmark["benchmark_name"].as_str().unwrap().to_owned())
             .collect();
         assert_eq!(names.contains(&"gpqa_diamond".to_owned()), gates, "{secret}");
-        // Room for the next caller: it is not the number of runs that is looked at here.
+        // Makes room for the next caller: this test isn't about the limit of open runs.
         for run in server.get("/api/runs?limit=200").await.json()["runs"].as_array().unwrap() {
             let run = run["id"].as_str().unwrap();
             server.post(&format!("/api/runs/{run}/cancel"), &[ADMIN]).await;
@@ -287,7 +287,7 @@ async fn access_tokens_are_issued_listed_and_revoked() {
     assert_eq!(listed.json()["entries"][0]["name"], "ci");
     assert!(!listed.text.contains(&token), "{}", listed.text);
 
-    // It orders on the operator's key, and no provider ever sees it.
+    // The token orders on the operator's key and is never sent to a provider.
     let bearer = format!("Bearer {token}");
     let by_token = [("authorization", bearer.as_str())];
     for order_path in ["/api/runs", "/api/runs/api"] {
@@ -296,7 +296,7 @@ async fn access_tokens_are_issued_listed_and_revoked() {
         assert_eq!(record.spec.auth, AuthMode::System);
         assert!(matches!(record.spec.owner, Owner::Key(_)));
         assert_eq!(server.api.credentials.get(run).await.unwrap(), None);
-        // What it made is its own.
+        // The token's holder owns the run.
         assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &[GOOD]).await.status, 403);
         assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &by_token).await.status, 200);
         let requeue = format!("/api/admin/runs/{run}/requeue");
@@ -309,7 +309,7 @@ async fn access_tokens_are_issued_listed_and_revoked() {
     assert_eq!((schedule.status.as_u16(), &schedule.json()["own_key"]), (201, &json!(false)));
     assert!(!provider.was_sent("bra_"), "{:?}", provider.asked.lock().unwrap());
 
-    // Nothing of it is at rest in clear.
+    // No stored file contains the token as plain text.
     let mut files = vec![server.embedded.data_dir().to_owned()];
     while let Some(file) = files.pop() {
         if file.is_dir() {
@@ -388,7 +388,7 @@ async fn requeue_is_an_order_like_any_other() {
         let requeue = requeue.clone();
         async move { server.post(&requeue, &headers).await.status.as_u16() }
     };
-    // The same data behind another policy.
+    // The same data with another policy.
     let closed = server.again(&[("BENCH_ACCESS", "admin")]);
     assert_eq!(status(closed, [GOOD]).await, 403);
     assert_eq!(status(server, [GOOD]).await, 200);
@@ -409,7 +409,7 @@ async fn what_cannot_be_requeued_is_not_counted_as_an_order() {
     assert_eq!(server.post(&requeue, &by).await.status, 200);
 }
 
-/// Orders as many runs at once as are given, and tells how they ended.
+/// Sends `count` orders at once and returns the status codes.
 async fn at_once(server: &Server, count: usize, headers: &[(&str, &str)]) -> Vec<u16> {
     let body = order("oracle");
     let orders = (0..count).map(|_| server.order("/api/runs", headers, &body));
@@ -444,7 +444,7 @@ async fn open_runs_are_limited_for_each_owner_and_in_total() {
     assert!(refused.detail().contains("server has 5 open runs"), "{}", refused.text);
     assert_eq!(server.api.state.open_runs(&Owner::Local).await.unwrap(), (0, 5));
 
-    // A repeated order gets its run all the same, and what is over makes room.
+    // A repeated order still gets its run, and a run that is over makes room.
     let run = server.get("/api/runs").await.json()["runs"][4]["id"].as_str().unwrap().to_owned();
     let owner = server.api.state.run(run.parse().unwrap()).await.unwrap().unwrap().spec.owner;
     assert_eq!(server.api.state.open_runs(&owner).await.unwrap(), (3, 5));
@@ -453,11 +453,11 @@ async fn open_runs_are_limited_for_each_owner_and_in_total() {
     }
     assert_eq!(server.api.state.open_runs(&owner).await.unwrap(), (2, 4));
     assert_eq!(server.order("/api/runs", &a, &order("oracle")).await.status, 201);
-    // What is taken up again is open again.
+    // A requeued run counts as open again.
     let requeue = server.post(&format!("/api/admin/runs/{run}/requeue"), &a).await;
     assert_eq!(requeue.status, 429, "{}", requeue.text);
     assert_eq!(server.api.state.open_runs(&owner).await.unwrap(), (3, 5));
-    // Admins have limits of their own.
+    // Admins have separate limits.
     assert_eq!(server.order("/api/runs", &[ADMIN], &order("oracle")).await.status, 201);
 }
 
@@ -496,7 +496,7 @@ async fn orders_in_a_minute_are_limited() {
     assert_eq!(counted, [none, none, owner, none, total, owner]);
     let later = now.plus(std::time::Duration::from_secs(60));
     assert_eq!(server.api.state.count_order(&Owner::Key("a".into()), &limits, later).await.unwrap(), None);
-    // Orders may fall into two minutes, seldom into three.
+    // The orders may span two minutes, rarely three.
     let by = [("authorization", "Bearer bra_a")];
     let statuses = at_once(&server, 12, &by).await;
     let (made, refused) = (count_of(&statuses, 201), count_of(&statuses, 429));
@@ -610,7 +610,7 @@ async fn wrong_admin_secrets_are_delayed_counted_and_bounded() {
         assert!(!reply.text.contains("guess"));
     }
     assert_eq!(statuses, [401, 401, 401, 429, 429, 429]);
-    // From there the right one is delayed, too, so that nobody guesses faster than others; reading needs none.
+    // From now on the right secret is delayed, too, so that guessing can't be faster. Reading needs no secret.
     let since = Instant::now();
     let right = server.ask("GET", "/api/ops/overview", &[ADMIN, wrong[1]], "").await;
     assert_eq!(right.status, 200, "{}", right.text);
@@ -626,7 +626,7 @@ async fn wrong_admin_secrets_are_delayed_counted_and_bounded() {
     assert_eq!(server.api.state.wrong_secrets(bench_clock::now(), 24).await.unwrap(), 7);
 }
 
-/// Guesses at once are bounded like guesses in turn, each is counted once, and few of them are held back.
+/// Parallel guesses are limited like sequential ones, each is counted once, and only a few are delayed.
 #[tokio::test]
 async fn simultaneous_wrong_admin_secrets_are_no_way_around_the_bound() {
     use bench_web::SecretLimits;
@@ -645,7 +645,7 @@ async fn simultaneous_wrong_admin_secrets_are_no_way_around_the_bound() {
     assert_eq!(guess(&server, "guess", "192.0.2.3").await, 401, "and writes what was not counted yet");
     let counted = server.api.state.wrong_secrets(bench_clock::now(), 24).await.unwrap();
     assert_eq!(counted, 60 + 1);
-    // An address for each guess: no more than sixteen requests are held, the others are refused at once.
+    // With one address per guess, at most sixteen requests are delayed; the others are refused at once.
     let limits = SecretLimits { delay: Duration::from_secs(5), ..limits };
     let server = Server::with(false, &[], |config| config.secret_limits = limits).await;
     let addresses: Vec<String> = (0..60).map(|n| format!("198.51.100.{n}")).collect();

@@ -1,4 +1,4 @@
-//! Requests that make no sense: a 4xx in the known shape, and nothing changed.
+//! Malformed requests: each gets a 4xx in the documented form and changes nothing.
 
 use crate::server::Server;
 use serde_json::{Value, json};

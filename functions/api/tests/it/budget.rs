@@ -1,4 +1,4 @@
-//! What orders say of a run's cost.
+//! Budgets in orders.
 
 use bench_domain::{Code, Outcome, Position};
 use bench_state::{EventKind, NewEvent};
@@ -35,7 +35,7 @@ async fn dollars_need_a_price_and_tokens_do_not() {
     assert_eq!(tokens.status, 201, "{}", tokens.text);
     assert_eq!(tokens.json()["budget"], json!({ "usd": null, "tokens": 5 }));
     assert_eq!(tokens.json()["spent"], json!({ "tokens": 0, "usd": null, "estimated_tokens": 0 }));
-    // The public list has the price of this one.
+    // The public list has this model's price.
     let dollars = server.order("/api/runs", &[], &limited("b/two", "budget_usd", json!(0.5))).await;
     assert_eq!(dollars.status, 201, "{}", dollars.text);
     let view = dollars.json();

@@ -1,4 +1,4 @@
-//! Root, health, models, benchmarks, sign-in: what the compatible system's HTTP suite asks for.
+//! Root, health, models, benchmarks, sign-in: the routes that the compatible system's HTTP test suite calls.
 
 use crate::server::Server;
 use serde_json::json;
@@ -111,7 +111,7 @@ async fn benchmarks_say_what_they_are() {
         let defaults: Vec<bool> = protocols.iter().map(|one| one["is_default"].as_bool().unwrap()).collect();
         assert_eq!(defaults.iter().filter(|is_default| **is_default).count(), 1);
         assert!(defaults[0]);
-        // What stands beside the list is said of the default one.
+        // Fields outside of the list describe the default protocol.
         assert_eq!(benchmark["protocol"], protocols[0]["protocol"]);
         assert_eq!(benchmark["prompt_digest"], protocols[0]["prompt"]["digest"]);
         assert_eq!(benchmark["judged"], json!(!protocols[0]["judge"].is_null()));

@@ -1,4 +1,4 @@
-//! Two runs on the same items.
+//! Comparison of two runs on the same items.
 
 use crate::server::Server;
 use bench_domain::Outcome::{Correct, Incorrect, InfrastructureError};
@@ -58,7 +58,7 @@ async fn what_cannot_be_compared_is_refused() {
         (400, "The runs have no benchmark in common")
     );
     assert_eq!(server.get(&format!("/api/runs/{over}/compare/abc")).await.status, 404);
-    // Canceled before it was planned: nothing to compare, and that is said.
+    // A run that was canceled before it was planned has nothing to compare, and the response says so.
     server.post(&format!("/api/runs/{open}/cancel"), &[]).await;
     let empty = server.get(&format!("/api/runs/{over}/compare/{open}")).await.json();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Orders: what is made, what is refused, and in which order things are checked.
+//! Orders: created runs, refusals, and the order of the checks.
 
 use crate::server::Server;
 use bench_domain::run::{AuthMode, DatasetChoice, Owner};
@@ -92,7 +92,7 @@ async fn a_run_shows_the_size_of_its_own_dataset_before_it_is_planned() {
     };
     let file = DatasetChoice::Local { revision: "r".into() };
     for (order, sizes) in [
-        // Those of the demo data that the options leave.
+        // Items of the demo data after the options filtered them.
         (order(true, &[]), [28, 2]),
         (order(false, &[]), [12_032, bench_benchmarks::find("livecodebench").unwrap().spec().items]),
         (order(false, &[("mmlu_pro", file.clone()), ("livecodebench", file)]), [0, 0]),
@@ -197,7 +197,7 @@ async fn the_callers_key_is_stored_for_the_run_and_nowhere_else() {
     assert!(matches!(record.spec.owner, Owner::Key(_)));
     assert!(!format!("{record:?}").contains("sk-caller"));
     assert_eq!(server.api.credentials.get(id).await.unwrap(), Some(Secret::new("sk-caller").unwrap()));
-    // Nothing of what the services keep on the disk holds it in clear.
+    // No file of the services on disk contains the key as plain text.
     let mut files = vec![server.embedded.data_dir().to_owned()];
     let mut seen = 0;
     while let Some(path) = files.pop() {
@@ -227,7 +227,7 @@ async fn a_repeat_under_one_key_makes_one_run() {
         (refused.status.as_u16(), refused.detail().as_str()),
         (422, "This Idempotency-Key was used for another order.")
     );
-    // Somebody else's key is another one.
+    // The same idempotency key from another caller is a different key.
     let callers = server.order("/api/runs/api", &[key, KEY], &body).await;
     assert_eq!(callers.status, 201);
     assert_eq!(server.get("/api/runs").await.json()["total"], 2);

@@ -1,11 +1,11 @@
-//! The OpenAPI document against the router.
+//! Compares the OpenAPI document with the router.
 
 use std::collections::BTreeSet;
 
 use crate::server::Server;
 use serde_json::Value;
 
-/// Routes of the exports function, which stands behind the same address.
+/// Routes of the exports function, which is served at the same address.
 const ELSEWHERE: [&str; 5] = [
     "/api/runs/{run_id}/export",
     "/api/exports/public-key",
@@ -15,12 +15,12 @@ const ELSEWHERE: [&str; 5] = [
 ];
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// Paths of the router's routes, as its debug output lists them: it has no other way to tell.
+/// Returns the paths of the router, parsed from its debug output: it offers no other way to list them.
 fn paths(routes: &axum::Router) -> BTreeSet<String> {
     let shown = format!("{routes:?}");
     let entries = shown.split("RouteId(").skip(1);
     let paths = entries.filter_map(|entry| entry.split_once("): \"")?.1.split('"').next());
-    // That of the fallback is axum's own.
+    // The fallback's path is internal to axum.
     paths.filter(|path| !path.contains("__private__axum")).map(str::to_owned).collect()
 }
 
@@ -92,7 +92,7 @@ async fn the_page_shows_every_operation_without_anything_from_elsewhere() {
     }
 }
 
-/// The views against the document: every field that is sent is described.
+/// Compares the views with the document: every sent field is described.
 #[tokio::test]
 async fn every_field_of_a_run_is_described() {
     let server = Server::local().await;

@@ -11,7 +11,7 @@ struct Message {
     data: Value,
 }
 
-/// The messages of a stream, without comments and `retry`.
+/// Returns the messages of a stream, without comments and `retry`.
 fn messages(stream: &str) -> Vec<Message> {
     assert!(stream.ends_with("\n\n"));
     let blocks = stream.split_terminator("\n\n").filter(|block| block.contains("data: "));
@@ -60,7 +60,7 @@ async fn a_finished_run_streams_every_event_and_then_done() {
     }
     assert_eq!(events[0].data["event_type"], "run_created");
 
-    // Events of one time are not skipped, wherever one goes on.
+    // Events with equal times are not skipped, wherever the client resumes.
     let (id, rest) = (events[299].id.clone().unwrap(), 150);
     let path = format!("/api/runs/{run}/events");
     let by_query = server.get(&format!("{path}?Last-Event-ID={id}")).await;
@@ -130,7 +130,7 @@ async fn where_waiting_is_paid_for_a_stream_ends_with_what_there_is() {
     assert!(!reply.text.contains("event: done"));
 }
 
-/// What a client receives that reconnects whenever a stream ends, until the run is over.
+/// Collects the events of a client that reconnects whenever a stream ends, until the run is over.
 #[tokio::test]
 async fn a_stream_that_ends_in_time_is_resumed_without_loss_or_repetition() {
     let soon = std::time::Duration::from_millis(30);
@@ -151,11 +151,11 @@ async fn a_stream_that_ends_in_time_is_resumed_without_loss_or_repetition() {
         if is_done {
             break;
         }
-        // The run is open: nothing but the time has ended the stream.
+        // The run is open, so only the time limit can have ended the stream.
         assert!(reply.text.ends_with("retry: 1000\n\n"), "{}", reply.text);
         match streams {
             1..=3 => {
-                // More than a page of them, of one time, between two streams.
+                // More than a page of events with equal times, between two streams.
                 for number in 0..250 {
                     let event = NewEvent::new(EventKind::BenchmarkProgress, format!("{streams}: {number}"));
                     server.api.state.add_event(run, &event, bench_clock::now()).await.unwrap();

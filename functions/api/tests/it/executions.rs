@@ -1,4 +1,4 @@
-//! Items of several questions, answers that were run in a sandbox, and benchmarks' own options.
+//! Items with several questions, answers that ran in a sandbox, and benchmark options.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::server::Server;
 const OWNER: (&str, &str) = ("authorization", "Bearer key-a");
 const STRANGER: (&str, &str) = ("authorization", "Bearer key-b");
 
-/// What a job and a step may hold that nobody else may read of a gated dataset.
+/// Texts of jobs and steps that are private for a gated dataset.
 const SECRETS: [&str; 5] =
     ["first question", "first answer", "said while running", "trace of it", "left behind"];
 
@@ -139,7 +139,7 @@ async fn options_are_checked_and_kept() {
     }
 }
 
-/// Of every benchmark that has options: a run keeps what is not the default, shows it, and is another order for it.
+/// For every benchmark with options: a run stores and shows options that aren't the default, and counts as another order.
 #[tokio::test]
 async fn every_benchmark_says_its_options_and_takes_them() {
     let server = Server::local().await;
@@ -240,7 +240,7 @@ async fn a_run_keeps_the_options_that_it_was_given() {
         assert!(reply.text.contains(part), "{part}: {}", reply.text);
         assert_eq!(reply.json()["detail"][0]["loc"][1], "benchmark_options");
     }
-    // Another option under the same key is another order.
+    // Another option under the same idempotency key is another order.
     let keyed =
         async |options: Value| server.order("/api/runs", &[("idempotency-key", "k1")], &order(options)).await;
     let first = keyed(chosen.clone()).await;

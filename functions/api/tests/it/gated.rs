@@ -1,4 +1,4 @@
-//! Texts of gated datasets: for the run's owner and the operator, on every path that could show them.
+//! Texts of gated datasets: visible only to the run's owner and the operator, on every path that could show them.
 
 use bench_domain::{Outcome, Position, RunId};
 use serde_json::{Value, json};
@@ -9,11 +9,10 @@ const OWNER: (&str, &str) = ("authorization", "Bearer key-a");
 const STRANGER: (&str, &str) = ("authorization", "Bearer key-b");
 const ADMIN: (&str, &str) = ("x-admin-secret", "hush");
 
-/// What only owner and operator may read: of the prompt, the answer, its reasoning, the reasons of verdicts and what
-/// a provider said.
+/// Texts that only owner and operator may read: parts of prompt, answer, reasoning, verdict reasons and a provider's message.
 const SECRETS: [&str; 5] = ["What is q", "said of", "Hmm.", "B is not A", "from Chutes"];
 
-/// A run of GPQA Diamond whose items came from there, over, with answers, wrong ones and failures.
+/// Creates a finished run of GPQA Diamond with items from `source`: correct and wrong answers, and failures.
 async fn run_from(server: &Server, source: &str) -> RunId {
     let order = json!({ "model_id": "oracle", "selected_benchmarks": ["gpqa_diamond"], "demo": true });
     let made = server.order("/api/runs", &[OWNER], &order).await;
@@ -30,7 +29,7 @@ async fn run_from(server: &Server, source: &str) -> RunId {
     run
 }
 
-/// Everything that can be read of a run.
+/// Returns all paths that show data of a run.
 fn paths(run: RunId) -> Vec<String> {
     let details = format!("/api/runs/{run}/benchmarks/gpqa_diamond");
     vec![
@@ -98,7 +97,7 @@ async fn strangers_read_ids_digests_and_verdicts_on_every_path() {
 async fn owner_and_operator_read_everything() {
     let server = Server::deployed().await;
     let run = run_from(&server, "hub").await;
-    // A stranger first: what was summed up for one is not kept for the other.
+    // A stranger reads first: the cached summary for the stranger must not be served to the owner.
     server.ask("GET", &paths(run)[0], &[STRANGER], "").await;
     for headers in [[OWNER], [ADMIN]] {
         let page = server.ask("GET", &paths(run)[0], &headers, "").await;
@@ -131,7 +130,7 @@ async fn an_order_that_names_nothing_means_what_can_be_had() {
     let demo = json!({ "model_id": "oracle", "demo": true });
     let id = server.order("/api/runs", &[], &demo).await.json()["id"].as_str().unwrap().to_owned();
     assert!(all_of(&server, &id).await.contains(&"gpqa_diamond".to_owned()));
-    // Who names it is told what to do.
+    // An order that names the benchmark is refused with instructions.
     let named = json!({ "model_id": "oracle", "selected_benchmarks": ["mmlu_pro", "gpqa_diamond"] });
     let refused = server.order("/api/runs", &[], &named).await;
     assert_eq!(refused.status, 400);

@@ -1,4 +1,4 @@
-//! Benchmarks of a run: items, their order and pages, sums, and what a view holds.
+//! Benchmarks of a run: items, their order and pages, sums, and the contents of views.
 
 use crate::server::Server;
 use bench_domain::{Outcome, Position, SampleBody, TextRepairs};
@@ -144,7 +144,7 @@ async fn items_come_in_the_order_of_the_plan_with_their_texts() {
         details["benchmark"]["started_at"],
         server.get(&format!("/api/runs/{run}")).await.json()["benchmarks"][0]["started_at"]
     );
-    // The second time the sums come from memory.
+    // The second response takes the sums from the cache.
     assert_eq!(server.get(&path).await.json(), details);
 }
 

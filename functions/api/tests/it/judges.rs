@@ -1,4 +1,4 @@
-//! Protocols and judges in orders: what is chosen, what is refused, whose key is used.
+//! Protocols and judges in orders: accepted and refused choices, and which key is used.
 
 use crate::server::Server;
 use bench_domain::run::AuthMode;
@@ -39,7 +39,7 @@ async fn a_judge_is_named_or_follows_from_the_model_or_the_operator() {
         view["judge"],
         json!({ "model": "openrouter/j", "temperature": 0.5, "seed": -3, "max_tokens": 99 })
     );
-    // Settings alone leave the judge to the default.
+    // An order with settings but no judge uses the default judge.
     let (_, view) = made(&server, "/api/runs", &[], &order("oracle", json!({ "seed": 1 }))).await;
     assert_eq!((&view["judge"]["model"], &view["judge"]["seed"]), (&json!("oracle"), &json!(1)));
 
@@ -58,7 +58,7 @@ async fn a_judge_is_named_or_follows_from_the_model_or_the_operator() {
         assert_eq!(reply.status, status, "{judge}: {}", reply.text);
         assert!(reply.detail().contains(part), "{part}: {}", reply.detail());
     }
-    // Where nobody judges none is kept.
+    // Without judged benchmarks, the order's judge isn't stored.
     let body = json!({ "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"], "judge": { "model_id": "oracle" } });
     let (_, view) = made(&server, "/api/runs", &[], &body).await;
     assert_eq!(view["judge"], json!(null));
@@ -99,7 +99,7 @@ async fn the_judges_key_is_sealed_apart_and_goes_to_its_own_provider() {
     let same = order("openrouter/m", json!({ "model_id": "openrouter/j" }));
     for (body, headers, own, judge) in [
         (&other, vec![KEY, JUDGE_KEY], "sk-caller", "sk-judge"),
-        // The caller's key is for another provider: the operator's is used.
+        // The caller's key is for another provider, so the operator's key is used.
         (&other, vec![KEY], "sk-caller", ""),
         (&same, vec![KEY], "sk-caller", "sk-caller"),
         (&same, vec![KEY, JUDGE_KEY], "sk-caller", "sk-judge"),
@@ -109,14 +109,14 @@ async fn the_judges_key_is_sealed_apart_and_goes_to_its_own_provider() {
         let expected = if judge.is_empty() { AuthMode::System } else { AuthMode::ApiKey };
         assert_eq!(auth(run).await, expected);
     }
-    // On the operator's key with a judge's key of one's own; the oracle needs none.
+    // A run on the operator's key may use the caller's key for the judge; the oracle needs no key.
     let (run, _) = made(&server, "/api/runs", &[JUDGE_KEY], &same).await;
     assert_eq!(keys(run).await, (String::new(), "sk-judge".to_owned()));
     let (run, _) = made(&server, "/api/runs", &[JUDGE_KEY], &order("oracle", json!(null))).await;
     assert_eq!(keys(run).await, (String::new(), String::new()));
     let bad = server.order("/api/runs", &[("x-judge-authorization", "Basic eA==")], &same).await;
     assert_eq!((bad.status.as_u16(), bad.detail().as_str()), (401, "Invalid X-Judge-Authorization header"));
-    // Nothing of what the services keep on the disk holds them in clear.
+    // No file of the services on disk contains the keys as plain text.
     let mut files = vec![server.embedded.data_dir().to_owned()];
     while let Some(path) = files.pop() {
         if path.is_dir() {
@@ -196,7 +196,7 @@ async fn the_command_line_says_where_the_judge_answers() {
     );
     let view = server.get(&format!("/api/runs/{}", created.run.run.spec.id)).await;
     assert!(!view.text.contains("127.0.0.1"), "{}", view.text);
-    // A request cannot.
+    // A request can't set the judge's base URL.
     let body = json!({
         "model_id": "oracle", "selected_benchmarks": ["aa_omniscience"], "demo": true,
         "judge": { "model_id": "oracle" }, "judge_base_url": "http://127.0.0.1:9/v1",
@@ -252,7 +252,7 @@ async fn schedules_have_judges_and_protocols() {
         assert_eq!(reply.status, 200, "{}", reply.text);
         reply.json()
     };
-    // What is not touched stays, its key with it.
+    // Unchanged fields stay, and so does the judge's key.
     let changed = patch(&[], json!({ "subset_count": 3 })).await;
     assert_eq!((&changed["judge"], &changed["protocols"]), (&made["judge"], &made["protocols"]));
     assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
@@ -268,7 +268,7 @@ async fn schedules_have_judges_and_protocols() {
     .await;
     assert_eq!((&changed["judge"]["model"], &changed["judge"]["seed"]), (&json!("openrouter/j"), &json!(2)));
     assert_eq!(credentials.judge_for(id).await.unwrap(), Some(Secret::new("sk-other").unwrap()));
-    // Benchmarks that are gone take protocol and judge with them.
+    // Removing a benchmark also removes its protocol and judge.
     let changed = patch(&[], json!({ "selected_benchmarks": ["mmlu_pro"] })).await;
     assert_eq!((&changed["judge"], &changed["protocols"]), (&json!(null), &json!({})));
     assert_eq!(server.ask("DELETE", &path, &[], "").await.status, 200);

@@ -130,7 +130,7 @@ async fn the_callers_key_goes_with_the_run_and_comes_back_with_a_requeue() {
     assert_eq!(server.get(&format!("/api/runs/{run}")).await.json()["status"], "canceled");
     assert_eq!(server.post(&path, &[KEY]).await.status, 200);
     assert_eq!(stored().await, Some(Secret::new("sk-caller").unwrap()));
-    // A second requeue, too late, does not take the key of the open run away.
+    // A second requeue comes too late and doesn't remove the open run's key.
     assert_eq!(server.post(&path, &[KEY]).await.status, 400);
     assert!(stored().await.is_some());
     server.post(&format!("/api/runs/{run}/cancel"), &[KEY]).await;

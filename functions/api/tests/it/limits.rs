@@ -1,4 +1,4 @@
-//! Answers that API Gateway can carry, whatever is in the runs.
+//! Responses stay within API Gateway's size limit, whatever the runs contain.
 
 use crate::server::{Reply, Server};
 use bench_domain::{Outcome, Position, RunId};
@@ -6,11 +6,11 @@ use bench_state::{EventKind, NewEvent};
 use bench_web::size::carried_text_bytes;
 use serde_json::{Value, json};
 
-/// What Lambda takes, less what stands around a body.
+/// Lambda's response limit, less the bytes around the body.
 const CARRIED_MAX: usize = 6_291_456 - 64 * 1024;
 const MIB: usize = 1024 * 1024;
 
-/// A server behind API Gateway: nothing is streamed.
+/// Starts a server behind API Gateway: nothing is streamed.
 async fn behind_gateway() -> Server {
     Server::with(true, &[], |config| config.streaming = false).await
 }
@@ -22,7 +22,7 @@ fn fits(reply: &Reply) {
     assert!(carried <= CARRIED_MAX, "{carried} bytes");
 }
 
-/// A run whose samples have these answers.
+/// Creates a run whose samples have these answers.
 async fn run_with(server: &Server, answers: &[String]) -> RunId {
     let run = server.run_of(&["mmlu_pro"]).await;
     server.plan(run, "mmlu_pro", answers.len() as u64, 1).await;
@@ -36,7 +36,8 @@ async fn run_with(server: &Server, answers: &[String]) -> RunId {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_of_long_answers_ends_early_and_none_is_lost() {
     let server = behind_gateway().await;
-    // What looks small as text is large once it is carried: each of these takes two bytes in JSON, and four around it.
+    // A text may grow when it is carried: each of these characters takes two bytes in JSON, and four in the
+    // JSON text around it.
     let answers: Vec<String> = (0..12).map(|n| format!("{n}{}", "\"".repeat(600 * 1024))).collect();
     let run = run_with(&server, &answers).await;
     let path = format!("/api/runs/{run}/benchmarks/mmlu_pro");
@@ -58,7 +59,7 @@ async fn a_page_of_long_answers_ends_early_and_none_is_lost() {
     }
     assert!(seen == answers, "every answer, whole and in order");
     assert!(pages > 2, "{pages} pages");
-    // Where answers are streamed they are not bounded so.
+    // Where responses are streamed, they have no such limit.
     let whole = Server::local().await;
     let run = run_with(&whole, &answers).await;
     let reply = whole.get(&format!("/api/runs/{run}/benchmarks/mmlu_pro?limit=500")).await;
@@ -141,7 +142,7 @@ async fn events_come_in_answers_that_can_be_carried() {
     }
     let all: Vec<u64> = (1..=seen.len() as u64).collect();
     assert!(seen == all && seen.len() >= 42, "{seen:?}");
-    // As a stream: it ends before it is too large, and goes on after the last event that was seen.
+    // As a stream: it ends before it is too large, and resumes after the last event that the client saw.
     let (mut streamed, mut last) = (0, String::new());
     loop {
         let headers = [("last-event-id", last.as_str())];

@@ -1,4 +1,4 @@
-//! The API's router over the embedded services: requests in, statuses and bodies out.
+//! The API's router over the embedded services: tests send requests and check statuses and bodies.
 
 #![allow(clippy::unwrap_used, clippy::panic)] // a test that cannot go on ends
 

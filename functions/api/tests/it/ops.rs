@@ -1,4 +1,4 @@
-//! What operators look at.
+//! Operators' views.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ fn ids(list: &Value) -> Vec<RunId> {
     list.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().parse().unwrap()).collect()
 }
 
-/// The counts are what a count of the runs themselves gives.
+/// Checks that the counts match the runs themselves, and returns the overview.
 async fn counts_are_right(server: &Server) -> Value {
     let overview = overview_at(server, bench_clock::now(), 60).await;
     for status in STATUSES {
@@ -67,7 +67,7 @@ async fn counts_follow_a_run_through_its_life() {
     assert_eq!(ids(&overview["completed_runs"]), [failed, done, second], "the latest end first");
     assert_eq!(overview["completed_runs"][2]["status"], "canceled");
     server.post(&format!("/api/admin/runs/{failed}/requeue"), &[]).await;
-    // Refused: counted nowhere.
+    // A refused requeue isn't counted.
     server.post(&format!("/api/admin/runs/{failed}/requeue"), &[]).await;
     let overview = counts_are_right(&server).await;
     assert_eq!(ids(&overview["queued_runs"]), [first, failed]);
@@ -83,7 +83,7 @@ async fn counts_follow_a_run_through_its_life() {
     assert_eq!(record.spec.id, second);
 }
 
-/// Changes that race for one run: whoever wins is counted, once.
+/// Concurrent changes of one run: only the one that wins is counted, once.
 #[tokio::test]
 async fn races_are_counted_once() {
     let server = Server::local().await;
@@ -100,7 +100,7 @@ async fn workers_are_those_of_the_last_minutes_and_the_series_reaches_back() {
     let server = Server::local().await;
     let state = &server.api.state;
     server.run_of(&["mmlu_pro"]).await;
-    // Two minutes into an hour: who was seen lately was seen in the hour before.
+    // Two minutes into an hour, an active worker's last heartbeat may be in the previous hour.
     let hour = bench_clock::now().as_micros() / 3_600_000_000;
     let now = Timestamp::from_micros(hour * 3_600_000_000 + 130_000_000);
     for (worker, seconds, runs) in
@@ -139,12 +139,12 @@ async fn workers_are_those_of_the_last_minutes_and_the_series_reaches_back() {
     assert_eq!(minutes(&overview), expected);
     assert_eq!(minutes(&overview_at(&server, now, 30).await), expected[1..]);
     assert_eq!(minutes(&overview_at(&server, now, 1_440).await), expected, "25 hours ago is too long ago");
-    // A second worker in a minute, and a minute that is told of twice.
+    // A second worker in a minute, and a second heartbeat for the same minute.
     state.note_heartbeat(&beat("b", back(now, 5), 1)).await.unwrap();
     state.note_heartbeat(&beat("b", back(now, 5), 2)).await.unwrap();
     let last = minutes(&overview_at(&server, now, 60).await).pop().unwrap();
     assert_eq!(last, minute(5, 2, 2));
-    // An hour later the hours before are over and kept; what is kept is what was read.
+    // An hour later the previous hours have ended and are cached; the cache returns the same values.
     let later = now.plus(Duration::from_secs(3_600));
     let first = minutes(&overview_at(&server, later, 120).await);
     assert_eq!(first.len(), 5);
@@ -262,7 +262,7 @@ async fn the_sandbox_host_is_passed_through() {
     }
     let many = format!("/api/ops/sandy/sandboxes?ids={}", vec!["x"; 101].join(","));
     assert_eq!(server.get(&many).await.problems(), ["too_long"]);
-    // What was told is good for a moment, also when the service went away.
+    // Responses are cached for a moment, also after the service went away.
     task.abort();
     assert_eq!(server.get("/api/ops/sandy/metrics?hours=12").await.status, 200);
 }

@@ -1,4 +1,4 @@
-//! Reading is public, changing is owned.
+//! Anyone may read; only owners and the operator may change.
 
 use crate::server::Server;
 use bench_domain::RunId;
@@ -33,7 +33,7 @@ async fn a_server_on_a_network_makes_no_run_for_nobody() {
     assert_eq!((record.spec.owner, record.spec.auth), (Owner::Local, AuthMode::System));
     let wrong = server.order("/api/runs", &[("x-admin-secret", "guess")], &body()).await;
     assert_eq!((wrong.status.as_u16(), wrong.detail().as_str()), (401, "Invalid admin secret"));
-    // The machine's own LM Studio is nobody's business over a network.
+    // Over a network, callers may not use this machine's LM Studio.
     assert_eq!(server.order("/api/runs", &[A], &json!({ "model_id": "lmstudio/x" })).await.status, 400);
 }
 

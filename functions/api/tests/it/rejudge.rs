@@ -1,4 +1,4 @@
-//! Answers judged again: versions, what is copied, what is refused, what is shown.
+//! Rejudging: versions, copied data, refusals, and views.
 
 use crate::server::Server;
 use bench_domain::Outcome::{Correct, Incorrect, Unsupported};
@@ -55,7 +55,7 @@ async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
     let events = server.get(&format!("/api/runs/{second}/events?cursor=")).await.json();
     assert_eq!(events["events"][0]["data"]["rejudges"], json!({ "run": first, "version": 2 }));
 
-    // Judging the judged again refers to the run that asked the model.
+    // Rejudging a rejudged run refers to the run that asked the model.
     server
         .finish_judged(second, &[Correct, Correct, Correct], |judge| {
             judge.model = "openrouter/j".into();
@@ -64,7 +64,7 @@ async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
         .await;
     let third = server.order(&path(second), &[], &json!({ "judge": { "model_id": "oracle" } })).await.json();
     assert_eq!(third["rejudges"], json!({ "run": first, "version": 3 }));
-    // Without a name it is the judge of the run that was named, with its settings unless others are given.
+    // Without a name, the judge is that of the named run, with its settings unless the order overrides them.
     server.post(&format!("/api/runs/{}/cancel", id(&third)), &[]).await;
     let fourth = server.order(&path(second), &[JUDGE_KEY], &json!({ "judge": { "seed": 10 } })).await.json();
     assert_eq!(
@@ -87,7 +87,7 @@ async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
     assert_eq!((&scored[0]["benchmark_name"], &scored[0]["score"]), (&json!("hle"), &json!(1.0)));
     assert_eq!((&scored[0]["judge"]["version"], &scored[0]["judge"]["seed"]), (&json!(2), &json!(7)));
 
-    // A run that is deleted leaves its number used; the first one takes the list with it.
+    // A deleted run's version number stays used. Deleting the first run deletes the list.
     assert_eq!(server.ask("DELETE", &format!("/api/runs/{second}"), &[], "").await.status, 200);
     let listed = judgings(&server, first).await;
     assert_eq!(
@@ -199,7 +199,7 @@ async fn repeats_make_one_version_and_orders_at_once_make_one_each() {
 
 #[tokio::test]
 async fn a_repeat_and_what_is_refused_are_not_counted_as_orders() {
-    // The run itself is one order.
+    // The run itself counts as one order.
     let server = Server::new(true, &[("BENCH_LIMIT_ORDERS_PER_MINUTE_PER_OWNER", "2")]).await;
     let run = server.judged_run(&[Correct]).await;
     for _ in 0..3 {

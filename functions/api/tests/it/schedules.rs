@@ -1,4 +1,4 @@
-//! Schedules over HTTP: made, seen, changed, run, deleted.
+//! Schedules over HTTP: create, read, change, run, delete.
 
 use crate::server::{Reply, Server};
 use bench_domain::run::{AuthMode, COVERAGE_MIN_DEFAULT, ItemNaming, JudgeSpec, Owner};
@@ -80,7 +80,7 @@ async fn a_schedule_is_an_order_with_a_plan() {
     assert_eq!((&list["total"], &list["next_offset"]), (&json!(1), &Value::Null));
     assert_eq!(list["schedules"][0]["id"], made["id"]);
     assert_eq!(server.get(&path(&made)).await.json()["name"], "nightly");
-    // Without a zone it is UTC, without a benchmark it is all, and it can be made switched off.
+    // Defaults are UTC and all benchmarks, and a schedule can be created disabled.
     let bare = make(
         &server,
         &[],
@@ -176,7 +176,7 @@ async fn reading_is_public_changing_is_owned_and_secrets_are_the_owners() {
             }
         }
     }
-    // The operator may make one on the operator's key.
+    // The operator may create a schedule on the operator's key.
     let operators = make(&server, &[ADMIN], &body()).await;
     assert_eq!(operators["own_key"], false);
     assert_eq!(patch(&server, &made, &[ADMIN], &json!({ "enabled": false })).await.status, 200);
@@ -222,7 +222,7 @@ async fn a_change_is_of_what_is_sent_and_nothing_else() {
         patch(&server, &made, &[], &json!({ "temperature": null, "budget_tokens": null })).await.json();
     assert_eq!((&back["temperature"], &back["budget_tokens"]), (&Value::Null, &Value::Null));
 
-    // What cannot be is refused, and changes nothing.
+    // Invalid changes are refused and change nothing.
     let before = stored(&server, &made).await;
     for (change, status) in [
         (json!({ "cron": "nope" }), 422),
@@ -241,9 +241,9 @@ async fn a_change_is_of_what_is_sent_and_nothing_else() {
     assert_eq!(Schedule { updated_at: before.updated_at, ..after }, before);
 }
 
-/// Whether every field of a template is set to something else than it has by default.
+/// Returns true if every field of a template differs from its default.
 fn is_all_set(run: &RunTemplate) -> bool {
-    // Named one by one: a new field belongs into the order of the test below.
+    // Every field is listed: a new one must be added to the order of the test below.
     let RunTemplate {
         model: _,
         benchmarks,
@@ -282,7 +282,7 @@ fn is_all_set(run: &RunTemplate) -> bool {
         && price.is_some()
 }
 
-/// A schedule with everything that can be ordered, and the run's template that is stored with it.
+/// Creates a schedule that sets every field of an order, and returns it with its stored run template.
 async fn with_everything(server: &Server) -> (Value, RunTemplate) {
     let body = json!({
         "name": "all", "cron": "30 2 * * *", "time_zone": "Europe/Berlin", "model_id": "oracle", "demo": true,
@@ -297,7 +297,7 @@ async fn with_everything(server: &Server) -> (Value, RunTemplate) {
     let id: ScheduleId = made["id"].as_str().unwrap().parse().unwrap();
     let record = server.api.state.schedule(id).await.unwrap().unwrap();
     let mut schedule = record.schedule.clone();
-    // These are noted, not ordered.
+    // These fields are recorded, not ordered.
     schedule.run.coverage_min = 0.25;
     schedule.run.price = Some(Price { input_per_million_usd: 1.0, output_per_million_usd: 2.0 });
     let written = server.api.state.update_schedule(&record, &schedule, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! A server to ask, and a worker that needs no model.
+//! A test server with a client, and a fake worker that needs no model.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) struct Server {
     _dir: tempfile::TempDir,
 }
 
-/// An answer as a test looks at it.
+/// A response, read whole.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) headers: http::HeaderMap,
@@ -55,7 +55,7 @@ impl Reply {
         self.json()["code"].as_str().and_then(Code::from_name)
     }
 
-    /// Every error has a sentence or a list of problems, and a code that the table has.
+    /// Checks that an error has a sentence or a list of problems, and a known code.
     fn check_error(&self) {
         if (self.status.is_client_error() || self.status.is_server_error()) && !self.text.is_empty() {
             let body = self.json();
@@ -64,7 +64,7 @@ impl Reply {
         }
     }
 
-    /// The kinds of problems that a 422 tells.
+    /// Returns the kinds of problems in a 422 response.
     pub(crate) fn problems(&self) -> Vec<String> {
         assert_eq!(self.status, 422, "{}", self.text);
         let detail = self.json()["detail"].clone();
@@ -74,13 +74,13 @@ impl Reply {
 }
 
 impl Server {
-    /// A server that is bound to loopback.
+    /// Starts a server that is bound to loopback.
     pub(crate) async fn local() -> Self {
         Self::new(true, &[]).await
     }
 
-    /// A server that is not, whose operator's secret is `hush`, and whose operator has listed the holders of `key-a`,
-    /// `key-b` and `sk-caller` with every permission.
+    /// Starts a server that isn't bound to loopback. The operator's secret is `hush`, and the holders of
+    /// `key-a`, `key-b` and `sk-caller` are listed with every permission.
     pub(crate) async fn deployed() -> Self {
         let server = Self::new(false, &[]).await;
         for key in ["key-a", "key-b", "sk-caller"] {
@@ -89,7 +89,7 @@ impl Server {
         server
     }
 
-    /// Lists a caller.
+    /// Adds a caller to the operator's list.
     pub(crate) async fn list(
         &self,
         kind: AccessKind,
@@ -146,7 +146,7 @@ impl Server {
         Self { router: router(Arc::clone(&api)), api, embedded, _dir: dir }
     }
 
-    /// Another server over the same data, with these variables.
+    /// Starts another server over the same data, with these variables.
     pub(crate) fn again(&self, vars: &[(&str, &str)]) -> Self {
         let api = &self.api;
         let vars: BTreeMap<&str, &str> = [("ADMIN_SECRET", "hush"), ("SKIP_MODEL_SYNC", "1")]
@@ -208,7 +208,7 @@ impl Server {
         self.ask("POST", path, &all, body.to_string()).await
     }
 
-    /// Orders a run of the oracle at this machine; its id.
+    /// Orders a run of the oracle from this machine and returns its id.
     pub(crate) async fn run_of(&self, benchmarks: &[&str]) -> RunId {
         let body = json!({ "model_id": "oracle", "selected_benchmarks": benchmarks, "demo": true });
         let reply = self.order("/api/runs", &[], &body).await;
@@ -216,7 +216,7 @@ impl Server {
         reply.json()["id"].as_str().unwrap().parse().unwrap()
     }
 
-    /// Messages that wait in a queue. They stay there for nobody else.
+    /// Receives the messages of a queue. No other consumer can receive them afterwards.
     pub(crate) async fn messages(&self, queue: QueueName) -> Vec<Message> {
         let url = self.api.queues.url(queue).unwrap();
         let client = self.api.queues.client();
@@ -229,12 +229,12 @@ impl Server {
             .collect()
     }
 
-    /// What the planner does: `items` demo items, each asked `samples_per_item` times.
+    /// Plans a run as the planner does: `items` demo items with `samples_per_item` samples each.
     pub(crate) async fn plan(&self, run: RunId, name: &str, items: u64, samples_per_item: u32) {
         self.plan_as(run, name, items, samples_per_item, |_| {}).await;
     }
 
-    /// The same with items from another source.
+    /// Like `plan`, with items from another source.
     pub(crate) async fn plan_from(
         &self,
         source: &str,
@@ -247,7 +247,7 @@ impl Server {
             .await;
     }
 
-    /// The same, with a plan that is other than usual.
+    /// Like `plan`, with a modified plan.
     pub(crate) async fn plan_as(
         &self,
         run: RunId,
@@ -306,13 +306,13 @@ impl Server {
         state.change_benchmark(run, record, &next, Some(&plan), None, now).await.unwrap();
     }
 
-    /// What a worker does with one sample. Graded samples and empty answers have a stored body.
+    /// Commits one sample as a worker does. Graded samples and empty answers have a stored body.
     pub(crate) async fn commit(&self, run: RunId, name: &str, position: Position, outcome: Outcome) {
         let text = if outcome == Outcome::NoAnswer { "" } else { "The answer is\0 (A)." };
         self.commit_text(run, name, position, outcome, text).await;
     }
 
-    /// The same, with what the model answered.
+    /// Like `commit`, with the model's answer.
     pub(crate) async fn commit_text(
         &self,
         run: RunId,
@@ -324,7 +324,7 @@ impl Server {
         self.commit_body(run, name, position, outcome, text, |_| {}).await;
     }
 
-    /// The same, with a body that is other than usual.
+    /// Like `commit`, with a modified body.
     pub(crate) async fn commit_body(
         &self,
         run: RunId,
@@ -398,7 +398,7 @@ impl Server {
             .unwrap();
     }
 
-    /// What the finisher does.
+    /// Closes a run as the finisher does.
     pub(crate) async fn close(&self, run: RunId) {
         let state = &self.api.state;
         let now = bench_clock::now();
@@ -430,14 +430,15 @@ impl Server {
         state.change_run(&fresh, &next, fresh.generation, &NewEvent::new(kind, "Over"), now).await.unwrap();
     }
 
-    /// A run of a benchmark whose answers are judged, of a model of the oracle's, over.
+    /// Creates a finished run of the oracle that includes a judged benchmark.
     pub(crate) async fn judged_run(&self, outcomes: &[Outcome]) -> RunId {
         let run = self.run_of(&["hle", "mmlu_pro"]).await;
         self.finish_judged(run, outcomes, |judge| judge.version = 1).await;
         run
     }
 
-    /// What planner, workers and finisher do with a run of a judged benchmark and perhaps one that is not.
+    /// Plans, answers and closes a run with a judged benchmark, as planner, workers and finisher do. Other
+    /// benchmarks may be included.
     pub(crate) async fn finish_judged(
         &self,
         run: RunId,
@@ -467,7 +468,7 @@ impl Server {
         self.close(run).await;
     }
 
-    /// A run of one benchmark whose items ended in these ways, one sample each.
+    /// Creates a finished run of one benchmark with these outcomes, one sample per item.
     pub(crate) async fn finished_run(&self, outcomes: &[Outcome]) -> RunId {
         let run = self.run_of(&["mmlu_pro"]).await;
         self.plan(run, "mmlu_pro", outcomes.len() as u64, 1).await;

@@ -1,4 +1,4 @@
-//! What a provider's lists of models and refusals change.
+//! Effects of a provider's model lists and refusals.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-/// What a made-up provider answers, and what it was asked.
+/// Responses of a fake provider, and the requests that it received.
 pub(crate) struct Provider {
     public: Value,
     pub(crate) gateway: (u16, Value),
@@ -63,7 +63,7 @@ async fn server_of(address: &str) -> Server {
     server_with(address, &[]).await
 }
 
-/// The same with more variables.
+/// Starts a server with additional variables.
 pub(crate) async fn server_with(address: &str, more: &[(&'static str, &str)]) -> Server {
     let base = format!("{address}/v1");
     let mut vars = vec![
@@ -164,10 +164,10 @@ async fn a_refused_key_is_told_before_anything_is_queued() {
     );
     let asked = provider.lock().unwrap().asked.clone();
     assert!(asked.contains(&("/v1/models".into(), Some("Bearer callers-key".into()))));
-    // Every other trouble lets the order through.
+    // Any other failure lets the order through.
     provider.lock().unwrap().gateway = (500, json!({}));
     assert_eq!(outcome("/api/runs", "a/one").await.0, 201);
-    // Not in the list: one token is asked for, and that decides.
+    // For a model that isn't in the list, the server requests one token, and the result decides.
     provider.lock().unwrap().gateway = (200, json!({ "data": [offered("b/two")] }));
     for (chat, status) in [(404, 404), (403, 403), (500, 201)] {
         provider.lock().unwrap().chat = chat;
