@@ -1,4 +1,4 @@
-//! What the API reads from the environment, read once.
+//! Settings of the API, read from the environment once.
 
 use std::time::Duration;
 
@@ -11,75 +11,74 @@ use bench_state::access::{AccessPolicy, OrderLimits};
 use bench_web::{SecretLimits, ServerConfig};
 
 const MAINTENANCE_MESSAGE: &str = "The server is under maintenance; runs cannot be created right now.";
-/// Runs that the estimate of the queue takes to be evaluated at a time, unless said otherwise.
+/// Default number of runs that the queue estimate assumes to be evaluated at a time.
 const QUEUE_SLOTS_DEFAULT: usize = 3;
 const QUEUE_SLOTS_MAX: usize = 10_000;
-/// Samples that a worker works on at once, unless said otherwise.
+/// Default number of samples that a worker processes concurrently.
 const ITEM_CONCURRENCY_DEFAULT: u64 = 4;
 
 /// Settings of the API.
 ///
 /// | variable | default | meaning |
 /// | --- | --- | --- |
-/// | `MAINTENANCE_MODE`, `MAINTENANCE_MESSAGE` | false, a sentence | creation of runs is refused with 503 |
-/// | `ADMIN_SECRET` | none | the operator's secret; without it nobody is admin |
-/// | `BENCH_ACCESS` | `admin,token,provider-key` | rows of the access policy, see [`AccessPolicy`]; without effect on loopback |
+/// | `MAINTENANCE_MODE`, `MAINTENANCE_MESSAGE` | false, a sentence | new runs are refused with 503 |
+/// | `ADMIN_SECRET` | none | the operator's secret; without it no caller is admin |
+/// | `BENCH_ACCESS` | `admin,token,provider-key` | rows of the access policy, see [`AccessPolicy`]; no effect on loopback |
 /// | `BENCH_LIMIT_…` | see [`OrderLimits`] | limits of orders |
 /// | `BENCH_ALLOWED_ORIGINS` | none | origins whose pages may use the API, comma-separated |
-/// | `DEFAULT_MODEL`, `BENCH_MODELS` | none | models that are listed besides the catalogue, `provider/model`, comma-separated |
-/// | `WORKER_MAX_CONCURRENT` | 3 | runs evaluated at a time, for the estimate of the queue |
-/// | `WORKER_ITEM_CONCURRENCY` | 4 | samples that a worker works on at once, as operators are told |
-/// | `WORKER_ITEM_TIMEOUT_SECONDS` | none | most time for one answer, as callers are told |
+/// | `DEFAULT_MODEL`, `BENCH_MODELS` | none | models listed in addition to the catalog, `provider/model`, comma-separated |
+/// | `WORKER_MAX_CONCURRENT` | 3 | runs evaluated at a time, for the queue estimate |
+/// | `WORKER_ITEM_CONCURRENCY` | 4 | samples that a worker processes concurrently, as shown to operators |
+/// | `WORKER_ITEM_TIMEOUT_SECONDS` | none | time limit for one answer, as shown to callers |
 /// | `BENCH_COVERAGE_MIN` | 0.9 | coverage below which a benchmark has no score |
 /// | `BENCH_JUDGE_MODEL` | none | judge of runs that name none, `provider/model` or `oracle` |
-/// | `SKIP_MODEL_SYNC` | false | the provider's list of models is never asked for |
+/// | `SKIP_MODEL_SYNC` | false | if true, the provider's list of models is never fetched |
 ///
-/// The variables of [`InferenceConfig`] and [`SandyConfig`] apply besides.
+/// The variables of [`InferenceConfig`] and [`SandyConfig`] apply too.
 #[derive(Debug, Clone)]
 pub struct ApiConfig {
-    /// Whether creation of runs is refused.
+    /// If true, new runs are refused.
     pub maintenance_mode: bool,
-    /// What is told then.
+    /// Message of these refusals.
     pub maintenance_message: String,
     /// The operator's secret.
     pub admin_secret: Option<String>,
-    /// Who may order how much, and which providers there are.
+    /// Access policy, limits of orders, and available providers.
     pub runs: RunCreatorConfig,
-    /// What orders mean that leave something out.
+    /// Defaults for fields that orders leave out.
     pub orders: OrdersConfig,
-    /// Treatment of wrong admin secrets.
+    /// Delays and limits for wrong admin secrets.
     pub secret_limits: SecretLimits,
-    /// Set for a function that may not write to the table.
+    /// True for a function that may not write to the table.
     pub reads_only: bool,
-    /// How the server is reached. `server.local` says that whoever has no key sits at this machine.
+    /// Host and origin checks. With `server.local`, callers without a key count as the person at this machine.
     pub server: ServerConfig,
     /// Runs evaluated at a time.
     pub queue_slots: usize,
-    /// Samples that a worker works on at once.
+    /// Samples that a worker processes concurrently.
     pub item_concurrency: u64,
-    /// The sandbox service.
+    /// Connection to the sandbox service.
     pub sandy: SandyConfig,
-    /// How long one answer may take.
+    /// Time limit for one answer.
     pub answer_time: AnswerTime,
-    /// Whether an event stream stays open; where waiting is paid for it ends with what there is.
+    /// If true, event streams stay open. If false, as where waiting costs money, a stream ends after the events so far.
     pub streaming: bool,
-    /// Time after which an open event stream ends and the client reconnects. `None`: it stays open until the run is
-    /// over.
+    /// Time after which an open event stream ends and the client reconnects. `None` keeps it open until the run is over.
     pub stream_time: Option<Duration>,
-    /// How often an open event stream looks for events.
+    /// Interval at which an open event stream checks for new events.
     pub poll_every: Duration,
-    /// How long an open event stream is silent at most.
+    /// Maximum time that an open event stream stays silent.
     pub keep_alive_every: Duration,
-    /// How long an order waits for a provider to confirm a key.
+    /// Maximum time that an order waits for a provider to confirm a key.
     pub confirmation_wait: Duration,
 }
 
 impl ApiConfig {
-    /// Reads the variables through `var`, which gives `None` for one that is not set. `local` says that the
-    /// server is bound to loopback.
+    /// Reads the settings from environment variables. `var` returns `None` for a variable that isn't set;
+    /// `local` is true if the server is bound to loopback.
     ///
     /// # Errors
-    /// One sentence that names the variable and what is wrong with it.
+    /// One sentence that names the variable and the problem.
     pub fn from_vars(
         var: impl Fn(&str) -> Option<String>,
         local: bool,
@@ -138,10 +137,10 @@ impl ApiConfig {
     }
 }
 
-/// Reads `BENCH_COVERAGE_MIN` through `var`: the coverage below which a benchmark has no score.
+/// Reads `BENCH_COVERAGE_MIN`: the coverage below which a benchmark has no score.
 ///
 /// # Errors
-/// One sentence that names the variable when it is not from 0 to 1.
+/// One sentence that names the variable if its value isn't from 0 to 1.
 pub fn coverage_min(var: impl Fn(&str) -> Option<String>) -> Result<f64, String> {
     let text = var("BENCH_COVERAGE_MIN").map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     let Some(text) = text else { return Ok(COVERAGE_MIN_DEFAULT) };
@@ -155,7 +154,7 @@ fn models(var: impl Fn(&str) -> Option<String>) -> Result<Vec<ModelName>, String
         let list = var(variable).unwrap_or_default();
         for text in list.split(',').map(str::trim).filter(|text| !text.is_empty()) {
             let model = ModelName::parse(text).map_err(|error| format!("{variable}: {error}"))?;
-            // Stored responses are a file on one machine, no model that a run could be ordered for.
+            // Stored responses are a file on one machine, not a model that can be ordered.
             if model.source != ModelSource::Replay && !models.contains(&model) {
                 models.push(model);
             }

@@ -1,4 +1,4 @@
-//! What every handler works with.
+//! Context that all handlers share.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -23,26 +23,26 @@ use crate::cache::places::Places;
 use crate::config::ApiConfig;
 use crate::views::benchmark::Stored;
 
-/// Event streams that are open at once; who comes later gets what there is and asks again.
+/// Maximum number of open event streams. Further clients receive the events so far and poll again.
 const STREAMS_MAX: usize = 512;
-/// Summaries of closed benchmarks that are kept.
+/// Maximum number of cached summaries of closed benchmarks.
 const SUMMARIES_MAX: usize = 256;
 
 /// The API's services and settings.
 pub struct Api {
     /// Runs and samples.
     pub state: State,
-    /// Where messages go.
+    /// Queues that messages are sent to.
     pub queues: Queues,
-    /// Prompts and answers.
+    /// Store of prompts and answers.
     pub blobs: Blobs,
-    /// Callers' keys.
+    /// Store of callers' keys.
     pub credentials: Credentials,
-    /// What datasets there are.
+    /// Available datasets.
     pub library: Arc<Library>,
-    /// Makes runs.
+    /// Creates runs.
     pub orders: Arc<Orders>,
-    /// Tells callers apart.
+    /// Identifies callers.
     pub access: Access,
     /// Settings.
     pub config: ApiConfig,
@@ -51,12 +51,12 @@ pub struct Api {
     pub(crate) confirmations: Confirmations,
     pub(crate) stored: Mutex<Option<(Instant, Arc<Stored>)>>,
     pub(crate) ops: Ops,
-    /// Hears of interrupted runs whose messages are wanted again.
+    /// Called with each interrupted run that continues in this process or was canceled.
     pub(crate) on_resume: Box<dyn Fn(RunId) + Send + Sync>,
     summaries: Mutex<HashMap<SummaryKey, SummaryView>>,
 }
 
-/// A closed benchmark of a run in one generation: its samples do not change any more.
+/// Key of a cached summary: run, generation and benchmark. Samples of a closed benchmark don't change within a generation.
 pub(crate) type SummaryKey = (RunId, u32, String);
 
 impl fmt::Debug for Api {
@@ -66,7 +66,7 @@ impl fmt::Debug for Api {
 }
 
 impl Api {
-    /// The API over these services. `owner_key` makes the hash by which the holder of a key is known.
+    /// Creates the API from its services. `owner_key` hashes callers' keys into owner names.
     pub fn new(
         state: State,
         queues: Queues,
@@ -114,14 +114,14 @@ impl Api {
         }
     }
 
-    /// Calls `hear` with each interrupted run whose messages are wanted again: it goes on in this process, or was
-    /// canceled.
+    /// Sets the callback for interrupted runs whose messages are needed again, because the run continues in
+    /// this process or was canceled.
     #[must_use]
     pub fn on_resume(self, hear: impl Fn(RunId) + Send + Sync + 'static) -> Self {
         Self { on_resume: Box::new(hear), ..self }
     }
 
-    /// Has the queue's estimate made anew for whoever asks next: a run came or went.
+    /// Clears the cached queue estimate after a run was added or removed; the next request recomputes it.
     pub(crate) fn forget_estimate(&self) {
         *held(&self.places) = None;
     }
@@ -133,14 +133,14 @@ impl Api {
     pub(crate) fn keep_summary(&self, key: SummaryKey, summary: SummaryView) {
         let mut summaries = held(&self.summaries);
         if summaries.len() >= SUMMARIES_MAX {
-            // They can all be made again; which ones are wanted next is not known.
+            // Summaries can be recomputed, and their next use is unknown, so all are dropped.
             summaries.clear();
         }
         summaries.insert(key, summary);
     }
 }
 
-/// What is behind a lock that is never held across a wait. A thread that panicked with it left a whole value.
+/// Locks a mutex that is never held across an `await`. Ignores poisoning: a thread that panicked left a consistent value.
 pub(crate) fn held<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,11 @@
-//! The HTTP API: catalogue, runs, items, events, judgings, comparison, schedules.
+//! The HTTP API: catalog, runs, items, events, judgings, comparison, schedules.
 //!
-//! A handler reads the request, asks who calls, calls a function that knows nothing of HTTP, and shows what
-//! came out. Those functions ([`cancel_run`] and the like, and [`bench_runs::Orders`] for new runs) are also what the
-//! command line calls in its own process.
+//! A handler reads the request, identifies the caller, calls a function that is independent of HTTP, and
+//! renders the result. The command line calls the same functions ([`cancel_run`] and others, and
+//! [`bench_runs::Orders`] for new runs) in its own process.
 //!
-//! Reading is public, changing is owned. Nothing here waits for a model or a dataset; the one exception is
-//! the look at the provider's list of models when a run is ordered, for a few seconds at most.
+//! Anyone may read; only owners and the operator may change. No handler waits for a model or a dataset, with
+//! one exception: ordering a run may wait a few seconds for the provider's list of models.
 
 mod cache;
 mod catalog;
@@ -44,13 +44,12 @@ pub use views::benchmark::{
 };
 pub use views::overview::OverviewView;
 
-/// All routes of this function, for a server that adds routes of its own and then calls
-/// [`bench_web::finish`].
+/// Returns all routes of this function, for a server that adds its own routes and then calls [`bench_web::finish`].
 pub fn routes(api: Arc<Api>) -> Router {
     let guard = Guard::new(api.access.clone(), api.state.clone(), api.config.secret_limits, || {
         metrics::count(metrics::WRONG_ADMIN_SECRETS, 1.0);
     });
-    // Who only reads has no right to write the count.
+    // A read-only function has no permission to write the count.
     let guard = if api.config.reads_only { guard } else { guard.writing() };
     let routes = Router::new()
         .merge(server::routes())
@@ -61,7 +60,7 @@ pub fn routes(api: Arc<Api>) -> Router {
     guard.around(routes).with_state(api)
 }
 
-/// The whole API as a server: [`routes`] with everything that stands around them.
+/// Returns the complete API server: [`routes`] with the layers of [`bench_web::finish`].
 pub fn router(api: Arc<Api>) -> Router {
     let server = api.config.server.clone();
     bench_web::finish(routes(api), server)

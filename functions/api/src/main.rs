@@ -7,19 +7,19 @@ use bench_api::{Api, ApiConfig};
 use bench_datasets::{Library, LibraryConfig};
 use bench_lambda::{Answers, Init, Warm, run_http};
 
-/// Longest time of an event stream. Each stream occupies an execution environment, of which there is a fixed number: clients
-/// that went away, or that read slowly, give theirs back. `Timeout` in `template.yaml` is longer.
+/// Maximum duration of an event stream. Each stream occupies one of a limited number of execution environments,
+/// so streams of clients that left or read slowly must end. `Timeout` in `template.yaml` is longer.
 const STREAM_TIME: Duration = Duration::from_secs(120);
 
-// One event at a time, and nearly all of it waiting: one thread is enough.
+// The function handles one event at a time and mostly waits: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let init = Init::start(&[Warm::Table]).await?;
     let streaming = init.vars.flag("BENCH_STREAMING")?;
     let config = ApiConfig::from_vars(init.vars.lookup(), false, env!("CARGO_PKG_VERSION"));
-    // Without a stream waiting is of no use, and inside Lambda it is paid for: who watches asks again.
+    // Without streaming, waiting has no benefit and costs money on Lambda: clients poll instead.
     let stream_time = Some(STREAM_TIME);
-    // Behind the function URL it only reads: its role allows nothing else.
+    // Behind the function URL, the function's role allows only reads.
     let config =
         ApiConfig { streaming, stream_time, reads_only: streaming, ..config.map_err(anyhow::Error::msg)? };
     let blobs = init.blobs()?;

@@ -1,10 +1,10 @@
-//! Orders that led to no run, as HTTP errors.
+//! Refused orders as HTTP errors.
 
 use bench_domain::UnusualStatus;
 use bench_runs::RunError;
 use bench_web::ApiError;
 
-/// The answer to an order that led to no run.
+/// Converts the refusal of an order to an HTTP error.
 pub(crate) fn refusal(error: RunError) -> ApiError {
     let detail = sentence(&error);
     let refused = match &error {
@@ -19,7 +19,7 @@ pub(crate) fn refusal(error: RunError) -> ApiError {
     }
 }
 
-/// What an error says. Where it is about something that requests have in a header, it names the header.
+/// Returns the error message. For data that requests carry in a header, the message names the header.
 fn sentence(error: &RunError) -> String {
     match error {
         RunError::JudgeNeedsKey(judge) => format!(

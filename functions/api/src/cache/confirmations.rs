@@ -1,4 +1,4 @@
-//! Which keys providers have confirmed, and which they have not.
+//! Cache of provider keys that were confirmed or refused.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,17 +8,17 @@ use bench_inference::Provider;
 use bench_web::attempts::Attempts;
 use tokio::sync::Semaphore;
 
-/// Keys that providers are asked about at the same time.
+/// Maximum number of keys that are being confirmed at the same time.
 const ASKED_AT_ONCE: usize = 8;
 
-/// What is known of callers' keys.
+/// Cache of callers' keys and limits on confirming new ones.
 #[derive(Debug)]
 pub(crate) struct Confirmations {
-    /// Keys that their providers confirmed lately, by provider and keyed hash.
+    /// Keys that their providers confirmed recently, with the time, by provider and keyed hash.
     pub(crate) confirmed: Mutex<HashMap<(&'static Provider, String), Instant>>,
-    /// Keys that no provider confirmed, by address.
+    /// Refused keys, counted by the caller's address.
     pub(crate) refused: Attempts,
-    /// Permits to ask providers.
+    /// Permits for concurrent confirmations.
     pub(crate) asking: Semaphore,
 }
 

@@ -1,4 +1,4 @@
-//! State that the API keeps between requests: confirmed keys, places in the queue, and views of operators.
+//! State that the API keeps between requests: confirmed keys, queue positions, and data for the operators' pages.
 
 pub(crate) mod confirmations;
 pub(crate) mod ops;

@@ -1,4 +1,4 @@
-//! What is kept between two looks of operators.
+//! Cache of the operators' pages.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,13 +10,13 @@ use serde_json::Value;
 
 use crate::views::overview::OverviewView;
 
-/// Answers by question, with the time of each.
+/// Responses of the sandbox service by query, with the time of each.
 pub(crate) type Answers = BTreeMap<String, (Instant, Result<Value, SandyError>)>;
 
-/// Hours that are over, by their number since 1970.
+/// Load of hours that have ended, by hours since 1970.
 pub(crate) type PastHours = BTreeMap<i64, Vec<MinuteLoad>>;
 
-/// What is kept between two looks.
+/// Cache of the operators' pages.
 #[derive(Debug)]
 pub(crate) struct Ops {
     pub(crate) sandy: Sandy,

@@ -1,4 +1,4 @@
-//! The places of queued runs.
+//! Queue positions of runs.
 
 use std::collections::HashMap;
 
@@ -6,7 +6,7 @@ use bench_domain::eta::{EtaRun, queue_schedule};
 use bench_domain::{RunId, Timestamp};
 use bench_web::views::{Place, RunView};
 
-/// The places of queued runs.
+/// Queue positions of runs.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
     places: HashMap<RunId, Place>,

@@ -1,4 +1,4 @@
-//! The catalogue of benchmarks.
+//! The catalog of benchmarks.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::context::held;
 use crate::views::benchmark::{BenchmarkView, Stored, describe_under};
 
 const PROTOCOL_CHARS_MAX: usize = 128;
-/// How long the list of what is stored stays good.
+/// Time for which the list of stored datasets and texts is cached.
 const STORED_FOR: Duration = Duration::from_secs(60);
 
 /// All benchmarks.
@@ -67,10 +67,10 @@ pub(crate) async fn get_benchmark(
     Ok(Json(view(&api, benchmark, shown, &stored)))
 }
 
-/// All benchmarks by name, with what is stored of their datasets and official texts. Downloads nothing.
+/// Returns all benchmarks by name, with the stored parts of their datasets and official texts. Downloads nothing.
 ///
 /// # Errors
-/// When the blob store cannot be read.
+/// When the blob store can't be read.
 pub async fn benchmarks(api: &Api) -> Result<Vec<BenchmarkView>, ApiError> {
     let stored = stored(api).await?;
     let mut views: Vec<BenchmarkView> =
@@ -79,14 +79,14 @@ pub async fn benchmarks(api: &Api) -> Result<Vec<BenchmarkView>, ApiError> {
     Ok(views)
 }
 
-/// Names of the benchmarks that a page or a command should preselect.
+/// Returns the names of the benchmarks that a page or a command should preselect.
 pub fn default_benchmarks() -> Vec<String> {
     let selected = bench_benchmarks::all().iter().map(|benchmark| benchmark.facts());
     selected.filter(|facts| facts.default_selected).map(|facts| facts.name.to_owned()).collect()
 }
 
-/// Items from which a run chooses those of a benchmark, as far as that is known before they are loaded: those of the
-/// dataset as published, or of the demo data. 0 where nobody knows, as for a file of the user's.
+/// Returns the number of items from which a run chooses, before the benchmark is loaded: those of the
+/// published dataset or of the demo data. Returns 0 if the number isn't known, as for a user's file.
 pub(crate) fn known_items(spec: &RunSpec, name: &BenchmarkName) -> u64 {
     let Some(benchmark) = bench_benchmarks::find_for_run(spec, name) else { return 0 };
     match spec.datasets.get(name).unwrap_or(&DatasetChoice::Hub) {

@@ -1,4 +1,4 @@
-//! What can be run: benchmarks and models.
+//! Benchmarks and models that can be run.
 
 pub(crate) mod benchmarks;
 pub(crate) mod models;
@@ -11,7 +11,7 @@ use utoipa::OpenApi;
 
 use crate::Api;
 
-/// The routes of the catalogue.
+/// Returns the routes of the catalog.
 pub(crate) fn routes() -> Router<Arc<Api>> {
     Router::new()
         .route("/api/models", get(models::get_models))
@@ -20,7 +20,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/benchmarks/{benchmark_name}", get(benchmarks::get_benchmark))
 }
 
-/// What these routes take and answer.
+/// OpenAPI description of these routes.
 #[derive(OpenApi)]
 #[openapi(paths(
     models::get_models,

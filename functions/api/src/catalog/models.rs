@@ -1,4 +1,4 @@
-//! The catalogue of models.
+//! The catalog of models.
 
 use std::sync::Arc;
 
@@ -118,10 +118,10 @@ pub(crate) async fn get_models(State(api): State<Arc<Api>>, uri: Uri) -> Result<
     Ok(Json(ModelsView { models, total }))
 }
 
-/// Active models whose name or slug contains `search` in any case, in the order in which they are listed.
+/// Returns the active models whose name or slug contains `search` (case-insensitive), in catalog order.
 ///
 /// # Errors
-/// When the catalogue cannot be read.
+/// When the catalog can't be read.
 pub async fn list_models(
     api: &Api,
     search: &str,
@@ -153,11 +153,11 @@ pub(crate) async fn post_sync(
     Ok(Json(SyncedView { synced, message: format!("Synced {synced} models") }))
 }
 
-/// Takes over the provider's public list of models; tells how many it has. Models that it has no more become
-/// inactive.
+/// Replaces the catalog with the provider's public list of models and returns the list's length. Models that
+/// the provider no longer lists become inactive.
 ///
 /// # Errors
-/// When the list cannot be read, or the catalogue cannot be written. Nothing is made inactive then.
+/// When the list can't be read or the catalog can't be written. No model becomes inactive then.
 pub async fn sync_models(api: &Api) -> Result<usize, ApiError> {
     api.orders.sync_models().await.map_err(|error| match error {
         SyncError::List { provider, address, error: CatalogueError::Request(failure) } => ApiError::unusual(

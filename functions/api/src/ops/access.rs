@@ -19,7 +19,7 @@ use crate::Api;
 
 const NAME_CHARS_MAX: usize = 100;
 const KEY_CHARS_MAX: usize = 4_096;
-/// Shortest and longest life of an entry, in seconds.
+/// Minimum and maximum lifetime of an entry, in seconds.
 const EXPIRES_MIN_S: u64 = 60;
 const EXPIRES_MAX_S: u64 = 10 * 366 * 24 * 3_600;
 
@@ -145,7 +145,7 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     }
     let (oracle, gated) = (fields.flag("oracle"), fields.flag("gated"));
     let expires_in = fields.maybe_integer("expires_in_seconds", EXPIRES_MIN_S, EXPIRES_MAX_S);
-    // Without its value: it may be a key all the same.
+    // The error omits the value, which may be a key after all.
     let no_key = || {
         ApiError::new(
             Code::InvalidRequest,

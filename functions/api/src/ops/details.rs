@@ -1,12 +1,12 @@
-//! Who sees more than sums.
+//! Permission to see details in the operators' views.
 
 use bench_web::Caller;
 use http::HeaderMap;
 
 use crate::Api;
 
-/// Returns whether a caller sees single workers, runs and sandboxes: admins do, and everybody who reaches a server that
-/// is bound to loopback.
+/// Returns true if the caller may see single workers, runs and sandboxes: admins, and all callers of a server
+/// that is bound to loopback.
 pub(super) fn sees_details(api: &Api, headers: &HeaderMap) -> bool {
     api.config.server.local || api.access.reader(headers) == Caller::Admin
 }

@@ -1,4 +1,4 @@
-//! What operators look at: workers, runs, queues, tokens, and the host of the sandboxes.
+//! Operators' views: workers, runs, queues, tokens, and the sandbox host.
 
 mod access;
 mod details;
@@ -16,7 +16,7 @@ use crate::Api;
 
 pub use overview::overview;
 
-/// The routes of operators.
+/// Returns the operators' routes.
 pub(crate) fn routes() -> Router<Arc<Api>> {
     Router::new()
         .route("/api/ops/overview", get(overview::get_overview))
@@ -27,7 +27,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/admin/access/{entry}", delete(access::delete_entry))
 }
 
-/// What these routes take and answer.
+/// OpenAPI description of these routes.
 #[derive(OpenApi)]
 #[openapi(paths(
     access::get_entries,

@@ -23,17 +23,17 @@ use crate::views::overview::{
     WorkerConfigView, WorkerView,
 };
 
-/// How long an overview stays good: pages ask for it in step.
+/// Time for which an overview is cached, since open pages poll at the same interval.
 const GOOD_FOR: Duration = Duration::from_secs(2);
 const MINUTES_DEFAULT: u64 = 360;
 const MINUTES_MIN: u64 = 30;
-/// Runs of each list.
+/// Maximum number of runs in each list.
 const LIST_MAX: usize = 25;
-/// Runs of a status that are looked at for a list in another order than that of their creation.
+/// Number of runs per status to read for a list that isn't ordered by creation time.
 const LOOKED_AT: u32 = 40;
-/// Unreadable messages that are shown.
+/// Maximum number of unreadable messages to show.
 const UNREADABLE_MAX: u32 = 25;
-/// Longest text about an unreadable message, in characters.
+/// Maximum length of the problem of an unreadable message, in characters.
 const PROBLEM_CHARS_MAX: usize = 300;
 const DAY_HOURS: u32 = 24;
 const WEEK_HOURS: u32 = 168;
@@ -73,7 +73,7 @@ async fn kept_overview(api: &Api, minutes: u64) -> Result<Arc<OverviewView>, Api
 }
 
 impl OverviewView {
-    /// The same without anything about a single worker, run or message.
+    /// Returns a copy without details of single workers, runs and messages.
     fn totals(&self) -> Self {
         Self {
             workers: Vec::new(),
@@ -86,10 +86,10 @@ impl OverviewView {
     }
 }
 
-/// How things stand at `now`, looking back so many minutes.
+/// Returns the overview at `now`, with a time series of the last `minutes` minutes.
 ///
 /// # Errors
-/// When the state cannot be read. Queues that cannot be read are shown so.
+/// When the state can't be read. Numbers of queues that can't be read are null instead.
 pub async fn overview(api: &Api, now: Timestamp, minutes: u64) -> Result<OverviewView, ApiError> {
     let state = &api.state;
     let load = series::load(api, now, minutes);
@@ -110,7 +110,7 @@ pub async fn overview(api: &Api, now: Timestamp, minutes: u64) -> Result<Overvie
         Ok::<_, StateError>((counts, tokens, wrong_secrets, state.unreadable(UNREADABLE_MAX).await?))
     };
     let queues = join_all(QueueName::ALL.map(|name| queue_view(api, name)));
-    // Boxed: the futures are deep, and callers nest them further.
+    // Boxed because the futures are large, and callers nest them further.
     let (load, lists, small, queues) =
         tokio::join!(Box::pin(load), Box::pin(lists), Box::pin(small), Box::pin(queues));
     let ((workers, minutes), (queued, running, over), (counts, tokens, wrong_secrets, unreadable)) =
@@ -137,7 +137,7 @@ pub async fn overview(api: &Api, now: Timestamp, minutes: u64) -> Result<Overvie
     })
 }
 
-/// The sum of the hours that reach into the window.
+/// Returns the sum of the hours that overlap the window.
 fn window(hours: &[(Timestamp, TokenSum)], now: Timestamp, window_hours: u32) -> WindowView {
     let window = i64::from(window_hours) * 3_600_000_000;
     let reaches = |start: &Timestamp| start.as_micros() + 3_600_000_000 > now.as_micros() - window;

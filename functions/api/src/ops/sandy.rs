@@ -1,4 +1,4 @@
-//! GET `/api/ops/sandy/…`: what the sandbox service tells of itself.
+//! GET `/api/ops/sandy/…`: data from the sandbox service.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::details::sees_details;
 use crate::Api;
 use crate::context::held;
 
-/// How long an answer, or that there was none, stays good: anybody may ask, and the service is not ours alone.
+/// Time for which a response or a failure is cached: any caller may ask, and others use the sandbox service too.
 const GOOD_FOR: Duration = Duration::from_secs(5);
-/// Different questions whose answers are kept.
+/// Maximum number of cached queries.
 const KEPT_MAX: usize = 32;
 const HOURS_DEFAULT: u64 = 12;
 const HOURS_MAX: u64 = 48;
-/// Characters of `ids`.
+/// Maximum length of `ids`, in characters.
 const IDS_CHARS_MAX: usize = 4_096;
-/// Sandboxes that are asked for by their ids.
+/// Maximum number of sandboxes that `ids` may name.
 const IDS_MAX: usize = 100;
 
 /// What the host of the sandboxes has, and whether another one fits.
@@ -92,7 +92,7 @@ pub(crate) async fn get_sandboxes(
     kept(&api, format!("sandboxes {}", ids.join(",")), || api.ops.sandy.sandboxes(&ids)).await
 }
 
-/// The answer to a question of lately, else a new one.
+/// Returns the cached response to a query, or sends the query.
 async fn kept<T, Fut>(api: &Api, question: String, ask: impl FnOnce() -> Fut) -> Result<Json<Value>, ApiError>
 where
     T: Serialize,

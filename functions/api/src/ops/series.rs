@@ -1,4 +1,4 @@
-//! The load of past minutes. An hour that is over does not change any more and is read once.
+//! Load of past minutes. An hour that has ended no longer changes and is read once.
 
 use std::time::Duration;
 
@@ -12,16 +12,16 @@ use crate::context::held;
 
 const MINUTE_US: i64 = 60_000_000;
 const HOUR_US: i64 = 60 * MINUTE_US;
-/// Longest look back, in minutes.
+/// Maximum length of the time series, in minutes.
 pub(super) const MINUTES_MAX: u64 = 1_440;
-/// A worker that was not seen for this long is gone: three heartbeats.
+/// Time after the last heartbeat at which a worker counts as gone: three heartbeat intervals.
 const SEEN_WITHIN: Duration = Duration::from_secs(180);
-/// An hour is read anew until it is over for this long: a heartbeat may be on its way.
+/// Time after the end of an hour until which it is read again, since a heartbeat may arrive late.
 const SETTLED_AFTER_US: i64 = 2 * MINUTE_US;
-/// Hours that are kept: a day and the one in which it began.
+/// Maximum number of cached hours: a day and the hour in which it began.
 const HOURS_MAX: usize = 26;
 
-/// Workers at work now, and the load of the last minutes.
+/// Returns the active workers and the load of the last minutes.
 pub(super) async fn load(
     api: &Api,
     now: Timestamp,
@@ -37,7 +37,7 @@ pub(super) async fn load(
     let mut series = Vec::new();
     for (seen, loads) in try_join_all(hours).await? {
         for heartbeat in seen {
-            // Later hours come later, and know better.
+            // Heartbeats of later hours replace earlier ones.
             workers.retain(|known| known.worker_id != heartbeat.worker_id);
             workers.push(heartbeat);
         }
@@ -47,7 +47,7 @@ pub(super) async fn load(
     Ok((workers, series))
 }
 
-/// The workers of an hour that are still there, and its minutes.
+/// Returns the workers of an hour that are still active, and the hour's minutes.
 async fn hour_of(
     api: &Api,
     hour: i64,
@@ -56,7 +56,7 @@ async fn hour_of(
 ) -> Result<(Vec<Heartbeat>, Vec<MinuteLoad>), ApiError> {
     let start = Timestamp::from_micros(hour * HOUR_US);
     let settled = now.as_micros() >= (hour + 1) * HOUR_US + SETTLED_AFTER_US;
-    // Who was seen lately may have been seen in the hour before.
+    // A worker that is still active may have sent its last heartbeat in the previous hour.
     let fresh = seen_since.as_micros() < (hour + 1) * HOUR_US;
     if settled && !fresh {
         let kept = held(&api.ops.hours).get(&hour).cloned();

@@ -1,6 +1,6 @@
-//! Access to ordering: who orders, what the access policy says, and whether the caller's key is one.
+//! Admission of orders: identifies who orders, applies the access policy, and confirms the caller's key.
 //!
-//! Every way of ordering over HTTP passes here: new runs, requeue, rejudge, schedules.
+//! All orders over HTTP are checked here: new runs, requeue, rejudge, schedules.
 
 use std::time::{Duration, Instant};
 
@@ -18,17 +18,16 @@ use crate::Api;
 use crate::context::held;
 use crate::refusal::refusal;
 
-/// Time for which a provider's confirmation of a key is good.
+/// Time for which a provider's confirmation of a key is valid.
 const CONFIRMED_FOR: Duration = Duration::from_secs(300);
-/// Maximum number of confirmations that are kept.
+/// Maximum number of cached confirmations.
 const CONFIRMED_MAX: usize = 4_096;
-/// Keys that a provider may refuse to confirm for one address in a minute.
+/// Maximum number of unconfirmed keys from one address per minute.
 const REFUSALS_PER_MINUTE: u32 = 10;
-/// Reads who orders from a request: the holder of an access token, of a key, or of the admin secret, or the person at
-/// this machine.
+/// Identifies who orders: the holder of an access token, of a key or of the admin secret, or the person at this machine.
 ///
 /// # Errors
-/// 401 for strangers.
+/// 401 for callers without any of them.
 pub(crate) async fn orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiError> {
     let headers = &parts.headers;
     if api.config.server.local {
@@ -47,7 +46,7 @@ pub(crate) async fn orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiErro
     }
 }
 
-/// The standing of a request with a bearer text, whose keyed hash is `owner`.
+/// Returns the access rights of a request with a bearer token. `owner` is the token's keyed hash.
 pub(crate) async fn standing_of(api: &Api, parts: &Parts, owner: &str) -> Result<Standing, ApiError> {
     if api.config.server.local {
         return Ok(Standing::Local);
@@ -60,11 +59,11 @@ pub(crate) async fn standing_of(api: &Api, parts: &Parts, owner: &str) -> Result
     Ok(listed.map_or(Standing::Key, |entry| Standing::ListedKey(Permissions::of(&entry))))
 }
 
-/// Lets a caller order more of what is stored already: the same policy as for a new order. The caller counts it, as soon
-/// as it is known to be valid.
+/// Admits an order that continues or repeats a stored run, under the same policy as a new order. The caller
+/// counts the order once it is known to be valid.
 ///
 /// # Errors
-/// As [`orderer`] and [`admit`].
+/// Those of [`orderer`] and [`admit`].
 pub(crate) async fn admit_again(
     api: &Api,
     parts: &Parts,
@@ -78,20 +77,21 @@ pub(crate) async fn admit_again(
     Ok(orderer)
 }
 
-/// What a caller orders, as far as the access policy looks at it.
+/// Parts of an order that the access policy checks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted<'a> {
     pub(crate) source: ModelSource,
     pub(crate) slug: &'a str,
-    /// The benchmarks, as far as they are known already.
+    /// The ordered benchmarks that are known so far.
     pub(crate) benchmarks: &'a [BenchmarkName],
 }
 
-/// Lets an order pass that the access policy allows its caller, whose key the provider confirms where it is one.
+/// Admits an order if the access policy allows it to its caller. For a provider's key, the provider must also
+/// confirm the key.
 ///
 /// # Errors
-/// 403 for what the caller may not order and for a key that the provider refuses, 429 for an address with too many
-/// such keys, 503 when the provider cannot be asked.
+/// 403 for orders that the caller may not make and for a key that the provider refuses, 429 for an address
+/// with too many refused keys, 503 when the provider can't be reached.
 pub(crate) async fn admit(
     api: &Api,
     parts: &Parts,
@@ -110,9 +110,9 @@ pub(crate) async fn admit(
     }
 }
 
-/// Asks the key's provider whether it knows the key. A confirmation is good for five minutes; refusals are not kept,
-/// but bounded for each address. Each question counts as a refusal until it is answered, so that many at once are no more
-/// than many in turn.
+/// Asks the provider to confirm the key. Confirmations are cached for five minutes; refusals aren't cached,
+/// but limited per address. Each pending request counts as a refusal until it is answered, so parallel
+/// guesses get no more tries than sequential ones.
 async fn confirm(
     api: &Api,
     parts: &Parts,
@@ -141,7 +141,7 @@ async fn confirm(
         return Err(unreachable());
     };
     let _permit = permit.map_err(ApiError::internal)?;
-    // Another order with the same key may have been faster.
+    // A concurrent order with the same key may have confirmed it.
     if is_confirmed() {
         return Ok(());
     }

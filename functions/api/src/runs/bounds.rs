@@ -1,8 +1,8 @@
-//! Bounds of what orders say of a model, be it the one that is measured or the judge.
+//! Limits for the settings of a model, whether the measured model or the judge.
 
-/// Characters of a model's name.
+/// Maximum length of a model's name, in characters.
 pub(crate) const MODEL_CHARS_MAX: usize = 512;
-/// Upper bound of the randomness of answers.
+/// Maximum temperature.
 pub(crate) const TEMPERATURE_MAX: f64 = 2.0;
-/// Upper bound of an answer's bound in tokens.
+/// Maximum value of `max_tokens`.
 pub(crate) const MAX_TOKENS_MAX: u64 = 10_000_000;

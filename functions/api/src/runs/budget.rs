@@ -1,4 +1,4 @@
-//! What a run may cost: read from orders, and checked against what is known of prices.
+//! Budgets of runs: read from orders and checked against known prices.
 
 use bench_domain::budget::{BUDGET_USD_MAX, dollars, grouped};
 use bench_domain::run::ModelRef;
@@ -20,16 +20,17 @@ pub(crate) fn read_budget(fields: &mut FieldReader) -> Budget {
     Budget { usd, tokens: fields.maybe_integer("budget_tokens", 1, u64::MAX) }
 }
 
-/// Returns what a run has spent so far, over all times that it was queued.
+/// Returns the total that a run has spent, including earlier generations.
 pub(crate) async fn spent_by(api: &Api, found: &RunWithBenchmarks) -> Result<Spending, ApiError> {
     let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::of).collect();
     Ok(api.state.run_count(found.run.spec.id, &shards).await?.spending())
 }
 
-/// What was ordered, with the limits of a new budget; `None` when there are none. `spent` is what the run has spent.
+/// Returns the run's spec with the limits of a new budget, or `None` if the new budget has no limits. `spent`
+/// is the run's spending so far.
 ///
 /// # Errors
-/// 400 when the run would stop at once, or its price is not known and the new limit is in dollars.
+/// 400 when the run would stop at once, or when the limit is in dollars and the run's price isn't known.
 pub(crate) fn renewed(
     found: &RunWithBenchmarks,
     new: Budget,
@@ -38,7 +39,7 @@ pub(crate) fn renewed(
     let old = &found.run.spec;
     let budget = Budget::or_else(new, old.budget);
     let is_remote = |model: &ModelRef| Provider::from_name(&model.provider).is_some();
-    // A run that judges answers of another one again pays for none itself.
+    // A rejudged run makes no calls to the measured model, so it doesn't pay for answers.
     let model_costs = old.rejudges.is_none() && is_remote(&old.model);
     let judge = old.judge.as_ref().filter(|judge| is_remote(&judge.model));
     if new.usd.is_some() && model_costs && old.price.is_none() {

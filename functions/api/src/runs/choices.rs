@@ -1,4 +1,4 @@
-//! Protocols and settings of benchmarks, read from orders and checked against those that there are.
+//! Protocols and benchmark options, read from orders and checked against the existing ones.
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,16 @@ use bench_runs::options::GivenOptions;
 use bench_runs::{options, protocols};
 use bench_web::FieldReader;
 
-/// The field with settings of benchmarks of their own.
+/// Name of the field with benchmark options.
 pub(crate) const OPTIONS_FIELD: &str = "benchmark_options";
 const PROTOCOL_CHARS_MAX: usize = 128;
 const VALUE_CHARS_MAX: usize = 256;
-/// Options that a request may give a benchmark, known or not.
+/// Maximum number of options per benchmark, known or not.
 const OPTIONS_MAX: usize = 50;
-/// Benchmarks that a request may choose a protocol for or give options, known or not.
+/// Maximum number of benchmarks in `protocols` or `benchmark_options`, known or not.
 const ENTRIES_MAX: usize = 200;
 
-/// Reads `protocols`. What is not known is a problem of its entry, told with what is.
+/// Reads `protocols`. Notes an unknown protocol as a problem of its entry that lists the known ones.
 pub(crate) fn read_protocols(fields: &mut FieldReader) -> BTreeMap<String, String> {
     let given = fields.maybe_text_map("protocols", ENTRIES_MAX, PROTOCOL_CHARS_MAX).unwrap_or_default();
     for (name, protocol) in &given {
@@ -26,8 +26,8 @@ pub(crate) fn read_protocols(fields: &mut FieldReader) -> BTreeMap<String, Strin
     given
 }
 
-/// Reads `benchmark_options`. What is not known is a problem of its benchmark, told with what is. `protocols` are those
-/// that the same request chooses: what a benchmark can be set to may depend on them.
+/// Reads `benchmark_options`. Notes an unknown option as a problem of its benchmark that lists the known ones.
+/// `protocols` are the ones that the same request chooses, since the options of a benchmark may depend on its protocol.
 pub(crate) fn read_options(fields: &mut FieldReader, protocols: &BTreeMap<String, String>) -> GivenOptions {
     let sent = fields.maybe_object(OPTIONS_FIELD).unwrap_or_default();
     if sent.len() > ENTRIES_MAX {

@@ -1,4 +1,4 @@
-//! Two runs on the same items.
+//! Comparison of two runs on the same items.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::Api;
 use crate::runs::requests::{run_id, run_not_found};
 
-/// Samples of both runs together that can be read within the 29 seconds that an answer has behind API Gateway.
+/// Maximum number of samples of both runs together that can be read within API Gateway's 29 seconds.
 const SAMPLES_IN_TIME_MAX: u64 = 300_000;
 
 /// Two runs, benchmark by benchmark.
@@ -124,7 +124,7 @@ pub(crate) async fn get_comparison(
 /// Compares two runs that are over.
 ///
 /// # Errors
-/// 404 when there is no such run; 400 when one is not over or they have no benchmark in common.
+/// 404 when a run doesn't exist; 400 when one is not over or they have no benchmark in common.
 pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonView, ApiError> {
     let (a, b) = (over(api, a).await?, over(api, b).await?);
     if !api.config.streaming {

@@ -1,4 +1,4 @@
-//! Ordering a run.
+//! Creation of runs.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> R
     let mut order = read_order(read_object(&parts.headers, body).await?)?;
     order.idempotency_key = idempotency_key(&parts.headers)?;
     refuse_in_maintenance(&api)?;
-    // Whether there is such a model is told to everybody, whose run it will be is asked after that.
+    // Any caller is told that a model doesn't exist; the caller's right to order is checked after that.
     let orderer = admission::orderer(&api, &parts).await;
     let found = api.orders.find_model(&order, orderer.as_ref().ok()).await.map_err(refusal)?;
     answer(&api, create(&api, &parts, order, orderer?, found).await?).await
@@ -118,7 +118,7 @@ pub(crate) async fn post_run_with_key(
     answer(&api, create(&api, &parts, order, orderer, found).await?).await
 }
 
-/// Makes the run of an order that the access policy allows its caller. A repeat of an order is answered before that.
+/// Creates the run of an order after the access policy admits it. A repeated order is answered before that check.
 async fn create(
     api: &Api,
     parts: &Parts,

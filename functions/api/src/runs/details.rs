@@ -21,16 +21,17 @@ use crate::catalog::benchmarks::known_items;
 use crate::runs::page_item::{ADDRESS_BYTES_MAX, BODY_URL_VALID, PageItem};
 use crate::runs::requests::run_id;
 
-/// Bodies read at once.
+/// Maximum number of concurrent reads of bodies.
 const BODIES_AT_ONCE: usize = 16;
-/// Samples read at once for a summary.
+/// Number of samples to read at once for a summary.
 const SUMMARY_PAGE: u64 = 1_000;
-/// An open benchmark of at most so many samples is summed up anew for each request; a larger one shows what
-/// its counters tell, until it is over.
+/// Maximum number of samples for which the summary of an open benchmark is computed on each request. Until it
+/// is over, a larger benchmark shows the sums of its counters.
 const OPEN_SAMPLES_MAX: u64 = 2_000;
-/// Bytes of a page where answers have no bound of their own: it is held in memory.
+/// Maximum size of a page, in bytes, where responses have no other limit: the page is held in memory.
 const PAGE_BYTES_MAX: usize = 128 * 1024 * 1024;
-/// A closed benchmark of more samples shows what its counters tell where an answer has 29 seconds.
+/// Maximum number of samples for which the summary of a closed benchmark is computed where a response has 29
+/// seconds. A larger one shows the sums of its counters.
 const CLOSED_SAMPLES_MAX: u64 = 300_000;
 const CURSOR_CHARS_MAX: usize = 32;
 
@@ -103,10 +104,10 @@ fn not_found() -> ApiError {
     ApiError::new(Code::BenchmarkNotInRun, "Benchmark not found in run")
 }
 
-/// One benchmark of a run with its samples from `offset` on, `limit` at most, as `caller` may see them.
+/// Returns one benchmark of a run with its samples from `offset` on, at most `limit`, as far as `caller` may see them.
 ///
 /// # Errors
-/// 404 when the run does not have it.
+/// 404 when the run doesn't have the benchmark.
 pub async fn benchmark_details(
     api: &Api,
     run: RunId,
@@ -191,7 +192,7 @@ fn address(run: &RunRecord, benchmark: &BenchmarkRecord, sample: &SampleRecord) 
     })
 }
 
-/// Where the stored prompt and answer can be downloaded.
+/// Returns the download address of a stored prompt and answer.
 async fn body_url(
     api: &Api,
     run: &RunRecord,
@@ -206,7 +207,8 @@ async fn body_url(
     url.map(Some).map_err(ApiError::internal)
 }
 
-/// A sample with its stored answer. One that is lost or damaged is told in its place: it must not hide the others.
+/// Returns a sample with its stored answer. For a lost or damaged answer, the item says so, so that the other
+/// items are still shown.
 async fn item(
     api: &Api,
     run: &RunRecord,
@@ -235,7 +237,7 @@ async fn item(
     Ok(view)
 }
 
-/// Sums over all samples; `None` for a large benchmark that is not over.
+/// Returns the sums over all samples, or `None` for a benchmark with too many samples to read in time.
 async fn summary(
     api: &Api,
     run: &RunRecord,

@@ -1,4 +1,4 @@
-//! When queued runs are expected to start and to end.
+//! Estimated start and end times of queued runs.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,18 +14,18 @@ use crate::cache::places::Places;
 use crate::context::held;
 use crate::runs::view::unplaced_view;
 
-/// How long an estimate stays good.
+/// Time for which an estimate is cached.
 const GOOD_FOR: Duration = Duration::from_secs(2);
-/// Open runs that are looked at, by status.
+/// Maximum number of open runs per status to read.
 const OPEN_RUNS_MAX: u64 = 300;
-/// Runs that are over and tell how long items take.
+/// Number of finished runs from which the time per item is estimated.
 const PAST_RUNS: u64 = 20;
 const READS_AT_ONCE: usize = 16;
 
-/// A run as it is shown, with its place in the queue.
+/// Returns the view of a run, with its position in the queue.
 ///
 /// # Errors
-/// When its counters cannot be read.
+/// When the run's counters can't be read.
 pub async fn run_view(api: &Api, found: &RunWithBenchmarks) -> Result<RunView, ApiError> {
     let view = unplaced_view(api, found).await?;
     if view.status != RunStatus::Queued {
@@ -36,7 +36,7 @@ pub async fn run_view(api: &Api, found: &RunWithBenchmarks) -> Result<RunView, A
 }
 
 impl Api {
-    /// The estimate, made anew when it is older than two seconds.
+    /// Returns the estimate, recomputed if it is older than two seconds.
     pub(crate) async fn places(&self) -> Result<Arc<Places>, ApiError> {
         let kept = held(&self.places).clone();
         if let Some((at, schedule)) = kept
@@ -50,7 +50,7 @@ impl Api {
             (RunStatus::Running, OPEN_RUNS_MAX),
             (RunStatus::Succeeded, PAST_RUNS),
         ] {
-            // Interrupted runs neither wait for a turn nor take one.
+            // Interrupted runs neither wait for a slot nor occupy one.
             views.extend(self.views_of(status, limit).await?.into_iter().filter(|view| !view.interrupted));
         }
         let schedule = Arc::new(Places::new(&views, self.config.queue_slots, bench_clock::now()));
@@ -62,7 +62,7 @@ impl Api {
         let filter = RunFilter { status: Some(status), ..RunFilter::default() };
         let mut listing = self.state.list_runs(&filter, 0, limit).await?;
         if status == RunStatus::Queued && listing.total > limit {
-            // The oldest are the next ones, and the list begins with the newest.
+            // The oldest runs start next, and the listing begins with the newest.
             listing = self.state.list_runs(&filter, listing.total - limit, limit).await?;
         }
         let read = |run| async move {

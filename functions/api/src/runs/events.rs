@@ -1,7 +1,7 @@
-//! What happens to a run: as a stream, or a page at a time.
+//! Events of a run, as a stream or in pages.
 //!
-//! Every event is sent, however many there are and whenever somebody asks: they are numbered without gaps,
-//! and the run's status is read before the events, so that none can come between the last one and `done`.
+//! No event is lost, however many there are and whenever a client connects: they are numbered without gaps,
+//! and the run's status is read before its events, so no event can follow the last one before `done`.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ use crate::Api;
 use crate::runs::requests::{run_id, run_not_found};
 use crate::runs::until::until_maybe;
 
-/// Events read at once.
+/// Number of events to read at once.
 const PAGE: u32 = 200;
-/// When a client whose stream was ended for other reasons than the run's end comes again.
+/// Delay before a client reconnects to a stream that ended before its run did.
 const RETRY_MS: u32 = 3_000;
 const TEXT_CHARS_MAX: usize = 100;
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -115,7 +115,7 @@ fn wants_json(headers: &HeaderMap) -> bool {
     accept.contains("application/json") && !accept.contains("text/event-stream")
 }
 
-/// The number of the event that a client saw last; 0, everything, for one that is not known.
+/// Returns the number of the last event that a client saw. Returns 0, which sends all events, for an unknown id.
 async fn number_of(api: &Api, run: RunId, last: &str) -> Result<u64, ApiError> {
     if let Ok(number) = last.parse() {
         return Ok(number);
@@ -134,9 +134,9 @@ async fn number_of(api: &Api, run: RunId, last: &str) -> Result<u64, ApiError> {
     }
 }
 
-/// Events after a number, the number of the last of them, and whether nothing comes after these.
+/// Returns events after a number, the number of the last of them, and true if no further events follow.
 async fn page(api: &Api, run: RunId, after: u64, limit: u32) -> Result<(Vec<Event>, u64, bool), ApiError> {
-    // The status first: what ended the run wrote its event together with it.
+    // The status is read first: the write that ended the run also wrote its last event.
     let is_over = api.state.run(run).await?.is_none_or(|run| !run.state.status().is_open());
     let events = api.state.events(run, after, limit).await?;
     let last = events.last().map_or(after, |event| event.sequence);
@@ -151,9 +151,9 @@ struct Following {
     said_at: Instant,
     is_new: bool,
     ends: bool,
-    /// Bytes sent so far, as they are carried.
+    /// Bytes sent so far, as API Gateway carries them.
     sent_bytes: usize,
-    /// The right to keep the stream open; without it the stream ends with what there is.
+    /// Permit to keep the stream open. Without it, the stream ends after the events so far.
     open: Option<OwnedSemaphorePermit>,
 }
 
@@ -182,7 +182,7 @@ fn event_stream(api: Arc<Api>, run: RunId, after: u64) -> Response {
 }
 
 impl Following {
-    /// What is sent next; `None` at the end.
+    /// Returns the next part of the stream, or `None` at the end.
     async fn next(&mut self) -> Option<String> {
         if self.ends {
             return None;
@@ -191,7 +191,7 @@ impl Following {
             let (events, after, done) = match page(&self.api, self.run, self.after, PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
-                    // Half a stream is no harm: the client comes again with the last event that it saw.
+                    // A stream that breaks off is harmless: the client reconnects with the last event that it saw.
                     tracing::warn!(run.id = %self.run, %error, "An event stream of run {} broke off: {error}", self.run);
                     self.ends = true;
                     return Some(format!("retry: {RETRY_MS}\n\n"));
@@ -200,7 +200,7 @@ impl Following {
             let drained = events.is_empty();
             let (mut text, last) = self.fill(events);
             if let Some(last) = last {
-                // The answer is full: the client comes again with the last event that it saw.
+                // The response is full: the client reconnects with the last event that it saw.
                 self.after = last;
                 self.ends = true;
                 text.push_str(&format!("retry: {RETRY_MS}\n\n"));
@@ -214,7 +214,7 @@ impl Following {
                 text = format!("retry: {RETRY_MS}\n\n");
                 self.ends = true;
             } else if drained && (self.is_new || self.said_at.elapsed() >= self.api.config.keep_alive_every) {
-                // At the beginning, so that the client knows at once that it is connected.
+                // Sent at the beginning too, so that the client knows at once that it is connected.
                 text = ": waiting\n\n".to_owned();
             }
             if !text.is_empty() {
@@ -228,8 +228,8 @@ impl Following {
 }
 
 impl Following {
-    /// The messages of events. Where an answer has a bound, and it is reached: those that fit, and the number of
-    /// the last one.
+    /// Renders events as messages. If the response has a size limit and reaches it, returns the events that
+    /// fit and the number of the last one.
     fn fill(&mut self, events: Vec<Event>) -> (String, Option<u64>) {
         let mut text = String::new();
         let mut last = self.after;
@@ -248,7 +248,7 @@ impl Following {
     }
 }
 
-/// One unnamed message. JSON has no line breaks outside of its texts' escapes.
+/// Renders an event as a message without a name. Serialized JSON contains no line breaks.
 fn message(event: Event) -> String {
     let view = EventView::from(event);
     match serde_json::to_string(&view) {

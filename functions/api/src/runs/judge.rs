@@ -1,4 +1,4 @@
-//! Who judges, read from orders.
+//! The judge, read from orders.
 
 use bench_domain::Generation;
 use bench_runs::JudgeOrder;
@@ -8,10 +8,10 @@ use utoipa::ToSchema;
 
 use crate::runs::bounds::{MAX_TOKENS_MAX, MODEL_CHARS_MAX, TEMPERATURE_MAX};
 
-/// What can be said of a judge.
+/// Fields of the object `judge`.
 const JUDGE_FIELDS: [&str; 6] =
     ["model_id", JUDGE_MODEL_ALIAS, "provider", "temperature", "seed", "max_tokens"];
-/// Another name of the judge's `model_id`, as views of runs have it.
+/// Alternative name of the judge's `model_id`, as in views of runs.
 pub(crate) const JUDGE_MODEL_ALIAS: &str = "model";
 
 /// Who judges, in the body of an order.
@@ -34,7 +34,7 @@ pub(crate) struct JudgeBody {
     max_tokens: Option<u32>,
 }
 
-/// Reads the object `judge`, if it was sent. What is not known in it is refused: a judge that was misspelt must not
+/// Reads the object `judge`, if it was sent. Refuses unknown fields, so that a misspelled judge doesn't
 /// become the default one.
 pub(crate) fn read_judge(fields: &mut FieldReader) -> Option<JudgeOrder> {
     fields.refuse("judge_model", "There is no such field: the judge is named in judge.model_id");

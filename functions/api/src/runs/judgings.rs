@@ -1,4 +1,4 @@
-//! The versions of a run's judging.
+//! Judgings of a run.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::Api;
 use crate::runs::requests::{run_id, run_not_found};
 
-/// Runs read at once.
+/// Maximum number of concurrent reads of runs.
 const READS_AT_ONCE: usize = 16;
 
 /// How often the answers of a run were judged.
@@ -83,10 +83,10 @@ pub(crate) async fn get_judgings(
     judgings(&api, run_id(&run)?).await.map(Json)
 }
 
-/// The versions of a run's judging.
+/// Lists the judgings of a run.
 ///
 /// # Errors
-/// 404 when there is no such run, or the run that asked the model was deleted and took the list with it.
+/// 404 when the run doesn't exist, or when the run that asked the model was deleted, and the list with it.
 pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
     let asked = api.state.run(run).await?.ok_or_else(run_not_found)?;
     let first = asked.spec.rejudges.map_or(run, |rejudges| rejudges.run);
@@ -124,7 +124,7 @@ pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
     Ok(JudgingsView { run_id: first, model, judgings: std::iter::once(itself).chain(again).collect() })
 }
 
-/// The judged benchmarks of a run.
+/// Returns the judged benchmarks of a run.
 fn benchmarks(found: &RunWithBenchmarks) -> Vec<JudgedBenchmarkView> {
     let spec = &found.run.spec;
     let judged = found.benchmarks.iter().filter(|record| {

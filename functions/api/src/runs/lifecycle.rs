@@ -25,7 +25,7 @@ use crate::runs::admission;
 use crate::runs::budget::{read_budget, renewed, spent_by};
 use crate::runs::requests::{run_id, run_not_found};
 
-/// Times that a write which others keep changing is read anew.
+/// Maximum number of attempts at a write that conflicts with other writes.
 const RACES_MAX: u32 = 20;
 
 /// That it was done.
@@ -79,10 +79,10 @@ pub(crate) async fn post_cancel(
     Ok(done("Run canceled"))
 }
 
-/// Cancels a run that is queued or running, whoever asks.
+/// Cancels a run that is queued or running. Doesn't check the caller.
 ///
 /// # Errors
-/// 400 when there is no such run or it is over.
+/// 400 when the run doesn't exist or is over.
 pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
     for _ in 0..RACES_MAX {
         let record = api.state.run(run).await?.ok_or_else(not_cancelable)?;
@@ -93,11 +93,11 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
             continue;
         }
         api.forget_estimate();
-        // One that was interrupted is cleared up at once, too.
+        // Cleans up an interrupted run at once.
         (api.on_resume)(run);
-        // From here on the run is canceled; what follows is also done by the finisher, who hears of it.
+        // The run is canceled now. The finisher receives a message and repeats the following steps.
         finish(api, &record).await;
-        // Benchmarks that had results keep them: the finisher closes these with a report.
+        // Benchmarks with results keep them: the finisher closes those with a report.
         if !record.errors_only
             && let Err(error) = api.state.skip_open_benchmarks(run, "Run canceled", now).await
         {
@@ -112,7 +112,7 @@ pub async fn cancel_run(api: &Api, run: RunId) -> Result<(), ApiError> {
     Err(raced())
 }
 
-/// Lets the finisher do what remains to be done.
+/// Sends the remaining work to the finisher.
 async fn finish(api: &Api, record: &RunRecord) {
     let run = record.spec.id;
     let message = Message::Finish { run, generation: record.generation };
@@ -145,10 +145,10 @@ pub(crate) async fn delete(
     Ok(done("Run deleted"))
 }
 
-/// Deletes a run that is over, whoever asks. It is gone at once; what is stored of it is removed by the finisher.
+/// Deletes a run that is over. Doesn't check the caller. The run disappears at once; the finisher removes its stored data.
 ///
 /// # Errors
-/// 404 when there is no such run, 400 when it is not over.
+/// 404 when the run doesn't exist, 400 when it is not over.
 pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
     for _ in 0..RACES_MAX {
         let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
@@ -207,7 +207,7 @@ pub(crate) async fn post_requeue(
     let run = run_id(&run).map_err(|_| not_requeueable())?;
     let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
     let key = provider_key(headers)?;
-    // The key is missing rather than somebody else's: the person at this machine is told what to send.
+    // The key is missing, rather than another caller's: the person at this machine is told to send it.
     let lacks_key = caller == Caller::Local && record.spec.auth == AuthMode::ApiKey;
     if !lacks_key {
         caller.must_own(&record.spec.owner)?;
@@ -233,12 +233,12 @@ pub(crate) struct RequeueBody {
     budget_tokens: Option<u64>,
 }
 
-/// How a run is taken up again.
+/// Options of a requeue.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Requeue {
-    /// Its limits replace the run's own where it has some.
+    /// New budget; its limits replace those of the run.
     pub budget: Budget,
-    /// Whether only samples that ended with an infrastructure-error are asked again, of a run that succeeded, too.
+    /// If true, only samples that ended with an infrastructure-error are repeated, also for a run that succeeded.
     pub errors: bool,
 }
 
@@ -248,7 +248,7 @@ impl From<Budget> for Requeue {
     }
 }
 
-/// Reads a body. The compatible system sends none.
+/// Reads the body of a request. Clients of the compatible system send none.
 async fn read_requeue(headers: &HeaderMap, body: Body) -> Result<Requeue, ApiError> {
     let bytes = read_bytes(headers, body, BODY_BYTES_MAX).await?;
     if bytes.is_empty() {
@@ -260,20 +260,20 @@ async fn read_requeue(headers: &HeaderMap, body: Body) -> Result<Requeue, ApiErr
     Ok(what)
 }
 
-/// Queues a run again that failed or was canceled, whoever asks. `key` is the caller's own, for a run that was
-/// made with one; any other run ignores it.
+/// Requeues a run that failed or was canceled. Doesn't check the caller. `key` is the caller's own key, for a
+/// run that was made with one; other runs ignore it.
 ///
 /// # Errors
-/// 400 when there is no such run, it is neither failed nor canceled, its key is missing, or its budget is spent.
+/// 400 when the run doesn't exist, is neither failed nor canceled, lacks its key, or has spent its budget.
 pub async fn requeue_run(api: &Api, run: RunId, key: Option<Secret>) -> Result<(), ApiError> {
     requeue_run_with(api, run, key, Requeue::default()).await
 }
 
-/// The same with a new budget, or for infrastructure-errors only.
+/// Like [`requeue_run`], with a new budget or for infrastructure-errors only.
 ///
 /// # Errors
-/// The same; 400 also for a limit in dollars when the run's price is not known, and for a run without
-/// infrastructure-errors when only these are to be asked again.
+/// The same; 400 also for a limit in dollars when the run's price isn't known, and for a run without
+/// infrastructure-errors when only those are to be repeated.
 pub async fn requeue_run_with(
     api: &Api,
     run: RunId,
@@ -283,7 +283,7 @@ pub async fn requeue_run_with(
     requeue_run_keyed(api, run, CallerKeys { own: key, judge: None }, what.into(), None).await
 }
 
-/// The keys that a run needs anew to be taken up again.
+/// Returns the keys that a run needs again to be requeued.
 fn keys_again(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, ApiError> {
     let mut keys = CallerKeys::default();
     if spec.auth == AuthMode::ApiKey {
@@ -307,7 +307,7 @@ fn keys_again(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, ApiError
     Ok(keys)
 }
 
-/// Whether anything is left for a requeue of the errors: an infrastructure-error, or a benchmark that did not end.
+/// Returns true if a requeue of the errors has anything to do: an infrastructure-error or a benchmark that did not end.
 fn has_errors(found: &RunWithBenchmarks) -> bool {
     found.benchmarks.iter().any(|benchmark| match benchmark.state.report() {
         Some(report) => report.infrastructure_errors() > 0 || report.outcomes.total() < report.planned,
@@ -315,7 +315,7 @@ fn has_errors(found: &RunWithBenchmarks) -> bool {
     })
 }
 
-/// Goes on with an interrupted run in this process, or at this server from now on.
+/// Continues an interrupted run in this process or, from now on, at this server.
 async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<Transition, ApiError> {
     let record = &found.run;
     let (run, generation) = (record.spec.id, record.generation);
@@ -331,7 +331,7 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     }
     api.forget_estimate();
     (api.on_resume)(run);
-    // Its samples have messages. Those of the run itself may have been lost with the process.
+    // The samples have messages, but the messages of the run itself may have been lost with the process.
     let message = if record.planned_generation < generation {
         Some(Message::Plan { run, generation })
     } else {
@@ -346,7 +346,8 @@ async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<
     Ok(changed)
 }
 
-/// `counted` is the caller whose order it is, if it came with a request.
+/// Requeues a run with all keys of the caller. If the order came with a request, `counted` is the caller that
+/// it counts against.
 async fn requeue_run_keyed(
     api: &Api,
     run: RunId,

@@ -1,4 +1,4 @@
-//! Runs: list and read.
+//! Lists and reads runs.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::Api;
 use crate::runs::estimate::run_view;
 use crate::runs::requests::{run_id, run_not_found};
 
-/// Runs read at once.
+/// Maximum number of concurrent reads of runs.
 const READS_AT_ONCE: usize = 16;
 const TEXT_CHARS_MAX: usize = 512;
 
@@ -57,7 +57,7 @@ pub(crate) async fn get_runs(State(api): State<Arc<Api>>, uri: Uri) -> Result<Js
     fields.finish()?;
     let known = status.as_deref().map(RunStatus::from_name);
     if known == Some(None) {
-        // No run has such a status; that is no mistake of the request's form.
+        // An unknown status matches no run; the request is still well-formed.
         return Ok(Json(RunsView { runs: Vec::new(), total: 0, next_offset: None }));
     }
     let filter =
@@ -75,10 +75,10 @@ pub(crate) async fn get_runs(State(api): State<Arc<Api>>, uri: Uri) -> Result<Js
     Ok(Json(RunsView { runs, total, next_offset }))
 }
 
-/// Runs that match, newest first, and how many there are in all.
+/// Returns the runs that match, newest first, and their total number.
 ///
 /// # Errors
-/// When they cannot be read.
+/// When they can't be read.
 pub async fn list_runs(
     api: &Api,
     filter: &RunFilter,
@@ -87,7 +87,7 @@ pub async fn list_runs(
 ) -> Result<(Vec<RunView>, u64), ApiError> {
     let listing = api.state.list_runs(filter, offset, limit).await?;
     let read = |run| async move {
-        // Gone meanwhile: deleted.
+        // The run was deleted in the meantime.
         let Some(found) = api.state.run_with_benchmarks(run).await? else { return Ok(None) };
         run_view(api, &found).await.map(Some)
     };

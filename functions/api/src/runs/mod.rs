@@ -1,4 +1,4 @@
-//! `/api/runs`: ordering, reading, ending and taking up again.
+//! `/api/runs`: order, read, cancel, delete and requeue runs.
 
 pub(crate) mod admission;
 mod bounds;
@@ -28,7 +28,7 @@ use utoipa::OpenApi;
 
 use crate::Api;
 
-/// The routes of runs.
+/// Returns the routes of runs.
 pub(crate) fn routes() -> Router<Arc<Api>> {
     Router::new()
         .route("/api/runs", get(list::get_runs).post(create::post_run))
@@ -43,7 +43,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/runs/{run_id}/compare/{other_id}", get(compare::get_comparison))
 }
 
-/// What these routes take and answer.
+/// OpenAPI description of these routes.
 #[derive(OpenApi)]
 #[openapi(paths(
     create::post_run,

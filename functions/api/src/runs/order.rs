@@ -18,20 +18,20 @@ use crate::runs::budget::read_budget;
 use crate::runs::choices::{OPTIONS_FIELD, read_options, read_protocols};
 use crate::runs::judge::{JudgeBody, read_judge};
 
-/// Benchmarks that a request may name, known or not.
+/// Maximum number of benchmarks in a request, known or not.
 const BENCHMARKS_MAX: usize = 200;
-/// Items that a request may name: they are stored with the run.
+/// Maximum number of items in a request: they are stored with the run.
 const ITEMS_MAX: usize = 1_000;
 const ITEM_CHARS_MAX: usize = 255;
-/// Bytes of all item ids together.
+/// Maximum size of all item ids together, in bytes.
 const ITEMS_BYTES_MAX: usize = 100_000;
-/// Bytes of `config`, which is stored with the run.
+/// Maximum size of `config`, in bytes: it is stored with the run.
 const CONFIG_BYTES_MAX: usize = 64 * 1024;
 const IDEMPOTENCY_CHARS_MAX: usize = 255;
-/// Maximum number of unknown fields that are named.
+/// Maximum number of unknown fields that warnings name.
 const WARNINGS_MAX: usize = 20;
 
-/// Names of the sources that an order may name.
+/// Returns the schema of the sources that an order may name.
 fn source_schema() -> Schema {
     let names: Vec<_> = PROVIDERS.iter().map(|provider| format!("`{provider}`")).collect();
     ObjectBuilder::new()
@@ -162,9 +162,9 @@ pub(crate) fn read_order(mut fields: FieldReader) -> Result<Order, ApiError> {
     })
 }
 
-/// The fields of the order that makes these runs: what [`read_order`] reads.
+/// Returns the fields of the order that makes these runs, as [`read_order`] reads them.
 pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
-    // Named one by one: a new field is among those of the order, or is left out on purpose.
+    // Every field is listed: a new one must be added to the order's fields or left out on purpose.
     let RunTemplate {
         model,
         benchmarks: _,
@@ -187,7 +187,7 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
     let config: Option<Value> = config.as_deref().and_then(|text| serde_json::from_str(text).ok());
     let items: Vec<String> = match item_naming {
         ItemNaming::SourceId => items.clone(),
-        // The indexes of rows, as orders write them.
+        // Row indices, as orders write them.
         ItemNaming::RowIndex => items.iter().map(|item| format!("#{item}")).collect(),
     };
     let fields = json!({
@@ -222,7 +222,7 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
     }
 }
 
-/// A warning for each field that was sent and that no order has.
+/// Returns a warning for each field that was sent but isn't part of an order.
 pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<String> {
     let unread = fields.unread().into_iter().take(WARNINGS_MAX);
     unread
@@ -235,7 +235,7 @@ pub(crate) fn unknown_fields(fields: &FieldReader) -> Vec<String> {
         .collect()
 }
 
-/// The field that a common misnomer stands for.
+/// Returns the correct name of a field that is commonly misnamed.
 fn meant(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
         "benchmark_names" | "benchmarks" | "benchmark" | "benchmark_name" => Some("selected_benchmarks"),
@@ -251,7 +251,7 @@ fn meant(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The key under which a request's repeat is recognised, if there is one.
+/// Returns the idempotency key of a request, if it has one.
 ///
 /// # Errors
 /// 422 for a key that is too long or not visible ASCII.
@@ -295,7 +295,7 @@ mod tests {
 
         let template = bench_domain::testing::template("a/b", "mmlu_pro");
         let mut told: BTreeSet<String> = order_fields(&template).into_iter().map(|(name, _)| name).collect();
-        // It is told with the model.
+        // `model_id` includes the provider.
         assert!(told.insert("provider".to_owned()));
         assert_eq!(told, documented);
     }
@@ -399,7 +399,7 @@ mod tests {
         let chosen = read(json!({ "model_id": "a/b", "protocols": { "mmlu_pro": protocol } })).unwrap();
         assert_eq!(chosen.protocols["mmlu_pro"], protocol);
         assert_ne!(chosen.digest(), plain.digest());
-        // As an older program made it.
+        // The digest that an older version of the program computed.
         assert_eq!(
             read(json!({ "model_id": "oracle" })).unwrap().digest(),
             "8115c82d8622262817bc30a18c1fa45c159d03d6ebe061a816d3a90aa75010f4"

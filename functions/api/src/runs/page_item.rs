@@ -1,4 +1,4 @@
-//! A sample on a page: whole, or with its longest texts cut where an answer cannot hold them.
+//! A sample on a page: whole, or with its longest texts cut where a response can't hold them.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use bench_web::views::ItemView;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// How long the address of a stored body is good.
+/// Time for which the download address of a stored body is valid.
 pub(crate) const BODY_URL_VALID: Duration = Duration::from_secs(300);
-/// Bytes that are left for that address.
+/// Bytes reserved for that address.
 pub(crate) const ADDRESS_BYTES_MAX: usize = 16 * 1024;
-/// Texts are not cut shorter than this, in bytes.
+/// Minimum length to which texts are cut, in bytes.
 const TEXT_BYTES_MIN: usize = 4_096;
 
 /// A sample with what a page could not hold of it.
@@ -28,18 +28,18 @@ pub struct PageItem {
 }
 
 impl PageItem {
-    /// All of it.
+    /// Creates an item with nothing cut.
     pub(crate) const fn whole(item: ItemView) -> Self {
         Self { item, cut: Vec::new(), body_url: None }
     }
 
-    /// Cuts the longest texts until the item takes `bytes_max` at most.
+    /// Cuts the longest texts until the item takes at most `bytes_max` bytes.
     pub(crate) fn cut_to(&mut self, bytes_max: usize) {
         while carried_bytes(self) > bytes_max && self.halve_longest() {}
         if carried_bytes(self) <= bytes_max {
             return;
         }
-        // Many fields or much in few of them: what is not text goes as a whole.
+        // Cutting texts wasn't enough: fields that aren't text are removed as a whole.
         let item = &mut self.item;
         for (name, field) in [
             ("judge_output", &mut item.judge_output),
@@ -52,7 +52,7 @@ impl PageItem {
         }
     }
 
-    /// Cuts the longest text in half; says whether there was one to cut.
+    /// Cuts the longest text in half. Returns false if no text can be cut.
     fn halve_longest(&mut self) -> bool {
         let item = &mut self.item;
         let steps = item.steps.iter_mut().flatten().flat_map(|step| {

@@ -1,5 +1,4 @@
-//! Judging the answers of a run again: a new run with the same items and samples, whose answers are not asked for but
-//! taken from the first one.
+//! Rejudges a run: makes a new run with the same items and samples that reuses the answers of the first run.
 
 use std::sync::Arc;
 

@@ -3,12 +3,12 @@
 use bench_domain::{Code, RunId};
 use bench_web::ApiError;
 
-/// The run that a path names.
+/// Parses the run id in a path.
 ///
 /// # Errors
-/// 404 when that is no UUID: there is no such run.
+/// 404 when it isn't a UUID, since no such run exists.
 pub(crate) fn run_id(text: &str) -> Result<RunId, ApiError> {
-    // A page that is asked for with a space in front is not a run; `FromStr` would trim it.
+    // `FromStr` would trim a leading space, but a path with a space names no run.
     if text.trim() != text {
         return Err(run_not_found());
     }

@@ -8,13 +8,13 @@ use bench_lambda::Deadline;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 
-/// What is left of an invocation when its stream ends: the last bytes must still go out.
+/// Time before the end of an invocation at which its stream ends, so that the last bytes can still be sent.
 const RESERVE: Duration = Duration::from_secs(10);
-/// After which time the client comes again, with the id of the last event that it saw.
+/// Delay after which the client reconnects, with the id of the last event that it saw.
 const AGAIN: &str = "retry: 1000\n\n";
 
-/// Ends a stream after this time, between two messages, and asks the client to reconnect. The first piece is always
-/// sent, so that a client that reconnects makes progress.
+/// Ends a stream after `left`, between two messages, and asks the client to reconnect. The first chunk is
+/// always sent, so that a client that reconnects makes progress.
 fn until(response: Response, left: Duration) -> Response {
     let (parts, body) = response.into_parts();
     let end = Box::pin(tokio::time::sleep(left));
@@ -33,7 +33,7 @@ fn until(response: Response, left: Duration) -> Response {
     Response::from_parts(parts, Body::from_stream(chunks))
 }
 
-/// Ends a stream after `longest`, and before its invocation ends. Without either it stays as it is.
+/// Ends a stream after `longest`, and before its invocation ends. Without either limit, the response is unchanged.
 pub(crate) fn until_maybe(
     response: Response,
     longest: Option<Duration>,
@@ -52,7 +52,7 @@ mod tests {
 
     use super::*;
 
-    /// An answer that sends a message every ten milliseconds, `count` of them.
+    /// Returns a response that sends `count` messages, one every ten milliseconds.
     fn answer(count: usize) -> Response {
         let chunks = stream::iter(0..count).then(|n| async move {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -1,4 +1,4 @@
-//! A run as it is shown, as far as that does not depend on other runs.
+//! View of a run, without the parts that depend on other runs.
 use bench_state::{RunWithBenchmarks, ShardCount};
 use bench_web::ApiError;
 use bench_web::views::{RunView, counts_of};
@@ -7,14 +7,14 @@ use futures_util::future::try_join_all;
 use crate::Api;
 use crate::catalog::benchmarks::known_items;
 
-/// A run without its place in the queue.
+/// Returns the view of a run without its position in the queue.
 pub(crate) async fn unplaced_view(api: &Api, found: &RunWithBenchmarks) -> Result<RunView, ApiError> {
     let run = found.run.spec.id;
     let counts: Vec<ShardCount> =
         try_join_all(found.benchmarks.iter().map(|benchmark| counts_of(&api.state, run, benchmark))).await?;
     let view = RunView::new(found, &counts, known_items, bench_clock::now());
     let interrupted = view.status.is_open() && !api.state.works_on(&found.run);
-    // Nobody knows when an interrupted run is over.
+    // The end of an interrupted run can't be estimated.
     let eta_seconds = view.eta_seconds.filter(|_| !interrupted);
     Ok(RunView { interrupted, eta_seconds, ..view })
 }

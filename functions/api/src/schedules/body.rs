@@ -1,4 +1,4 @@
-//! What a schedule is asked to be: read from a request, or from a change laid over what it is.
+//! Schedules, read from a request or from a change that is applied to a stored schedule.
 
 use bench_domain::Code;
 use bench_domain::schedule::{
@@ -17,9 +17,9 @@ use crate::runs::order::{OrderBody, order_fields, read_order};
 const ZONE_CHARS_MAX: usize = 100;
 const ZONE_DEFAULT: &str = "UTC";
 
-/// Fields that are not a run's.
+/// Fields of the schedule itself, not of its runs.
 const OWN_FIELDS: [&str; 5] = ["name", "cron", "time_zone", "webhook_url", "enabled"];
-/// Fields that say which model is meant.
+/// Fields that choose the model.
 const MODEL_FIELDS: [&str; 2] = ["model_id", "provider"];
 const JUDGE_FIELD: &str = "judge";
 const PROTOCOLS_FIELD: &str = "protocols";
@@ -52,7 +52,7 @@ pub(crate) struct ScheduleOrder {
     run: OrderBody,
 }
 
-/// What was read.
+/// A parsed schedule order.
 #[derive(Debug)]
 pub(super) struct ScheduleBody {
     pub(super) name: String,
@@ -63,12 +63,12 @@ pub(super) struct ScheduleBody {
 }
 
 impl ScheduleBody {
-    /// Reads a schedule. `local` says that the server is bound to loopback: it may call plain HTTP.
+    /// Reads a schedule. `local` is true if the server is bound to loopback: then the webhook may use plain HTTP.
     ///
     /// # Errors
     /// 422 with every problem.
     pub(super) fn read(mut fields: FieldReader, local: bool) -> Result<Self, ApiError> {
-        // One more than is allowed, so that what is too long is told once, in its own words.
+        // Reads more than is allowed, so that only `checked_name` reports a name that is too long.
         let name = match checked_name(&fields.text("name", 2 * NAME_CHARS_MAX)) {
             Ok(name) => Some(name),
             Err(error) => {
@@ -96,7 +96,7 @@ impl ScheduleBody {
             None => None,
         };
         let enabled = fields.maybe_flag("enabled").unwrap_or(true);
-        // Tells the problems noted so far, too.
+        // Also reports the problems noted so far.
         let order = read_order(fields)?;
         let (Some(name), Some(timing)) = (name, timing) else {
             return Err(ApiError::new(Code::InvalidRequest, "name and cron are required"));
@@ -112,7 +112,8 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// The fields of a request. Null takes back what can be without; where it cannot, it changes nothing.
+    /// Creates a change from the fields of a request. Null resets a field that is optional; for a required
+    /// field it has no effect.
     pub(super) fn new(mut fields: Map<String, Value>) -> Self {
         fields.retain(|name, value| {
             let needed = matches!(
@@ -124,36 +125,36 @@ impl Change {
         Self { fields }
     }
 
-    /// Whether it is about what is run, not only about when.
+    /// Returns true if the change affects the runs, not only their times.
     pub(super) fn touches_run(&self) -> bool {
         self.fields.keys().any(|name| !OWN_FIELDS.contains(&name.as_str()))
     }
 
-    /// Whether it may name another model.
+    /// Returns true if the change may name another model.
     pub(super) fn touches_model(&self) -> bool {
         MODEL_FIELDS.iter().any(|name| self.fields.contains_key(*name))
     }
 
-    /// Whether it may name another judge.
+    /// Returns true if the change may name another judge.
     pub(super) fn touches_judge(&self) -> bool {
         self.fields.contains_key(JUDGE_FIELD)
     }
 
-    /// The warnings of the whole order that are about what was sent.
+    /// Returns those warnings of the whole order that concern fields of this change.
     pub(super) fn warnings(&self, mut all: Vec<String>) -> Vec<String> {
         all.retain(|warning| self.fields.keys().any(|name| warning.starts_with(&format!("`{name}`"))));
         all
     }
 
-    /// The schedule as it would be ordered with this change.
+    /// Returns the fields of the order that would make the changed schedule.
     pub(super) fn over(&self, schedule: &Schedule) -> FieldReader {
         let mut fields = as_fields(schedule);
         let judge = fields.get(JUDGE_FIELD).and_then(Value::as_object).cloned();
         fields.extend(self.fields.clone());
-        // Of the judge, too, only what is sent is changed.
+        // Only the sent fields of the judge change.
         if let (Some(Value::Object(new)), Some(mut judge)) = (fields.get_mut(JUDGE_FIELD), judge) {
             let mut new_fields = std::mem::take(new);
-            // Its other name replaces the model, too.
+            // The alternative name replaces the model, too.
             if !new_fields.contains_key("model_id")
                 && let Some(model) = new_fields.remove(JUDGE_MODEL_ALIAS)
             {
@@ -171,7 +172,7 @@ impl Change {
     }
 }
 
-/// Leaves out what is said of benchmarks that are not to be run any more.
+/// Removes entries of benchmarks that the schedule no longer runs.
 fn keep_those_of(field: &str, fields: &mut Map<String, Value>) {
     let wanted: Vec<String> = match fields.get("selected_benchmarks").and_then(Value::as_array) {
         Some(names) if !names.is_empty() => {
@@ -184,7 +185,7 @@ fn keep_those_of(field: &str, fields: &mut Map<String, Value>) {
     }
 }
 
-/// The order that would make the schedule as it is.
+/// Returns the fields of the order that would make the schedule as it is.
 fn as_fields(schedule: &Schedule) -> Map<String, Value> {
     let mut fields = order_fields(&schedule.run);
     fields.insert("name".to_owned(), json!(schedule.name));

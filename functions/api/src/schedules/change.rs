@@ -1,4 +1,4 @@
-//! Making, changing and deleting schedules.
+//! Creates, changes and deletes schedules.
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule};
@@ -19,24 +19,24 @@ use crate::refusal::refusal;
 use crate::runs::admission;
 use crate::runs::admission::Wanted;
 
-/// Times that a write which others keep changing is read anew.
+/// Maximum number of attempts at a write that conflicts with other writes.
 const RACES_MAX: u32 = 20;
-/// Schedules that one owner may have.
+/// Maximum number of schedules per owner.
 const OWNED_MAX: usize = 100;
 
-/// Who makes a schedule: the holder of the bearer key, or the person who may use the operator's.
+/// Identifies who makes a schedule: the holder of the bearer key, or a person who may use the operator's key.
 async fn orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiError> {
     let orderer = admission::orderer(api, parts).await?;
-    // At this machine the schedule stays the person's who sits at it, whatever key pays.
+    // On this machine, the local person owns the schedule, whichever key pays for it.
     let api_key = if api.config.server.local { provider_key(&parts.headers)? } else { orderer.api_key };
     if api.config.server.local && api_key.is_none() {
-        // Refuses a wrong secret, which is more than being at this machine.
+        // Rejects a wrong secret even from this machine.
         api.access.caller(&parts.headers)?;
     }
     Ok(Orderer { api_key, ..orderer })
 }
 
-/// Makes a schedule; also tells the names in the order that are no benchmarks.
+/// Creates a schedule. Also returns the names in the order that aren't benchmarks.
 pub(super) async fn create(
     api: &Api,
     body: ScheduleBody,
@@ -99,9 +99,9 @@ fn name_taken(name: &str) -> ApiError {
     )
 }
 
-/// Refuses a name that another schedule of the same owner has: people and commands find schedules by name. The write
-/// refuses it, too; this check tells before the model is looked up, and knows the schedules of an older program, whose
-/// names have no records.
+/// Refuses a name that another schedule of the same owner has, since people and commands find schedules by
+/// name. The write refuses it, too, but this check comes before the model is looked up and also covers
+/// schedules of older versions, whose names have no records.
 fn refuse_known_name(
     schedules: &[ScheduleRecord],
     owner: &Owner,
@@ -120,7 +120,7 @@ async fn admit(api: &Api, parts: &Parts, orderer: &Orderer, found: &FoundModel) 
     admission::admit(api, parts, orderer, wanted).await
 }
 
-/// Changes a schedule; tells the names in the change that are no benchmarks.
+/// Changes a schedule. Returns the names in the change that aren't benchmarks.
 pub(super) async fn change(
     api: &Api,
     id: &str,
@@ -174,7 +174,8 @@ pub(super) async fn change(
     Err(raced())
 }
 
-/// On whose behalf the model is looked up: the schedule's owner, with the key of this request where it has its own.
+/// Returns the caller for whom the model is looked up: the schedule's owner, with the key of this request if
+/// the schedule has its own key.
 async fn orderer_of(
     api: &Api,
     schedule: &Schedule,
@@ -187,7 +188,7 @@ async fn orderer_of(
     Ok(Orderer { owner: schedule.owner.clone(), api_key, ..orderer })
 }
 
-/// The key of a schedule's judge, to be stored with the schedule.
+/// Encrypts the key of a schedule's judge, to be stored with the schedule.
 async fn seal_judge(
     api: &Api,
     schedule: ScheduleId,
@@ -218,7 +219,7 @@ async fn changed_run(
     };
     admit(api, parts, orderer, &found).await?;
     order.trusted = Trusted { coverage_min: Some(old.coverage_min), ..Trusted::default() };
-    // The judge has its key already, which nobody sends again.
+    // The judge's key is already stored, and callers don't send it again.
     let kept = old.judge.clone().filter(|_| !change.touches_judge() && orderer.judge_key.is_none());
     let ordered = api.orders.template(order, orderer, found, kept).await.map_err(refusal)?;
     Ok(Ordered { template: ordered.template.with_fixed_seed(schedule.id), ..ordered })
@@ -238,7 +239,7 @@ pub(super) async fn delete(api: &Api, id: &str, headers: &HeaderMap) -> Result<(
     Err(raced())
 }
 
-/// Takes up the present moment as if it were planned: by the same write, which the scheduler goes on from.
+/// Fires a schedule now, with the write that planned times use. The scheduler continues from it.
 pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing, ApiError> {
     let mut is_admitted = false;
     for _ in 0..RACES_MAX {
@@ -257,7 +258,7 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
             is_admitted = true;
         }
         let now = bench_clock::now();
-        // Two requests within one second are one.
+        // Two requests within one second count as one.
         let planned = now.whole_seconds();
         let firing = Firing::starting(schedule.id, planned, now);
         if api.state.fire(&record, schedule.next_at, std::slice::from_ref(&firing), now).await?

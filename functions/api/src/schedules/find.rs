@@ -1,4 +1,4 @@
-//! Schedules by the ids in paths.
+//! Finds schedules by the ids in paths.
 
 use bench_domain::{Code, ScheduleId};
 use bench_state::ScheduleRecord;
@@ -16,7 +16,7 @@ pub(super) async fn find(api: &Api, id: &str) -> Result<ScheduleRecord, ApiError
     api.state.schedule(id).await?.ok_or_else(not_found)
 }
 
-/// The schedule, for somebody who may change it.
+/// Returns the schedule if the caller may change it.
 pub(super) async fn find_owned(
     api: &Api,
     id: &str,

@@ -1,7 +1,7 @@
-//! Schedules: runs that are ordered again and again. What is planned here is made by the scheduler.
+//! Schedules: orders with planned times. The API stores them, and the scheduler makes their runs.
 //!
-//! Reading is public as runs are, but for where the owner is told; changing is for owner and admin. A key that
-//! comes with the order is sealed for the schedule, used for its runs alone, and gone with it.
+//! Reading is public as for runs, except for the webhook's address; owner and admin may change. A key that
+//! comes with the order is encrypted for the schedule, used only for its runs, and deleted with it.
 
 mod body;
 mod change;
@@ -33,11 +33,11 @@ use crate::runs::create::refuse_in_maintenance;
 
 pub use self::view::{FiringView, ScheduleView};
 
-/// Schedules whose latest firing is read at once.
+/// Maximum number of concurrent reads of latest firings.
 const READS_AT_ONCE: usize = 16;
 const TIME_CHARS_MAX: usize = 50;
 
-/// The routes of schedules.
+/// Returns the routes of schedules.
 pub(crate) fn routes() -> Router<Arc<Api>> {
     Router::new()
         .route("/api/schedules", get(get_schedules).post(post_schedule))
@@ -49,7 +49,7 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/schedules/{schedule_id}/run-now", post(post_run_now))
 }
 
-/// What these routes take and answer.
+/// OpenAPI description of these routes.
 #[derive(OpenApi)]
 #[openapi(paths(
     get_schedules,
@@ -175,7 +175,7 @@ pub(crate) async fn post_schedule(
     refuse_in_maintenance(&api)?;
     let warnings = body.order.warnings.clone();
     let (record, ignored) = change::create(&api, body, &parts).await?;
-    // Whoever made it sees all of it, also where the address of the request says little about the caller.
+    // The maker may see the whole schedule, even if the request doesn't identify the caller as its owner.
     let schedule = ScheduleView::new(&record, None, true, bench_clock::now());
     let saved = SavedView { schedule, ignored_benchmarks: ignored, warnings };
     Ok((StatusCode::CREATED, Json(saved)).into_response())
@@ -272,7 +272,7 @@ pub(crate) async fn get_firings(
     let mut fields = FieldReader::of_query(&uri);
     let limit = fields.integer("limit", 50, 1, 200);
     let before = fields.maybe_text("before", TIME_CHARS_MAX).filter(|text| !text.is_empty());
-    // A `+` of a zone is a space in a query string.
+    // A `+` in a time zone becomes a space in a query string.
     let before = before.map(|text| text.trim().replace(' ', "+").parse::<Timestamp>());
     if matches!(before, Some(Err(_))) {
         fields.note("value_error", "before", "Input should be the next_before of a page");

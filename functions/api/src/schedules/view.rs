@@ -13,7 +13,7 @@ use bench_web::views::JudgeOrderView;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Planned times that are shown of a schedule.
+/// Number of planned times that a view shows.
 const NEXT_TIMES: usize = 3;
 
 /// Runs that are ordered again and again.
@@ -181,9 +181,9 @@ pub struct DeliveryView {
 }
 
 impl ScheduleView {
-    /// A schedule as somebody sees it who may change it, or may not.
+    /// Creates the view of a schedule. With `is_owner`, it includes fields for callers who may change the schedule.
     pub(super) fn new(schedule: &Schedule, last: Option<&Firing>, is_owner: bool, now: Timestamp) -> Self {
-        // Named one by one: a new field of orders is shown, or is left out on purpose.
+        // Every field is listed: a new field of orders must be shown or left out on purpose.
         let RunTemplate {
             model,
             benchmarks,
@@ -252,7 +252,7 @@ impl ScheduleView {
 }
 
 impl FiringView {
-    /// A firing as somebody sees it who may change its schedule, or may not.
+    /// Creates the view of a firing. With `is_owner`, it includes fields for callers who may change its schedule.
     pub(super) fn new(firing: &Firing, is_owner: bool) -> Self {
         let (error, error_code) = firing.error();
         let mut view = Self {

@@ -1,4 +1,4 @@
-//! Routes that need nothing but the configuration.
+//! Routes that need only the configuration.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the server tells of itself: health, who calls, and the document of all routes.
+//! Information about the server: health, sign-in, and the OpenAPI document.
 
 mod health;
 mod openapi;
@@ -13,7 +13,7 @@ use crate::Api;
 
 pub use openapi::document;
 
-/// The routes of the server itself.
+/// Returns the routes of the server itself.
 pub(crate) fn routes() -> Router<Arc<Api>> {
     Router::new()
         .route("/", get(root::root))

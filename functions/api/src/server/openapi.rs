@@ -1,5 +1,5 @@
-//! The OpenAPI document: of the routes of each resource, and of those of the exports function, which stands behind the
-//! same address and describes its routes itself.
+//! The OpenAPI document. It combines the routes of each resource with those of the exports function, which is
+//! served at the same address and describes its own routes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ use utoipa::{Modify, OpenApi};
 use super::{health, root};
 use crate::{Api, catalog, ops, runs, schedules};
 
-/// The part of the exports function, written by a test of that function.
+/// Document of the exports function, written by a test of that function.
 const EXPORTS: &str = include_str!("../../../exports/openapi.json");
 
 #[derive(OpenApi)]
@@ -31,7 +31,7 @@ const EXPORTS: &str = include_str!("../../../exports/openapi.json");
 )]
 struct Head;
 
-/// What the routes of the server itself take and answer.
+/// OpenAPI description of the routes of the server itself.
 #[derive(OpenApi)]
 #[openapi(paths(
     root::root,
@@ -57,7 +57,7 @@ impl Modify for Schemes {
     }
 }
 
-/// The document, as JSON.
+/// Returns the document as JSON.
 pub fn document() -> &'static Value {
     static DOCUMENT: LazyLock<Value> = LazyLock::new(|| {
         let mut document = Head::openapi();

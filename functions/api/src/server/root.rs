@@ -1,4 +1,4 @@
-//! The address that people open first.
+//! The start page.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use utoipa::ToSchema;
 
 use crate::{Api, list_runs};
 
-/// Runs that the page shows.
+/// Number of runs on the page.
 const RUNS_SHOWN: u64 = 50;
-/// How often the page is loaded again while a run is open, in seconds.
+/// Interval at which the page reloads while a run is open, in seconds.
 const REFRESH_S: u32 = 5;
 
 /// What this server is. The three values are those that clients of the compatible system expect.

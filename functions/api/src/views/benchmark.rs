@@ -1,4 +1,4 @@
-//! What is told of a benchmark: the one place where its facts are put together, for the API and the command.
+//! Views of benchmarks, for the API and the command line.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use bench_web::views::GenerationView;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The heading of every benchmark, as the compatible system has it.
+/// Category of every benchmark, as in the compatible system.
 const CATEGORY: &str = "Core Benchmarks";
 
 /// A benchmark that can be run. What is said of prompt, settings, metrics and dataset is that of its default
@@ -231,19 +231,19 @@ pub struct SourceView {
     pub url: String,
 }
 
-/// What is stored and needs no download any more.
+/// Datasets and official texts that need no download.
 #[derive(Debug, Default)]
 pub struct Stored {
     datasets: Vec<CachedDataset>,
-    /// By benchmark and protocol.
+    /// Texts by benchmark and protocol.
     texts: BTreeMap<(&'static str, &'static str), Templates>,
 }
 
 impl Stored {
-    /// What a library has. Downloads nothing.
+    /// Reads the stored datasets and texts of a library. Downloads nothing.
     ///
     /// # Errors
-    /// When the blob store cannot be read.
+    /// When the blob store can't be read.
     pub async fn of(library: &Library) -> Result<Self, DatasetError> {
         let mut texts = BTreeMap::new();
         for protocol in bench_benchmarks::all().iter().flat_map(|benchmark| protocols(*benchmark)) {
@@ -256,13 +256,13 @@ impl Stored {
     }
 }
 
-/// A benchmark's protocols, the default one first.
+/// Returns a benchmark's protocols, the default one first.
 fn protocols(benchmark: &'static dyn Benchmark) -> impl Iterator<Item = &'static dyn Benchmark> {
     std::iter::once(benchmark).chain(benchmark.other_protocols().iter().copied())
 }
 
-/// Describes a benchmark. `answer_time` bounds the time for one answer here; `setup` is what the operator has to do before
-/// the benchmark can be run, as far as the dataset's terms are concerned.
+/// Describes a benchmark. `answer_time` limits the time for one answer here; `setup` describes the steps by
+/// which the operator accepts the dataset's terms before the benchmark can be run.
 pub fn describe(
     benchmark: &'static dyn Benchmark,
     stored: &Stored,
@@ -272,7 +272,7 @@ pub fn describe(
     describe_under(benchmark, benchmark, stored, answer_time, setup)
 }
 
-/// The same, with what is said beside the list of protocols being that of one of them.
+/// Like [`describe`], with the fields outside of `protocols` describing the protocol `shown`.
 pub(crate) fn describe_under(
     benchmark: &'static dyn Benchmark,
     shown: &'static dyn Benchmark,
@@ -389,7 +389,7 @@ fn protocol(
 fn dataset(one: &'static dyn Benchmark, stored: &Stored) -> DatasetFacts {
     let (facts, spec) = (one.facts(), one.spec());
     let pinned = spec.sources.first().and_then(|source| source.revision);
-    // Another protocol may have made other items of the same rows, or have them from another revision.
+    // Another protocol may have made other items from the same rows, or use another revision.
     let own: Vec<&CachedDataset> = stored
         .datasets
         .iter()

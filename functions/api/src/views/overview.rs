@@ -1,4 +1,4 @@
-//! How things stand, as JSON.
+//! The operators' overview as JSON.
 
 use bench_domain::{RunId, RunStatus, Timestamp};
 use serde::Serialize;
