@@ -1,4 +1,4 @@
-//! What an export function works with.
+//! Context of the export function.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,64 +14,64 @@ use tokio::sync::{Mutex, Semaphore};
 
 use crate::spool::Spools;
 
-/// Answers up to this size are given in one piece. Lambda's own limit is 6 MiB.
+/// Default maximum size of a response that is sent in one piece. Lambda's own limit is 6 MiB.
 pub const INLINE_BYTES_MAX_DEFAULT: u64 = 5 * 1024 * 1024;
 
-/// The largest archive taken for verification where the path allows it.
+/// Default maximum size of an archive that is verified as part of a request.
 pub const UPLOAD_BYTES_MAX_DEFAULT: u64 = 512 * 1024 * 1024;
 
-/// How long a presigned address is good.
+/// Default validity of a presigned address.
 pub const PRESIGNED_VALID_DEFAULT: Duration = Duration::from_secs(300);
 
-/// Archives that are verified at the same time; each takes a processor.
+/// Maximum number of concurrent verifications; each occupies a processor.
 const VERIFICATIONS_MAX: usize = 2;
 
-/// Bytes of archives that wait for their verification in temporary files.
+/// Default limit on the bytes of archives in temporary files that wait for their verification.
 const SPOOLED_BYTES_MAX_DEFAULT: u64 = 1024 * 1024 * 1024;
 
-/// How long an archive waits until others are received.
+/// Default time that an archive waits for a free slot.
 const UPLOAD_WAIT_DEFAULT: Duration = Duration::from_secs(10);
 
-/// How exports are made and served.
+/// Settings of exports.
 #[derive(Debug, Clone)]
 pub struct ExportsConfig {
-    /// Version of the program, as exports name it.
+    /// Version of the program, as written into exports.
     pub software_version: String,
-    /// Commit that it was built from, when that is known.
+    /// Commit of the build, if known.
     pub git_sha: Option<String>,
-    /// Answers up to this many bytes are given in one piece. Without `streaming` this is counted as Lambda carries
-    /// them: base64 for an archive, a JSON text for a table.
+    /// Maximum size of a response that is sent in one piece, in bytes. Without `streaming`, the size is
+    /// counted as Lambda carries it: base64 for an archive, a JSON text for a table.
     pub inline_bytes_max: u64,
-    /// Larger ones: passed through as they come (true), or by redirect to a presigned address (false).
+    /// If true, larger files are streamed; if false, the response redirects to a presigned address.
     pub streaming: bool,
-    /// Of those, the largest that is passed through; what is larger goes by redirect. A function URL passes
-    /// 200 MB through, and those not fast.
+    /// Maximum size of a streamed file, in bytes; larger ones are redirected. A function URL streams at most
+    /// 200 MB, and slowly.
     pub streamed_bytes_max: u64,
-    /// How long a presigned address is good.
+    /// Validity of a presigned address.
     pub presigned_valid: Duration,
-    /// The largest archive taken for verification as a part of a request, in bytes.
+    /// Maximum size of an archive that is verified as part of a request, in bytes.
     pub upload_bytes_max: u64,
-    /// Bytes of all archives together that are in temporary files until they are verified.
+    /// Limit on the bytes of all archives in temporary files until they are verified.
     pub spooled_bytes_max: u64,
-    /// How long an archive waits until others are received, before its caller is told to come again.
+    /// Time that an archive waits for a free slot before its caller is asked to retry.
     pub upload_wait: Duration,
-    /// Whether callers can reach the bucket, so that larger files may be sent to it by presigned addresses.
+    /// True if callers can reach the bucket, so that larger files can be sent there through presigned addresses.
     pub direct_uploads: bool,
-    /// How long a request waits for an export that is being built, before it is told to come again. `None`: until
-    /// it is built.
+    /// Time that a request waits for an export that is being built, before the caller is asked to retry.
+    /// `None` waits until it is built.
     pub build_wait: Option<Duration>,
-    /// What an archive may ask of the verifier.
+    /// Limits on the archives that the verifier accepts.
     pub verify_limits: Limits,
-    /// Benchmarks whose prompts and answers only owner and admin may have.
+    /// Benchmarks whose prompts and answers only owner and admin may read.
     pub gated: BTreeSet<BenchmarkName>,
-    /// How callers are told apart.
+    /// Identifies callers.
     pub access: Access,
-    /// Treatment of wrong admin secrets.
+    /// Delays and limits for wrong admin secrets.
     pub secret_limits: SecretLimits,
 }
 
 impl ExportsConfig {
-    /// Defaults for one machine: streaming, no gated benchmarks.
+    /// Creates the settings for one machine: streaming, no gated benchmarks.
     pub fn new(software_version: impl Into<String>, access: Access) -> Self {
         Self {
             software_version: software_version.into(),
@@ -100,25 +100,24 @@ pub struct Exports {
     pub(crate) blobs: Blobs,
     keys: RwLock<Result<Arc<KeyRing>, KeyError>>,
     pub(crate) config: ExportsConfig,
-    /// One export at a time: memory stays flat, and who asks for the same one meanwhile finds it built.
+    /// Serializes builds: memory stays flat, and a concurrent request for the same export finds it built.
     pub(crate) building: Mutex<()>,
-    /// Archives on their way in.
+    /// Archives that are being received.
     pub(crate) spools: Spools,
     pub(crate) verifying: Semaphore,
-    /// Uploads that callers asked for, by address.
+    /// Requested uploads, counted by the caller's address.
     pub(crate) uploads: Attempts,
 }
 
-/// What signs an archive.
+/// A key that signs archives.
 pub(crate) struct Signing {
     pub(crate) key: SigningKey,
-    /// When the key began to sign, if that is known.
+    /// Time from which the key signs, if known.
     pub(crate) since: Option<jiff::Timestamp>,
 }
 
 impl Exports {
-    /// A context. `keys` may be what is wrong with the configured keys: then there is no signed archive and no
-    /// verification, and both say so; tables work all the same.
+    /// Creates the context. If `keys` is an error, signed archives and verification fail with it; tables still work.
     pub fn new(state: State, blobs: Blobs, keys: Result<KeyRing, KeyError>, config: ExportsConfig) -> Self {
         let verifying = Semaphore::new(VERIFICATIONS_MAX);
         let keys = RwLock::new(keys.map(Arc::new));
@@ -127,17 +126,17 @@ impl Exports {
         Self { state, blobs, keys, config, building, spools, verifying, uploads }
     }
 
-    /// How exports are made and served.
+    /// Returns the settings.
     pub fn config(&self) -> &ExportsConfig {
         &self.config
     }
 
-    /// The blob store that holds the built files.
+    /// Returns the blob store that holds the built files.
     pub fn blobs(&self) -> &Blobs {
         &self.blobs
     }
 
-    /// The keys as they are now: a ring whose files were changed, as by `bench keys rotate`, is read anew.
+    /// Returns the current keys. Reloads a key ring whose files were changed, as by `bench keys rotate`.
     pub(crate) fn key_ring(&self) -> Result<Arc<KeyRing>, KeyError> {
         let ring = self.keys.read().unwrap_or_else(PoisonError::into_inner).clone()?;
         match ring.reload_if_changed(jiff::Timestamp::now()) {
@@ -155,7 +154,7 @@ impl Exports {
         }
     }
 
-    /// The key that signs now, and since when it does.
+    /// Returns the current signing key and the time from which it signs.
     pub(crate) fn signing_key(&self) -> Result<Signing, KeyError> {
         let ring = self.key_ring()?;
         let since = ring.current().and_then(|key| key.valid_from);

@@ -1,12 +1,12 @@
 //! Exports of runs that are over: a table (CSV) and a signed archive (ZIP), their verification, and the public keys.
 //!
-//! [`Exports::build`] makes an export once per version of a run and stores it; [`router`] serves it. This crate
-//! alone holds the signing key.
+//! [`Exports::build`] makes an export once per version of a run and stores it; [`router`] serves it. Only
+//! this crate has the signing key.
 //!
-//! - An export has every planned sample, in the order of the plan. One that did not end, or whose stored answer is
-//!   lost, has an `error` that says so.
-//! - The fields and columns of the compatible system are all there, with its types; ours have names of their own.
-//! - The same bytes come out for one version of the run, one version of the program and one key.
+//! - An export has every planned sample, in the order of the plan. A sample that did not end, or whose stored
+//! answer is lost, has an `error` that says so.
+//! - All fields and columns of the compatible system are present, with its types; additional ones have other names.
+//! - The bytes depend only on the version of the run, the version of the program and the key.
 
 mod context;
 mod error;

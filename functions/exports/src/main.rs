@@ -1,5 +1,5 @@
-//! Exports as a Lambda function: behind API Gateway, and with `BENCH_STREAMING` behind a function URL. It alone
-//! is given the signing key.
+//! Exports as a Lambda function: behind API Gateway, and with `BENCH_STREAMING` behind a function URL. Only
+//! this function receives the signing key.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use bench_lambda::{Answers, Init, Warm, run_http};
 use bench_signing::{KeyRing, Limits, RingConfig};
 use bench_web::{Access, ServerConfig};
 
-/// The largest archive in a request: Lambda takes 6 MB, and base64 makes four bytes of three.
+/// Maximum size of an archive in a request, in bytes: Lambda accepts 6 MB, and base64 makes four bytes of three.
 const UPLOAD_BYTES_MAX: u64 = 4 * 1024 * 1024;
-/// Bytes of an uploaded archive's members together: they are read within the 29 seconds of API Gateway.
+/// Maximum total size of an uploaded archive's members, in bytes: they must be read within API Gateway's 29 seconds.
 const VERIFY_TOTAL_BYTES_MAX: u64 = 1 << 30;
-/// API Gateway waits for 29 seconds.
+/// Time that a request waits for a build: less than the 29 seconds for which API Gateway waits.
 const BUILD_WAIT: Duration = Duration::from_secs(20);
-/// CloudFront waits for 60 seconds until a function URL begins to answer.
+/// The same behind a function URL: less than the 60 seconds for which CloudFront waits for the start of a response.
 const STREAMED_BUILD_WAIT: Duration = Duration::from_secs(45);
-/// Largest export that is passed through a function URL, where it takes less than two minutes at Lambda's 2 MB a second.
-/// `Timeout` in `template.yaml` gives slower clients four minutes.
+/// Maximum size of an export that is streamed through a function URL. It takes less than two minutes at
+/// Lambda's 2 MB/s; `Timeout` in `template.yaml` gives slower clients four minutes.
 const STREAMED_BYTES_MAX: u64 = 190_000_000;
 
-// One event at a time, and nearly all of it waiting: one thread is enough.
+// The function handles one event at a time and mostly waits: one thread is enough.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let init = Init::start(&[Warm::Table, Warm::Bucket]).await?;
@@ -32,7 +32,7 @@ async fn main() -> anyhow::Result<()> {
         Access { local: false, admin_secret: vars.get("ADMIN_SECRET"), owner_key: init.owner_key()? };
     let (private, public) = (vars.get("BENCH_SIGNING_PRIVATE_KEY"), vars.get("BENCH_SIGNING_PUBLIC_KEY"));
     let old = vars.get("BENCH_SIGNING_OLD_PUBLIC_KEYS");
-    // Without a usable key tables still work, and archives say what is wrong with it.
+    // Without a usable key, tables still work, and archives report the problem.
     let keys = KeyRing::from_config(&RingConfig {
         private_key: private.as_deref(),
         public_key: public.as_deref(),

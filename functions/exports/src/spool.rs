@@ -1,6 +1,6 @@
-//! Archives on their way in: how many at once, from whom, and how many bytes of them are stored.
+//! Archives that are being received: limits on their number, per address and in total, and on their stored bytes.
 //!
-//! Anybody may verify an archive, so a slot is taken before the first byte of a body is read.
+//! Any caller may verify an archive, so a slot is taken before the first byte of a body is read.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,16 +16,17 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// Archives that are received at the same time.
+/// Maximum number of archives that are received at the same time.
 const SLOTS: usize = 8;
-/// Slots that one address, or one IPv6 /64 network, may have; on loopback everyone has the same address.
+/// Maximum number of slots per address, or per IPv6 /64 network. Loopback has no such limit, since all local
+/// callers share an address.
 const SLOTS_PER_ADDRESS: usize = 4;
-/// Bytes that one permit of the storage stands for.
+/// Bytes per permit of the storage.
 const PERMIT_BYTES: u64 = 64 * 1024;
-/// Bytes that are read from a stream at once.
+/// Number of bytes to read from a stream at once.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// What archives may take until they are verified.
+/// Limits of received archives until they are verified.
 #[derive(Debug)]
 pub(crate) struct Spools {
     slots: Arc<Semaphore>,
@@ -35,7 +36,8 @@ pub(crate) struct Spools {
 }
 
 impl Spools {
-    /// Stores at most this many bytes of all archives together; `wait` is the time that one waits for a slot.
+    /// Creates the limits. At most `bytes_max` bytes of all archives together are stored; `wait` is the
+    /// maximum time to wait for a slot.
     pub(crate) fn new(bytes_max: u64, wait: Duration) -> Self {
         let permits = usize::try_from(bytes_max.div_ceil(PERMIT_BYTES)).unwrap_or(usize::MAX);
         Self {
@@ -46,10 +48,10 @@ impl Spools {
         }
     }
 
-    /// Takes a slot for an archive of at most `bytes_max` bytes. `peer` is unknown where a gateway received the request.
+    /// Takes a slot for an archive of at most `bytes_max` bytes. `peer` is unknown if a gateway received the request.
     ///
     /// # Errors
-    /// 503 when there is none.
+    /// 503 when no slot is free.
     pub(crate) async fn begin(&self, peer: Option<IpAddr>, bytes_max: u64) -> Result<Spool, ApiError> {
         let share = peer.filter(|peer| !peer.is_loopback()).map(|peer| self.share(network_of(peer)));
         let share = share.transpose()?;
@@ -74,7 +76,7 @@ impl Spools {
     }
 }
 
-/// An address's part of the slots.
+/// A slot that counts against an address.
 #[derive(Debug)]
 struct Share {
     address: IpAddr,
@@ -93,7 +95,7 @@ impl Drop for Share {
     }
 }
 
-/// An archive that is being received, into a file without a name, which the system removes with its last handle.
+/// An archive that is being received, into an unnamed file that the system deletes when its last handle is closed.
 #[derive(Debug)]
 pub(crate) struct Spool {
     file: tokio::fs::File,
@@ -105,7 +107,7 @@ pub(crate) struct Spool {
     _share: Option<Share>,
 }
 
-/// An archive that was received. Its bytes count as stored until it is dropped.
+/// A received archive. Its bytes count as stored until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Spooled {
     pub(crate) file: File,
@@ -113,14 +115,14 @@ pub(crate) struct Spooled {
 }
 
 impl Spooled {
-    /// The file, and what is to be dropped with it.
+    /// Returns the file, and a guard that must live as long as the file.
     pub(crate) fn into_parts(self) -> (File, impl Send + use<>) {
         (self.file, self._stored)
     }
 }
 
 impl Spool {
-    /// Stores some more bytes.
+    /// Appends bytes.
     ///
     /// # Errors
     /// 413 for more bytes than the archive may have, 503 when all archives together have too many.
@@ -142,10 +144,10 @@ impl Spool {
         self.file.write_all(piece).await.map_err(failed)
     }
 
-    /// Stores a whole stream.
+    /// Appends a whole stream.
     ///
     /// # Errors
-    /// As [`Spool::write`], and when the stream breaks.
+    /// Those of [`Spool::write`], and 500 when the stream breaks.
     pub(crate) async fn copy(&mut self, stream: impl AsyncRead) -> Result<(), ApiError> {
         let mut stream = std::pin::pin!(stream);
         let mut piece = vec![0; PIECE_BYTES];
@@ -158,7 +160,7 @@ impl Spool {
         }
     }
 
-    /// Gives the slot to others.
+    /// Completes the file and releases the slot.
     ///
     /// # Errors
     /// 500 when the file can't be written.
@@ -202,7 +204,7 @@ mod tests {
         let mut first = all.remove(0);
         first.write(&vec![0; 8 * PERMIT_BYTES as usize]).await.unwrap();
         let spooled = first.finish().await.unwrap();
-        // The slot is free, the bytes aren't.
+        // The slot is free, but the bytes are still stored.
         let mut second = spools.begin(None, u64::MAX).await.unwrap();
         let piece = vec![0; PERMIT_BYTES as usize];
         second.write(&piece).await.unwrap();
@@ -229,7 +231,7 @@ mod tests {
             all.push(spools.begin(here, 1).await.unwrap());
         }
         drop(all);
-        // One customer has a whole network of IPv6.
+        // One customer has a whole IPv6 network.
         let mut all = Vec::new();
         for n in 0..SLOTS_PER_ADDRESS {
             let far = format!("2001:db8::{n}:1").parse().ok();

@@ -37,7 +37,7 @@ fn results(archive: &[u8]) -> Value {
     serde_json::from_str(&member(archive, "results.json")).unwrap()
 }
 
-/// Ends a run as a fatal failure does: its benchmarks are still open.
+/// Ends a run like a fatal failure: its benchmarks are still open.
 async fn fail(stack: &Stack, run: RunId) {
     let found = stack.state.run(run).await.unwrap().unwrap();
     let failed = found.state.fail(after(20), Code::JudgeNotUsable, "the judge answered 401").unwrap();
@@ -46,7 +46,7 @@ async fn fail(stack: &Stack, run: RunId) {
     assert_eq!(changed, Transition::Done);
 }
 
-/// A few samples of every kind.
+/// Returns samples of every kind.
 fn mixed(position: Position) -> Option<Said> {
     Some(match position.item {
         0 => Said::right("The answer is (A)."),
@@ -306,7 +306,7 @@ async fn names_protocol_and_judge_and_holds_what_the_judge_said() {
     }
 }
 
-/// Another implementation of ZIP, JSON and SHA-256 reads the archive. Where there is no python3, nothing is checked.
+/// Reads the archive with another implementation of ZIP, JSON and SHA-256. Without python3, checks nothing.
 #[tokio::test(flavor = "multi_thread")]
 async fn is_read_by_another_program() {
     const CHECK: &str = r#"
@@ -359,16 +359,16 @@ async fn is_built_once_and_the_same_again() {
         let exports = stack.exports();
         let first = exports.build(script.run, format).await.unwrap();
         let bytes = stack.bytes(&first.key).await;
-        // What is there is not built again.
+        // A stored export isn't built again.
         stack.blobs.put(&first.key, b"as it was".to_vec().into(), first.content_type).await.unwrap();
         let second = exports.build(script.run, format).await.unwrap();
         assert_eq!((second.length, &second.key, &second.filename), (9, &first.key, &first.filename));
-        // What is gone is, and comes out the same, by another process too.
+        // A deleted export is built again with the same bytes, in another process too.
         stack.blobs.delete(&first.key).await.unwrap();
         assert_eq!(stack.exports().build(script.run, format).await.unwrap(), first);
         assert_eq!(stack.bytes(&first.key).await, bytes, "{format:?}");
     }
-    // Another version of the program makes a file of its own.
+    // Another version of the program makes a separate file.
     let newer =
         stack.exports_with(key_ring(), ExportsConfig { software_version: "9.8.8".to_owned(), ..config() });
     let newer = newer.build(script.run, ExportFormat::Zip).await.unwrap();
@@ -506,7 +506,7 @@ async fn there_is_none_of_a_run_that_is_not_over() {
     assert!(matches!(build().await, Err(ExportError::NotCompleted)));
 }
 
-/// The finisher closes the benchmarks of a run that failed a little later.
+/// The finisher closes the benchmarks shortly after the run failed.
 #[tokio::test(flavor = "multi_thread")]
 async fn there_is_none_until_the_benchmarks_are_closed() {
     let stack = Stack::open().await;
@@ -565,7 +565,7 @@ async fn an_answer_without_its_verdict_is_shown() {
     assert_eq!(benchmark["items"][3]["response"], json!(null));
 }
 
-/// Steps and what came of a sandbox are in the archive, and an answer that waits for one says so.
+/// The archive has steps and executions, and an answer that waits for a sandbox says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn steps_and_executions_are_in_the_archive() {
     let stack = Stack::open().await;
@@ -618,7 +618,7 @@ async fn steps_and_executions_are_in_the_archive() {
     assert!(table.contains("\"answered, not graded\"") && table.len() < 50_000, "{}", table.len());
 }
 
-/// Claims of the judge come after the attempt that asked the model.
+/// A judge claims the sample after the attempt that asked the model.
 #[tokio::test(flavor = "multi_thread")]
 async fn attempts_of_a_judge_are_not_those_of_the_model() {
     let stack = Stack::open().await;
@@ -633,7 +633,7 @@ async fn attempts_of_a_judge_are_not_those_of_the_model() {
         shards: plan.shards,
         position: Position { item: 0, sample: 0 },
     };
-    // The first turn gives it back, the second one ends it with a body of its own.
+    // The first turn puts the sample off; the second ends it with a new body.
     let turn = async || match stack.state.claim(Stage::Judge, &sample, after(30), after(600)).await.unwrap() {
         Claim::Yours(claimed) => claimed,
         other => panic!("{other:?}"),
@@ -694,7 +694,7 @@ async fn without_a_key_there_is_a_table_and_no_archive() {
     assert!(exports.build(script.run, ExportFormat::Csv).await.is_ok());
 }
 
-/// Larger than one part of an upload: some of it is sent while the rest is not written yet.
+/// The archive is larger than one part of an upload: some parts are sent before the rest is written.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_large_archive_is_sent_in_parts() {
     let stack = Stack::open().await;

@@ -1,4 +1,4 @@
-//! The routes, over runs in the embedded services.
+//! The routes, with runs in the embedded services.
 
 #![allow(
     missing_docs,
@@ -164,7 +164,7 @@ async fn who_asks_while_an_export_is_built_is_told_when_to_come_again() {
         (StatusCode::ACCEPTED, "2")
     );
     assert!(json_of(first).await.1["detail"].as_str().unwrap().contains("being built"));
-    // It goes on without anybody waiting for it. Then the file is there, and is the one that a patient caller gets.
+    // The build continues without a waiting caller. Afterwards the file has the same bytes as for a caller that waits.
     let whole = bytes(get(&self::app(stack.exports()), &path, &[]).await).await;
     let mut answer = get(&app, &path, &[]).await;
     while answer.status() == StatusCode::ACCEPTED {
@@ -245,7 +245,7 @@ async fn no_form_of_an_export_of_gpqa_diamond_is_for_others() {
         let app = app(stack.exports_with(key_ring(), config));
         for format in ["csv", "zip"] {
             let path = format!("/api/runs/{}/export?format={format}", script.run);
-            // A stranger also after the owner's export is there.
+            // Strangers are refused even after the owner's export is stored.
             for (headers, status) in [
                 (&[][..], 401),
                 (&[("authorization", "Bearer sk-other")][..], 403),
@@ -406,12 +406,12 @@ fn every_route_is_described() {
     assert_eq!(verification.as_object().unwrap().len(), 13);
 }
 
-/// The API shows one document for both functions and does not depend on this one: it reads what is written here.
-/// `BENCH_WRITE_OPENAPI=1` writes it anew.
+/// The API serves one document for both functions and doesn't depend on this crate: it reads the file that
+/// this test checks. `BENCH_WRITE_OPENAPI=1` rewrites the file.
 #[test]
 fn the_written_description_is_that_of_the_routes() {
     let mut described = serde_json::to_value(bench_exports::openapi()).unwrap();
-    // The API has a head of its own, and describes what both functions have.
+    // The API has its own head, and describes the parts that both functions share.
     for head in ["openapi", "info"] {
         described.as_object_mut().unwrap().remove(head).unwrap();
     }
@@ -426,7 +426,7 @@ fn the_written_description_is_that_of_the_routes() {
     assert_eq!(std::fs::read_to_string(path).unwrap(), text, "write it anew with BENCH_WRITE_OPENAPI=1");
 }
 
-/// A form that has begun and never ends.
+/// Returns a form that begins and never ends.
 fn unending(read: &Arc<AtomicBool>) -> Body {
     let read = Arc::clone(read);
     let begun = format!("--XX\r\nContent-Disposition: form-data; {FILE}\r\n\r\nPK");

@@ -1,4 +1,4 @@
-//! A new signing key: what the old one signed verifies all the same.
+//! Rotation of the signing key: archives that the old key signed still verify.
 
 #![allow(
     missing_docs,
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use support::{Said, Stack, config, script};
 use tower::ServiceExt;
 
-/// A secret as the template makes one up.
+/// A secret as the template generates it.
 const SECRET: &str =
     r#"{"BENCH_SIGNING_PRIVATE_KEY":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}"#;
 
@@ -32,7 +32,7 @@ fn app(exports: Exports) -> Router {
     finish(router(Arc::new(exports)), ServerConfig::default())
 }
 
-/// The keys of a function whose environment is this secret.
+/// Returns the key ring of a function whose environment has this secret.
 fn ring(secret: &str) -> KeyRing {
     let members: Value = serde_json::from_str(secret).unwrap();
     let text = |name: &str| members[name].as_str();
@@ -94,10 +94,10 @@ async fn after_the_secret_was_rotated_old_archives_verify_and_new_ones_have_the_
         assert_eq!(verdict["valid"], true, "{verdict}");
         assert_eq!(verdict["public_key_fingerprint"], json!(key.fingerprint()));
     }
-    // An environment that still has the old secret goes on, and what it signs verifies.
+    // An environment with the old secret continues to work, and its archives verify.
     assert_eq!(export(&before, script.run).await, old);
     assert_eq!(verdict(&before, &new).await["valid"], false);
-    // With a key that leaked nothing verifies any more.
+    // Archives that a leaked key signed no longer verify.
     let distrusted = rotate_secret(SECRET, Distrust::Current, Timestamp::now()).unwrap();
     assert_eq!(verdict(&app_of(&distrusted.secret), &old).await["valid"], false);
 }
@@ -119,7 +119,7 @@ async fn a_running_server_signs_with_the_new_key_of_its_directory() {
     for archive in [&old, &new] {
         assert_eq!(verdict(&app, archive).await["valid"], true);
     }
-    // A directory that is being damaged stops nothing.
+    // A damaged key directory doesn't stop the server.
     std::fs::write(directory.path().join("keys.json"), "{").unwrap();
     assert_eq!(export(&app, script.run).await, new);
 }
@@ -129,7 +129,7 @@ async fn an_archive_made_after_a_rotation_is_dated_within_its_key_s_time() {
     let stack = Stack::open().await;
     let script = script(1, |_| Some(Said::right("A")));
     script.play(&stack).await;
-    // The run was over in January 2026; the first key is from before it, the second from after it.
+    // The run was completed in January 2026, after the first key was created and before the second was.
     let (before, after) =
         ("2025-12-01T00:00:00Z".parse().unwrap(), "2026-02-01T00:00:00.5Z".parse().unwrap());
     let directory = tempfile::tempdir().unwrap();
@@ -153,7 +153,7 @@ async fn an_archive_made_after_a_rotation_is_dated_within_its_key_s_time() {
         assert_eq!(verdict["valid"], true, "{verdict}");
         assert_eq!(verdict["exported_at"], "2026-01-02T04:26:26Z");
     }
-    // Somebody has the old key: what it signed isn't valid any more, and the answer says why.
+    // The old key leaked: its archives are no longer valid, and the response says why.
     let leaked = beside.retired()[0].public_key;
     beside.distrust(leaked, after).unwrap();
     let verdict = verdict(&app, &old).await;

@@ -1,4 +1,4 @@
-//! Files that are too large for a request: asked for, sent to the bucket, verified, gone.
+//! Files that are too large for a request: requested, sent to the bucket, verified, deleted.
 
 #![allow(
     missing_docs,
@@ -48,7 +48,7 @@ fn order(content: &[u8]) -> Value {
     json!({ "purpose": "verify", "bytes": content.len(), "sha256": sha256 })
 }
 
-/// What a client does with the answer.
+/// Returns the request that a client makes from the response.
 fn put(upload: &Value, content: &[u8]) -> Request<Body> {
     let url = upload["url"].as_str().unwrap();
     let host = support::S3_ADDRESS.strip_prefix("http://").unwrap();
@@ -58,7 +58,7 @@ fn put(upload: &Value, content: &[u8]) -> Request<Body> {
             request = request.header(name, value.as_str().unwrap());
         }
     }
-    // A client cannot lie about it: the connection would break.
+    // A client can't send a wrong length: the connection would break.
     request.header("content-length", content.len()).body(Body::from(content.to_vec())).unwrap()
 }
 
@@ -98,7 +98,7 @@ async fn the_bucket_takes_what_was_announced_and_nothing_else() {
         let status = stack.ask_s3(put(&upload, content)).await;
         assert!(status.is_client_error(), "{status} for {} bytes", content.len());
     }
-    // Without the header that binds it, the signature is of another request.
+    // The header is part of the signature, so without it the signature doesn't match.
     let mut bare = put(&upload, &altered);
     bare.headers_mut().remove("x-amz-checksum-sha256").unwrap();
     assert_eq!(stack.ask_s3(bare).await, 403);
@@ -149,13 +149,13 @@ async fn bad_requests_are_refused() {
         assert_eq!(verify(&app, Some(MINE), &json!(id)).await.0, 404, "{id}");
     }
     assert_eq!(post(&app, "/api/exports/verify", Some(MINE), &json!({})).await.0, 422);
-    // A server whose bucket nobody can reach says so.
+    // A server whose bucket callers can't reach says so.
     let closed = self::app(stack.exports());
     let (status, answer) = post(&closed, "/api/uploads", Some(MINE), &good).await;
     assert_eq!(status, 404, "{answer}");
 }
 
-/// Any text will do as a key, so what one address gets is bounded, whatever keys it sends.
+/// Any text is accepted as a key, so uploads are limited per address, whatever keys it sends.
 #[tokio::test(flavor = "multi_thread")]
 async fn uploads_are_bounded_for_each_address() {
     let stack = Stack::open().await;

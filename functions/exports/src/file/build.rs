@@ -1,8 +1,8 @@
-//! Builds an export once and stores it: sample by sample, in flat memory.
+//! Builds an export once and stores it, sample by sample, in constant memory.
 //!
-//! Everything in it is a function of the run's version, the program's version and the signing key, so whoever
-//! builds it again gets the same bytes. An archive is dated when the run was completed, or when the key began to sign if
-//! that was later: an archive dated before its key would not be valid.
+//! An export depends only on the run's version, the program's version and the signing key, so every build
+//! produces the same bytes. An archive has the date on which the run was completed or, if later, the date
+//! from which the key signs: an archive that is dated before its key would be invalid.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,35 +22,35 @@ use crate::file::samples::{PAGE_SAMPLES, Slot, body, page};
 use crate::file::table::TableWriter;
 use crate::{ExportError, ExportFormat};
 
-/// Bodies that are fetched at the same time: at 30 ms each, 12,032 of them take 6 seconds.
+/// Maximum number of concurrent body fetches: at 30 ms each, 12,032 bodies take 6 seconds.
 const BODIES_IN_FLIGHT: usize = 64;
-/// Bodies that are rendered together.
+/// Maximum number of bodies to render in one step.
 const ROWS_AT_ONCE: usize = 16;
-/// Digits of the key's fingerprint in an object's name.
+/// Digits of the key's fingerprint in the object key.
 const FINGERPRINT_PREFIX_CHARS: usize = 16;
 
-/// A file in the blob store.
+/// An export in the blob store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltExport {
-    /// The object's key.
+    /// Object key.
     pub key: String,
-    /// What the file is called when it is downloaded.
+    /// Filename of the download.
     pub filename: String,
-    /// Its media type.
+    /// Media type.
     pub content_type: &'static str,
-    /// Its length in bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
 impl Exports {
-    /// The export of a run, built now or before.
+    /// Returns the export of a run, and builds it unless it is stored already.
     ///
     /// # Errors
-    /// [`ExportError`]; those of state and blobs may be over when repeated.
+    /// [`ExportError`]; errors of state and blobs may be gone on a retry.
     pub async fn build(&self, run: RunId, format: ExportFormat) -> Result<BuiltExport, ExportError> {
         let found = self.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
         let completed_at = completed_at(&found)?;
-        // Once: the keys may be changed while the file is built.
+        // Read once, since the keys may change while the file is built.
         let signing = match format {
             ExportFormat::Csv => None,
             ExportFormat::Zip => Some(Dated::new(self.signing_key()?, completed_at)),
@@ -66,7 +66,7 @@ impl Exports {
             return Ok(built(object.length));
         }
         let _one_at_a_time = self.building.lock().await;
-        // Another request may have built it while this one waited.
+        // Another request may have built it while this one waited for the lock.
         if let Some(object) = self.blobs.head(&key).await? {
             return Ok(built(object.length));
         }
@@ -85,7 +85,8 @@ impl Exports {
         }
         let length = upload.finish().await?;
         if self.state.run(run).await?.is_none() {
-            // Deleted just now, perhaps after its other files were: nobody would come by again.
+            // The run was deleted just now, perhaps after its other files were removed: no later cleanup
+            // would remove this one.
             self.blobs.delete(&key).await?;
             return Err(ExportError::NotFound(run));
         }
@@ -93,7 +94,7 @@ impl Exports {
         Ok(built(length))
     }
 
-    /// Where this version of the export is. The table does not depend on the key that signs archives.
+    /// Returns the object key of this version of the export. Tables don't depend on the signing key.
     fn object_key(&self, found: &RunWithBenchmarks, signing: Option<&Dated>) -> String {
         let prefix = exports_prefix(found.run.spec.id);
         let software = software_id(&self.config);
@@ -103,7 +104,7 @@ impl Exports {
             Some(signing) => {
                 let fingerprint = signing.key.fingerprint();
                 let fingerprint = fingerprint.get(..FINGERPRINT_PREFIX_CHARS).unwrap_or(&fingerprint);
-                // Earlier versions dated all archives by their run: those must not be found in place of this one.
+                // Earlier versions of the program dated all archives by their run: those must not be reused here.
                 let date = match signing.is_later {
                     true => format!("-{}", signing.date.as_second()),
                     false => String::new(),
@@ -113,7 +114,7 @@ impl Exports {
         }
     }
 
-    /// Samples were read while the run could have been requeued or deleted: then they are of no one version.
+    /// Checks that the run didn't change: if it was requeued or deleted meanwhile, the samples are from different versions.
     async fn unchanged(&self, run: RunId, generation: u32) -> Result<(), ExportError> {
         match self.state.run(run).await? {
             Some(now) if now.generation == generation && !now.state.status().is_open() => Ok(()),
@@ -166,7 +167,7 @@ impl Exports {
                 let body = body(&self.blobs, run, record, &slot).await?;
                 Ok::<_, ExportError>(ItemRow::new(&facts.run, record, slot, &body))
             };
-            // Fetched side by side, handed on in order; no more are in memory than both numbers together.
+            // Bodies are fetched concurrently and rendered in order; the two limits together bound the number in memory.
             let rows = stream::iter(slots.into_iter().map(fetch)).buffered(BODIES_IN_FLIGHT);
             let mut rows = std::pin::pin!(rows.ready_chunks(ROWS_AT_ONCE));
             while let Some(rows) = rows.next().await {
@@ -183,11 +184,11 @@ impl Exports {
     }
 }
 
-/// A key, and the date of what it signs.
+/// A signing key, and the date of the archive.
 struct Dated {
     key: SigningKey,
     date: jiff::Timestamp,
-    /// The key is younger than the run.
+    /// True if the date is later than the run's completion.
     is_later: bool,
 }
 
@@ -199,12 +200,12 @@ impl Dated {
     }
 }
 
-/// When a run that can be exported was over.
+/// Returns the time at which an exportable run was completed.
 pub(crate) fn completed_at(found: &RunWithBenchmarks) -> Result<Timestamp, ExportError> {
     let is_open = |benchmark: &BenchmarkRecord| benchmark.state.status().is_open();
     match (found.run.state.status(), found.run.state.completed_at()) {
-        // The finisher has not come by: answers of a run that its budget stopped still come in, and an archive would
-        // say for ever that a benchmark is running.
+        // The finisher is not done: answers of a run that its budget stopped may still arrive, and the
+        // archive would permanently show a running benchmark.
         (RunStatus::Succeeded | RunStatus::Failed, _) if found.benchmarks.iter().any(is_open) => {
             Err(ExportError::NotSettled)
         }
@@ -213,7 +214,7 @@ pub(crate) fn completed_at(found: &RunWithBenchmarks) -> Result<Timestamp, Expor
     }
 }
 
-/// The program's version as part of an object's key.
+/// Returns the program's version as part of an object key.
 fn software_id(config: &ExportsConfig) -> String {
     let version = match &config.git_sha {
         Some(sha) => format!("{}+{sha}", config.software_version),
@@ -225,7 +226,7 @@ fn software_id(config: &ExportsConfig) -> String {
         .collect()
 }
 
-/// One step of rendering on a thread that may block, since compression takes its time; then the bytes it made go out.
+/// Runs one step of rendering on a thread that may block, since compression takes time, and uploads the resulting bytes.
 async fn step(
     upload: &mut Upload,
     mut renderer: Renderer,
@@ -243,7 +244,7 @@ async fn step(
     Ok(renderer)
 }
 
-/// Turns facts and rows into bytes.
+/// Renders facts and rows as bytes.
 enum Renderer {
     Table(Box<TableWriter>),
     Archive { results: Box<ResultsWriter<ArchiveWriter<Outbox>>>, outbox: Outbox, key: Box<SigningKey> },
@@ -295,7 +296,7 @@ impl Renderer {
         }
     }
 
-    /// Ends the file; what is left of its bytes.
+    /// Completes the file and returns its remaining bytes.
     fn finish(self, facts: &RunFacts, config: &ExportsConfig) -> Result<Vec<u8>, ExportError> {
         match self {
             Self::Table(mut table) => Ok(table.take()?),
@@ -307,7 +308,7 @@ impl Renderer {
     }
 }
 
-/// Where the archive's bytes wait to be sent.
+/// Buffer of archive bytes that wait to be uploaded.
 #[derive(Debug, Clone, Default)]
 struct Outbox(Arc<Mutex<Vec<u8>>>);
 

@@ -1,20 +1,20 @@
-//! Texts and numbers as cells of a table.
+//! Cells of a table.
 
 use bench_signing::canonical;
 
-/// Code points of a prompt, response or expected answer that the table shows.
+/// Maximum length of a prompt, response or expected answer in the table, in code points.
 pub(crate) const TEXT_CHARS_MAX: usize = 500;
 
-/// The first [`TEXT_CHARS_MAX`] code points.
+/// Returns the first [`TEXT_CHARS_MAX`] code points.
 pub(crate) fn cut(text: &str) -> &str {
     text.char_indices().nth(TEXT_CHARS_MAX).and_then(|(end, _)| text.get(..end)).unwrap_or(text)
 }
 
-/// A text as a cell that no spreadsheet takes for a formula: one that could be gets an apostrophe in front, which
-/// spreadsheets read as "this is text". NUL is left out, since readers of tables end there.
+/// Returns a text as a cell that spreadsheets don't interpret as a formula. A text that they could interpret
+/// gets a leading apostrophe, which marks it as text. NUL is removed, since some readers of tables stop there.
 ///
-/// Spreadsheets look for the first character that means something, so white space and quotes before it do not
-/// count, and the full-width forms of the signs are formulas too in some languages.
+/// Spreadsheets look for the first significant character, so leading white space and quotes are skipped, and
+/// in some languages the full-width forms of the signs start formulas too.
 pub(crate) fn text_cell(text: &str) -> String {
     let text = text.replace('\0', "");
     let is_skipped =
@@ -25,22 +25,22 @@ pub(crate) fn text_cell(text: &str) -> String {
     if starts_with_control || is_formula { format!("'{text}") } else { text }
 }
 
-/// [`text_cell`], empty for `None`.
+/// Returns [`text_cell`], or an empty cell for `None`.
 pub(crate) fn maybe_text_cell(text: Option<&str>) -> String {
     text.map(text_cell).unwrap_or_default()
 }
 
-/// A number, zero included; empty for `None`. Floats have a point or an exponent, as in JSON.
+/// Formats a number; empty for `None`. Floats have a point or an exponent, as in JSON.
 pub(crate) fn number_cell(value: Option<f64>) -> String {
     value.and_then(|value| canonical::to_string(&value).ok()).unwrap_or_default()
 }
 
-/// An integer, zero included; empty for `None`.
+/// Formats an integer; empty for `None`.
 pub(crate) fn integer_cell(value: Option<u64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
-/// `True`, `False` or empty.
+/// Formats a Boolean as `True` or `False`; empty for `None`.
 pub(crate) const fn bool_cell(value: Option<bool>) -> &'static str {
     match value {
         Some(true) => "True",

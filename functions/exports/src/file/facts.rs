@@ -1,4 +1,4 @@
-//! What an export says of a run and of its benchmarks, apart from the samples.
+//! Facts about a run and its benchmarks in an export, apart from the samples.
 
 use std::collections::BTreeSet;
 
@@ -8,45 +8,45 @@ use bench_state::{BenchmarkRecord, RunRecord, RunWithBenchmarks, State, StateErr
 
 use crate::file::samples::{PAGE_SAMPLES, Slot, page};
 
-/// Different model ids of one benchmark that are told; a provider that makes up more is not believed anyway.
+/// Maximum number of reported model ids per benchmark; a provider that invents more isn't trustworthy anyway.
 pub(crate) const REPORTED_MODELS_MAX: usize = 64;
-/// Maximum number of causes of errors that are listed for a benchmark.
+/// Maximum number of error causes per benchmark.
 const CAUSES_LISTED_MAX: usize = 10;
-/// Characters of such an id.
+/// Maximum length of a reported model id, in characters.
 const REPORTED_MODEL_CHARS_MAX: usize = 256;
 
-/// A run that is over, with all that its samples add up to.
+/// A run that is over, with the sums over its samples.
 #[derive(Debug, Clone)]
 pub(crate) struct RunFacts {
     pub(crate) run: RunRecord,
     pub(crate) completed_at: Timestamp,
-    /// What the overall score is: that of one benchmark or a mean.
+    /// Meaning of the overall score: the score of one benchmark, or a mean.
     pub(crate) overall_score_label: String,
     pub(crate) benchmarks: Vec<BenchmarkFacts>,
 }
 
-/// A benchmark of a run, with all that its samples add up to.
+/// A benchmark of a run, with the sums over its samples.
 #[derive(Debug, Clone)]
 pub(crate) struct BenchmarkFacts {
     pub(crate) record: BenchmarkRecord,
     pub(crate) tally: Tally,
 }
 
-/// What samples add up to.
+/// Sums over samples.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     /// Samples that ended.
     pub(crate) samples_done: u64,
-    /// Samples that were answered, and not judged since the run ended first.
+    /// Samples that were answered but not judged, because the run ended first.
     pub(crate) samples_unjudged: u64,
-    /// Items of which every sample ended.
+    /// Items whose samples all ended.
     pub(crate) items_done: u64,
     pub(crate) outcomes: OutcomeCounts,
     /// Causes of the infrastructure-errors.
     causes: CauseCounts,
     /// Model ids as the provider reported them.
     pub(crate) models: BTreeSet<String>,
-    /// The item that is being counted, and how many of its samples ended.
+    /// Current item, and number of its samples that ended.
     item: (u32, u32),
 }
 
@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-/// Tokens that no provider counted; `None` where that is not known, or there was no judge.
+/// Tokens that are estimates, since no provider counted them; `None` if unknown, or without a judge.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EstimatedTokens {
     pub(crate) answers: Option<u64>,
@@ -86,7 +86,7 @@ pub(crate) struct EstimatedTokens {
 }
 
 impl RunFacts {
-    /// Reads the records of all samples once, without their bodies: what they add up to stands before them in the
+    /// Reads the records of all samples once, without their bodies. Their sums precede the samples in the
     /// results and in the manifest.
     pub(crate) async fn gather(
         state: &State,
@@ -103,19 +103,19 @@ impl RunFacts {
         Ok(Self { run: found.run, completed_at, overall_score_label, benchmarks })
     }
 
-    /// Whether any item came with the program instead of from the real dataset.
+    /// Returns true if any item is demo data instead of the real dataset.
     pub(crate) fn is_demo(&self) -> bool {
         self.benchmarks.iter().any(BenchmarkFacts::is_demo)
     }
 
-    /// Graded samples over planned ones, of all benchmarks together; `None` when nothing was planned.
+    /// Returns graded / planned samples over all benchmarks; `None` if none were planned.
     pub(crate) fn coverage(&self) -> Option<f64> {
         let planned = self.benchmarks.iter().map(BenchmarkFacts::samples_planned).sum();
         let graded = self.benchmarks.iter().map(|benchmark| benchmark.tally.outcomes.graded()).sum();
         share(graded, planned)
     }
 
-    /// Model ids of all benchmarks as the provider reported them.
+    /// Returns the model ids of all benchmarks, as the provider reported them.
     pub(crate) fn models(&self) -> BTreeSet<&str> {
         self.benchmarks
             .iter()
@@ -141,26 +141,26 @@ impl BenchmarkFacts {
         self.record.state.report().and_then(|report| report.score)
     }
 
-    /// Items planned.
+    /// Returns the number of planned items.
     pub(crate) fn items_planned(&self) -> u64 {
         self.plan().map_or(0, |plan| plan.items)
     }
 
-    /// Samples planned.
+    /// Returns the number of planned samples.
     pub(crate) fn samples_planned(&self) -> u64 {
         self.plan().map_or(0, Plan::samples)
     }
 
-    /// Graded samples over planned ones; `None` when nothing was planned.
+    /// Returns graded / planned samples; `None` if none were planned.
     pub(crate) fn coverage(&self) -> Option<f64> {
         share(self.tally.outcomes.graded(), self.samples_planned())
     }
 
-    /// Tokens that are an estimate.
+    /// Returns the numbers of estimated tokens.
     pub(crate) fn estimated_tokens(&self) -> EstimatedTokens {
         let Some(report) = self.record.state.report() else { return EstimatedTokens::default() };
-        // A report has what was spent where any of it is an estimate. Those of an older program have it only for a
-        // budget: where some tokens were not counted, nothing is known of them.
+        // A report has the spending if any of it is an estimate. Reports of older versions have it only for
+        // runs with a budget: without one, the number of estimated tokens is unknown.
         let answers = report.spent.map(|spent| spent.estimated_tokens);
         let judge = report.judge_spent.map(|spent| spent.estimated_tokens);
         EstimatedTokens {
@@ -169,12 +169,12 @@ impl BenchmarkFacts {
         }
     }
 
-    /// Causes of the infrastructure-errors, most frequent first.
+    /// Returns the causes of the infrastructure-errors, most frequent first.
     pub(crate) fn error_causes(&self) -> Vec<ErrorCause> {
         self.tally.causes.clone().finish(CAUSES_LISTED_MAX)
     }
 
-    /// Correct samples over planned ones; `None` when nothing was planned.
+    /// Returns correct / planned samples; `None` if none were planned.
     pub(crate) fn accuracy_all(&self) -> Option<f64> {
         share(self.tally.outcomes.get(bench_domain::Outcome::Correct), self.samples_planned())
     }

@@ -1,21 +1,21 @@
-//! The forms of an export, and what files of them are called.
+//! Formats of an export, and their filenames.
 
 use bench_domain::{RunId, Timestamp};
 
-/// A form of an export.
+/// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// A table, one row per sample.
+    /// Table with one row per sample.
     Csv,
-    /// The signed archive.
+    /// Signed archive.
     Zip,
 }
 
 impl ExportFormat {
-    /// The names that a request may use, as a pattern for error texts.
+    /// Accepted format names in requests, as a pattern for error messages.
     pub const PATTERN: &str = "^(csv|zip)$";
 
-    /// The format of that name; `None` for one that is not offered.
+    /// Parses a format name; `None` for an unknown one.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "csv" => Some(Self::Csv),
@@ -24,7 +24,7 @@ impl ExportFormat {
         }
     }
 
-    /// The name, which is also the ending of the file's name.
+    /// Returns the name, which is also the file extension.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Csv => "csv",
@@ -32,7 +32,7 @@ impl ExportFormat {
         }
     }
 
-    /// The media type.
+    /// Returns the media type.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::Csv => "text/csv; charset=utf-8",
@@ -40,7 +40,7 @@ impl ExportFormat {
         }
     }
 
-    /// The file's name: the run, and when this version of it was completed.
+    /// Returns the filename: the run and the completion time of this version of it.
     pub fn filename(self, run: RunId, completed_at: Timestamp) -> String {
         let stem = match self {
             Self::Csv => "benchmark_run",
@@ -50,8 +50,8 @@ impl ExportFormat {
     }
 }
 
-/// `Content-Disposition` of a download (RFC 6266), with the name quoted. Names are made here and are ASCII; were one
-/// ever not, its odd characters would be replaced instead of breaking the header.
+/// Returns the `Content-Disposition` of a download (RFC 6266), with the filename quoted. Filenames are
+/// generated here and are ASCII; any other character is replaced so that it can't break the header.
 pub(crate) fn content_disposition(filename: &str) -> String {
     let plain = |c: char| if c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%' | '/') { c } else { '_' };
     format!("attachment; filename=\"{}\"", filename.chars().map(plain).collect::<String>())

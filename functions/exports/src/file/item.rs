@@ -1,4 +1,4 @@
-//! One sample as an export shows it: as lists show it, and a little more.
+//! A sample in an export: the view of API pages with additional fields.
 
 use bench_benchmarks::executed_code;
 use bench_domain::sample::{Effort, SampleState};
@@ -11,36 +11,36 @@ use crate::file::samples::{Body, Slot};
 
 const NO_RECORD: &str = "The sample's record is missing";
 
-/// A row of the table, an entry of `items`.
+/// A row of the table, or an entry of `items`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct ItemRow {
     #[serde(flatten)]
     pub(crate) view: ItemView,
-    /// Times that the model was tried; those of a judge are not among them.
+    /// Number of attempts to answer, without attempts of a judge.
     pub(crate) attempts: u32,
-    /// Why the model stopped, as the provider said it.
+    /// The model's stop reason, as the provider reported it.
     pub(crate) finish_reason: Option<String>,
-    /// The part of the answer's tokens that was reasoning.
+    /// Reasoning tokens among the answer's tokens.
     pub(crate) reasoning_tokens: Option<u64>,
-    /// How the answer's tokens are known; `None` without an answer. Of the table only: the archive's `metadata` says what
-    /// was rejected.
+    /// Source of the answer's token counts; `None` without an answer. For the table only: in the archive,
+    /// `metadata` names rejected counts.
     #[serde(skip)]
     pub(crate) tokens_known: Option<TokensKnown>,
 }
 
-/// How the tokens of an answer are known.
+/// Source of an answer's token counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokensKnown {
-    /// The provider counted them.
+    /// Counted by the provider.
     Counted,
-    /// The provider did not count all of them: what it left out counts as an estimate.
+    /// Counted by the provider in part; the rest is an estimate.
     Estimated,
-    /// The provider's counts were impossible: an estimate counts in their place.
+    /// Estimated, because the provider's counts were impossible.
     Rejected,
 }
 
 impl TokensKnown {
-    /// The name in the table.
+    /// Returns the name in the table.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Counted => "counted",
@@ -49,7 +49,7 @@ impl TokensKnown {
         }
     }
 
-    /// Of an answer with these tokens, all steps together.
+    /// Returns the source of the token counts of an answer, for all of its steps together.
     fn of(run: &RunRecord, body: &SampleBody, usage: Option<Usage>) -> Option<Self> {
         let steps = || body.steps.iter().map(|step| &step.answer);
         if steps().chain([&body.answer]).any(|answer| answer.usage_rejected) {
@@ -59,7 +59,7 @@ impl TokensKnown {
         if is_counted && steps().all(|answer| answer.usage.is_some()) {
             return Some(Self::Counted);
         }
-        // The oracle, stored responses and answers that are judged again cost nothing: nothing of them is estimated.
+        // The oracle, stored responses and rejudged answers cost nothing, so none of their tokens are estimates.
         let is_asked =
             run.spec.rejudges.is_none() && !matches!(run.spec.model.provider.as_str(), "oracle" | "replay");
         is_asked.then_some(Self::Estimated)
@@ -67,7 +67,7 @@ impl TokensKnown {
 }
 
 impl ItemRow {
-    /// The row of a slot. Every slot has one.
+    /// Creates the row of a slot. Every slot has one.
     pub(crate) fn new(run: &RunRecord, benchmark: &BenchmarkRecord, slot: Slot, body: &Body) -> Self {
         let is_missing = slot.record.is_none();
         let record = slot.record.unwrap_or_else(|| lost(slot.position));
@@ -99,7 +99,7 @@ impl ItemRow {
     }
 }
 
-/// What stands for a record that the table lost. Its item's id went with it.
+/// Returns a placeholder for a record that the database table lost. The item's id is lost with it.
 fn lost(position: Position) -> SampleRecord {
     SampleRecord {
         position,

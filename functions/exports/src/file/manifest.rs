@@ -1,4 +1,4 @@
-//! What the signed manifest says besides the compatible system's fields.
+//! Fields of the signed manifest in addition to those of the compatible system.
 
 use serde_json::{Map, Value, json};
 
@@ -9,10 +9,11 @@ use crate::file::results::{
     DEMO_NOTICE, dataset, generation, judge, object, options, protocol_name, software,
 };
 
-/// Items that are named in the manifest; with more their number is told, and the results have them all.
+/// Maximum number of items that the manifest names. If there are more, it has only their number; the results
+/// list all of them.
 const SELECTED_ITEMS_MAX: usize = 100;
 
-/// Additional fields, none of which has a name that the compatible system uses.
+/// Returns the additional fields. No name collides with a field of the compatible system.
 pub(crate) fn additional(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
     let spec = &facts.run.spec;
     let selected = (1..=SELECTED_ITEMS_MAX).contains(&spec.items.len()).then_some(&spec.items);

@@ -1,13 +1,13 @@
-//! What was ordered, as results and manifest have it.
+//! The ordered settings, for results and manifest.
 
 use bench_domain::{RunSpec, RunTemplate, Subset};
 use serde_json::{Map, Value, json};
 
 use crate::file::results::{generation, object};
 
-/// What was sampled and how, under the same names in the run of `results.json` and in `sampling` of the manifest.
+/// Returns the ordered sampling settings. The run in `results.json` and `sampling` in the manifest use the same names.
 pub(crate) fn ordered(spec: &RunSpec) -> Map<String, Value> {
-    // Named one by one: a new field is told here, or is left out on purpose.
+    // Every field is listed: a new one must be added here or left out on purpose.
     let RunTemplate {
         model: _,
         benchmarks: _,
@@ -33,7 +33,7 @@ pub(crate) fn ordered(spec: &RunSpec) -> Map<String, Value> {
         "samples": samples,
         "generation": generation(answers),
         "protocols": protocols,
-        // Without its address but for the host.
+        // Contains the host of the base URL, but not the URL.
         "judge": judge.as_ref().map(|judge| json!({
             "model": judge.model.qualified(),
             "endpoint_host": judge.model.endpoint_host,

@@ -14,14 +14,14 @@ use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::item::ItemRow;
 use crate::file::ordered::ordered;
 
-/// What demo data means for a result, wherever it is named.
+/// Notice wherever a result uses demo data.
 pub(crate) const DEMO_NOTICE: &str =
     "DEMO DATA: these items came with the program. The scores say nothing about the real benchmark.";
 
-/// Writes the document piece by piece, in the order of its keys: benchmarks with their items, then the run.
+/// Writes the document incrementally, in the order of its keys: benchmarks with their items, then the run.
 pub(crate) struct ResultsWriter<W: Write> {
     stream: CanonicalStream<W>,
-    /// Ids of the current benchmark's items; they stand after the items.
+    /// Item ids of the current benchmark, written after its items.
     item_ids: Vec<String>,
 }
 
@@ -87,8 +87,8 @@ impl<W: Write> ResultsWriter<W> {
     }
 }
 
-/// All fields of a benchmark but `items` and `sampled_item_ids`. The first block has the compatible system's, the
-/// second ours.
+/// Returns all fields of a benchmark except `items` and `sampled_item_ids`: first those of the compatible
+/// system, then additional ones.
 fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, Value> {
     let state = &benchmark.record.state;
     let plan = benchmark.plan();
@@ -127,7 +127,7 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
     if let Some(options) = options(benchmark) {
         fields.insert("options".to_owned(), options);
     }
-    // Only where there are any: results without errors keep the bytes that they have.
+    // Written only if present, so that results without errors keep their bytes.
     if let Some(code) = state.error_code() {
         fields.insert("error_code".to_owned(), json!(code));
     }
@@ -155,7 +155,7 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
             "latency_percentiles_ms": report.latency_ms,
             "groups": report.groups,
         }));
-        // Only where there are any: a run whose tokens were all counted keeps the bytes that it has.
+        // Written only if present, so that a run whose tokens were all counted keeps its bytes.
         for (name, spent) in
             [("estimated_tokens", report.spent), ("judge_estimated_tokens", report.judge_spent)]
         {
@@ -169,8 +169,8 @@ fn benchmark_fields(benchmark: &BenchmarkFacts, run: &RunRecord) -> Map<String, 
     fields
 }
 
-/// The run. The first block has the compatible system's fields, the second ours. Neither has a key, an owner or an
-/// address: of the base URL only the host is told, since the same model name at two hosts may be two models.
+/// Returns the fields of the run: first those of the compatible system, then additional ones. They contain no key,
+/// owner or URL. Of the base URL, only the host is included, since the same model name at two hosts may be two models.
 fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
     let run = &facts.run;
     let spec = &run.spec;
@@ -206,7 +206,7 @@ fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
         "overall_score_label": facts.overall_score_label,
     }));
     fields.extend(ordered(spec));
-    // Only where there are any: runs without keep the bytes that they have.
+    // Written only if present, so that runs without an error code keep their bytes.
     if let Some(code) = run.state.error_code() {
         fields.insert("error_code".to_owned(), json!(code));
     }
@@ -219,12 +219,12 @@ fn run_fields(facts: &RunFacts, config: &ExportsConfig) -> Map<String, Value> {
     fields
 }
 
-/// Name and version of the program that made the export.
+/// Returns the name and version of the program that made the export.
 pub(crate) fn software(config: &ExportsConfig) -> Value {
     json!({ "name": "bench-runner", "version": config.software_version, "git_sha": config.git_sha })
 }
 
-/// Which items were used, exactly.
+/// Returns the exact dataset.
 pub(crate) fn dataset(benchmark: &BenchmarkFacts) -> Value {
     benchmark.dataset().map_or(Value::Null, |dataset| {
         let mut fields = json!({
@@ -244,27 +244,27 @@ pub(crate) fn dataset(benchmark: &BenchmarkFacts) -> Value {
     })
 }
 
-/// The benchmark's own settings that counted; `None` where it has none.
+/// Returns the benchmark options in effect; `None` if the benchmark has none.
 pub(crate) fn options(benchmark: &BenchmarkFacts) -> Option<Value> {
     benchmark.plan().filter(|plan| !plan.options.is_empty()).map(|plan| json!(plan.options))
 }
 
-/// Short name of the protocol; null in plans of an older program.
+/// Returns the short name of the protocol; `None` for plans of older versions.
 pub(crate) fn protocol_name(benchmark: &BenchmarkFacts) -> Option<&str> {
     benchmark.plan().map(|plan| plan.protocol_name.as_str()).filter(|name| !name.is_empty())
 }
 
-/// The judge exactly as it was used; null where nobody had to judge.
+/// Returns the judge exactly as used; `None` if the benchmark isn't judged.
 pub(crate) fn judge(benchmark: &BenchmarkFacts) -> Option<JudgeView> {
     benchmark.plan().and_then(|plan| plan.judge.as_ref()).map(JudgeView::from)
 }
 
-/// Sampling settings of the model, every one named; null leaves it to the provider.
+/// Returns all sampling settings of the model; null leaves a setting to the provider.
 pub(crate) fn generation(generation: &Generation) -> Value {
     json!(generation)
 }
 
-/// The fields of a value that was written as an object. A value that cannot be JSON has none.
+/// Serializes a value and returns its fields. A value that isn't a JSON object has none.
 pub(crate) fn object(value: impl Serialize) -> Map<String, Value> {
     match serde_json::to_value(value) {
         Ok(Value::Object(fields)) => fields,

@@ -1,31 +1,31 @@
-//! The samples of a benchmark in the order of its plan, page by page, none left out.
+//! The samples of a benchmark in the order of its plan, page by page, without gaps.
 
 use bench_blobs::{BlobError, Blobs};
 use bench_domain::{Position, RunId, SampleBody, SampleRef};
 use bench_state::{BenchmarkRecord, SampleRecord, State, StateError};
 
-/// Samples read at once.
+/// Number of samples to read at once.
 pub(crate) const PAGE_SAMPLES: u64 = 500;
 
-/// A planned sample. The record is missing only if the table lost it.
+/// A planned sample. The record is missing only if the database table lost it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Slot {
     pub(crate) position: Position,
     pub(crate) record: Option<SampleRecord>,
 }
 
-/// What there is of a sample's prompt and answer.
+/// The stored prompt and answer of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Body {
-    /// Read, and it has the digest that its record names.
+    /// Read, with the digest that the record names.
     Stored(Box<SampleBody>),
-    /// There is none: the sample ended without an answer, or was not answered.
+    /// Never stored: the sample ended without an answer, or wasn't answered.
     None,
-    /// There was one, and it is gone or damaged. In one sentence for people.
+    /// Stored once, but now missing or damaged. Contains one sentence for people.
     Lost(&'static str),
 }
 
-/// Planned samples from `offset` on, [`PAGE_SAMPLES`] at most; empty after the last one.
+/// Returns at most [`PAGE_SAMPLES`] planned samples from `offset` on; empty after the last one.
 pub(crate) async fn page(
     state: &State,
     run: RunId,
@@ -38,7 +38,7 @@ pub(crate) async fn page(
     Ok(fill(offset.min(end)..end, plan.samples_per_item, records))
 }
 
-/// One slot for each planned index, with its record if that was found. Both are in the order of the plan.
+/// Returns one slot per planned index, with its record if found. Both are in the order of the plan.
 fn fill(indices: std::ops::Range<u64>, samples_per_item: u32, records: Vec<SampleRecord>) -> Vec<Slot> {
     let per_item = u64::from(samples_per_item.max(1));
     let mut records = records.into_iter().peekable();
@@ -54,10 +54,10 @@ fn fill(indices: std::ops::Range<u64>, samples_per_item: u32, records: Vec<Sampl
         .collect()
 }
 
-/// The body of a sample.
+/// Returns the body of a sample.
 ///
-/// A body that cannot be read *now* is an error, so that no export says for ever what only held for a moment;
-/// one that is gone or damaged is not, so that one lost object does not take the export with it.
+/// A body that is temporarily unreadable is an error, so that no export permanently records a passing
+/// failure. A missing or damaged body isn't an error, so that one lost object doesn't prevent the export.
 pub(crate) async fn body(
     blobs: &Blobs,
     run: RunId,

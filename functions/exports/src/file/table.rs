@@ -8,7 +8,7 @@ use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::item::{ItemRow, TokensKnown};
 use crate::file::results::protocol_name;
 
-/// The compatible system's columns, which come first and in this order, …
+/// Columns of the compatible system, which come first and in this order.
 const COLUMNS: [&str; 22] = [
     "run_id",
     "model_slug",
@@ -34,7 +34,7 @@ const COLUMNS: [&str; 22] = [
     "error",
 ];
 
-/// … and ours after them: of the benchmark, …
+/// Additional columns of the benchmark.
 const BENCHMARK_COLUMNS: [&str; 8] = [
     "benchmark_coverage",
     "benchmark_accuracy_all",
@@ -46,7 +46,7 @@ const BENCHMARK_COLUMNS: [&str; 8] = [
     "software_version",
 ];
 
-/// … and of the sample.
+/// Additional columns of the sample.
 const ITEM_COLUMNS: [&str; 12] = [
     "item_hash",
     "sample",
@@ -62,7 +62,7 @@ const ITEM_COLUMNS: [&str; 12] = [
     "finished_at",
 ];
 
-/// Later ones, at the end: by which protocol and prompt, who judged the benchmark …
+/// Columns of protocol, prompt and judge. These and the following groups were added later, so they are at the end.
 const PROTOCOL_COLUMNS: [&str; 13] = [
     "protocol_name",
     "prompt_source",
@@ -79,37 +79,37 @@ const PROTOCOL_COLUMNS: [&str; 13] = [
     "dataset_digest",
 ];
 
-/// … what the judge said of the answer, …
+/// Columns of the judge's exchange about the answer.
 const JUDGE_COLUMNS: [&str; 2] = ["judge_prompt", "judge_reply"];
 
-/// … who answered and judged, and what the overall score is, …
+/// Columns of the providers of model and judge, and of the meaning of the overall score.
 const ORIGIN_COLUMNS: [&str; 4] = ["provider", "endpoint_host", "judge_endpoint_host", "overall_score_label"];
 
-/// … the dataset's own id of the item, …
+/// Column of the dataset's own item id.
 const SOURCE_COLUMNS: [&str; 1] = ["source_id"];
 
-/// … how its tokens are known, and how many of its benchmark's are an estimate, …
+/// Columns of the source of token counts, and of the benchmark's estimated tokens.
 const ESTIMATE_COLUMNS: [&str; 3] =
     ["tokens_known", "benchmark_estimated_tokens", "benchmark_judge_estimated_tokens"];
 
-/// … and the code of `error` where the sample has no grade.
+/// Column of the code of `error`, for samples without a grade.
 const CODE_COLUMNS: [&str; 1] = ["error_code"];
 
-/// How many of [`COLUMNS`] belong to the sample.
+/// Number of [`COLUMNS`] that belong to the sample.
 const COMPATIBLE_ITEM_COLUMNS: usize = 8;
 
-/// Writes rows into memory; what was written is taken away piece by piece.
+/// Writes rows into memory; the caller takes the bytes piece by piece.
 pub(crate) struct TableWriter {
     writer: csv::Writer<Vec<u8>>,
     software_version: String,
-    /// Cells of the current benchmark: those before the sample's, and ours after them.
+    /// Cells of the current benchmark before those of the sample; `after` has the additional ones behind them.
     before: Vec<String>,
     after: Vec<String>,
-    /// Later ones of the benchmark, before the judge's.
+    /// Cells of [`PROTOCOL_COLUMNS`], before the judge's exchange.
     last: Vec<String>,
-    /// The run's, after the judge's.
+    /// Cells of [`ORIGIN_COLUMNS`], after the judge's exchange.
     origin: Vec<String>,
-    /// Estimated tokens of the benchmark, at the end.
+    /// Cells of the benchmark's estimated tokens, at the end.
     estimates: Vec<String>,
     has_items: bool,
 }
@@ -227,7 +227,7 @@ impl TableWriter {
         self.write(&compatible, &ours, &judged, &last, code)
     }
 
-    /// A benchmark without samples has one row all the same.
+    /// Ends a benchmark. One without samples still gets one row.
     pub(crate) fn end_benchmark(&mut self) -> Result<(), csv::Error> {
         if self.has_items {
             return Ok(());
@@ -242,7 +242,7 @@ impl TableWriter {
         )
     }
 
-    /// What was written since the last call.
+    /// Returns the bytes that were written since the last call.
     pub(crate) fn take(&mut self) -> Result<Vec<u8>, csv::Error> {
         let written = std::mem::replace(&mut self.writer, writer());
         written.into_inner().map_err(|error| csv::Error::from(error.into_error()))
@@ -266,7 +266,7 @@ fn writer() -> csv::Writer<Vec<u8>> {
     csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new())
 }
 
-/// UTC without zone, as the compatible system writes it.
+/// Formats a time in UTC without a zone, as the compatible system does.
 fn time_cell(time: Timestamp) -> String {
     time.to_string().trim_end_matches('Z').to_owned()
 }

@@ -20,10 +20,10 @@ use crate::file::build::completed_at;
 use crate::file::format::content_disposition;
 use crate::{BuiltExport, ExportError, ExportFormat, Exports, ExportsConfig};
 
-/// Characters of a format's name that are read.
+/// Maximum length of a format name, in characters.
 const FORMAT_CHARS_MAX: usize = 100;
 
-/// When to ask again for an export that is being built, in seconds.
+/// Seconds after which to retry a request for an export that is being built.
 const AGAIN_S: u64 = 2;
 
 /// A run that is over, as a table or a signed archive.
@@ -68,7 +68,7 @@ pub(crate) async fn export(
     if shows_gated(&found, exports.config()) {
         exports.config.access.caller(&headers)?.must_own(&found.run.spec.owner)?;
     }
-    // A task of its own: a caller who leaves does not leave half of an export behind, and finds it when it comes back.
+    // A separate task: a caller that disconnects doesn't interrupt the build, and a retry finds its result.
     let builder = Arc::clone(&exports);
     let mut building = tokio::spawn(async move { builder.build(run, format).await });
     let built = match exports.config.build_wait {
@@ -84,7 +84,7 @@ pub(crate) async fn export(
     deliver(&exports, &built, format).await
 }
 
-/// What is told while an export is being built, or cannot be yet. The work goes on, and whoever asks again waits for it.
+/// Returns the response while an export is being built or can't be built yet. The work continues, and a retry waits for it.
 fn not_yet(detail: String) -> Response {
     let headers = [(header::RETRY_AFTER, AGAIN_S.to_string())];
     (StatusCode::ACCEPTED, headers, Json(NotYetView { detail })).into_response()
@@ -113,7 +113,7 @@ fn read_format(uri: &Uri) -> Result<ExportFormat, ApiError> {
     })
 }
 
-/// Whether the run shows items that only its owner may hand on. Demo items are ours to give away.
+/// Returns true if the run contains items that only its owner may pass on. Demo items may be given to all callers.
 fn shows_gated(found: &RunWithBenchmarks, config: &ExportsConfig) -> bool {
     found.benchmarks.iter().any(|benchmark| {
         let is_demo = benchmark.plan.as_ref().is_some_and(|plan| plan.dataset.is_demo());
@@ -142,8 +142,8 @@ async fn deliver(exports: &Exports, built: &BuiltExport, format: ExportFormat) -
     Ok((headers, body).into_response())
 }
 
-/// Bytes of an answer as they are carried: Lambda puts it into a JSON text, which makes base64 of an archive and
-/// escapes quotes and line ends of a table.
+/// Returns the size of a response as it is carried. Lambda puts it into a JSON text, which encodes an archive
+/// as base64 and escapes quotes and line ends of a table.
 fn carried_bytes(length: u64, format: ExportFormat, streaming: bool) -> u64 {
     match (streaming, format) {
         (true, _) => length,

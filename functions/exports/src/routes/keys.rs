@@ -12,7 +12,7 @@ use http::{HeaderName, header};
 use crate::routes::views::{KeysView, PublicKeyView};
 use crate::{ExportError, Exports};
 
-/// How long the list of keys may be kept by others.
+/// Time for which clients may cache the list of keys.
 const KEYS_CACHE: &str = "public, max-age=300";
 
 /// The public key that belongs to the exports of this server.

@@ -1,4 +1,4 @@
-//! The routes by resource, and errors as HTTP tells them.
+//! The routes by resource, and the conversion of errors to HTTP.
 
 mod export;
 mod keys;
@@ -19,8 +19,8 @@ use http::StatusCode;
 use self::verify::FORM_BYTES_MAX;
 use crate::{ExportError, Exports};
 
-/// The routes of this function. What stands around them (unknown paths, Host and Origin, headers) is added by
-/// [`bench_web::finish`], once for all routers of a server.
+/// Returns the routes of this function. [`bench_web::finish`] adds the common layers (unknown paths, Host and
+/// Origin, headers) once for all routers of a server.
 pub fn router(exports: Arc<Exports>) -> Router {
     let upload_bytes_max = exports.config.upload_bytes_max.saturating_add(FORM_BYTES_MAX);
     let body_limit = DefaultBodyLimit::max(usize::try_from(upload_bytes_max).unwrap_or(usize::MAX));
@@ -41,7 +41,7 @@ pub fn router(exports: Arc<Exports>) -> Router {
     guard.around(routes).with_state(exports)
 }
 
-/// The part of the OpenAPI document that describes these routes.
+/// Returns the part of the OpenAPI document that describes these routes.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     #[derive(utoipa::OpenApi)]
     #[openapi(paths(export::export, keys::public_key, keys::keys, verify::verify, uploads::post_upload))]
@@ -49,7 +49,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
     <Document as utoipa::OpenApi>::openapi()
 }
 
-/// Without this a HEAD would do all the work of a GET.
+/// Refuses HEAD, which would otherwise do all the work of a GET.
 async fn not_head() -> StatusCode {
     StatusCode::METHOD_NOT_ALLOWED
 }

@@ -1,7 +1,7 @@
-//! POST `/api/uploads`: where to send a file that is too large for a request.
+//! POST `/api/uploads`: requests an address for a file that is too large for a request.
 //!
-//! Nothing is kept of an upload but the object: the id that a caller gets, and the owner that the caller is, make
-//! its key. So nobody can name an upload of somebody else, and what is never used expires with the object.
+//! The object is the only trace of an upload: its key consists of the id that the caller receives and of the
+//! caller's owner name. So callers can't name uploads of other callers, and unused uploads expire with the object.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,21 +22,21 @@ use utoipa::ToSchema;
 
 use crate::Exports;
 
-/// The largest archive that can be uploaded for verification.
+/// Maximum size of an archive that is uploaded for verification.
 pub const VERIFY_BYTES_MAX: u64 = 200 * 1024 * 1024;
-/// How long the address is good: it is used at once.
+/// Validity of the address, which clients use at once.
 const UPLOAD_VALID: Duration = Duration::from_secs(10 * 60);
-/// Addresses for uploads that one caller's address gets in a minute: any text will do as a key here.
+/// Maximum number of upload addresses per minute for one network address: any text is accepted as a key here.
 const UPLOADS_PER_MINUTE: u32 = 30;
-/// Characters of an upload's id that are read.
+/// Maximum length of an upload id, in characters.
 pub(crate) const UPLOAD_ID_CHARS_MAX: usize = 100;
 const PURPOSE_CHARS_MAX: usize = 50;
 const SHA256_CHARS: usize = 64;
 
-/// What a file is uploaded for.
+/// Purpose of an uploaded file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Purpose {
-    /// To be verified.
+    /// Verification.
     Verify,
 }
 
@@ -169,7 +169,7 @@ fn read(mut fields: FieldReader) -> Result<(Purpose, ExpectedContent), ApiError>
     Ok((purpose, ExpectedContent { length, sha256 }))
 }
 
-/// The part of a key that stands for the caller.
+/// Returns the part of an object key that identifies the caller.
 fn owner(exports: &Exports, headers: &HeaderMap) -> Result<String, ApiError> {
     match exports.config.access.caller(headers)? {
         Caller::Admin => Ok("admin".to_owned()),
@@ -183,11 +183,11 @@ fn key(owner: &str, id: &str) -> String {
     format!("uploads/{owner}/{id}")
 }
 
-/// Where an upload for verification is, if the caller could have made it.
+/// Returns the object key of the caller's upload for verification. It can't be another caller's upload.
 pub(crate) fn uploaded_key(exports: &Exports, headers: &HeaderMap, id: &str) -> Result<String, ApiError> {
     let owner = owner(exports, headers)?;
     let rest = id.strip_prefix(Purpose::Verify.as_str()).and_then(|rest| rest.strip_prefix('-'));
-    // What is no id of ours must not become a part of a key.
+    // Only an id of the expected form may become part of an object key.
     let canonical = rest.and_then(|rest| rest.parse::<RunId>().ok()).ok_or_else(no_upload)?;
     Ok(key(&owner, &format!("{}-{canonical}", Purpose::Verify.as_str())))
 }

@@ -1,5 +1,5 @@
-//! POST `/api/exports/verify`: an archive, sent along or uploaded before, goes to a temporary file and is verified
-//! there.
+//! POST `/api/exports/verify`: stores an archive from the request, or from an earlier upload, in a temporary
+//! file and verifies it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -58,13 +58,13 @@ pub(crate) async fn verify(
         return Err(too_large(bytes_max));
     }
     let form = Multipart::from_request(request, &()).await.map_err(|rejection| not_a_form(&rejection))?;
-    // Nothing of the body has been read yet.
+    // The slot is taken before any byte of the body is read.
     let spool = exports.spools.begin(peer, bytes_max).await?;
     let archive = read_file(spool, form, bytes_max).await?;
     examine(&exports, archive).await
 }
 
-/// Verifies what was uploaded, and removes it.
+/// Verifies an upload and then deletes it.
 async fn verify_upload(
     exports: &Arc<Exports>,
     headers: &HeaderMap,
@@ -82,12 +82,12 @@ async fn verify_upload(
     };
     let verified = match stored {
         Ok(archive) => examine(exports, archive).await,
-        // The caller may come again with the same upload.
+        // The caller may retry with the same upload.
         Err(error) if error.code() == Code::ServerBusy => return Err(error),
         Err(error) => Err(error),
     };
     if let Err(error) = exports.blobs.delete(&key).await {
-        // It expires.
+        // The object expires.
         tracing::warn!(%error, "An upload that was looked at stays behind: {error}");
     }
     verified
@@ -98,7 +98,7 @@ async fn examine(exports: &Arc<Exports>, archive: Spooled) -> Result<Json<Verifi
     let context = Arc::clone(exports);
     let (archive, stored) = archive.into_parts();
     let verified = tokio::task::spawn_blocking(move || {
-        // What is stored counts until it was verified, also if the caller has gone meanwhile.
+        // The file counts as stored until it was verified, even if the caller disconnects.
         let _stored = stored;
         let (limits, now) = (&context.config.verify_limits, jiff::Timestamp::now());
         match &context.key_ring() {
@@ -111,7 +111,7 @@ async fn examine(exports: &Arc<Exports>, archive: Spooled) -> Result<Json<Verifi
     Ok(Json(verified.into()))
 }
 
-/// The caller's address, where the server knows it.
+/// Returns the caller's address, if the server knows it.
 fn peer(request: &Request) -> Option<IpAddr> {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();
     peer.map(|ConnectInfo(peer)| peer.ip().to_canonical())
@@ -127,7 +127,7 @@ fn announced_bytes(headers: &HeaderMap) -> u64 {
     length.and_then(|length| length.parse().ok()).unwrap_or(0)
 }
 
-/// The first part named `file`; parts with other names do not matter.
+/// Stores the first part named `file`; other parts are ignored.
 async fn read_file(spool: Spool, mut form: Multipart, bytes_max: u64) -> Result<Spooled, ApiError> {
     let refused = |error: MultipartError| refusal(&error, bytes_max);
     while let Some(part) = form.next_field().await.map_err(refused)? {
@@ -158,7 +158,7 @@ fn refusal(error: &MultipartError, bytes_max: u64) -> ApiError {
     }
 }
 
-/// A body of another kind has no part `file` either.
+/// Returns the error for a body that isn't a form: it has no part `file` either.
 fn not_a_form(rejection: &MultipartRejection) -> ApiError {
     tracing::debug!(problem = %rejection, "A verification without a form was refused");
     no_file()

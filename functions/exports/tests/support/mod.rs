@@ -1,4 +1,4 @@
-//! A finished run in the embedded services, made by the same calls as the functions make.
+//! A finished run in the embedded services, made by the same calls that the functions make.
 
 #![allow(dead_code, missing_docs, unreachable_pub)]
 
@@ -31,10 +31,10 @@ use futures_util::{StreamExt, stream};
 pub const VERSION: &str = "9.8.7";
 pub const CREATED_AT: Timestamp = Timestamp::from_micros(1_767_322_985_123_456); // 2026-01-02T03:03:05.123456Z
 
-/// The public test key of the vectors: bytes 00..1f.
+/// Public test key of the vectors: bytes 00..1f.
 const PRIVATE_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
-/// Where the bucket answers to others. Nothing listens there: requests are handed over.
+/// Address of the bucket for clients. Nothing listens there: tests pass requests on.
 pub const S3_ADDRESS: &str = "http://127.0.0.1:9000";
 
 pub fn after(seconds: u64) -> Timestamp {
@@ -49,7 +49,7 @@ pub fn trusted() -> Vec<TrustedKey> {
     key_ring().unwrap().trusted_keys()
 }
 
-/// What the holder of a key is known by.
+/// Returns the owner that the holder of a key is.
 pub fn owner_of(key: &str) -> Owner {
     access().owner_of(&Secret::new(key).unwrap())
 }
@@ -63,7 +63,7 @@ pub fn config() -> ExportsConfig {
     ExportsConfig::new(VERSION, access())
 }
 
-/// The services of a data directory of its own.
+/// The embedded services with a temporary data directory.
 pub struct Stack {
     pub state: State,
     pub blobs: Blobs,
@@ -91,20 +91,20 @@ impl Stack {
         Exports::new(self.state.clone(), self.blobs.clone(), keys, config)
     }
 
-    /// The same bucket with addresses for others at [`S3_ADDRESS`].
+    /// Creates exports over the same bucket, with presigned addresses at [`S3_ADDRESS`].
     pub fn reachable(&self) -> Exports {
         let blobs = self.blobs.clone().with_presign_endpoint(S3_ADDRESS);
         let config = ExportsConfig { direct_uploads: true, ..config() };
         Exports::new(self.state.clone(), blobs, key_ring(), config)
     }
 
-    /// Sends a request to the bucket, as others do.
+    /// Sends a request to the bucket as a client would.
     pub async fn ask_s3(&self, request: http::Request<axum::body::Body>) -> http::StatusCode {
         let s3 = axum::Router::new().fallback_service(self.embedded.s3().unwrap().listening());
         tower::ServiceExt::oneshot(s3, request).await.unwrap().status()
     }
 
-    /// Removes a record behind the back of the state: what a damaged table looks like.
+    /// Deletes a record directly from the table, to simulate damage.
     pub async fn lose_record(&self, partition: &str, sort: &str) {
         let text = |value: &str| AttributeValue::S(value.to_owned());
         let client = aws_sdk_dynamodb::Client::new(&self.embedded.sdk_config());
@@ -119,7 +119,7 @@ impl Stack {
     }
 }
 
-/// What a sample of the test run answers.
+/// A sample of the test run.
 #[derive(Debug, Clone)]
 pub struct Said {
     pub prompt: String,
@@ -129,13 +129,13 @@ pub struct Said {
     pub finish: Finish,
     pub latency_ms: u64,
     pub model: String,
-    /// Whether there was an answer.
+    /// True if the sample has a stored answer.
     pub has_body: bool,
-    /// Whether it still waits for a judge.
+    /// True if the sample was handed over and isn't graded yet.
     pub is_handed_over: bool,
-    /// To whom.
+    /// Stage that it was handed over to.
     pub stage: Stage,
-    /// What it is besides prompt and answer.
+    /// Change to the body in addition to prompt and answer.
     pub change: fn(&mut SampleBody),
 }
 
@@ -165,14 +165,14 @@ impl Said {
         Self { verdict, has_body: false, ..Self::right("") }
     }
 
-    /// An answer without a verdict so far.
+    /// Creates an answer without a verdict.
     pub fn unjudged(response: &str) -> Self {
         Self { is_handed_over: true, ..Self::right(response) }
     }
 }
 
-/// A run to be made: one benchmark, `items` items with `samples` each, and what is said by position. `None` leaves
-/// the sample open.
+/// A run to make: one benchmark with `items` items of `samples` samples each. `say` returns the sample at a
+/// position, or `None` to leave it open.
 pub struct Script<F> {
     pub run: RunId,
     pub benchmark: &'static str,
@@ -180,9 +180,9 @@ pub struct Script<F> {
     pub samples: u32,
     pub source: &'static str,
     pub owner: Owner,
-    /// Who judged, when somebody did.
+    /// The judge, if there was one.
     pub judge: Option<JudgeUse>,
-    /// Whose answers were judged again.
+    /// The run whose answers were rejudged.
     pub rejudges: Option<Rejudges>,
     pub say: F,
 }
@@ -205,7 +205,7 @@ pub fn item_id(item: u32) -> String {
     format!("q{item}")
 }
 
-/// A formula, as a dataset's own id may be one.
+/// Returns a source id that looks like a formula, as a dataset's own id may.
 pub fn source_id(item: u32) -> String {
     format!("=own/{item}")
 }
@@ -252,13 +252,13 @@ fn plan_of(attempt: u32, items: u32, samples: u32, source: &str) -> Plan {
 }
 
 impl<F: Fn(Position) -> Option<Said>> Script<F> {
-    /// Carries the run out up to its end.
+    /// Makes the run and ends it.
     pub async fn play(&self, stack: &Stack) {
         self.work(stack).await;
         self.end(stack).await;
     }
 
-    /// Carries the run out; it is not ended.
+    /// Makes the run without ending it.
     pub async fn work(&self, stack: &Stack) {
         let state = &stack.state;
         self.create(stack).await;
@@ -289,7 +289,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         let benchmark = state.run_with_benchmarks(self.run).await.unwrap().unwrap().benchmarks.remove(0);
         let positions =
             (0..self.items).flat_map(|item| (0..self.samples).map(move |sample| Position { item, sample }));
-        // Backwards, so that the order of completion is not the order of the plan.
+        // In reverse, so that the samples complete in another order than that of the plan.
         let positions: Vec<Position> = positions.collect::<Vec<_>>().into_iter().rev().collect();
         stream::iter(positions)
             .for_each_concurrent(32, |position| self.answer(stack, &plan, &benchmark, position))
@@ -398,7 +398,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         assert!(matches!(commit, Commit::Done { .. }), "{commit:?}");
     }
 
-    /// What the finisher does.
+    /// Ends the run as the finisher does.
     pub async fn end(&self, stack: &Stack) {
         let state = &stack.state;
         let benchmark = state.run_with_benchmarks(self.run).await.unwrap().unwrap().benchmarks.remove(0);
