@@ -13,12 +13,12 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::Limits;
 use crate::connections::Busy;
 
-/// A request's body didn't arrive in time.
+/// Error of a request body that did not arrive in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the request body did not arrive in time")]
 pub struct BodyTimedOut;
 
-/// A request's body. Only the time counts for which its handler waits for bytes.
+/// A request's body with a time limit. Only time during which the handler waits for bytes counts.
 pub(crate) struct TimedBody {
     incoming: Incoming,
     is_late: Arc<AtomicBool>,
@@ -26,7 +26,7 @@ pub(crate) struct TimedBody {
     total: Duration,
     bytes_per_second_min: u64,
     bytes: u64,
-    /// Time waited so far, without the present wait.
+    /// Total time waited, without the current wait.
     waited: Duration,
     waiting: Option<(Instant, Pin<Box<Sleep>>)>,
 }
@@ -45,7 +45,7 @@ impl TimedBody {
         }
     }
 
-    /// Time for which the next byte may be waited for.
+    /// Returns the time for which the next byte may be awaited.
     fn patience(&self) -> Duration {
         let at_this_rate = Duration::from_secs(self.bytes / self.bytes_per_second_min);
         let until_late = (self.stall + at_this_rate).min(self.total);
@@ -94,7 +94,7 @@ impl HttpBody for TimedBody {
     }
 }
 
-/// A response's body; its connection is busy until it is dropped.
+/// A response's body. Its connection is busy until the body is dropped.
 pub(crate) struct BusyBody {
     pub(crate) body: Body,
     pub(crate) _busy: Busy,

@@ -1,4 +1,4 @@
-//! Who is connected: admission, and which connection makes room for another.
+//! Registry of open connections: admits new ones, and chooses which connection makes room for another.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -18,7 +18,7 @@ pub(crate) struct Connections {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Numbers connections, and the moments at which they began to wait.
+    /// Counter that numbers connections and the moments at which they began to wait.
     last: u64,
     open: HashMap<u64, Open>,
     by_address: HashMap<IpAddr, usize>,
@@ -27,17 +27,17 @@ struct State {
 #[derive(Debug)]
 struct Open {
     address: IpAddr,
-    /// Since when it waits for a request's header; `None` while a request is being answered.
+    /// Number of the moment at which it began to wait for a request's header; `None` while a request is being answered.
     waiting_since: Option<u64>,
     shared: Arc<Shared>,
 }
 
-/// What a connection's task shares with the registry.
+/// State that a connection's task shares with the registry.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// Tells the task to close the connection.
+    /// Signals the task to close the connection.
     pub(crate) closing: Notify,
-    /// The client hasn't taken all of the last response yet.
+    /// True while the client hasn't taken all of the last response.
     pub(crate) is_writing: AtomicBool,
 }
 
@@ -50,7 +50,7 @@ impl Connections {
         &self.limits
     }
 
-    /// Admits a connection, if necessary in place of the one that has waited longest. `None` when all are busy.
+    /// Admits a connection, if necessary in place of the one that has waited longest. Returns `None` when all are busy.
     pub(crate) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<Connection> {
         let address = network_of(peer.ip());
         let mut state = self.lock();
@@ -68,7 +68,7 @@ impl Connections {
         Some(Connection { id, shared, connections: Arc::clone(self) })
     }
 
-    /// Closes the connection that has waited longest, if one waits.
+    /// Closes the connection that has waited longest, if any waits.
     pub(crate) fn displace_one(&self) {
         self.lock().displace(None);
     }
@@ -107,7 +107,7 @@ impl State {
     }
 }
 
-/// An admitted connection. It is counted until this is dropped or it is displaced.
+/// An admitted connection. It counts until it is displaced or this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Connection {
     id: u64,
@@ -131,7 +131,7 @@ impl Drop for Connection {
     }
 }
 
-/// A request that is being answered.
+/// Guard for a request that is being answered.
 #[derive(Debug)]
 pub(crate) struct Busy(Arc<Connection>);
 
@@ -146,8 +146,8 @@ impl Drop for Busy {
     }
 }
 
-/// Returns what counts as one address in limits: an IPv4 address, or a /64 network of IPv6, which providers give whole to one
-/// customer.
+/// Returns the key under which an address counts in limits: an IPv4 address, or an IPv6 /64 network, which
+/// providers assign as a whole to one customer.
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) if !address.is_loopback() => {
@@ -177,7 +177,7 @@ mod tests {
         let busy = first.busy();
         let fourth = open("10.0.0.4");
         second.shared.closing.notified().await;
-        // A connection that has answered a request waits from then on.
+        // A connection that has answered a request counts as waiting from then on.
         drop(busy);
         let fifth = open("10.0.0.5");
         third.shared.closing.notified().await;

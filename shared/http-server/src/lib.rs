@@ -1,18 +1,18 @@
-//! Serves a router on a TCP listener, for callers that aren't trusted yet.
+//! Serves a router on a TCP listener, for untrusted callers.
 //!
-//! `axum::serve` accepts as many connections as there are file descriptors, waits for headers and bodies without end,
-//! and so lets idle callers make a server unreachable. [`serve`] has bounds for all of that:
+//! `axum::serve` accepts as many connections as there are file descriptors and waits for headers and bodies
+//! without limit, so idle callers can make a server unreachable. [`serve`] limits all of that:
 //!
-//! | what | bound |
+//! | subject | limit |
 //! | --- | --- |
 //! | a request's header, and the time between two requests | [`Limits::header_timeout`], then the connection is closed |
 //! | a request's body | [`Limits::body_stall_timeout`], [`Limits::body_bytes_per_second_min`] and [`Limits::body_timeout`], then 408 |
 //! | a client that doesn't read its response | [`Limits::response_stall_timeout`], then the connection is closed |
 //! | connections, in total and per address | [`Limits::connections_max`] and [`Limits::connections_per_address_max`] |
 //!
-//! When a limit on connections is reached, a new connection replaces the one that has waited longest for a request. If
-//! all of them are busy, the new one is answered 503 and closed. A response may take as long as its client reads it:
-//! event streams and long polls aren't affected.
+//! When a limit on connections is reached, a new connection replaces the one that has waited longest for a
+//! request. If all of them are busy, the new one is answered 503 and closed. A response may take as long as
+//! its client reads it: event streams and long polls aren't affected.
 //!
 //! Handlers find the caller's address in the request's extensions as `axum::extract::ConnectInfo<SocketAddr>`.
 

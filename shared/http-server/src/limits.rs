@@ -3,15 +3,15 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Connections that a server accepts unless configured otherwise.
+/// Default maximum number of connections.
 pub const CONNECTIONS_DEFAULT: usize = 1024;
-/// Open files that connections leave to databases, sandboxes and exports.
+/// Open files reserved for databases, sandboxes and exports.
 const OPEN_FILES_RESERVED: u64 = 256;
-/// A server with fewer connections isn't usable.
+/// Minimum number of connections: a server with fewer isn't usable.
 const CONNECTIONS_LEAST: usize = 16;
-/// More open files are never asked for: some programs that this process starts visit every possible file descriptor.
+/// Maximum limit on open files to request: some programs that this process starts visit every possible file descriptor.
 const OPEN_FILES_MAX: u64 = 65_536;
-/// Limit assumed where the system doesn't tell its own.
+/// Limit on open files to assume where the system doesn't report one.
 #[cfg(not(unix))]
 const OPEN_FILES_ASSUMED: u64 = 8_192;
 
@@ -22,18 +22,18 @@ pub struct Limits {
     pub connections_max: usize,
     /// Maximum number of connections from one IPv4 address or one IPv6 /64 network.
     pub connections_per_address_max: usize,
-    /// Maximum number of connections from this machine. Larger, since a reverse proxy makes everyone local.
+    /// Maximum number of connections from this machine. It is larger, since behind a reverse proxy all connections are local.
     pub connections_from_loopback_max: usize,
-    /// Time for the header of a request, counted from the connection or from the previous response: it also ends
-    /// connections that are kept alive without use. Longer than the pause between two polls of `bench`.
+    /// Maximum time for the header of a request, counted from the connection or from the previous response,
+    /// so it also ends idle kept-alive connections. Longer than the pause between two polls of `bench`.
     pub header_timeout: Duration,
-    /// Time without a byte of a body that is being read.
+    /// Maximum time without a byte of a body that is being read.
     pub body_stall_timeout: Duration,
-    /// Minimum average rate of a body, once it has been waited for longer than `body_stall_timeout`.
+    /// Minimum average rate of a body, once its handler has waited for it longer than `body_stall_timeout`.
     pub body_bytes_per_second_min: u64,
-    /// Total time that a handler waits for a body.
+    /// Maximum total time that a handler waits for a body.
     pub body_timeout: Duration,
-    /// Time in which a client must take some bytes of its response.
+    /// Maximum time for which a client may take no bytes of its response.
     pub response_stall_timeout: Duration,
 }
 
@@ -44,7 +44,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The default timeouts with this many connections: an eighth of them per address, three quarters from loopback.
+    /// Creates the default limits for this number of connections: an eighth of them per address, three
+    /// quarters from loopback.
     pub fn with_connections(connections_max: usize) -> Self {
         let connections_max = connections_max.max(1);
         Self {
@@ -59,15 +60,15 @@ impl Limits {
         }
     }
 
-    /// As many connections as were asked for, or the default, but no more than half of the open files that the process
-    /// has left when it needs `others` of them for itself.
+    /// Creates limits with the configured number of connections, or the default, but at most half of the open
+    /// files that remain after the process needs `others` of them for itself.
     pub fn for_open_files(asked: Option<usize>, open_files: u64, others: usize) -> Self {
         let left = open_files.saturating_sub(OPEN_FILES_RESERVED).saturating_sub(others as u64) / 2;
         let most = usize::try_from(left).unwrap_or(usize::MAX).max(CONNECTIONS_LEAST);
         Self::with_connections(asked.unwrap_or(CONNECTIONS_DEFAULT).min(most))
     }
 
-    /// Limits of a listener that only this process and its children know.
+    /// Creates limits for a listener that only this process and its children know.
     pub fn within_this_machine(connections_max: usize) -> Self {
         let limits = Self::with_connections(connections_max);
         Self { connections_from_loopback_max: limits.connections_max, ..limits }
@@ -82,7 +83,7 @@ impl Limits {
     }
 }
 
-/// Raises the limit on this process's open files as far as the system allows it, and returns it.
+/// Raises the limit on this process's open files as far as the system allows, and returns it.
 #[cfg(unix)]
 pub fn raise_open_files_limit() -> u64 {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -97,13 +98,13 @@ pub fn raise_open_files_limit() -> u64 {
     open_files_limit()
 }
 
-/// Raises the limit on this process's open files as far as the system allows it, and returns it.
+/// Raises the limit on this process's open files as far as the system allows, and returns it.
 #[cfg(not(unix))]
 pub fn raise_open_files_limit() -> u64 {
     open_files_limit()
 }
 
-/// Number of files that this process may have open.
+/// Returns the limit on this process's open files.
 #[cfg(unix)]
 pub fn open_files_limit() -> u64 {
     use rustix::process::{Resource, getrlimit};
@@ -111,7 +112,7 @@ pub fn open_files_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(OPEN_FILES_MAX)
 }
 
-/// Number of files that this process may have open.
+/// Returns the limit on this process's open files.
 #[cfg(not(unix))]
 pub fn open_files_limit() -> u64 {
     OPEN_FILES_ASSUMED

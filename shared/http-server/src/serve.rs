@@ -32,30 +32,30 @@ use crate::body::{BusyBody, TimedBody};
 use crate::connections::{Connection, Connections};
 use crate::stream::Stream;
 
-/// Bytes of a request's header, and of what is buffered for one connection.
+/// Maximum size of a request's header, and of the buffer of one connection, in bytes.
 const BUFFER_BYTES_MAX: usize = 128 * 1024;
-/// Header fields of a request.
+/// Maximum number of header fields in a request.
 const HEADERS_MAX: usize = 100;
-/// Bytes of a request's header fields, names and values together. With a path of the longest length that hyper reads
-/// (64 KiB), they fit into the buffer.
+/// Maximum size of a request's header fields, names and values together, in bytes. Together with the longest
+/// path that hyper reads (64 KiB), they fit into the buffer.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
-/// Header fields that hyper reads. More than are accepted, since its own refusal has no body.
+/// Maximum number of header fields that hyper reads. Higher than the number accepted, since hyper's own refusal has no body.
 const HEADERS_READ_MAX: usize = 400;
-/// Refused connections that are told so at once; further ones are just closed.
+/// Maximum number of connections that are being refused with a response; further ones are closed without one.
 const REFUSALS_MAX: usize = 32;
-/// Time for a refused client to take its answer.
+/// Time for a refused client to take its response.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 const REFUSAL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\ncontent-length: 87\r\n\
     retry-after: 1\r\nconnection: close\r\n\r\n\
     {\"detail\":\"This server has too many connections; try again soon.\",\"code\":\"server_busy\"}";
-/// Pause after a failed accept, doubled from the first to the last.
+/// Minimum and maximum pause after a failed accept. Each failure doubles the pause.
 const ACCEPT_PAUSES: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
-/// Serves a router until `stopping` is ready, then lets open requests end and returns. Dropping the future closes all
-/// connections at once.
+/// Serves a router until `stopping` is ready, then completes open requests and returns. Dropping the future
+/// closes all connections at once.
 ///
-/// A failing accept, as without free file descriptors, is tried again.
+/// Retries a failed accept, as when no file descriptors are free.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -79,7 +79,7 @@ pub(crate) async fn serve_counted(
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            // Ended tasks are collected here; a task that panicked has closed its connection.
+            // Reaps ended tasks; a task that panicked has closed its connection.
             Some(_) = tasks.join_next() => continue,
             () = &mut stopping => break,
         };
@@ -99,7 +99,7 @@ pub(crate) async fn serve_counted(
             Err(error) if is_of_one_connection(&error) => {}
             Err(error) => {
                 tracing::error!(%error, "A connection could not be accepted: {error}");
-                // Without file descriptors only a closed connection helps.
+                // If file descriptors ran out, only closing a connection helps.
                 connections.displace_one();
                 tokio::select! {
                     () = sleep(pause) => {}
@@ -114,7 +114,7 @@ pub(crate) async fn serve_counted(
     while tasks.join_next().await.is_some() {}
 }
 
-/// Whether an accept failed because of the connection, not of this machine.
+/// Returns true if an accept failed because of the connection rather than this machine.
 fn is_of_one_connection(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -122,8 +122,8 @@ fn is_of_one_connection(error: &io::Error) -> bool {
     )
 }
 
-/// Answers a client that can't be admitted. It reads a little, since closing a connection with unread bytes may destroy
-/// the answer on its way.
+/// Answers a client that can't be admitted. Reads the rest of the request, since closing a connection with
+/// unread bytes may discard the response on its way.
 async fn refuse(mut tcp: TcpStream) -> io::Result<()> {
     tcp.write_all(REFUSAL).await?;
     tcp.shutdown().await?;
@@ -141,7 +141,7 @@ async fn answer(
     limits: Limits,
     mut stopped: watch::Receiver<()>,
 ) {
-    // Without it, an answer may wait for the acknowledgement of the one before; it works all the same.
+    // Otherwise a response may wait for the acknowledgment of the previous one. Failure is harmless.
     let _ = tcp.set_nodelay(true);
     let connection = Arc::new(connection);
     let shared = Arc::clone(&connection.shared);
@@ -194,7 +194,7 @@ async fn respond(
     request.extensions_mut().insert(ConnectInfo(peer));
     let Ok(mut response) = router.oneshot(request).await;
     if is_late.load(Ordering::Relaxed) {
-        // Whatever the handler made of it: the cause is known here.
+        // Overrides the handler's response, since the cause is known here.
         response = closing(Code::BodyTimeout, "The request body did not arrive in time.");
     }
     Ok(response.map(|body| BusyBody { body, _busy: busy }))
@@ -205,7 +205,7 @@ fn has_too_large_header(headers: &HeaderMap) -> bool {
     headers.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX
 }
 
-/// An error after which the connection is closed.
+/// Returns an error response that closes the connection.
 fn closing(code: Code, detail: &str) -> Response {
     let status = code.status().and_then(|status| StatusCode::from_u16(status).ok());
     let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);

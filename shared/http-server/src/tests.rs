@@ -1,4 +1,4 @@
-//! Real connections over loopback. Timeouts are short where a test waits for them and long where it must not meet them.
+//! Tests with real connections over loopback. Timeouts are short where a test waits for them, and long elsewhere.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::{Limits, raise_open_files_limit};
 const LONG: Duration = Duration::from_secs(120);
 const SHORT: Duration = Duration::from_millis(200);
 
-/// Limits that no test meets by accident.
+/// Returns limits that no test reaches by accident.
 fn generous(connections: usize) -> Limits {
     Limits {
         header_timeout: LONG,
@@ -57,7 +57,7 @@ impl Server {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Sends some bytes over a new connection.
+    /// Sends bytes over a new connection.
     async fn send(&self, bytes: &str) -> TcpStream {
         let mut stream = self.connect().await;
         stream.write_all(bytes.as_bytes()).await.unwrap();
@@ -79,10 +79,10 @@ impl Server {
     }
 }
 
-/// Everything that the server sends until it closes the connection.
+/// Reads until the server closes the connection.
 async fn rest(mut stream: TcpStream) -> String {
     let mut bytes = Vec::new();
-    // A connection that was cut ends with an error; what came before it counts.
+    // A connection that was cut ends with an error; the bytes before it count.
     let _ = timeout(LONG, stream.read_to_end(&mut bytes)).await.expect("the server closes the connection");
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -91,7 +91,7 @@ fn hello() -> Router {
     Router::new().route("/", get(|| async { "hello" }))
 }
 
-/// Handlers at `/held` answer when they are released, and report that they have begun.
+/// Returns a router with a handler at `/held` that reports its start and responds once released.
 fn holding() -> (Router, Arc<Notify>, Arc<Semaphore>) {
     let (begun, release) = (Arc::new(Notify::new()), Arc::new(Semaphore::new(0)));
     let (began, released) = (Arc::clone(&begun), Arc::clone(&release));
@@ -114,7 +114,7 @@ async fn four_hundred_idle_connections_leave_the_server_reachable() {
     let server = Server::start(generous(40), hello()).await;
     let mut idle = Vec::new();
     for number in 0..400 {
-        // Half of them have begun a header that never ends.
+        // Half of them begin a header that never ends.
         idle.push(server.send(if number % 2 == 0 { "" } else { "GET / HTTP/1.1\r\nhost:" }).await);
     }
     for _ in 0..50 {
@@ -131,7 +131,7 @@ async fn a_header_that_does_not_come_ends_the_connection() {
     for begun in ["", "GET / HT", "GET / HTTP/1.1\r\nhost: x\r\n"] {
         assert_eq!(rest(server.send(begun).await).await, "", "{begun}");
     }
-    // One line after the other makes it no better.
+    // A client that sends one line at a time is disconnected, too.
     let mut trickling = server.send("GET / HTTP/1.1\r\n").await;
     let lines = async {
         while trickling.write_all(b"x: y\r\n").await.is_ok() {
@@ -139,7 +139,7 @@ async fn a_header_that_does_not_come_ends_the_connection() {
         }
     };
     timeout(LONG, lines).await.unwrap();
-    // A connection that is kept alive is closed after its response.
+    // A kept-alive connection is closed after its response.
     let kept = rest(server.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n").await).await;
     assert!(kept.starts_with("HTTP/1.1 200") && kept.ends_with("hello"), "{kept}");
 }
@@ -157,7 +157,7 @@ async fn a_header_that_is_too_large_is_answered_431_with_a_code() {
             serde_json::from_str(refused.split_once("\r\n\r\n").unwrap().1).unwrap();
         assert_eq!(body["code"], bench_domain::Code::HeadersTooLarge.as_str());
     }
-    // The limits themselves, with `host` and `connection` among the fields, and the longest path.
+    // Requests at the limits, including `host` and `connection`, and with the longest path.
     let last = |fields: Vec<String>| [fields, vec!["connection: close\r\n".to_owned()]].concat();
     let path = "p".repeat(65_000);
     for ask in [
@@ -309,7 +309,7 @@ async fn a_response_that_is_not_read_ends_and_one_that_takes_long_does_not() {
     assert!(server.get("/slow").await.ends_with("slow"));
 }
 
-/// The same chunk again and again.
+/// Repeats the same chunk forever.
 fn futures(chunk: Bytes) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
     futures_util::stream::repeat_with(move || Ok(chunk.clone()))
 }
@@ -348,6 +348,6 @@ fn connections_leave_open_files_to_the_rest() {
         assert!(limits.connections_per_address_max >= 1);
         assert!(limits.connections_from_loopback_max <= limits.connections_max);
     }
-    // Seventy-five people watch a run in as many tabs.
+    // Seventy-five people watch a run, each in a browser tab.
     assert!(Limits::default().connections_per_address_max > 75);
 }
