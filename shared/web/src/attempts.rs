@@ -1,4 +1,4 @@
-//! Failed attempts by address, counted for a minute.
+//! Failed attempts by address within a minute.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -10,30 +10,30 @@ pub use bench_http_server::network_of;
 use http::request::Parts;
 use http::{Extensions, HeaderMap};
 
-/// Length of the window in which attempts are counted.
+/// Time window for counting attempts.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Maximum number of addresses that are kept.
+/// Maximum number of addresses to keep.
 const ADDRESSES_MAX: usize = 10_000;
 const ADDRESS_CHARS_MAX: usize = 64;
 
-/// Counts failed attempts by the caller's address. Each process counts for itself.
+/// Counts failed attempts by the caller's address. Each process counts separately.
 #[derive(Debug, Default)]
 pub struct Attempts {
     by_address: Mutex<HashMap<String, (Instant, u32)>>,
 }
 
 impl Attempts {
-    /// Counts an attempt unless there were `max` of them in this minute; returns how many there were, this one included.
+    /// Counts an attempt unless this minute already has `max`. Returns the number of attempts, this one included.
     ///
     /// # Errors
-    /// The time until the attempts of this minute are forgotten, if there were `max`.
+    /// The time until this minute's attempts expire, if there were `max`.
     pub fn note(&self, address: &str, max: u32) -> Result<u32, Duration> {
         let now = Instant::now();
         let mut counts = self.lock();
         if counts.len() >= ADDRESSES_MAX {
             counts.retain(|_, (since, _)| now.duration_since(*since) < WINDOW);
             if counts.len() >= ADDRESSES_MAX {
-                // All begin anew: what is kept is bounded, however many addresses call.
+                // All addresses start over: memory stays bounded, however many addresses call.
                 counts.clear();
             }
         }
@@ -48,14 +48,14 @@ impl Attempts {
         Ok(*count)
     }
 
-    /// Takes back an attempt that was counted and did not fail.
+    /// Uncounts an attempt that did not fail.
     pub fn take_back(&self, address: &str) {
         if let Some((_, count)) = self.lock().get_mut(address) {
             *count = count.saturating_sub(1);
         }
     }
 
-    /// Returns the time until the attempts of this minute are forgotten, if there were `max`.
+    /// Returns the time until this minute's attempts expire, if there were `max`.
     pub fn wait(&self, address: &str, max: u32) -> Option<Duration> {
         let found = self.lock().get(address).copied();
         let (since, _) = found.filter(|(_, count)| *count >= max)?;
@@ -67,9 +67,9 @@ impl Attempts {
     }
 }
 
-/// The address that a request came from, as far as the server knows it: that of the connection, else the one that
-/// API Gateway appended to `X-Forwarded-For`. An IPv6 address stands for its /64 network. Callers without an address
-/// count as one.
+/// Returns the address that a request came from, as far as the server knows it: that of the connection, or
+/// the one that API Gateway appended to `X-Forwarded-For`. An IPv6 address counts as its /64 network. All
+/// callers without an address share one.
 pub fn address_of(parts: &Parts) -> String {
     address_in(&parts.extensions, &parts.headers)
 }
@@ -130,7 +130,7 @@ mod tests {
         };
         assert_eq!(of(true, "1.2.3.4"), "10.0.0.7");
         assert_eq!(of(false, "1.2.3.4, 203.0.113.9"), "203.0.113.9");
-        // One customer has a whole network of IPv6.
+        // One customer has a whole IPv6 network.
         assert_eq!(of(false, "2001:db8:1:2:3:4:5:6"), of(false, "1.2.3.4, 2001:db8:1:2::9"));
         assert_ne!(of(false, "2001:db8:1:2::9"), of(false, "2001:db8:1:3::9"));
         assert_eq!(of(false, "::ffff:203.0.113.9"), "203.0.113.9");

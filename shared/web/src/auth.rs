@@ -1,7 +1,7 @@
-//! Who calls, and what that caller may change.
+//! Identifies callers and decides what they may change.
 //!
-//! Reading is public. A run belongs to whoever made it: the holder of a key, known by the key's keyed hash,
-//! or the person at this machine when the server is bound to loopback ([`Access::local`]).
+//! Anyone may read. A run belongs to its maker: the holder of a key, identified by the key's keyed hash, or
+//! the person at this machine if the server is bound to loopback ([`Access::local`]).
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use crate::ApiError;
 pub const ADMIN_HEADER: &str = "x-admin-secret";
 /// Header with the caller's own key for the judge.
 pub const JUDGE_HEADER: &str = "x-judge-authorization";
-/// Upper bound of a caller's key, in bytes.
+/// Maximum length of a caller's key, in bytes.
 const KEY_BYTES_MAX: usize = 4_096;
 
-/// What is needed to tell callers apart.
+/// Identifies callers.
 ///
-/// A holder of an access token is [`Caller::Key`], as a holder of a provider's key is; [`crate::Guard`] lets requests
-/// with a token pass only if it is valid.
+/// The holder of an access token is [`Caller::Key`], like the holder of a provider's key; [`crate::Guard`]
+/// lets only requests with a valid token pass.
 #[derive(Clone)]
 pub struct Access {
-    /// Whether the server is bound to loopback, so that who has no key is the person at this machine.
+    /// True if the server is bound to loopback: then a caller without a key is the person at this machine.
     pub local: bool,
-    /// The operator's secret; without one nobody is admin.
+    /// The operator's secret; without one, no caller is admin.
     pub admin_secret: Option<String>,
-    /// Makes the hash by which the holder of a key is known.
+    /// Hashes callers' keys into owner names.
     pub owner_key: Arc<OwnerKey>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Debug for Access {
     }
 }
 
-/// Who calls.
+/// A caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Caller {
     /// The operator.
@@ -51,21 +51,21 @@ pub enum Caller {
     Local,
     /// The holder of a key.
     Key {
-        /// The key's keyed hash.
+        /// Keyed hash of the key.
         owner: String,
-        /// Whether the key was sent to a server that is bound to loopback: without it the caller would
-        /// have been [`Caller::Local`].
+        /// True if the key was sent to a server that is bound to loopback. Without the key, the caller would
+        /// be [`Caller::Local`].
         local: bool,
     },
-    /// Nobody in particular.
+    /// A caller without credentials.
     Anonymous,
 }
 
 impl Access {
-    /// Who sent these headers.
+    /// Returns the caller that sent these headers.
     ///
     /// # Errors
-    /// 401 for a wrong operator's secret or an `Authorization` that cannot be read.
+    /// 401 for a wrong admin secret or an `Authorization` that can't be read.
     pub fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
         if headers.contains_key(ADMIN_HEADER) {
             return if self.is_admin(headers) {
@@ -81,12 +81,12 @@ impl Access {
         Ok(if self.local { Caller::Local } else { Caller::Anonymous })
     }
 
-    /// Who sent these headers, when nothing depends on their being right: what is wrong counts as missing.
+    /// Like [`Access::caller`], for requests that need no credentials: invalid ones count as missing.
     pub fn reader(&self, headers: &HeaderMap) -> Caller {
         self.caller(headers).unwrap_or(Caller::Anonymous)
     }
 
-    /// The owner that the holder of a key is.
+    /// Returns the owner name of a key's holder.
     pub fn owner_of(&self, key: &Secret) -> Owner {
         Owner::Key(self.owner_key.owner_of(key))
     }
@@ -96,14 +96,14 @@ impl Access {
             return false;
         };
         let given = headers.get(ADMIN_HEADER).map(|value| value.as_bytes()).unwrap_or_default();
-        // Digests, so that not even the length can be told from the time it takes.
+        // Compares digests, so that the time doesn't reveal even the length.
         let digest = |bytes: &[u8]| ring::digest::digest(&ring::digest::SHA256, bytes);
         digest(given).as_ref().ct_eq(digest(secret.as_bytes()).as_ref()).into()
     }
 }
 
 impl Caller {
-    /// Whether the caller may cancel, delete and requeue what `owner` made, and see what only owners see.
+    /// Returns true if the caller may cancel, delete and requeue runs of `owner`, and see their private parts.
     pub fn owns(&self, owner: &Owner) -> bool {
         match (self, owner) {
             (Self::Admin, _) | (Self::Local | Self::Key { local: true, .. }, Owner::Local) => true,
@@ -112,10 +112,10 @@ impl Caller {
         }
     }
 
-    /// Lets owners and the operator pass.
+    /// Lets only owners and the operator pass.
     ///
     /// # Errors
-    /// 401 for nobody in particular, 403 for everybody else.
+    /// 401 for callers without credentials, 403 for all others.
     pub fn must_own(&self, owner: &Owner) -> Result<(), ApiError> {
         match self {
             caller if caller.owns(owner) => Ok(()),
@@ -124,10 +124,10 @@ impl Caller {
         }
     }
 
-    /// Lets the operator pass, and the person at this machine.
+    /// Lets only the operator and the person at this machine pass.
     ///
     /// # Errors
-    /// 401 for everybody else.
+    /// 401 for all others.
     pub fn must_operate(&self) -> Result<(), ApiError> {
         match self {
             Self::Admin | Self::Local => Ok(()),
@@ -136,10 +136,10 @@ impl Caller {
     }
 }
 
-/// The key in `Authorization: Bearer …`.
+/// Returns the key in `Authorization: Bearer …`.
 ///
 /// # Errors
-/// 401 when there is none or it cannot be one.
+/// 401 when it is missing or invalid.
 pub fn bearer_key(headers: &HeaderMap) -> Result<Secret, ApiError> {
     let value = headers
         .get(header::AUTHORIZATION)
@@ -147,10 +147,10 @@ pub fn bearer_key(headers: &HeaderMap) -> Result<Secret, ApiError> {
     key_in(value, "Invalid Authorization header")
 }
 
-/// The key for the judge in `X-Judge-Authorization: Bearer …`, if one was sent.
+/// Returns the judge's key in `X-Judge-Authorization: Bearer …`, if sent.
 ///
 /// # Errors
-/// 401 when it cannot be one.
+/// 401 when it is invalid.
 pub fn judge_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
     let value = headers.get(JUDGE_HEADER);
     let key = value.map(|value| key_in(value, "Invalid X-Judge-Authorization header")).transpose()?;
@@ -163,10 +163,10 @@ pub fn judge_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
     Ok(key)
 }
 
-/// The caller's own key at a provider, if the request carries one. An access token is none: it is never handed on.
+/// Returns the caller's own key at a provider, if sent. Ignores access tokens, which must never reach a provider.
 ///
 /// # Errors
-/// 401 when it cannot be one.
+/// 401 when it is invalid.
 pub fn provider_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
     if !headers.contains_key(header::AUTHORIZATION) {
         return Ok(None);

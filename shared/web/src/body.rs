@@ -1,4 +1,4 @@
-//! JSON bodies: read whole, with a bound, and told apart from what is none.
+//! JSON bodies, read whole up to a size limit. Each kind of invalid body has its own error.
 
 use axum::body::{Body, to_bytes};
 use bench_domain::Code;
@@ -8,21 +8,21 @@ use serde_json::{Map, Value, json};
 
 use crate::{ApiError, FieldError, FieldReader};
 
-/// Upper bound of a JSON body, in bytes.
+/// Maximum size of a JSON body, in bytes.
 pub const BODY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Reads a body that must be a JSON object.
 ///
 /// # Errors
-/// 413 when it has more than [`BODY_BYTES_MAX`]; 422 when it is no JSON, no object, or not said to be JSON.
+/// 413 when it has more than [`BODY_BYTES_MAX`] bytes; 422 when it isn't JSON, isn't an object, or isn't declared as JSON.
 pub async fn read_object(headers: &HeaderMap, body: Body) -> Result<FieldReader, ApiError> {
     object_of(headers, &read_bytes(headers, body, BODY_BYTES_MAX).await?)
 }
 
-/// The same where everything in the object can be left out: an empty body is an empty object.
+/// Like [`read_object`], for an object whose fields are all optional: an empty body counts as an empty object.
 ///
 /// # Errors
-/// As [`read_object`], but not for an empty body.
+/// Those of [`read_object`], except for an empty body.
 pub async fn read_object_or_nothing(headers: &HeaderMap, body: Body) -> Result<FieldReader, ApiError> {
     match read_bytes(headers, body, BODY_BYTES_MAX).await? {
         bytes if bytes.is_empty() => Ok(FieldReader::of_body(Map::new())),
@@ -30,7 +30,7 @@ pub async fn read_object_or_nothing(headers: &HeaderMap, body: Body) -> Result<F
     }
 }
 
-/// Reads a whole body of at most so many bytes.
+/// Reads a whole body of at most `bytes_max` bytes.
 ///
 /// # Errors
 /// 413 when it has more; 400 when it broke off.
@@ -52,7 +52,7 @@ pub async fn read_bytes(headers: &HeaderMap, body: Body, bytes_max: usize) -> Re
     })
 }
 
-/// The object in the bytes of a body.
+/// Parses the bytes of a body as an object.
 fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError> {
     let whole = |kind, msg: &str, input| {
         let problem = FieldError { kind, loc: vec!["body".into()], msg: msg.to_owned(), input, ctx: None };
@@ -86,7 +86,7 @@ fn object_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FieldReader, ApiError>
     }
 }
 
-/// `application/json` or a relative of it.
+/// Returns true for `application/json` and related media types.
 fn says_json(headers: &HeaderMap) -> bool {
     let Some(kind) = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
         return false;
@@ -95,7 +95,7 @@ fn says_json(headers: &HeaderMap) -> bool {
     kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
 }
 
-/// Where in the bytes a line and column are, both from 1.
+/// Converts a line and column, both counted from 1, to a byte offset.
 fn offset_of(bytes: &[u8], line: usize, column: usize) -> usize {
     let before: usize =
         bytes.split(|byte| *byte == b'\n').take(line.saturating_sub(1)).map(|l| l.len() + 1).sum();

@@ -1,4 +1,4 @@
-//! An OpenAPI document as a page that people read.
+//! An OpenAPI document as an HTML page.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::page::{escape, page};
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
-/// Fields of nested schemas that an example spells out.
+/// Maximum depth of nested schemas in an example.
 const EXAMPLE_DEPTH_MAX: usize = 4;
 
-/// The page of an OpenAPI 3.1 document: operations by tag, their parameters, bodies and answers, an example
-/// call for each, and the schemas.
+/// Renders an OpenAPI 3.1 document as a page: operations by tag with parameters, bodies and responses, an
+/// example call for each, and the schemas.
 pub fn docs_page(document: &Value) -> Response {
     let title = text(document, "/info/title");
     page(title, &content(document), None)
@@ -53,7 +53,7 @@ fn content(document: &Value) -> String {
 
 type Operation<'a> = (&'a str, &'a str, &'a Value);
 
-/// Operations by their first tag.
+/// Groups operations by their first tag.
 fn groups(document: &Value) -> BTreeMap<&str, Vec<Operation<'_>>> {
     let mut groups: BTreeMap<&str, Vec<Operation<'_>>> = BTreeMap::new();
     for (path, methods) in object(document, "/paths") {
@@ -124,7 +124,7 @@ fn operation_html(document: &Value, path: &str, method: &str, operation: &Value)
     html
 }
 
-/// What one would type.
+/// Returns a `curl` command for an operation.
 fn example_call(document: &Value, path: &str, method: &str, operation: &Value) -> String {
     let path = path.replace('{', "$").replace('}', "").to_owned();
     let mut call = match method {
@@ -188,7 +188,7 @@ fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     reference.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
 }
 
-/// A table of a schema's fields.
+/// Renders a schema's fields as a table.
 fn fields_html(schema: &Value) -> String {
     let mut properties: Vec<(&String, &Value)> =
         schema.get("properties").and_then(Value::as_object).into_iter().flatten().collect();
@@ -212,7 +212,7 @@ fn fields_html(schema: &Value) -> String {
     html
 }
 
-/// The type of a schema in a few words, with links to named schemas.
+/// Renders the type of a schema in a few words, with links to named schemas.
 fn type_html(schema: &Value) -> String {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let name = escape(reference.rsplit('/').next().unwrap_or_default());

@@ -16,13 +16,13 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::field_error::FieldError;
 
-/// What stands in an answer instead of an internal cause.
+/// Message that replaces an internal cause in a response.
 const INTERNAL: &str = "The server could not answer because of an internal error.";
 
 /// Refusal or failure of a request: code, status and sentence.
 ///
-/// Programs act on the code; the sentence is for people. An internal error carries its cause for the log; the caller
-/// never sees it.
+/// Programs act on the code; the sentence is for people. An internal error carries its cause for the log;
+/// callers never see it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ApiError {
     code: Code,
@@ -52,12 +52,12 @@ pub struct ErrorBody {
 }
 
 impl ApiError {
-    /// An error with this code and its status.
+    /// Creates an error with this code and its status.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self::of(code, Detail::Text(detail.into()))
     }
 
-    /// An error whose status is not that of its code.
+    /// Creates an error whose status differs from that of its code.
     pub fn unusual(exception: UnusualStatus, detail: impl Into<String>) -> Self {
         Self { status: status(Some(exception.status())), ..Self::new(exception.code(), detail) }
     }
@@ -66,7 +66,7 @@ impl ApiError {
         Self { code, status: status(code.status()), detail, cause: None, retry_after: None }
     }
 
-    /// 413: more bytes than are read.
+    /// Creates a 413 for a body that is larger than `limit_bytes`.
     pub fn too_large(limit_bytes: usize) -> Self {
         let detail = format!(
             "The request body is larger than {limit_bytes} bytes. Files go through POST /api/uploads, not into a body."
@@ -74,29 +74,29 @@ impl ApiError {
         Self::new(Code::BodyTooLarge, detail)
     }
 
-    /// The same, with the time after which the caller may try again.
+    /// Adds the time after which the caller may retry.
     #[must_use]
     pub const fn after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
         self
     }
 
-    /// 422 with every problem of the request.
+    /// Creates a 422 with every problem of the request.
     pub fn validation(problems: Vec<FieldError>) -> Self {
         Self::of(Code::InvalidRequest, Detail::Fields(problems))
     }
 
-    /// 422 for a body that is not JSON.
+    /// Creates a 422 for a body that isn't JSON.
     pub(crate) fn no_json(problem: FieldError) -> Self {
         Self::of(Code::InvalidJson, Detail::Fields(vec![problem]))
     }
 
-    /// 500. The cause goes to the log, when the answer is made.
+    /// Creates a 500. The cause is logged when the response is made.
     pub fn internal(cause: impl Display) -> Self {
         Self { cause: Some(cause.to_string()), ..Self::new(Code::InternalError, INTERNAL) }
     }
 
-    /// The refusal of an extractor, with the status that it chose.
+    /// Creates an error from an extractor's refusal, with the status that the extractor chose.
     pub(crate) fn of_extractor(status: StatusCode, detail: &str) -> Self {
         let code = match status {
             _ if status.is_server_error() => return Self::internal(detail),
@@ -106,7 +106,7 @@ impl ApiError {
         Self { status, ..Self::new(code, detail) }
     }
 
-    /// The same, with what it is about before its sentence. What is told field by field stays as it is.
+    /// Puts the subject before the sentence. Leaves internal errors and lists of problems unchanged.
     #[must_use]
     pub fn about(mut self, what: &str) -> Self {
         if let (None, Detail::Text(text)) = (&self.cause, &mut self.detail) {
@@ -115,18 +115,18 @@ impl ApiError {
         self
     }
 
-    /// The code.
+    /// Returns the code.
     pub const fn code(&self) -> Code {
         self.code
     }
 
-    /// The status.
+    /// Returns the status.
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// What is told, as text; for who is no HTTP client. An internal error tells its cause here, since the
-    /// caller is this program itself.
+    /// Returns the message as text, for callers in this process. It includes the cause of an internal error,
+    /// which HTTP clients never see.
     pub fn message(&self) -> String {
         match (&self.cause, &self.detail) {
             (Some(cause), _) => cause.clone(),
@@ -160,7 +160,7 @@ impl IntoResponse for ApiError {
         let mut response =
             (self.status, Json(ErrorBody { detail: self.detail, code: self.code })).into_response();
         if let Some(wait) = self.retry_after {
-            // Whole seconds, rounded up: never an invitation to come too early.
+            // Whole seconds, rounded up, so that callers don't retry too early.
             let seconds = HeaderValue::from(wait.as_millis().div_ceil(1_000).max(1) as u64);
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
@@ -171,13 +171,13 @@ impl IntoResponse for ApiError {
     }
 }
 
-/// A code without a status is of no response: a response with it is a mistake of the server.
+/// Converts the status of a code. A code without a status is never meant for a response, so it becomes 500.
 fn status(status: Option<u16>) -> StatusCode {
     let status = status.and_then(|status| StatusCode::from_u16(status).ok());
     status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
 }
 
-/// Schema of [`Code`] in the OpenAPI document: a text with one of the known names.
+/// Schema of [`Code`] in the OpenAPI document: a string with one of the known names.
 #[derive(Debug)]
 pub struct CodeSchema;
 

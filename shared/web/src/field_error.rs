@@ -27,7 +27,7 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// A value that a check of this server refuses.
+    /// Creates a problem for a value that a check of this server rejects.
     pub fn value_error(loc: Vec<Value>, problem: impl fmt::Display, input: Value) -> Self {
         // The compatible system puts these words before the sentence of a check.
         let msg = format!("Value error, {problem}");

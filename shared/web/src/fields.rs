@@ -1,7 +1,7 @@
-//! Reading what a caller sent, field by field.
+//! Reads the fields of a request.
 //!
-//! A [`FieldReader`] notes every problem instead of stopping at the first. Types, texts and the shape of a
-//! problem are those that clients of the compatible system know (section 0.2 of its specification).
+//! A [`FieldReader`] notes every problem instead of stopping at the first. Types, messages and the form of a
+//! problem are those that clients of the compatible system expect (section 0.2 of its specification).
 
 mod collections;
 mod scalars;
@@ -17,14 +17,14 @@ use serde_json::{Map, Value};
 
 use crate::{ApiError, FieldError};
 
-/// Characters of an input that a problem quotes.
+/// Maximum length of the input that a problem quotes, in characters.
 const QUOTED_CHARS_MAX: usize = 400;
-/// Characters of an unknown field's name that a problem quotes.
+/// Maximum length of an unknown field's name in a problem, in characters.
 const NAME_CHARS_MAX: usize = 80;
-/// Problems that are told of one request.
+/// Maximum number of problems per request.
 const PROBLEMS_MAX: usize = 50;
 
-/// Which part of a request is read.
+/// Part of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
     /// The JSON body.
@@ -46,16 +46,16 @@ impl Location {
 #[derive(Debug)]
 pub struct FieldReader {
     location: Location,
-    /// Names of the objects that this one is in, from the outside.
+    /// Names of the enclosing objects, outermost first.
     within: Vec<Value>,
     fields: Map<String, Value>,
-    /// Names of the fields that were looked for.
+    /// Names of the fields that the caller has read.
     asked: BTreeSet<String>,
     problems: Vec<FieldError>,
 }
 
 impl FieldReader {
-    /// A reader of a body's object.
+    /// Creates a reader of a body's object.
     pub const fn of_body(fields: Map<String, Value>) -> Self {
         Self {
             location: Location::Body,
@@ -66,7 +66,7 @@ impl FieldReader {
         }
     }
 
-    /// A reader of a query string; of a repeated name the last value counts.
+    /// Creates a reader of a query string. If a name is repeated, the last value counts.
     pub fn of_query(uri: &Uri) -> Self {
         let pairs = Query::<Vec<(String, String)>>::try_from_uri(uri).map(|pairs| pairs.0);
         let pairs = pairs.unwrap_or_default().into_iter();
@@ -80,23 +80,23 @@ impl FieldReader {
         }
     }
 
-    /// The fields as they were sent.
+    /// Returns the fields as sent.
     pub fn into_fields(self) -> Map<String, Value> {
         self.fields
     }
 
-    /// Names of the fields that were sent and not looked for, cut to 80 characters.
+    /// Returns the names of the sent fields that weren't read, cut to 80 characters.
     pub fn unread(&self) -> Vec<String> {
         let unread = self.fields.keys().filter(|name| !self.asked.contains(*name));
         unread.take(PROBLEMS_MAX).map(|name| name.chars().take(NAME_CHARS_MAX).collect()).collect()
     }
 
-    /// Returns whether a field was sent and is not null.
+    /// Returns true if a field was sent and isn't null.
     pub fn has(&mut self, name: &str) -> bool {
         self.present(name).is_some()
     }
 
-    /// Ends the reading.
+    /// Completes the reading.
     ///
     /// # Errors
     /// 422 with all problems, if there were any.
@@ -105,27 +105,27 @@ impl FieldReader {
         if self.problems.is_empty() { Ok(()) } else { Err(ApiError::validation(self.problems)) }
     }
 
-    /// Notes a problem that only the caller of this reader can see.
+    /// Notes a problem that the caller of this reader found.
     pub fn note(&mut self, kind: &'static str, name: &str, msg: impl Into<String>) {
         let input = self.fields.get(name).cloned().unwrap_or(Value::Null);
         self.problem(kind, name, msg, input, None);
     }
 
-    /// Notes a value that only the caller of this reader can check.
+    /// Notes a value that the caller of this reader found invalid.
     pub fn note_invalid(&mut self, name: &str, problem: impl Display) {
         let input = self.fields.get(name).cloned().unwrap_or(Value::Null);
         let error = FieldError::value_error(self.place(&[name.into()]), problem, quoted(input));
         self.problems.push(error);
     }
 
-    /// Notes a field that is not taken, if it was sent.
+    /// Notes a field that isn't accepted, if it was sent.
     pub fn refuse(&mut self, name: &str, msg: impl Into<String>) {
         if self.present(name).is_some() {
             self.note("extra_forbidden", name, msg);
         }
     }
 
-    /// Notes every field that is not among the known ones: what is misspelt is not silently left out.
+    /// Notes every field that isn't in `known`, so that a misspelled field isn't silently ignored.
     pub fn refuse_unknown(&mut self, known: &[&str]) {
         let unknown = self.fields.keys().filter(|name| !known.contains(&name.as_str()));
         let unknown: Vec<String> = unknown.take(PROBLEMS_MAX).cloned().collect();
@@ -160,7 +160,7 @@ impl FieldReader {
         self.problems.push(FieldError { kind, loc, msg: msg.into(), input: quoted(input), ctx });
     }
 
-    /// A field's place in the request.
+    /// Returns the location of a field in the request.
     fn place(&self, place: &[Value]) -> Vec<Value> {
         let mut loc = vec![Value::from(self.location.as_str())];
         loc.extend_from_slice(&self.within);
@@ -174,7 +174,7 @@ impl FieldReader {
         self.problem_at(kind, &[name.into(), entry.into()], msg, input.unwrap_or_default(), None);
     }
 
-    /// Reads the fields of an object, if it was sent. What is wrong with them is told with the object's name.
+    /// Reads the fields of an object, if it was sent. The location of their problems includes the object's name.
     pub fn within<T>(&mut self, name: &str, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let fields = self.maybe_object(name)?;
         let mut within = self.within.clone();
@@ -186,14 +186,14 @@ impl FieldReader {
         Some(value)
     }
 
-    /// A field that was sent and is not null.
+    /// Returns a field that was sent and isn't null.
     fn present(&mut self, name: &str) -> Option<Value> {
         self.asked.insert(name.to_owned());
         self.fields.get(name).filter(|value| !value.is_null()).cloned()
     }
 }
 
-/// What was sent, cut so that an answer is never much larger than its problems.
+/// Returns the sent value, cut so that the response doesn't become much larger than its problems.
 fn quoted(input: Value) -> Value {
     let text = match &input {
         Value::String(text) => text.clone(),

@@ -1,5 +1,4 @@
-//! Secrets that come with a request, checked before its handler: wrong admin secrets are counted and delayed, access
-//! tokens are looked up.
+//! Checks secrets of requests before their handlers run: counts and delays wrong admin secrets, and looks up access tokens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,17 +18,17 @@ use crate::attempts::{Attempts, address_in};
 use crate::auth::{ADMIN_HEADER, bearer_key};
 use crate::{Access, ApiError};
 
-/// Maximum number of requests that are delayed at the same time: the others are refused at once.
+/// Maximum number of requests that are delayed at the same time; further ones are refused at once.
 const DELAYED_MAX: usize = 16;
 /// Maximum number of times that the delay is doubled.
 const DOUBLINGS_MAX: u32 = 3;
 
-/// Treatment of wrong admin secrets.
+/// Delays and limits for wrong admin secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SecretLimits {
     /// Delay of an address's first wrong secret in a minute. Doubles with each of the next three.
     pub delay: Duration,
-    /// Wrong secrets of an address in a minute. After them further wrong ones get 429, and every secret is delayed.
+    /// Maximum number of wrong secrets of an address per minute. Further wrong ones get 429, and every secret is delayed.
     pub per_minute: u32,
 }
 
@@ -46,16 +45,16 @@ pub struct Guard {
     limits: SecretLimits,
     /// Counts a wrong secret as a metric.
     count: fn(),
-    /// Set if this function may write the count that operators see.
+    /// True if this function may write the count that operators see.
     writes: bool,
     attempts: Attempts,
     delayed: Semaphore,
-    /// Wrong secrets that are not in that count yet.
+    /// Number of wrong secrets that aren't in that count yet.
     uncounted: AtomicU64,
 }
 
 impl Guard {
-    /// A guard for a server's routes. `count` counts a wrong secret as a metric.
+    /// Creates a guard for a server's routes. `count` counts a wrong secret as a metric.
     pub fn new(access: Access, state: State, limits: SecretLimits, count: fn()) -> Self {
         Self {
             access,
@@ -69,7 +68,7 @@ impl Guard {
         }
     }
 
-    /// The same, which also writes the count that operators see.
+    /// Makes the guard also write the count that operators see.
     #[must_use]
     pub fn writing(mut self) -> Self {
         self.writes = true;
@@ -83,8 +82,8 @@ impl Guard {
 
     /// Lets the right admin secret pass. Counts and delays a wrong one, which the handler refuses.
     ///
-    /// After too many wrong ones every secret from that address is delayed, the right one too, before it passes or is
-    /// refused: who guesses can't be faster than the delay and the number of requests that are delayed at once allow.
+    /// After too many wrong ones, every secret from that address is delayed before it passes or is refused, even
+    /// the right one. So guessing can't be faster than the delay and the maximum number of delayed requests allow.
     async fn check_secret(&self, address: &str, is_right: bool) -> Result<(), ApiError> {
         let max = self.limits.per_minute;
         let attempt = match (self.attempts.wait(address, max), is_right) {
@@ -104,10 +103,10 @@ impl Guard {
         let too_many = |wait| {
             ApiError::new(Code::TooManyAttempts, "Too many wrong admin secrets; try again later.").after(wait)
         };
-        // Only so many connections are held at once, from however many addresses.
+        // Limits the number of delayed connections, from however many addresses.
         let Ok(_permit) = self.delayed.try_acquire() else { return Err(too_many(self.longest_delay())) };
         if self.writes {
-            // Whoever takes the count writes it: no two requests the same.
+            // The request that takes the count writes it, so no two requests write the same.
             let uncounted = self.uncounted.swap(0, Ordering::Relaxed);
             if uncounted > 0
                 && let Err(error) = self.state.note_wrong_secret(bench_clock::now(), uncounted).await
@@ -133,7 +132,7 @@ impl Guard {
         self.limits.delay * 2_u32.pow(DOUBLINGS_MAX)
     }
 
-    /// The entry of an access token; `None` if the token is not valid.
+    /// Returns the entry of an access token; `None` if the token isn't valid.
     async fn entry(&self, token: &Secret) -> Result<Option<AccessEntry>, ApiError> {
         let entry = self.state.access(&self.access.owner_key.owner_of(token)).await?;
         Ok(entry.filter(|entry| entry.kind == AccessKind::Token && entry.is_valid(bench_clock::now())))
@@ -154,7 +153,7 @@ async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Ne
             Ok(Some(entry)) => {
                 request.extensions_mut().insert(entry);
             }
-            // Reading is public: a void token is no reason to refuse it.
+            // Anyone may read, so an invalid token doesn't prevent it.
             Ok(None) if matches!(*request.method(), Method::GET | Method::HEAD) => {
                 request.headers_mut().remove(header::AUTHORIZATION);
             }

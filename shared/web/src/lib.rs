@@ -1,20 +1,20 @@
-//! What both HTTP functions need: errors, validation, authentication, views, OpenAPI pages.
+//! Shared parts of both HTTP functions: errors, validation, authentication, views, OpenAPI pages.
 //!
-//! | module | what for |
+//! | module | purpose |
 //! | --- | --- |
 //! | [`error`] | [`ApiError`]: a status and `{"detail": …, "code": …}` |
-//! | [`fields`] | reading JSON bodies and query strings, with every problem told at once |
-//! | [`Path`] | parameters of a path, refused like everything else |
-//! | [`auth`] | who calls, and what that caller may change |
-//! | [`guard`] | secrets checked before a handler: wrong admin secrets are delayed, access tokens looked up |
+//! | [`fields`] | reading JSON bodies and query strings, with all problems reported at once |
+//! | [`Path`] | parameters of a path, refused in the form of other errors |
+//! | [`auth`] | identifies callers and decides what they may change |
+//! | [`guard`] | checks secrets before handlers run: delays wrong admin secrets, looks up access tokens |
 //! | [`attempts`] | failed attempts by address |
-//! | [`server`] | what stands around every router: panics, unknown paths, Host and Origin, CORS, headers |
+//! | [`server`] | common layers of all routers: panics, unknown paths, Host and Origin, CORS, headers |
 //! | [`views`] | runs, benchmarks, items and events as JSON |
-//! | [`size`] | how large an answer is where answers have a bound |
-//! | [`page`], [`docs`] | pages without anything from elsewhere |
+//! | [`size`] | sizes of responses that have a limit |
+//! | [`page`], [`docs`] | HTML pages without external resources |
 //!
-//! What holds here: an error from inside is logged once, with its cause, and told without it. What a caller
-//! sent is read by code that says what is wrong with it; nothing of it can end the process.
+//! An internal error is logged once, with its cause; the caller sees it without the cause. The code that
+//! reads a request reports what is wrong with it; no request can end the process.
 
 pub mod attempts;
 pub mod auth;

@@ -1,11 +1,11 @@
-//! HTML pages that need nothing from elsewhere: no script, no font, no picture.
+//! HTML pages without external resources: no script, font or picture.
 
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderValue, header};
 
-/// What all our pages look like, in dark and in light.
+/// Style of all pages, light and dark.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:light-dark(#1b1f24,#e6e8ea);--dim:light-dark(#57606a,#9aa4ae);\
 --back:light-dark(#fff,#14171a);--raised:light-dark(#f5f6f8,#1d2126);--line:light-dark(#d8dce1,#343a41);\
@@ -26,7 +26,7 @@ summary{cursor:pointer;padding:.5rem .75rem}details>div{padding:0 .75rem .75rem}
 .method.delete{color:var(--bad)}.method.post{color:var(--good)}\
 nav ul{columns:16rem;padding-left:1.25rem}";
 
-/// A text as it must stand in HTML, in attributes too.
+/// Escapes a text for HTML, including attributes.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -42,8 +42,8 @@ pub fn escape(text: &str) -> String {
     escaped
 }
 
-/// A whole page. `title` is text, `content` is HTML. With `refresh_s` the browser loads it again after so many
-/// seconds.
+/// Renders a whole page. `title` is text, `content` is HTML. With `refresh_s`, the browser reloads the page
+/// after that number of seconds.
 pub fn page(title: &str, content: &str, refresh_s: Option<u32>) -> Response {
     let title = escape(title);
     let refresh = refresh_s

@@ -7,8 +7,8 @@ use serde::de::DeserializeOwned;
 
 use crate::ApiError;
 
-/// Parameters of a request's path, as [`axum::extract::Path`] reads them. A path that can't be decoded is refused with
-/// [`Code::InvalidPath`].
+/// Parameters of a request's path, as [`axum::extract::Path`] reads them. Refuses a path that can't be
+/// decoded with [`Code::InvalidPath`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Path<T>(pub T);
 

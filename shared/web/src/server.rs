@@ -1,8 +1,8 @@
-//! What stands around every router: panics, unknown paths, Host and Origin, CORS, security headers.
+//! Common layers of all routers: panics, unknown paths, Host and Origin, CORS, security headers.
 //!
-//! Headers that do not depend on the request are set by `tower-http`. Its layers for panics and CORS are not used: a handler
-//! of panics there doesn't see the request that belongs into the log, and `CorsLayer` answers every `OPTIONS` request, also
-//! one that is no preflight, and a disallowed origin with 200, where clients of the compatible system know 405 and 400.
+//! `tower-http` sets the headers that don't depend on the request. Its layers for panics and CORS aren't used: its panic
+//! handler doesn't see the request, which must be in the log, and `CorsLayer` answers every `OPTIONS` request, even one
+//! that isn't a preflight, and disallowed origins with 200, where clients of the compatible system expect 405 and 400.
 
 use std::any::Any;
 use std::net::Ipv4Addr;
@@ -21,27 +21,27 @@ use tower_http::set_header::SetResponseHeaderLayer;
 
 use crate::ApiError;
 
-/// How long a browser may remember an answer to a preflight request, in seconds.
+/// Time for which a browser may cache the response to a preflight request, in seconds.
 const PREFLIGHT_AGE_S: &str = "600";
 const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
-/// For answers that are no page.
+/// Content security policy of responses that aren't pages.
 const NOTHING: &str = "default-src 'none'; frame-ancestors 'none'";
 
-/// How a server is reached.
+/// Host and origin checks of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerConfig {
-    /// Whether it is bound to loopback: then Host and Origin must be, too. This keeps pages of other sites
-    /// from using it through the visitor's browser (DNS rebinding, cross-site requests).
+    /// True if the server is bound to loopback: then Host and Origin must be, too. This prevents pages of
+    /// other sites from using the server through the visitor's browser (DNS rebinding, cross-site requests).
     pub local: bool,
     /// Origins whose pages may use the API from a browser, such as `https://bench.example`.
     pub allowed_origins: Vec<String>,
 }
 
 impl ServerConfig {
-    /// Reads `BENCH_ALLOWED_ORIGINS`, a comma-separated list, default empty.
+    /// Reads `BENCH_ALLOWED_ORIGINS`, a comma-separated list, empty by default.
     ///
     /// # Errors
-    /// One sentence that names the entry that is no origin.
+    /// One sentence that names the entry that isn't an origin.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>, local: bool) -> Result<Self, String> {
         let mut allowed_origins = Vec::new();
         let list = var("BENCH_ALLOWED_ORIGINS").unwrap_or_default();
@@ -62,13 +62,14 @@ impl ServerConfig {
     }
 }
 
-/// Bytes of an extractor's refusal.
+/// Maximum size of an extractor's refusal, in bytes.
 const REFUSAL_BYTES_MAX: usize = 4 * 1024;
 
-/// Completes a router: call it once, on the router that has all routes.
+/// Completes a router. Call it once, on the router that has all routes.
 ///
-/// A panic in a handler becomes a 500; an unknown path 404, a wrong method 405, both as JSON; a path with a
-/// slash too many 307 to the one without; the refusal of an extractor gets the form of every other error. A response that brings a `Content-Security-Policy` keeps it.
+/// A panic in a handler becomes a 500. An unknown path becomes a 404 and a wrong method a 405, both as JSON.
+/// A path with an extra trailing slash is redirected (307) to the one without. An extractor's refusal gets
+/// the form of other errors. A response with its own `Content-Security-Policy` keeps it.
 pub fn finish(routes: Router, config: ServerConfig) -> Router {
     let varies = (!config.allowed_origins.is_empty()).then_some(HeaderValue::from_static("Origin"));
     routes.fallback(unknown_path).method_not_allowed_fallback(wrong_method).layer((
@@ -83,7 +84,7 @@ pub fn finish(routes: Router, config: ServerConfig) -> Router {
     ))
 }
 
-/// Sets a header of every response that does not bring its own.
+/// Sets a header of every response that doesn't have it already.
 fn unless_set(name: HeaderName, value: &'static str) -> SetResponseHeaderLayer<HeaderValue> {
     SetResponseHeaderLayer::if_not_present(name, HeaderValue::from_static(value))
 }
@@ -99,7 +100,7 @@ async fn wrong_method() -> ApiError {
     ApiError::new(Code::MethodNotAllowed, "Method Not Allowed")
 }
 
-/// The same path without its last slash, if that is a path on this server for every browser: `//host/` is not.
+/// Returns the path without its last slash, if all browsers resolve the result on this server: `//host/` is not such a path.
 fn without_last_slash(uri: &Uri) -> Option<String> {
     let path = uri.path().strip_suffix('/')?;
     let on_this_server = path.len() > 1
@@ -135,7 +136,7 @@ async fn around(State(config): State<Arc<ServerConfig>>, request: Request, next:
     response
 }
 
-/// Gives the refusal of an extractor, which is plain text, the form of every other error.
+/// Converts an extractor's plain-text refusal to the form of other errors.
 async fn in_error_form(response: Response) -> Response {
     let status = response.status();
     let kind = response.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
@@ -153,7 +154,7 @@ fn panic_text(method: &Method, path: &str, panic: &(dyn Any + Send)) -> String {
     format!("{method} {path} panicked: {text}")
 }
 
-/// Whether a request is addressed to this machine, and not by a page from elsewhere.
+/// Returns true if a request is addressed to this machine and doesn't come from another site's page.
 fn is_local(config: &ServerConfig, request: &Request) -> bool {
     let sent = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     let Some(host) = sent.or_else(|| request.uri().authority().map(|authority| authority.as_str())) else {
@@ -171,8 +172,8 @@ fn is_local(config: &ServerConfig, request: &Request) -> bool {
     }
 }
 
-/// `localhost` or a literal loopback address (`127.0.0.0/8`, `[::1]`), with any port or none. A page of another site
-/// cannot have such an address: only a name can be rebound to it.
+/// Returns true for `localhost` and literal loopback addresses (`127.0.0.0/8`, `[::1]`), with any port or
+/// none. Pages of other sites can't have such an address: only a name can be rebound to it.
 fn is_loopback_name(host: &str) -> bool {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit()) => name,

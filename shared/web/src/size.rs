@@ -1,24 +1,24 @@
-//! How large an answer is on its way out.
+//! Sizes of responses as they are carried.
 //!
-//! Behind API Gateway an answer is carried as a string within a JSON text, of at most 6 MB: each quote and each
-//! backslash of a JSON body takes two bytes there. What is counted here is that.
+//! API Gateway carries a response as a string within a JSON text of at most 6 MB, where each quote and each
+//! backslash of a JSON body takes two bytes. This module counts those bytes.
 
 use std::io::{self, Write};
 
 use serde::Serialize;
 
-/// Bytes of an answer's body as they are carried: what is left of 6 MB for headers and the rest is ample.
+/// Maximum size of a response's body as it is carried. The rest of the 6 MB is ample for headers and everything else.
 pub const CARRIED_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Bytes that a value takes as JSON within an answer.
+/// Returns the bytes that a value takes as JSON within a response.
 pub fn carried_bytes(value: &impl Serialize) -> usize {
     let mut count = Count(0);
-    // Counting cannot fail, and what cannot be written as JSON takes no room.
+    // Counting can't fail, and a value that can't be serialized takes no space.
     let _ = serde_json::to_writer(&mut count, value);
     count.0
 }
 
-/// How many of some values one answer can hold; one in any case.
+/// Returns how many of the values fit into one response, but at least one.
 pub fn fitting<T: Serialize>(values: &[T]) -> usize {
     let mut bytes = 0_usize;
     let fits = values.iter().take_while(|value| {
@@ -28,7 +28,7 @@ pub fn fitting<T: Serialize>(values: &[T]) -> usize {
     fits.count().max(1)
 }
 
-/// Bytes that a text takes as an answer or a part of one.
+/// Returns the bytes that a text takes as a response or a part of one.
 pub fn carried_text_bytes(text: &str) -> usize {
     text.bytes().map(width).sum()
 }
@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn as_many_as_fit_and_one_in_any_case() {
         let half = "x".repeat(CARRIED_BYTES_MAX / 2);
-        // Each text has two quotes around it, of two bytes each as they are carried.
+        // Each text has two quotes around it, which take two bytes each when carried.
         assert_eq!(fitting(&[&half[4..], &half[4..], "x"]), 2);
         assert_eq!(fitting(&[&half[4..], &half[3..], "x"]), 1);
         assert_eq!(fitting(&["x".repeat(CARRIED_BYTES_MAX), "x".to_owned()]), 1);

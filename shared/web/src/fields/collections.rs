@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::FieldReader;
 
 impl FieldReader {
-    /// A list of texts, or nothing.
+    /// Reads an optional list of texts.
     pub fn maybe_texts(&mut self, name: &str, entries_max: usize, chars_max: usize) -> Option<Vec<String>> {
         let value = self.present(name)?;
         let Value::Array(entries) = value else {
@@ -38,7 +38,7 @@ impl FieldReader {
         Some(texts)
     }
 
-    /// An object, or nothing.
+    /// Reads an optional object.
     pub fn maybe_object(&mut self, name: &str) -> Option<Map<String, Value>> {
         match self.present(name)? {
             Value::Object(fields) => Some(fields),
@@ -49,7 +49,7 @@ impl FieldReader {
         }
     }
 
-    /// An object with a bounded number of entries, or nothing.
+    /// Reads an optional object with a limited number of entries.
     fn maybe_entries(&mut self, name: &str, entries_max: usize) -> Option<Map<String, Value>> {
         let entries = self.maybe_object(name)?;
         if entries.len() <= entries_max {
@@ -61,7 +61,7 @@ impl FieldReader {
         None
     }
 
-    /// An object of texts, or nothing.
+    /// Reads an optional object of texts.
     pub fn maybe_text_map(
         &mut self,
         name: &str,
@@ -78,7 +78,7 @@ impl FieldReader {
         })
     }
 
-    /// An object of settings, or nothing: texts, and numbers and truth values as they are written.
+    /// Reads an optional object of settings: texts, and numbers and Booleans in their written form.
     pub fn maybe_settings(
         &mut self,
         name: &str,
@@ -106,7 +106,7 @@ impl FieldReader {
         })
     }
 
-    /// A text that must be one of a few, or nothing.
+    /// Reads an optional text that must be one of a few.
     pub fn maybe_choice<T>(
         &mut self,
         name: &str,

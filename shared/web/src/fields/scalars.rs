@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::FieldReader;
 
 impl FieldReader {
-    /// A text that must be there; empty when there is a problem.
+    /// Reads a required text; empty if there is a problem.
     pub fn text(&mut self, name: &str, chars_max: usize) -> String {
         self.asked.insert(name.to_owned());
         match self.fields.get(name).cloned() {
@@ -18,7 +18,7 @@ impl FieldReader {
         }
     }
 
-    /// A text, or nothing.
+    /// Reads an optional text.
     pub fn maybe_text(&mut self, name: &str, chars_max: usize) -> Option<String> {
         let value = self.present(name)?;
         self.check_text(name, value, chars_max)
@@ -38,7 +38,7 @@ impl FieldReader {
         Some(text)
     }
 
-    /// A whole number within bounds, both included; the default when it was not sent.
+    /// Reads an integer from `min` to `max`, both included; returns the default if it wasn't sent.
     pub fn integer(&mut self, name: &str, default: u64, min: u64, max: u64) -> u64 {
         self.asked.insert(name.to_owned());
         match self.fields.get(name).cloned() {
@@ -47,13 +47,13 @@ impl FieldReader {
         }
     }
 
-    /// A whole number within bounds, both included, or nothing.
+    /// Reads an optional integer from `min` to `max`, both included.
     pub fn maybe_integer(&mut self, name: &str, min: u64, max: u64) -> Option<u64> {
         let value = self.present(name)?;
         self.check_unsigned(name, value, min, max)
     }
 
-    /// A whole number that may be negative, or nothing.
+    /// Reads an optional integer that may be negative.
     pub fn maybe_signed(&mut self, name: &str) -> Option<i64> {
         let value = self.present(name)?;
         let number = self.check_integer(name, value, i64::MIN.into(), i64::MAX.into())?;
@@ -91,7 +91,7 @@ impl FieldReader {
         Some(number)
     }
 
-    /// A number within bounds, both included, or nothing.
+    /// Reads an optional number from `min` to `max`, both included.
     pub fn maybe_number(&mut self, name: &str, min: f64, max: f64) -> Option<f64> {
         let value = self.present(name)?;
         let number = match &value {
@@ -116,12 +116,12 @@ impl FieldReader {
         Some(number)
     }
 
-    /// A truth value; false when it was not sent.
+    /// Reads a Boolean; false if it wasn't sent.
     pub fn flag(&mut self, name: &str) -> bool {
         self.maybe_flag(name).unwrap_or(false)
     }
 
-    /// A truth value, or nothing.
+    /// Reads an optional Boolean.
     pub fn maybe_flag(&mut self, name: &str) -> Option<bool> {
         let value = self.present(name)?;
         let flag = match &value {
@@ -142,8 +142,8 @@ impl FieldReader {
     }
 }
 
-/// An integer, a float without fraction, a text that is one, or a truth value. Numbers beyond what can be
-/// held come out as the nearest that can: every bound is narrower.
+/// Reads an integer from an integer, a float without a fraction, a text of either, or a Boolean. Numbers that
+/// don't fit are clamped to the nearest `i128`: every limit is narrower.
 fn lenient_integer(value: &Value) -> Result<i128, (&'static str, &'static str)> {
     const FRACTION: (&str, &str) =
         ("int_from_float", "Input should be a valid integer, got a number with a fractional part");

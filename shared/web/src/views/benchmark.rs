@@ -174,7 +174,7 @@ impl From<&Generation> for GenerationView {
     }
 }
 
-/// An interval around a mean that is narrower than this has no width but for rounding.
+/// Minimum width of an interval around a mean; a narrower one has a width only because of rounding.
 const WIDTH_MIN: f64 = 1e-9;
 
 /// A 95 % interval.
@@ -189,16 +189,16 @@ pub struct IntervalView {
 }
 
 impl IntervalView {
-    /// The interval that fits the report; `None` where it cannot be told, as from scores that are all alike.
+    /// Returns the interval that fits the report; `None` if it can't be determined, as for scores that are all equal.
     #[allow(clippy::cast_precision_loss)] // counts are far below 2^53
     pub fn of(report: &BenchmarkReport) -> Option<Self> {
-        // Where scores are more than right and wrong, a share of right answers is not the score.
+        // If scores can differ from 0 and 1, the share of correct answers isn't the score.
         let right = report.outcomes.get(Outcome::Correct) as f64;
         let is_share =
             report.score_of_graded.is_none_or(|score| (score * report.graded as f64 - right).abs() < 1e-6);
         let one_each = report.samples_per_item == 1 && report.outcomes.get(Outcome::Partial) == 0;
         let wilson = report.wilson_95.filter(|_| one_each && is_share);
-        // Around scores that are all alike it would have no width, which is not what is known of them.
+        // For scores that are all equal, the interval would have no width and claim false certainty.
         let clustered = || {
             let interval = report.clustered.and_then(|mean| mean.interval);
             interval.filter(|interval| interval.high - interval.low > WIDTH_MIN)
@@ -212,8 +212,8 @@ impl IntervalView {
 }
 
 impl RunBenchmarkView {
-    /// The view of a benchmark. `items_before` tells the size of its dataset as far as that is known without a plan; 0
-    /// where it is not.
+    /// Creates the view of a benchmark. `items_before` returns the size of its dataset as far as it is known
+    /// without a plan, or 0.
     pub fn new(
         run: &RunRecord,
         record: &BenchmarkRecord,
@@ -292,11 +292,11 @@ fn error_causes(report: &BenchmarkReport) -> Vec<ErrorCount> {
     causes.map(count).collect()
 }
 
-/// The metrics of a benchmark that is over: what the protocol adds, then the whole report, then the eight keys
-/// of the compatible system, which win over the others.
+/// Returns the metrics of a benchmark that is over: those of the protocol, then the whole report, then the
+/// eight keys of the compatible system, which override the others.
 ///
-/// `accuracy` is the compatible system's formula, correct over planned samples; `score` is ours, over graded
-/// ones, and null when too few were graded.
+/// `accuracy` follows the compatible system: correct / planned samples. `score` is over graded samples, and
+/// null when too few were graded.
 pub fn metrics(run: &RunRecord, record: &BenchmarkRecord, report: &BenchmarkReport) -> Map<String, Value> {
     let subset = &run.spec.subset;
     let mut metrics = report.extra.clone();
@@ -343,7 +343,7 @@ mod tests {
     fn the_interval_is_that_of_the_score() {
         for (outcomes, score, method) in [
             (json!({"correct": 5, "incorrect": 5}), 0.5, "wilson"),
-            // Wrong answers count against the model: the share of right ones is not its score.
+            // Wrong answers count against the model, so the share of correct ones isn't its score.
             (json!({"correct": 5, "incorrect": 5}), 0.0, "clustered"),
             (json!({"correct": 4, "no-answer": 6}), 0.4, "wilson"),
             (json!({"correct": 5, "partial": 5}), 0.5, "clustered"),
@@ -356,7 +356,7 @@ mod tests {
 
     #[test]
     fn scores_that_are_not_shares_have_the_interval_of_a_mean_or_none() {
-        // As many right as the score says, by chance: still no share of right answers.
+        // The number of correct answers matches the score by chance; the score still isn't a share of correct answers.
         let mut report = report(json!({"correct": 0, "no-answer": 10}), 10, 0.0).without_share();
         assert_eq!(IntervalView::of(&report).unwrap().method, "clustered");
         let mean = report.clustered.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! What a run may cost and has cost.
+//! Budget and spending of a run.
 
 use bench_domain::{Budget, Prices, Spending};
 use bench_state::ShardCount;
@@ -15,7 +15,7 @@ pub struct BudgetView {
 }
 
 impl BudgetView {
-    /// The view of a budget; `None` without any limit.
+    /// Creates the view of a budget; `None` if it has no limits.
     pub fn of(budget: Budget) -> Option<Self> {
         budget.is_set().then_some(Self { usd: budget.usd, tokens: budget.tokens })
     }
@@ -34,7 +34,7 @@ pub struct SpentView {
 }
 
 impl SpentView {
-    /// What the counters of a run's benchmarks add up to.
+    /// Sums up the counters of a run's benchmarks.
     pub fn of(counts: &[ShardCount], prices: impl Into<Prices>) -> Self {
         let prices = prices.into();
         let spent = counts.iter().fold(Spending::default(), |sum, count| sum.plus(count.spending()));

@@ -1,8 +1,8 @@
-//! Texts and JSON that models and programs wrote, made fit to be shown.
+//! Cleans texts and JSON that models and programs wrote.
 
 use serde_json::{Map, Value};
 
-/// The fields of an object; none of anything else.
+/// Returns the fields of an object, or none for other values.
 pub(super) fn object(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(fields) => fields,
@@ -10,17 +10,17 @@ pub(super) fn object(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A text without NUL, which many clients cannot store.
+/// Removes NUL from a text, since many clients can't store it.
 pub(super) fn clean(text: &str) -> String {
     text.replace('\0', "")
 }
 
-/// The same for all texts in an object, names included.
+/// Cleans all texts in an object, including names.
 pub(super) fn clean_object(fields: Map<String, Value>) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (clean(&name), clean_value(value))).collect()
 }
 
-/// The same for all texts in a value.
+/// Cleans all texts in a value.
 pub(super) fn clean_value(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(clean(&text)),

@@ -1,4 +1,4 @@
-//! Something that happened to a run.
+//! An event of a run.
 
 use bench_domain::Timestamp;
 use bench_state::{Event, EventKind};

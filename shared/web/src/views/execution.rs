@@ -1,5 +1,5 @@
-//! What came of an item's several questions, and of running an answer in a sandbox. All of it was written by a model or by
-//! programs of one: texts are bounded, and nothing in them is taken for more than text.
+//! Steps of an item with several questions, and executions of answers in a sandbox. Models, or programs that
+//! models wrote, produced all of it: texts are limited in length and only shown as text.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use utoipa::ToSchema;
 
 use super::clean::{clean, clean_value, object};
 
-/// Bytes of a step's prompt, and of its response.
+/// Maximum size of a step's prompt, and of its response, in bytes.
 const STEP_TEXT_BYTES_MAX: usize = 256 * 1024;
-/// Steps that are shown.
+/// Maximum number of steps.
 const STEPS_MAX: usize = 200;
-/// Bytes of what a program wrote to one of its outputs.
+/// Maximum size of a program's stdout or stderr, in bytes.
 const OUTPUT_BYTES_MAX: usize = 8_000;
-/// Bytes of one file that a job left.
+/// Maximum size of one file that a job left, in bytes.
 const FILE_BYTES_MAX: usize = 32 * 1024;
-/// Bytes of all of them.
+/// Maximum size of all files together, in bytes.
 const FILES_BYTES_MAX: usize = 128 * 1024;
-/// Files that are shown.
+/// Maximum number of files.
 const FILES_MAX: usize = 64;
 const PATH_BYTES_MAX: usize = 256;
 
@@ -68,12 +68,12 @@ impl StepView {
     }
 }
 
-/// The questions of an item; `None` where it is one.
+/// Returns the questions of an item; `None` if it has a single one.
 pub(super) fn steps(steps: &[Step]) -> Option<Vec<StepView>> {
     (!steps.is_empty()).then(|| steps.iter().take(STEPS_MAX).map(StepView::new).collect())
 }
 
-/// What came of running an answer, in the place where clients of the compatible system look for test results.
+/// Returns the result of an execution, in the field where clients of the compatible system look for test results.
 pub(super) fn test_results(execution: &Execution) -> Map<String, Value> {
     let report = &execution.report;
     let (end, exit_code) = match report.end {
@@ -95,8 +95,8 @@ pub(super) fn test_results(execution: &Execution) -> Map<String, Value> {
     }))
 }
 
-/// Each file as an object: `json` where it is JSON, else `text`, with `cut` where that is its beginning only; `bytes`
-/// where it was too long to be read; `not_a_file` for what is none.
+/// Renders each file as an object: `json` if it is JSON, else `text`, with `cut` if only its beginning is
+/// shown; `bytes` if it was too long to read; `not_a_file` if it isn't a file.
 fn files(files: &BTreeMap<String, Harvested>) -> Map<String, Value> {
     let mut left = FILES_BYTES_MAX;
     let shown = files.iter().take(FILES_MAX).map(|(path, harvested)| {
@@ -118,12 +118,12 @@ fn files(files: &BTreeMap<String, Harvested>) -> Map<String, Value> {
     shown.collect()
 }
 
-/// At most so many bytes of the beginning.
+/// Returns at most `bytes_max` bytes from the beginning of a text.
 fn beginning(text: &str, bytes_max: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes_max)).unwrap_or_default()
 }
 
-/// At most so many bytes of the end.
+/// Returns at most `bytes_max` bytes from the end of a text.
 fn end_of(text: &str, bytes_max: usize) -> &str {
     let from = text.ceil_char_boundary(text.len().saturating_sub(bytes_max));
     text.get(from..).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! One sample of an item: what was asked, what came back, and what it counts for.
+//! One sample of an item: the question, the answer, and its grade.
 
 use bench_domain::body::Judgement;
 use bench_domain::{Answer, Code, Outcome, SampleBody, Stage, TextRepairs, Timestamp};
@@ -13,11 +13,11 @@ use uuid::Uuid;
 use super::clean::{clean, clean_object, clean_value, object};
 use super::execution::{StepView, steps, test_results};
 
-/// What stands where the token limit cut an answer off; clients of the compatible system look for it.
+/// Error of an answer that the token limit cut off; clients of the compatible system look for this text.
 const TRUNCATED: &str = "Response truncated (finish_reason=length)";
 const EMPTY: &str = "Model produced empty response";
 
-/// Returns whether an error says nothing of what was asked or answered.
+/// Returns true if an error contains nothing of the question or answer.
 fn is_own_error(error: &str) -> bool {
     [TRUNCATED, EMPTY].contains(&error) || Stage::ALL.iter().any(|stage| stage.unfinished() == error)
 }
@@ -104,7 +104,7 @@ pub struct ItemView {
     pub hidden: bool,
 }
 
-/// The view of a sample, with its stored body if there is one.
+/// Creates the view of a sample, with its stored body if there is one.
 pub fn item_view(
     run: &RunRecord,
     benchmark: &BenchmarkRecord,
@@ -192,19 +192,19 @@ pub fn item_view(
 }
 
 impl ItemView {
-    /// The same view without what a gated dataset's terms keep private: ids, digests and verdicts stay. Texts of
-    /// others go as well, since a provider's message or a judge's reply may quote the item.
+    /// Removes the parts that a gated dataset's terms keep private; ids, digests and verdicts stay. Texts
+    /// from others are removed as well, since a provider's message or a judge's reply may quote the item.
     #[must_use]
     pub fn hide(mut self) -> Self {
         self.prompt = None;
         self.response = None;
         self.expected = None;
         self.reasoning = None;
-        // Both have question and gold answer in them.
+        // Both contain the question and the gold answer.
         self.judge_prompt = None;
         self.judge_output = None;
         self.steps = None;
-        // What was extracted, and what the grader says of it, may be the gold answer.
+        // The extracted answer and the grader's details may be the gold answer.
         self.extracted = None;
         self.detail = None;
         self.reason = None;
@@ -215,7 +215,7 @@ impl ItemView {
         self
     }
 
-    /// As much of an error as the outcome tells too.
+    /// Returns the part of an error that the outcome reveals anyway.
     fn error_of_outcome(&self, error: &str) -> String {
         let own = error.split(" | ").filter(|part| is_own_error(part));
         let own = own.collect::<Vec<_>>().join(" | ");
@@ -225,21 +225,21 @@ impl ItemView {
         }
     }
 
-    /// Says which code was run, where the benchmark knows that better than by what was extracted.
+    /// Sets the code that was executed, if the benchmark knows it better than the extracted answer does.
     pub fn ran(&mut self, code: Option<String>) {
         if let Some(code) = code.filter(|_| self.test_code.is_some() || self.judge_output.is_some()) {
             self.test_code = Some(clean(&code));
         }
     }
 
-    /// Adds to the error; several stand side by side, as in the compatible system.
+    /// Appends an error; several are joined as in the compatible system.
     pub fn add_error(&mut self, problem: &str) {
         self.error = join_error(self.error.take(), problem);
     }
 }
 
-/// The `error` of a sample that is over. A wrong or unreadable answer is an answer, no error; nothing, a
-/// refusal, a cut and a failure are.
+/// Returns the `error` of a sample that is over. A wrong or unreadable answer isn't an error. An empty
+/// answer, a refusal, a truncated answer and a failure are.
 pub fn item_error(finished: &Finished) -> Option<String> {
     let verdict = &finished.verdict;
     let mut error = match verdict.outcome {
@@ -275,7 +275,7 @@ fn metadata(
 ) -> Map<String, Value> {
     let (attempts, later_attempts) = record.attempts();
     let mut metadata = object(json!({
-        // A judged body is stored by the judge's attempt: the answer came before.
+        // The judge's attempt stores a judged body, but the answer is from an earlier attempt.
         "worker_attempt": record.stored().map_or(attempts, |body| body.attempt.min(attempts)),
         "worker_attempts": attempts,
         "waits": record.effort.waits,
@@ -319,7 +319,7 @@ fn metadata(
     metadata
 }
 
-/// What was changed of answers before they were stored, or not believed of them; empty where nothing was.
+/// Returns the repairs of answers before they were stored, and rejected token counts; empty if there were none.
 fn repairs<'a>(answers: impl Iterator<Item = &'a Answer>) -> Map<String, Value> {
     let (mut text, mut keys, mut is_rejected) = (TextRepairs::default(), 0_u64, false);
     for answer in answers {
@@ -341,7 +341,7 @@ fn repairs<'a>(answers: impl Iterator<Item = &'a Answer>) -> Map<String, Value> 
     fields
 }
 
-/// What a judge said of an answer.
+/// Returns the judge's reply about an answer.
 fn judge_output(judgement: &Judgement) -> Map<String, Value> {
     let reply = &judgement.reply;
     let mut output = object(json!({

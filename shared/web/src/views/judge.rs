@@ -1,4 +1,4 @@
-//! Who judges.
+//! The judge.
 
 use bench_domain::RunId;
 use bench_domain::run::{JudgeSpec, JudgeUse, Rejudges};

@@ -1,7 +1,7 @@
 //! Runs, benchmarks, items and events as JSON.
 //!
-//! Each view has every field of the compatible system's object, always present and null when there is nothing
-//! to tell, and fields of our own beside them. A score never stands without its coverage.
+//! Each view has every field of the compatible system's object, always present and null if it has no value,
+//! and additional fields. A score is always accompanied by its coverage.
 
 mod benchmark;
 mod budget;
@@ -39,7 +39,7 @@ pub struct CostView {
 }
 
 impl CostView {
-    /// What these tokens cost, when the price is known.
+    /// Returns the cost of these tokens, if the price is known.
     pub fn new(price: Option<Price>, input_tokens: u64, output_tokens: u64) -> Option<Self> {
         let usage = Usage::counted(input_tokens, output_tokens, 0);
         let cost: Cost = price?.cost(usage);
@@ -47,10 +47,10 @@ impl CostView {
     }
 }
 
-/// How far a benchmark is: from its report once it has one, else from the counters of its shards.
+/// Returns the progress of a benchmark: from its report once it has one, else from the counters of its shards.
 ///
 /// # Errors
-/// When the counters cannot be read.
+/// When the counters can't be read.
 pub async fn counts_of(
     state: &State,
     run: RunId,

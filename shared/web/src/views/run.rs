@@ -133,22 +133,22 @@ pub struct ProgressView {
     pub percent: f64,
 }
 
-/// The place of a queued run.
+/// Queue position of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Place {
-    /// Place in the queue, from 1.
+    /// Position in the queue, from 1.
     pub queue_position: u64,
-    /// Seconds until it is expected to start.
+    /// Seconds until the run is expected to start.
     pub start_delay_seconds: Option<f64>,
-    /// Seconds until it is expected to be over.
+    /// Seconds until the run is expected to be over.
     pub eta_seconds: Option<f64>,
 }
 
 impl RunView {
-    /// The view of a run.
+    /// Creates the view of a run.
     ///
-    /// `counts` are those of its benchmarks, in the same order; `items_before` says how large a benchmark's dataset is, as
-    /// far as that is known without a plan.
+    /// `counts` are those of its benchmarks, in the same order. `items_before` returns the size of a
+    /// benchmark's dataset as far as it is known without a plan.
     pub fn new(
         found: &RunWithBenchmarks,
         counts: &[ShardCount],
@@ -157,7 +157,7 @@ impl RunView {
     ) -> Self {
         let run = &found.run;
         let (spec, state) = (&run.spec, &run.state);
-        // Named one by one: a new field of orders is shown, or is left out on purpose.
+        // Every field is listed: a new field of orders must be shown or left out on purpose.
         let RunTemplate {
             model,
             benchmarks: _,
@@ -245,7 +245,7 @@ impl RunView {
         view
     }
 
-    /// The same view, with the place of a queued run.
+    /// Adds the position of a queued run.
     #[must_use]
     pub fn placed(mut self, place: Option<Place>) -> Self {
         if let Some(place) = place.filter(|_| self.status == RunStatus::Queued) {
@@ -256,7 +256,7 @@ impl RunView {
         self
     }
 
-    /// What estimates need of it. The id is left empty.
+    /// Returns the data for estimates. The id is left empty.
     pub fn eta(&self) -> EtaRun<'static> {
         EtaRun {
             id: "",

@@ -1,4 +1,4 @@
-//! What the samples of a benchmark add up to.
+//! Sums over the samples of a benchmark.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::error::CodeSchema;
 
 use super::{CostView, item_error};
 
-/// Different error texts that are counted; the rest goes under one heading.
+/// Maximum number of distinct error texts to count; the others are counted together.
 const ERRORS_MAX: usize = 100;
 const OTHER_ERRORS: &str = "other errors";
 
@@ -74,7 +74,7 @@ pub struct ErrorCount {
     pub count: u64,
 }
 
-/// Takes samples one by one, in any order.
+/// Sums up samples one by one, in any order.
 #[derive(Debug, Default)]
 pub struct SummaryBuilder {
     counts: ShardCount,
@@ -88,7 +88,7 @@ pub struct SummaryBuilder {
 }
 
 impl SummaryBuilder {
-    /// Counts a sample, as far as it is over or waits for its judge.
+    /// Counts a sample if it is over or waits for its judge.
     pub fn add_sample(&mut self, sample: &SampleRecord) {
         self.unjudged += u64::from(sample.unjudged().is_some());
         if let Some(finished) = &sample.finished {
@@ -119,7 +119,7 @@ impl SummaryBuilder {
         }
     }
 
-    /// The sums.
+    /// Returns the sums.
     #[allow(clippy::cast_precision_loss)] // sums are far below 2^53
     pub fn finish(self, price: Option<Price>) -> SummaryView {
         let mut view = SummaryView::of_counts(&self.counts, price);
@@ -142,14 +142,14 @@ impl SummaryBuilder {
 }
 
 impl SummaryView {
-    /// The same sums without error texts, which may quote an item of a gated dataset; `outcomes` still counts them.
+    /// Removes error texts, which may quote an item of a gated dataset; `outcomes` still counts them.
     #[must_use]
     pub fn hide(mut self) -> Self {
         self.error_breakdown.clear();
         self
     }
 
-    /// What the counters alone can tell: the samples that were not graded are its errors.
+    /// Creates the sums from counters alone: samples that weren't graded count as errors.
     pub fn of_counts(counts: &ShardCount, price: Option<Price>) -> Self {
         let cost = CostView::new(price, counts.input_tokens, counts.output_tokens);
         Self {
