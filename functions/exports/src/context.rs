@@ -112,7 +112,7 @@ pub struct Exports {
 /// A key that signs archives.
 pub(crate) struct Signing {
     pub(crate) key: SigningKey,
-    /// Time from which the key signs, if known.
+    /// Start of the key's validity, if known.
     pub(crate) since: Option<jiff::Timestamp>,
 }
 
@@ -154,7 +154,7 @@ impl Exports {
         }
     }
 
-    /// Returns the current signing key and the time from which it signs.
+    /// Returns the current signing key and the start of its validity.
     pub(crate) fn signing_key(&self) -> Result<Signing, KeyError> {
         let ring = self.key_ring()?;
         let since = ring.current().and_then(|key| key.valid_from);

@@ -85,7 +85,7 @@ pub fn default_benchmarks() -> Vec<String> {
     selected.filter(|facts| facts.default_selected).map(|facts| facts.name.to_owned()).collect()
 }
 
-/// Returns the number of items from which a run chooses, before the benchmark is loaded: those of the
+/// Returns the number of items that a run can choose from, before the benchmark is loaded: those of the
 /// published dataset or of the demo data. Returns 0 if the number isn't known, as for a user's file.
 pub(crate) fn known_items(spec: &RunSpec, name: &BenchmarkName) -> u64 {
     let Some(benchmark) = bench_benchmarks::find_for_run(spec, name) else { return 0 };

@@ -65,7 +65,7 @@ pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> R
     let mut order = read_order(read_object(&parts.headers, body).await?)?;
     order.idempotency_key = idempotency_key(&parts.headers)?;
     refuse_in_maintenance(&api)?;
-    // Any caller is told that a model doesn't exist; the caller's right to order is checked after that.
+    // Any caller may learn that a model doesn't exist; the caller's right to order is checked after that.
     let orderer = admission::orderer(&api, &parts).await;
     let found = api.orders.find_model(&order, orderer.as_ref().ok()).await.map_err(refusal)?;
     answer(&api, create(&api, &parts, order, orderer?, found).await?).await

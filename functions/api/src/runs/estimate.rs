@@ -18,7 +18,7 @@ use crate::runs::view::unplaced_view;
 const GOOD_FOR: Duration = Duration::from_secs(2);
 /// Maximum number of open runs per status to read.
 const OPEN_RUNS_MAX: u64 = 300;
-/// Number of finished runs from which the time per item is estimated.
+/// Number of finished runs that the estimate of the time per item uses.
 const PAST_RUNS: u64 = 20;
 const READS_AT_ONCE: usize = 16;
 

@@ -207,7 +207,7 @@ pub(crate) async fn post_requeue(
     let run = run_id(&run).map_err(|_| not_requeueable())?;
     let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
     let key = provider_key(headers)?;
-    // The key is missing, rather than another caller's: the person at this machine is told to send it.
+    // The key is missing, rather than another caller's: the error asks the person at this machine to send it.
     let lacks_key = caller == Caller::Local && record.spec.auth == AuthMode::ApiKey;
     if !lacks_key {
         caller.must_own(&record.spec.owner)?;

@@ -59,7 +59,7 @@ async fn a_page_of_long_answers_ends_early_and_none_is_lost() {
     }
     assert!(seen == answers, "every answer, whole and in order");
     assert!(pages > 2, "{pages} pages");
-    // Where responses are streamed, they have no such limit.
+    // Streamed responses have no such limit.
     let whole = Server::local().await;
     let run = run_with(&whole, &answers).await;
     let reply = whole.get(&format!("/api/runs/{run}/benchmarks/mmlu_pro?limit=500")).await;

@@ -1,8 +1,8 @@
 //! Builds an export once and stores it, sample by sample, in constant memory.
 //!
 //! An export depends only on the run's version, the program's version and the signing key, so every build
-//! produces the same bytes. An archive has the date on which the run was completed or, if later, the date
-//! from which the key signs: an archive that is dated before its key would be invalid.
+//! produces the same bytes. An archive is dated at the completion of the run or, if later, at the start of the
+//! key's validity: an archive that is dated before its key would be invalid.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
