@@ -4,7 +4,7 @@
 //! this crate has the signing key.
 //!
 //! - An export has every planned sample, in the order of the plan. A sample that did not end, or whose stored
-//! answer is lost, has an `error` that says so.
+//!   answer is lost, has an `error` that says so.
 //! - All fields and columns of the compatible system are present, with its types; additional ones have other names.
 //! - The bytes depend only on the version of the run, the version of the program and the key.
 

@@ -143,7 +143,6 @@ async fn read_file(spool: Spool, mut form: Multipart, bytes_max: u64) -> Result<
     Err(no_file())
 }
 
-/// Stores a part.
 async fn store(mut spool: Spool, mut part: Field<'_>, bytes_max: u64) -> Result<Spooled, ApiError> {
     while let Some(chunk) = part.chunk().await.map_err(|error| refusal(&error, bytes_max))? {
         spool.write(&chunk).await?;
